@@ -1,0 +1,84 @@
+# Two commands: `make check` builds policyeng and judges a sample workspace, `make test` proves it.
+# Both set up what they need and are quick the second time.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := check
+
+PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+OPA_VERSION := v1.22.0
+BIN := .venv/bin
+OPA := .tools/bin/opa
+SAMPLE := samples/workspaces/regulated.json
+NATIVE_SOURCES := $(shell find native -name '*.rs' -not -path '*/target/*') native/Cargo.toml native/Cargo.lock
+say = @printf '\033[1m== %s\033[0m\n' "$(1)"
+
+.PHONY: check test setup lint rust rego python wheel lock clean
+
+check: setup
+	$(call say,judging the sample workspace $(SAMPLE))
+	@$(BIN)/policyeng check $(SAMPLE) --as-of 2026-06-01T00:00:00Z || [ $$? -eq 1 ]
+	$(call say,done: judge your own with $(BIN)/policyeng check snapshot.json)
+
+test: lint rust rego python wheel
+	$(call say,all tests passed)
+
+setup: .venv/native.stamp
+
+.venv/python.stamp: requirements-dev.lock
+	@[ -n "$(PYTHON)" ] || { echo "policyeng needs Python 3.11 or newer: install it, for example with 'apt install python3 python3-venv'" >&2; exit 1; }
+	$(call say,creating .venv with $$($(PYTHON) --version))
+	@$(PYTHON) -m venv .venv || { echo "the venv module is missing: install it, for example with 'apt install python3-venv'" >&2; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@
+
+.venv/native.stamp: .venv/python.stamp pyproject.toml $(NATIVE_SOURCES)
+	@command -v cargo >/dev/null || { echo "policyeng builds its engine with Rust: install it from https://rustup.rs" >&2; exit 1; }
+	$(call say,building the native engine (some minutes the first time))
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	@touch $@
+
+$(OPA):
+	@command -v go >/dev/null || { echo "the tests run OPA, which is built with Go: install it from https://go.dev/dl" >&2; exit 1; }
+	$(call say,building OPA $(OPA_VERSION) into .tools)
+	@GOBIN=$(CURDIR)/.tools/bin go install github.com/open-policy-agent/opa@$(OPA_VERSION)
+
+lint: setup
+	$(call say,lint: ruff and mypy and import layers)
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
+
+rust: setup
+	$(call say,native engine: format and clippy and tests)
+	@cargo fmt --manifest-path native/Cargo.toml --all --check
+	@cargo clippy --quiet --locked --manifest-path native/Cargo.toml --all-targets -- -D warnings
+	@cargo test --quiet --locked --manifest-path native/Cargo.toml
+
+rego: $(OPA)
+	$(call say,policies: opa fmt and check and test)
+	@$(OPA) fmt --fail --list policies
+	@$(OPA) check --strict --bundle policies
+	@$(OPA) test --bundle policies
+	@$(OPA) build --bundle policies --output .tools/bundle.tar.gz
+
+python: setup $(OPA)
+	$(call say,pytest)
+	@$(BIN)/python -m pytest -q -n auto --junitxml=junit.xml
+	$(call say,the cases of every policy)
+	@$(BIN)/policyeng test
+
+wheel: setup
+	$(call say,a wheel in an empty environment)
+	@bash tests/wheel.sh $(BIN)/python
+
+lock: .venv/python.stamp
+	@$(BIN)/python -m pip install --quiet uv
+	@for extra in "" "-dev"; do $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
+		--python-version 3.11 --no-emit-index-url $${extra:+--extra dev} \
+		--output-file requirements$$extra.lock pyproject.toml; done
+
+clean:
+	rm -rf .venv .tools build dist *.egg-info native/target policyeng/*.so

@@ -1,0 +1,206 @@
+//! Calls that are refused because their answer would be out of proportion.
+//!
+//! Neither engine looks at a limit inside a builtin, so a single call could take all memory. Each guarded builtin is
+//! asked here first, on both engines.
+
+use regorus::Value;
+
+/// The guarded builtins and their numbers of arguments.
+pub const GUARDED: [(&str, u8); 13] = [
+    ("bits.lsh", 2),
+    ("concat", 2),
+    ("graph.reachable_paths", 2),
+    ("json.marshal", 1),
+    ("json.marshal_with_options", 2),
+    ("net.cidr_expand", 1),
+    ("numbers.range", 2),
+    ("numbers.range_step", 3),
+    ("regex.replace", 3),
+    ("replace", 3),
+    ("sprintf", 2),
+    ("strings.replace_n", 2),
+    ("yaml.marshal", 1),
+];
+
+/// Elements of a list, values of a document.
+const LARGEST_COUNT: usize = 1 << 20;
+/// Bytes of a string.
+const LARGEST_TEXT: usize = 16 << 20;
+/// Bits of a shift, digits of a width.
+const LARGEST_SHIFT: i64 = 1 << 16;
+
+/// Says whether a builtin may be called with these values.
+///
+/// # Errors
+/// What is out of proportion.
+pub fn admit(name: &str, values: &[Value]) -> Result<(), String> {
+    match (name, values) {
+        ("numbers.range", [from, to]) => span(from, to, 1),
+        ("numbers.range_step", [from, to, step]) => span(from, to, step.as_i64().unwrap_or(1)),
+        ("bits.lsh", [_, shift]) if shift.as_i64().unwrap_or(i64::MAX) > LARGEST_SHIFT => {
+            Err(format!("a shift by more than {LARGEST_SHIFT} bits"))
+        }
+        ("net.cidr_expand", [Value::String(network)]) => cidr(network),
+        ("concat", [Value::String(delimiter), parts]) => joined(delimiter.len(), parts),
+        ("replace", [Value::String(text), Value::String(old), Value::String(new)]) => {
+            let found = text.matches(old.as_ref()).take(LARGEST_TEXT).count();
+            text_of(text.len().saturating_add(found.saturating_mul(new.len())))
+        }
+        ("regex.replace", [Value::String(text), _, Value::String(new)]) => {
+            text_of(text.len().saturating_add(1).saturating_mul(new.len().saturating_add(1)))
+        }
+        ("strings.replace_n", [Value::Object(pairs), Value::String(text)]) => {
+            let grown = pairs
+                .iter()
+                .map(|(old, new)| growth(old, new))
+                .fold(text.len(), usize::saturating_mul);
+            text_of(grown)
+        }
+        ("sprintf", [Value::String(format), arguments]) => {
+            widths(format)?;
+            document(arguments)
+        }
+        ("json.marshal" | "json.marshal_with_options" | "yaml.marshal", [value, ..]) => document(value),
+        ("graph.reachable_paths", [graph, _]) if larger_than(graph, 64) => {
+            Err("a graph of more than 64 nodes and edges".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a document has more than `limit` values, those that it names twice counted twice.
+#[must_use]
+pub fn larger_than(value: &Value, limit: usize) -> bool {
+    let mut left = limit;
+    exhausts(value, &mut left)
+}
+
+fn exhausts(value: &Value, left: &mut usize) -> bool {
+    let Some(less) = left.checked_sub(1) else {
+        return true;
+    };
+    *left = less;
+    match value {
+        Value::Array(items) => items.iter().any(|item| exhausts(item, left)),
+        Value::Set(items) => items.iter().any(|item| exhausts(item, left)),
+        Value::Object(fields) => fields
+            .iter()
+            .any(|(key, field)| exhausts(key, left) || exhausts(field, left)),
+        _ => false,
+    }
+}
+
+fn document(value: &Value) -> Result<(), String> {
+    if larger_than(value, LARGEST_COUNT) {
+        return Err(format!("a document of more than {LARGEST_COUNT} values"));
+    }
+    Ok(())
+}
+
+fn span(from: &Value, to: &Value, step: i64) -> Result<(), String> {
+    let length = match (from.as_i64(), to.as_i64()) {
+        (Ok(from), Ok(to)) => i128::from(to).abs_diff(i128::from(from)) / u128::from(step.unsigned_abs().max(1)),
+        // Not integers: the builtin says so itself, unless they are too large to count.
+        _ if from.as_number().is_ok_and(|from| from.is_integer()) && to.as_number().is_ok_and(|to| to.is_integer()) => {
+            u128::MAX
+        }
+        _ => 0,
+    };
+    if usize::try_from(length).map_or(true, |length| length > LARGEST_COUNT) {
+        return Err(format!("a range of more than {LARGEST_COUNT} numbers"));
+    }
+    Ok(())
+}
+
+fn cidr(network: &str) -> Result<(), String> {
+    let (address, bits) = network.split_once('/').unwrap_or((network, ""));
+    let width = if address.contains(':') { 128_u32 } else { 32 };
+    if width.saturating_sub(bits.parse().unwrap_or(width)) > 16 {
+        return Err("a network of more than 65536 addresses".to_owned());
+    }
+    Ok(())
+}
+
+fn joined(delimiter: usize, parts: &Value) -> Result<(), String> {
+    let lengths: Vec<usize> = match parts {
+        Value::Array(parts) => parts.iter().map(text_length).collect(),
+        Value::Set(parts) => parts.iter().map(text_length).collect(),
+        _ => return Ok(()),
+    };
+    let delimiters = delimiter.saturating_mul(lengths.len());
+    text_of(lengths.into_iter().fold(delimiters, usize::saturating_add))
+}
+
+fn text_length(value: &Value) -> usize {
+    value.as_string().map_or(0, |text| text.len())
+}
+
+fn growth(old: &Value, new: &Value) -> usize {
+    text_length(new).div_ceil(text_length(old).max(1)).max(1)
+}
+
+fn text_of(bytes: usize) -> Result<(), String> {
+    if bytes > LARGEST_TEXT {
+        return Err(format!("a string of more than {LARGEST_TEXT} bytes"));
+    }
+    Ok(())
+}
+
+fn widths(format: &str) -> Result<(), String> {
+    let absurd = |verb: &str| {
+        let digits = verb.trim_start_matches('.');
+        let end = digits.find(|letter: char| !letter.is_numeric()).unwrap_or(digits.len());
+        let digits = &digits[..end];
+        !digits.is_empty() && digits.parse::<i64>().map_or(true, |width| width > LARGEST_SHIFT)
+    };
+    if format.split('%').skip(1).any(absurd) {
+        return Err(format!("a width of more than {LARGEST_SHIFT}"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(name: &str, arguments: &str) -> bool {
+        let values = Value::from_json_str(arguments).unwrap();
+        admit(name, values.as_array().unwrap().as_slice()).is_ok()
+    }
+
+    #[test]
+    fn answers_out_of_proportion_are_refused() {
+        for (name, arguments) in [
+            ("numbers.range", "[0, 1e9]"),
+            ("numbers.range", "[0, 1e30]"),
+            ("numbers.range_step", "[0, 1e9, 2]"),
+            ("bits.lsh", "[1, 1e9]"),
+            ("net.cidr_expand", "[\"10.0.0.0/8\"]"),
+            ("sprintf", "[\"%999999999d\", [1]]"),
+        ] {
+            assert!(!verdict(name, arguments), "{name}{arguments}");
+        }
+        let long = "x".repeat(5_000);
+        assert!(!verdict("replace", &format!("[\"{long}\", \"x\", \"{long}\"]")));
+        assert!(!verdict(
+            "strings.replace_n",
+            &format!("[{{\"x\": \"{long}\"}}, \"{long}\"]")
+        ));
+    }
+
+    #[test]
+    fn usual_calls_pass() {
+        for (name, arguments) in [
+            ("numbers.range", "[0, 100000]"),
+            ("numbers.range", "[\"a\", 1]"),
+            ("bits.lsh", "[1, 8]"),
+            ("net.cidr_expand", "[\"10.0.0.0/24\"]"),
+            ("sprintf", "[\"%5d of 20260101\", [1]]"),
+            ("replace", "[\"abc\", \"b\", \"\"]"),
+            ("concat", "[\",\", [\"a\", \"b\"]]"),
+            ("count", "[[1]]"),
+        ] {
+            assert!(verdict(name, arguments), "{name}{arguments}");
+        }
+    }
+}

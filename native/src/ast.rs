@@ -1,0 +1,149 @@
+//! What a module may not contain: names of builtins that reach for the host, and absurd nesting.
+
+use serde_json::Value as Json;
+
+/// Builtins that read the host, the network, the clock or chance; and modules parsed or metadata read at run time.
+const HOST: [&str; 22] = [
+    "http.send",
+    "net.lookup_ip_addr",
+    "opa.runtime",
+    "rand.intn",
+    "time.now_ns",
+    "uuid.rfc4122",
+    "rego.parse_module",
+    "rego.metadata.chain",
+    "rego.metadata.rule",
+    "io.jwt.decode_verify",
+    "io.jwt.decode",
+    "io.jwt.encode_sign",
+    "io.jwt.encode_sign_raw",
+    "providers.aws.sign_req",
+    "crypto.x509.parse_and_verify_certificates",
+    "crypto.x509.parse_and_verify_certificates_with_options",
+    "trace",
+    "print",
+    "test.sleep",
+    "__builtin_host_await",
+    "internal.print",
+    "internal.test_case",
+];
+
+/// Brackets open at one place; the parser calls itself for each.
+const DEEPEST: usize = 1_000;
+
+/// Refuses a module whose brackets nest too deep for the parser.
+///
+/// # Errors
+/// A message that names file and line.
+pub fn refuse_deep_nesting(path: &str, source: &str) -> Result<(), String> {
+    let mut depth = 0_usize;
+    for (line, text) in source.lines().enumerate() {
+        for byte in text.bytes() {
+            match byte {
+                b'(' | b'[' | b'{' => depth += 1,
+                b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+                _ => (),
+            }
+            if depth > DEEPEST {
+                return Err(format!("{path}:{}: more than {DEEPEST} brackets are open", line + 1));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses modules that name a builtin which reaches for the host, called or not.
+///
+/// # Errors
+/// A message that names file, line, column and builtin.
+pub fn refuse_host_builtins(engine: &regorus::Engine) -> Result<(), String> {
+    let text = engine.get_ast_as_json().map_err(|error| error.to_string())?;
+    let mut reader = serde_json::Deserializer::from_str(&text);
+    // The tree is as deep as the modules' expressions; we are on a deep stack.
+    reader.disable_recursion_limit();
+    let modules: Json = serde::Deserialize::deserialize(&mut reader).map_err(|error| error.to_string())?;
+    for module in modules.as_array().into_iter().flatten() {
+        let path = module["source"]["file"].as_str().unwrap_or_default();
+        visit(path, &module["ast"]["rules"])?;
+    }
+    Ok(())
+}
+
+fn visit(path: &str, node: &Json) -> Result<(), String> {
+    match node {
+        Json::Array(items) => items.iter().try_for_each(|item| visit(path, item)),
+        Json::Object(fields) => {
+            if let Some((name, place)) = reference(node) {
+                if HOST.contains(&name.as_str()) {
+                    return Err(format!(
+                        "{path}:{}:{}: `{name}` is not available to policies, which see their input and nothing else",
+                        place["line"], place["col"]
+                    ));
+                }
+            }
+            fields.values().try_for_each(|field| visit(path, field))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The dotted name and the place of a chain of names, such as `time.now_ns`.
+fn reference(node: &Json) -> Option<(String, &Json)> {
+    if let Some(variable) = node.get("Var") {
+        return Some((variable["value"].as_str()?.to_owned(), &variable["span"]));
+    }
+    let (chain, field) = match (node.get("RefDot"), node.get("RefBrack")) {
+        (Some(chain), _) => (chain, chain["field"][1].as_str()?),
+        (_, Some(chain)) => (chain, chain["index"]["String"]["value"].as_str()?),
+        _ => return None,
+    };
+    let (prefix, place) = reference(&chain["refr"])?;
+    Some((format!("{prefix}.{field}"), place))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(body: &str) -> Result<(), String> {
+        let mut engine = regorus::Engine::new();
+        engine
+            .add_policy("p.rego".to_owned(), format!("package p\n\n{body}\n"))
+            .unwrap();
+        refuse_host_builtins(&engine)
+    }
+
+    #[test]
+    fn a_host_builtin_is_named_with_its_place() {
+        for body in [
+            "x := time.now_ns()",
+            "x := time[\"now_ns\"]()",
+            "x if count([1]) with count as time.now_ns",
+        ] {
+            let message = verdict(body).unwrap_err();
+            assert!(
+                message.starts_with("p.rego:3:") && message.contains("`time.now_ns`"),
+                "{message}"
+            );
+        }
+    }
+
+    #[test]
+    fn strings_comments_and_fields_of_that_name_are_fine() {
+        for body in [
+            "x := \"http.send\" # http.send()",
+            "x := input.http.send",
+            "x := time.clock(0)",
+        ] {
+            assert_eq!(verdict(body), Ok(()));
+        }
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_before_the_parser_sees_it() {
+        assert!(refuse_deep_nesting("p", &"(".repeat(100_000))
+            .unwrap_err()
+            .starts_with("p:1:"));
+        assert_eq!(refuse_deep_nesting("p", &"[1]\n".repeat(5_000)), Ok(()));
+    }
+}

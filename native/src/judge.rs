@@ -1,0 +1,128 @@
+//! Judging pairs on several threads, with the outcomes in the order of the pairs.
+
+use crate::memory::Allowance;
+use crate::worker::Worker;
+use crate::{Documents, Fault, Program};
+use regorus::Value;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// Virtual memory of a thread's stack: deep data and long chains of rules must not overflow it.
+pub const STACK_BYTES: usize = 256 << 20;
+/// Pairs that a thread takes at a time.
+const CHUNK: usize = 16;
+
+/// One policy and one subject to judge with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pair {
+    /// Index of the policy in the program.
+    pub policy: usize,
+    /// Index of the subject in the documents.
+    pub subject: usize,
+    /// Index of the subject's workspace in the documents, if it has one.
+    pub workspace: Option<usize>,
+}
+
+/// What one pair may use; the crate's documentation says what holds each of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Wall-clock time.
+    pub deadline: Duration,
+    /// Bytes that the pair may allocate and keep.
+    pub memory: u64,
+    /// Instructions of the RVM for one rule.
+    pub instructions: usize,
+}
+
+/// What came of one pair.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing denied and nothing unknown.
+    Nothing,
+    /// The policy does not apply to the subject.
+    NotApplicable,
+    /// JSON of `{"deny": [...], "unknown": [...]}`, at least one of them not empty.
+    Findings(String),
+    /// No outcome, and why.
+    Fault(Fault),
+}
+
+/// Everything that the threads share.
+#[derive(Debug, Clone, Copy)]
+pub struct Bench<'a> {
+    /// The compiled bundle.
+    pub program: &'a Program,
+    /// The snapshot.
+    pub documents: &'a Documents,
+    /// One value of `input.parameters` per policy.
+    pub parameters: &'a [Value],
+    /// The value of `input.as_of`.
+    pub as_of: &'a str,
+    /// What each pair may use.
+    pub limits: Limits,
+}
+
+/// Judges the pairs on `threads` threads and gives their outcomes in the same order.
+///
+/// # Errors
+/// A message when a thread cannot be started or an index of a pair is out of range.
+pub fn judge(bench: Bench<'_>, pairs: &[Pair], threads: usize) -> Result<Vec<Outcome>, String> {
+    admit(bench, pairs)?;
+    let threads = threads.clamp(1, pairs.len().div_ceil(CHUNK).max(1));
+    let bytes = bench
+        .limits
+        .memory
+        .saturating_mul(u64::try_from(threads).unwrap_or(u64::MAX));
+    let _allowance = bench.program.uses_interpreter().then(|| Allowance::new(bytes));
+    let next = AtomicUsize::new(0);
+    let outcomes: Vec<OnceLock<Outcome>> = pairs.iter().map(|_| OnceLock::new()).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            std::thread::Builder::new()
+                .stack_size(STACK_BYTES)
+                .spawn_scoped(scope, || work(bench, pairs, &next, &outcomes))
+                .map_err(|error| format!("cannot start a thread: {error}"))?;
+        }
+        Ok::<(), String>(())
+    })?;
+    outcomes
+        .into_iter()
+        .map(|slot| slot.into_inner().ok_or_else(|| "a pair was not judged".to_owned()))
+        .collect()
+}
+
+fn work(bench: Bench<'_>, pairs: &[Pair], next: &AtomicUsize, outcomes: &[OnceLock<Outcome>]) {
+    let mut worker = Worker::new(bench);
+    loop {
+        let start = next.fetch_add(CHUNK, Ordering::Relaxed);
+        let end = pairs.len().min(start.saturating_add(CHUNK));
+        if start >= end {
+            break;
+        }
+        for (pair, slot) in pairs[start..end].iter().zip(&outcomes[start..end]) {
+            // A slot is taken once, since the counter gives each index to one thread.
+            let _ = slot.set(worker.judge(*pair));
+        }
+    }
+    drop(worker);
+    regorus::flush_thread_memory_counters();
+}
+
+fn admit(bench: Bench<'_>, pairs: &[Pair]) -> Result<(), String> {
+    let (policies, subjects) = (bench.program.len(), bench.documents.len());
+    if bench.parameters.len() != policies {
+        return Err(format!(
+            "{} parameters given for {policies} policies",
+            bench.parameters.len()
+        ));
+    }
+    for (place, pair) in pairs.iter().enumerate() {
+        if pair.policy >= policies || pair.subject.max(pair.workspace.unwrap_or(0)) >= subjects {
+            return Err(format!(
+                "pair {place} is out of range: {policies} policies, {subjects} subjects"
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! The native engine of policyeng: Rego judged in parallel, under limits, with the GIL released.
+//!
+//! A [`Program`] is a bundle compiled once, [`Documents`] is a snapshot parsed once, and [`judge`] gives one
+//! [`Outcome`] per (policy, subject) pair, on as many threads as asked. The crate is plain Rust; the feature `extension-module`
+//! adds the module `policyeng._native`.
+//!
+//! # Two engines
+//!
+//! A policy runs on regorus's virtual machine (RVM) where that gives what OPA with `--strict-builtin-errors` gives, and
+//! on regorus's interpreter elsewhere; [`Program::engines`] says which and why. The RVM alone would swallow every error
+//! inside a rule, so [`builtins`] puts a shield around the builtins and the arithmetic of a compiled program, and
+//! [`hazards`] finds the constructs whose conflicts the RVM does not see and hands those policies to the interpreter.
+//!
+//! # What bounds a pair
+//!
+//! | limit        | RVM                                    | interpreter                                             |
+//! |--------------|----------------------------------------|---------------------------------------------------------|
+//! | deadline     | one per pair, looked at every 64 steps | one per pair, looked at every 64 steps                  |
+//! | instructions | per rule asked for                     | none: regorus counts none there, the deadline bounds it |
+//! | memory       | the thread's own live bytes            | live bytes of all threads, then the pair alone          |
+//!
+//! The interpreter knows only a process-wide memory ceiling. While pairs run it stands at the bytes alive at the start
+//! plus `memory_mb` for each thread; a pair that meets it is judged again, alone, under its own `memory_mb` (see
+//! [`memory`]). No limit is looked at inside a single builtin, so [`admission`] refuses calls whose answer would be out
+//! of proportion, on both engines. What is left unbounded is one comparison of two separately built values that each
+//! name the same part twice, many levels deep: its time doubles with each level and nothing can interrupt it.
+
+pub mod admission;
+pub mod ast;
+pub mod builtins;
+pub mod check;
+pub mod documents;
+pub mod fault;
+pub mod hazards;
+pub mod judge;
+pub mod locate;
+pub mod memory;
+pub mod program;
+pub mod scan;
+pub mod worker;
+
+#[cfg(feature = "extension-module")]
+mod python;
+
+pub use documents::Documents;
+pub use fault::{Fault, FaultKind};
+pub use judge::{judge, Limits, Outcome, Pair};
+pub use program::{Program, Role};
+
+/// The version of regorus that judges.
+pub const ENGINE_VERSION: &str = "0.14.1";

@@ -1,0 +1,243 @@
+//! A bundle, compiled once for both engines.
+
+use crate::hazards;
+use crate::judge::STACK_BYTES;
+use crate::{ast, builtins, Fault};
+use regorus::languages::rego::compiler::{Compiler, SpannedCompilerError};
+use regorus::rvm::RegoVM;
+use regorus::{CompiledPolicy, Rc, Value};
+use std::sync::Arc;
+
+/// What a rule of a policy says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// Whether the policy applies at all.
+    Applies,
+    /// What is wrong.
+    Deny,
+    /// What cannot be decided.
+    Unknown,
+}
+
+impl Role {
+    /// Reads a role by its name in Python.
+    ///
+    /// # Errors
+    /// A message for any other name.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        match name {
+            "applies" => Ok(Self::Applies),
+            "deny" => Ok(Self::Deny),
+            "unknown" => Ok(Self::Unknown),
+            _ => Err(format!("`{name}` is no role: use applies, deny or unknown")),
+        }
+    }
+}
+
+/// The engine that judges a policy.
+#[derive(Debug)]
+pub enum Engine {
+    /// The virtual machine, with the policy's own shielded program.
+    Rvm(Arc<regorus::rvm::Program>),
+    /// The interpreter, and why.
+    Interpreter(String),
+}
+
+/// One policy: its rules in the order of [`Role`], and its engine.
+#[derive(Debug)]
+pub struct Policy {
+    /// The id in findings.
+    pub id: String,
+    /// Roles and the paths of their rules.
+    pub roles: Vec<(Role, String)>,
+    /// What judges it.
+    pub engine: Engine,
+}
+
+/// A compiled bundle.
+#[derive(Debug)]
+pub struct Program {
+    policies: Vec<Policy>,
+    interpreter: regorus::Engine,
+    facts: Value,
+}
+
+/// The id of a policy and the paths of the rules that have a role in it.
+pub type PolicyRules = (String, Vec<(Role, String)>);
+
+impl Program {
+    /// Compiles modules (path, source), facts (JSON that becomes `data`) and policies.
+    ///
+    /// # Errors
+    /// The message of regorus, with path, line and column, when a module or the bundle does not compile, or a message
+    /// that names file, line and builtin when a module reaches for the host.
+    pub fn compile(
+        modules: &[(String, String)],
+        facts: &[u8],
+        policies: Vec<PolicyRules>,
+        interpreter_only: bool,
+    ) -> Result<Self, String> {
+        on_a_deep_stack(|| Self::compile_here(modules, facts, policies, interpreter_only))
+    }
+
+    fn compile_here(
+        modules: &[(String, String)],
+        facts: &[u8],
+        policies: Vec<PolicyRules>,
+        interpreter_only: bool,
+    ) -> Result<Self, String> {
+        let mut engine = regorus::Engine::new();
+        engine.set_strict_builtin_errors(true);
+        engine.set_gather_prints(true);
+        for (path, source) in modules {
+            ast::refuse_deep_nesting(path, source)?;
+            engine
+                .add_policy(path.clone(), source.clone())
+                .map_err(|error| error.to_string())?;
+        }
+        ast::refuse_host_builtins(&engine)?;
+        let facts = std::str::from_utf8(facts).map_err(|error| format!("the facts are not UTF-8: {error}"))?;
+        let facts = crate::memory::unbounded(|| Value::from_json_str(facts))
+            .map_err(|error| format!("the facts are not JSON: {error}"))?;
+        engine.add_data(facts.clone()).map_err(|error| error.to_string())?;
+        builtins::guard_interpreter(&mut engine).map_err(|error| error.to_string())?;
+        let policies = policies
+            .into_iter()
+            .map(|policy| compile_policy(&mut engine, &facts, policy, interpreter_only))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            policies,
+            interpreter: engine,
+            facts,
+        })
+    }
+
+    /// The number of policies.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.policies.len()
+    }
+
+    /// Whether there is no policy.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.policies.is_empty()
+    }
+
+    /// One policy; the index must be in range.
+    #[must_use]
+    pub fn policy(&self, index: usize) -> &Policy {
+        &self.policies[index]
+    }
+
+    /// Per policy the name of its engine and, for the interpreter, the reason.
+    #[must_use]
+    pub fn engines(&self) -> Vec<(&'static str, &str)> {
+        self.policies
+            .iter()
+            .map(|policy| match &policy.engine {
+                Engine::Rvm(_) => ("rvm", ""),
+                Engine::Interpreter(reason) => ("interpreter", reason.as_str()),
+            })
+            .collect()
+    }
+
+    /// Whether any policy is judged by the interpreter.
+    #[must_use]
+    pub fn uses_interpreter(&self) -> bool {
+        self.policies
+            .iter()
+            .any(|policy| matches!(policy.engine, Engine::Interpreter(_)))
+    }
+
+    /// A new interpreter; the compiled modules are shared.
+    #[must_use]
+    pub fn interpreter(&self) -> regorus::Engine {
+        self.interpreter.clone()
+    }
+
+    /// A new virtual machine for one policy's program.
+    ///
+    /// # Errors
+    /// A fault when the facts conflict with a rule.
+    pub fn machine(&self, program: Arc<regorus::rvm::Program>) -> Result<RegoVM, Fault> {
+        machine(program, &self.facts).map_err(|error| Fault::from_vm(&error))
+    }
+}
+
+fn machine(program: Arc<regorus::rvm::Program>, facts: &Value) -> Result<RegoVM, regorus::rvm::vm::VmError> {
+    let mut machine = RegoVM::new();
+    machine.load_program(program);
+    machine.set_data(facts.clone())?;
+    Ok(machine)
+}
+
+fn compile_policy(
+    engine: &mut regorus::Engine,
+    facts: &Value,
+    (id, mut roles): PolicyRules,
+    interpreter_only: bool,
+) -> Result<Policy, String> {
+    roles.sort();
+    let mut compiled = None;
+    for (_, rule) in &roles {
+        let entry: Rc<str> = Rc::from(rule.as_str());
+        let policy = engine
+            .compile_with_entrypoint(&entry)
+            .map_err(|error| format!("policy {id}: {error}"))?;
+        compiled = Some(policy);
+    }
+    let engine = match compiled {
+        None => return Err(format!("policy {id} names no rule")),
+        Some(compiled) => choose(&compiled, facts, &roles)?,
+    };
+    let engine = if interpreter_only {
+        Engine::Interpreter("asked for".to_owned())
+    } else {
+        engine
+    };
+    Ok(Policy { id, roles, engine })
+}
+
+/// The RVM where it takes the policy and judges it as OPA does, else the interpreter.
+fn choose(compiled: &CompiledPolicy, facts: &Value, roles: &[(Role, String)]) -> Result<Engine, String> {
+    let rules: Vec<&str> = roles.iter().map(|(_, rule)| rule.as_str()).collect();
+    let mut program = match Compiler::compile_from_policy(compiled, &rules) {
+        Ok(program) => Arc::unwrap_or_clone(program),
+        Err(error) => return refused(&error),
+    };
+    if let Some(reason) = hazards::find(&program) {
+        return Ok(Engine::Interpreter(reason));
+    }
+    if let Err(reason) = builtins::shield(&mut program) {
+        return Ok(Engine::Interpreter(reason));
+    }
+    // Each policy has a program of its own; the text of all modules in each would only cost memory.
+    program.sources.clear();
+    let program = Arc::new(program);
+    match machine(Arc::clone(&program), facts) {
+        Ok(_) => Ok(Engine::Rvm(program)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// A policy that calls an unknown function fails in either engine; anything else the interpreter may take.
+fn refused(error: &SpannedCompilerError) -> Result<Engine, String> {
+    let text = error.to_string();
+    if text.contains("Unknown function") || text.contains("recursion") {
+        return Err(text);
+    }
+    Ok(Engine::Interpreter(crate::fault::one_line(&text)))
+}
+
+fn on_a_deep_stack<R: Send>(run: impl FnOnce() -> Result<R, String> + Send) -> Result<R, String> {
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
+        let thread = builder
+            .spawn_scoped(scope, run)
+            .map_err(|error| format!("cannot start a thread: {error}"))?;
+        thread
+            .join()
+            .unwrap_or_else(|_| Err("the compiler panicked".to_owned()))
+    })
+}

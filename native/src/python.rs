@@ -1,0 +1,168 @@
+//! The Python module `policyeng._native`; its stub is `policyeng/_native.pyi`.
+
+use crate::judge::{Bench, Limits, Outcome, Pair};
+use crate::Role;
+use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyList};
+use regorus::Value;
+use std::time::Duration;
+
+/// A snapshot, parsed once.
+#[pyclass(frozen, module = "policyeng._native")]
+struct Documents(crate::Documents);
+
+#[pymethods]
+impl Documents {
+    #[new]
+    fn new(py: Python<'_>, snapshot: PyBackedBytes) -> PyResult<Self> {
+        py.detach(|| crate::Documents::parse(&snapshot))
+            .map(Self)
+            .map_err(PyValueError::new_err)
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// A bundle, compiled once.
+#[pyclass(frozen, module = "policyeng._native")]
+struct Program(crate::Program);
+
+#[pymethods]
+impl Program {
+    #[new]
+    #[pyo3(signature = (modules, facts, policies, interpreter = false))]
+    fn new(
+        py: Python<'_>,
+        modules: Vec<(String, String)>,
+        facts: PyBackedBytes,
+        policies: Vec<(String, Vec<(String, String)>)>,
+        interpreter: bool,
+    ) -> PyResult<Self> {
+        let policies = policies
+            .into_iter()
+            .map(|(id, roles)| Ok((id, named_roles(roles)?)))
+            .collect::<Result<_, _>>();
+        let policies = policies.map_err(|error: String| PyValueError::new_err(error))?;
+        py.detach(|| crate::Program::compile(&modules, &facts, policies, interpreter))
+            .map(Self)
+            .map_err(PyValueError::new_err)
+    }
+
+    #[getter]
+    fn engines(&self) -> Vec<(&'static str, &str)> {
+        self.0.engines()
+    }
+
+    #[pyo3(signature = (documents, pairs, parameters, as_of, *, threads = 1, deadline_ms = 1000, memory_mb = 256,
+                        instructions = 50_000_000))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of the Python method")]
+    fn judge<'py>(
+        &self,
+        py: Python<'py>,
+        documents: &Documents,
+        pairs: Vec<(usize, usize, i64)>,
+        parameters: Vec<PyBackedBytes>,
+        as_of: &str,
+        threads: usize,
+        deadline_ms: u64,
+        memory_mb: u64,
+        instructions: usize,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let limits = Limits {
+            deadline: Duration::from_millis(deadline_ms),
+            memory: memory_mb.saturating_mul(1 << 20),
+            instructions,
+        };
+        let outcomes = py.detach(|| {
+            let parameters = parameters
+                .iter()
+                .map(|text| parse(text))
+                .collect::<PyResult<Vec<_>>>()?;
+            let pairs = pairs.into_iter().map(pair).collect::<PyResult<Vec<_>>>()?;
+            let bench = Bench {
+                program: &self.0,
+                documents: &documents.0,
+                parameters: &parameters,
+                as_of,
+                limits,
+            };
+            crate::judge(bench, &pairs, threads).map_err(PyIndexError::new_err)
+        })?;
+        let outcomes = outcomes
+            .into_iter()
+            .map(|outcome| to_python(py, outcome))
+            .collect::<PyResult<Vec<_>>>()?;
+        PyList::new(py, outcomes)
+    }
+}
+
+fn named_roles(roles: Vec<(String, String)>) -> Result<Vec<(Role, String)>, String> {
+    roles
+        .into_iter()
+        .map(|(role, rule)| Ok((Role::parse(&role)?, rule)))
+        .collect()
+}
+
+fn pair((policy, subject, workspace): (usize, usize, i64)) -> PyResult<Pair> {
+    let workspace = match workspace {
+        -1 => None,
+        index => Some(usize::try_from(index).map_err(|_| PyIndexError::new_err("a workspace index below -1"))?),
+    };
+    Ok(Pair {
+        policy,
+        subject,
+        workspace,
+    })
+}
+
+fn parse(text: &[u8]) -> PyResult<Value> {
+    let text = std::str::from_utf8(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let value = crate::memory::unbounded(|| Value::from_json_str(text));
+    let value = value.map_err(|error| PyValueError::new_err(format!("parameters: {error}")))?;
+    value
+        .as_object()
+        .map_err(|_| PyValueError::new_err("parameters are not a JSON object"))?;
+    Ok(value)
+}
+
+fn to_python(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyAny>> {
+    match outcome {
+        Outcome::Nothing => Ok(py.None().into_bound(py)),
+        Outcome::NotApplicable => Ok(false.into_pyobject(py)?.to_owned().into_any()),
+        Outcome::Findings(json) => Ok(PyBytes::new(py, json.as_bytes()).into_any()),
+        Outcome::Fault(fault) => Ok((fault.kind.name(), fault.message).into_pyobject(py)?.into_any()),
+    }
+}
+
+/// Validates a JSON document strictly: None when it is good, else (kind, JSON Pointer, line, column).
+#[pyfunction]
+#[pyo3(signature = (document, max_depth = 128))]
+fn check_json(
+    py: Python<'_>,
+    document: PyBackedBytes,
+    max_depth: usize,
+) -> Option<(&'static str, String, usize, usize)> {
+    let refusal = py.detach(|| crate::check::check(&document, max_depth))?;
+    Some((refusal.kind, refusal.pointer, refusal.line, refusal.column))
+}
+
+/// Line and column of the value at each JSON Pointer, or None.
+#[pyfunction]
+fn locate(py: Python<'_>, document: PyBackedBytes, pointers: Vec<String>) -> Vec<Option<(usize, usize)>> {
+    py.detach(|| crate::locate::locate(&document, &pointers))
+}
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    crate::worker::silence_panics();
+    module.add("ENGINE_VERSION", crate::ENGINE_VERSION)?;
+    module.add_class::<Documents>()?;
+    module.add_class::<Program>()?;
+    module.add_function(wrap_pyfunction!(check_json, module)?)?;
+    module.add_function(wrap_pyfunction!(locate, module)?)?;
+    Ok(())
+}

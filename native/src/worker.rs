@@ -1,0 +1,187 @@
+//! One thread's engines, and how they judge one pair.
+
+use crate::fault::take_raised;
+use crate::judge::{Bench, Outcome, Pair};
+use crate::program::{Engine, Role};
+use crate::{admission, memory, Fault, FaultKind};
+use regorus::rvm::RegoVM;
+use regorus::utils::limits::ExecutionTimerConfig;
+use regorus::{MemoryBudgetConfig, Value};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Steps between two looks at the clock.
+const CLOCK_STEPS: NonZeroU32 = NonZeroU32::new(64).unwrap();
+/// Elements and keys in what a rule may deny or leave unknown.
+const LARGEST_FINDINGS: usize = 1 << 20;
+
+/// The engines of one thread; an engine that failed is built anew for the next pair.
+pub struct Worker<'a> {
+    bench: Bench<'a>,
+    machines: Vec<Option<RegoVM>>,
+    interpreter: Option<regorus::Engine>,
+    keys: [Value; 5],
+    as_of: Value,
+}
+
+impl<'a> Worker<'a> {
+    /// A worker without engines; they are built when a pair needs them.
+    #[must_use]
+    pub fn new(bench: Bench<'a>) -> Self {
+        Self {
+            bench,
+            machines: (0..bench.program.len()).map(|_| None).collect(),
+            interpreter: None,
+            keys: ["resource", "workspace", "snapshot", "parameters", "as_of"].map(Value::from),
+            as_of: Value::from(bench.as_of),
+        }
+    }
+
+    /// Judges one pair; a fault stays with it.
+    pub fn judge(&mut self, pair: Pair) -> Outcome {
+        let mut outcome = memory::beside(|| self.attempt(pair));
+        if matches!(&outcome, Outcome::Fault(fault) if fault.shared) {
+            outcome = memory::alone(self.bench.limits.memory, || self.attempt(pair));
+        }
+        outcome
+    }
+
+    fn attempt(&mut self, pair: Pair) -> Outcome {
+        take_raised();
+        JUDGING.set(true);
+        let judged = catch_unwind(AssertUnwindSafe(|| self.roles(pair)));
+        JUDGING.set(false);
+        let fault = match judged {
+            Ok(Ok(outcome)) => return outcome,
+            Ok(Err(fault)) => fault,
+            Err(payload) => Fault::new(FaultKind::Panic, panic_text(payload.as_ref())),
+        };
+        self.machines[pair.policy] = None;
+        self.interpreter = None;
+        Outcome::Fault(fault)
+    }
+
+    fn roles(&mut self, pair: Pair) -> Result<Outcome, Fault> {
+        let start = Instant::now();
+        let input = self.input(pair);
+        let bench = self.bench;
+        let policy = bench.program.policy(pair.policy);
+        let mut lists = [String::from("[]"), String::from("[]")];
+        for (role, rule) in &policy.roles {
+            let value = self.evaluate(pair.policy, rule, &input, start)?;
+            match role {
+                Role::Applies => match value {
+                    Value::Bool(true) => (),
+                    Value::Bool(false) | Value::Undefined => return Ok(Outcome::NotApplicable),
+                    _ => return Err(Fault::new(FaultKind::Evaluation, format!("{rule} is not a boolean"))),
+                },
+                Role::Deny => lists[0] = findings(rule, &value)?,
+                Role::Unknown => lists[1] = findings(rule, &value)?,
+            }
+        }
+        let [deny, unknown] = lists;
+        if deny == "[]" && unknown == "[]" {
+            return Ok(Outcome::Nothing);
+        }
+        Ok(Outcome::Findings(format!(r#"{{"deny":{deny},"unknown":{unknown}}}"#)))
+    }
+
+    fn input(&self, pair: Pair) -> Value {
+        let documents = self.bench.documents;
+        let workspace = pair
+            .workspace
+            .map_or(Value::Null, |index| documents.subjects[index].clone());
+        let values = [
+            documents.subjects[pair.subject].clone(),
+            workspace,
+            documents.snapshot.clone(),
+            self.bench.parameters[pair.policy].clone(),
+            self.as_of.clone(),
+        ];
+        Value::from(self.keys.iter().cloned().zip(values).collect::<BTreeMap<_, _>>())
+    }
+
+    fn evaluate(&mut self, policy: usize, rule: &str, input: &Value, start: Instant) -> Result<Value, Fault> {
+        let limits = self.bench.limits;
+        let limit = limits.deadline.saturating_sub(start.elapsed());
+        if limit.is_zero() {
+            return Err(Fault::new(FaultKind::Deadline, format!("no time left for {rule}")));
+        }
+        let timer = ExecutionTimerConfig {
+            limit,
+            check_interval: CLOCK_STEPS,
+        };
+        let value = match &self.bench.program.policy(policy).engine {
+            Engine::Rvm(program) => {
+                let machine = match &mut self.machines[policy] {
+                    Some(machine) => machine,
+                    empty => empty.insert(self.bench.program.machine(Arc::clone(program))?),
+                };
+                machine.set_max_instructions(limits.instructions);
+                machine
+                    .set_memory_budget_config(NonZeroU64::new(limits.memory).map(|limit| MemoryBudgetConfig { limit }));
+                machine.set_execution_timer_config(Some(timer));
+                machine.set_input(input.clone());
+                machine
+                    .execute_entry_point_by_name(rule)
+                    .map_err(|error| Fault::from_vm(&error))
+            }
+            Engine::Interpreter(_) => {
+                let engine = self.interpreter.get_or_insert_with(|| self.bench.program.interpreter());
+                engine.set_execution_timer_config(timer);
+                engine.set_input(input.clone());
+                engine
+                    .eval_rule(rule.to_owned())
+                    .map_err(|error| Fault::from_interpreter(&error))
+            }
+        }?;
+        // An engine may have absorbed the error of a shielded builtin; we do not.
+        take_raised().map_or(Ok(value), Err)
+    }
+}
+
+fn findings(rule: &str, value: &Value) -> Result<String, Fault> {
+    let objects = match value {
+        Value::Undefined => return Ok("[]".to_owned()),
+        Value::Set(items) => items.iter().all(|item| matches!(item, Value::Object(_))),
+        Value::Array(items) => items.iter().all(|item| matches!(item, Value::Object(_))),
+        _ => false,
+    };
+    if !objects {
+        return Err(Fault::new(
+            FaultKind::Evaluation,
+            format!("{rule} is not a set or list of objects"),
+        ));
+    }
+    if admission::larger_than(value, LARGEST_FINDINGS) {
+        return Err(Fault::new(
+            FaultKind::Memory,
+            format!("{rule} gives more than {LARGEST_FINDINGS} values"),
+        ));
+    }
+    serde_json::to_string(value).map_err(|error| Fault::new(FaultKind::Evaluation, format!("{rule}: {error}")))
+}
+
+fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+    text.unwrap_or("the engine panicked").to_owned()
+}
+
+thread_local! {
+    static JUDGING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Keeps the panics of pairs, which become their faults, off standard error.
+pub fn silence_panics() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !JUDGING.get() {
+            usual(panic);
+        }
+    }));
+}

@@ -1,0 +1,33 @@
+# METADATA
+# scope: package
+# title: Container Instances serve work that needs no GPU and no FPGA
+# description: >-
+#   "Use for low-scale CPU-based workloads that require less than 48 GB of RAM", say the documents of Azure Container
+#   Instances; their columns for GPU and FPGA support are empty.
+# related_resources:
+#   - ref: https://learn.microsoft.com/azure/machine-learning/concept-compute-target
+# custom:
+#   id: AML-INF-105
+#   severity: high
+#   judges:
+#     - type: workload
+#       where:
+#         /target: [aci]
+#   inspects: [/target, /accelerator]
+#   when_absent: unknown
+#   remediation:
+#     text: Serve the model on CPU, or move the service to AKS.
+#   source: 001 "Compute targets for inference"
+#   since: 0.1.0
+package inference.aci_accelerator
+
+import data.lib.words
+
+deny contains {
+	"msg": "a service on Azure Container Instances needs an accelerator",
+	"path": "/accelerator",
+	"actual": input.resource.accelerator,
+	"expected": "none",
+} if {
+	words.folded(input.resource.accelerator) != "none"
+}

@@ -1,0 +1,38 @@
+# METADATA
+# scope: package
+# title: GPU batch scoring runs only on Machine Learning compute clusters
+# description: >-
+#   "Using a GPU for inference when scoring with a machine learning pipeline is supported only on Azure Machine Learning
+#   compute." Newer targets are added with the parameter.
+# related_resources:
+#   - ref: https://learn.microsoft.com/azure/machine-learning/concept-compute-target
+# custom:
+#   id: AML-INF-102
+#   severity: high
+#   judges:
+#     - type: workload
+#       where:
+#         /purpose: [batch-inference]
+#         /accelerator: [gpu]
+#   inspects: [/purpose, /accelerator, /target]
+#   when_absent: unknown
+#   remediation:
+#     text: >-
+#       Run the batch deployment on one of the targets in `gpu_batch_targets` (a Machine Learning compute cluster by
+#       default), or score without a GPU.
+#   source: 001 "Compute targets for inference"
+#   parameters:
+#     gpu_batch_targets: {type: array, items: {type: string}, default: [compute-cluster]}
+#   since: 0.1.0
+package inference.gpu_batch_target
+
+import data.lib.words
+
+deny contains {
+	"msg": "the target does not score batches with a GPU",
+	"path": "/target",
+	"actual": input.resource.target,
+	"expected": input.parameters.gpu_batch_targets,
+} if {
+	not words.folded(input.resource.target) in {words.folded(target) | some target in input.parameters.gpu_batch_targets}
+}

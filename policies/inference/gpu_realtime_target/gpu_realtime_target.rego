@@ -1,0 +1,38 @@
+# METADATA
+# scope: package
+# title: GPU web services run only on targets that serve GPU inference
+# description: >-
+#   A web service that needs a GPU does not work, or loses its acceleration, on a target that offers none. "Using GPU for
+#   inference when deployed as a web service is supported only on AKS." Newer targets are added with the parameter.
+# related_resources:
+#   - ref: https://learn.microsoft.com/azure/machine-learning/concept-compute-target
+# custom:
+#   id: AML-INF-101
+#   severity: high
+#   judges:
+#     - type: workload
+#       where:
+#         /purpose: [realtime-inference]
+#         /accelerator: [gpu]
+#   inspects: [/purpose, /accelerator, /target]
+#   when_absent: unknown
+#   remediation:
+#     text: >-
+#       Deploy the service to one of the targets in `gpu_realtime_targets` (AKS by default), or serve the model without a
+#       GPU.
+#   source: 001 "Compute targets for inference"
+#   parameters:
+#     gpu_realtime_targets: {type: array, items: {type: string}, default: [aks]}
+#   since: 0.1.0
+package inference.gpu_realtime_target
+
+import data.lib.words
+
+deny contains {
+	"msg": "the target does not serve real-time inference with a GPU",
+	"path": "/target",
+	"actual": input.resource.target,
+	"expected": input.parameters.gpu_realtime_targets,
+} if {
+	not words.folded(input.resource.target) in {words.folded(target) | some target in input.parameters.gpu_realtime_targets}
+}

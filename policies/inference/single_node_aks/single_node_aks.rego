@@ -1,0 +1,80 @@
+# METADATA
+# scope: package
+# title: A single-node AKS cluster serves only development and test
+# description: >-
+#   "Use single-node AKS clusters for dev/test of larger models." A DevTest cluster is not sized for production either.
+#   Where `agentCount` is absent the pools of the attached managed cluster count. No stage counts as production.
+# related_resources:
+#   - ref: https://learn.microsoft.com/azure/templates/microsoft.machinelearningservices/workspaces/computes
+# custom:
+#   id: AML-INF-111
+#   severity: high
+#   judges:
+#     - {type: Microsoft.MachineLearningServices/workspaces/computes, where: {/properties/computeType: [AKS]}}
+#   inspects:
+#     - /properties/computeType
+#     - /properties/properties/agentCount
+#     - /properties/properties/clusterPurpose
+#     - /properties/resourceId
+#     - /tags/environment
+#     - workspace:/tags/environment
+#   when_absent:
+#     /properties/computeType: not_judged
+#     /properties/properties/agentCount: unknown
+#     /properties/properties/clusterPurpose: pass
+#     /properties/resourceId: pass
+#     /tags/environment: pass
+#     workspace:/tags/environment: pass
+#   remediation:
+#     text: Give the cluster two nodes or more and the purpose FastProd or DenseProd, or tag it as `dev` or `test`.
+#   source: 001 "Compute targets for inference"
+#   since: 0.1.0
+package inference.single_node_aks
+
+import data.lib.computes
+import data.lib.numbers
+import data.lib.words
+
+deny contains {
+	"msg": "a DevTest cluster serves staging or production",
+	"path": "/properties/properties/clusterPurpose",
+	"actual": {"clusterPurpose": settings.clusterPurpose, "stage": stage.name, "because": stage.reason},
+	"expected": "FastProd or DenseProd, or a stage of dev or test",
+} if {
+	words.folded(settings.clusterPurpose) == "devtest"
+	not stage.name in {"dev", "test"}
+}
+
+deny contains {
+	"msg": "a single-node cluster serves staging or production",
+	"path": "/properties/properties/agentCount",
+	"actual": {"nodes": nodes, "stage": stage.name, "because": stage.reason},
+	"expected": "2 nodes or more, or a stage of dev or test",
+} if {
+	nodes == 1
+	not stage.name in {"dev", "test"}
+}
+
+unknown contains {"msg": "nothing states how many nodes there are", "path": "/properties/properties/agentCount"} if {
+	not nodes
+	not stage.name in {"dev", "test"}
+}
+
+stage := words.stage(input.resource, input.workspace)
+
+settings := input.resource.properties.properties
+
+nodes := sum(counts) if {
+	count(counts) > 0
+	count(counts) == count(stated)
+}
+
+counts := [number | some value in stated; number := numbers.whole(value)]
+
+stated := [own] if own != null
+
+stated := [object.get(pool, "count", null) | some pool in computes.pools(cluster)] if own == null
+
+own := object.get(input.resource, ["properties", "properties", "agentCount"], null)
+
+cluster := computes.cluster_of(input.resource, input.snapshot.by_id)

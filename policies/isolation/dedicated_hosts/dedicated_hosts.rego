@@ -1,0 +1,74 @@
+# METADATA
+# scope: package
+# title: Regulated work stays off hosts that cannot be dedicated
+# description: >-
+#   "Utilizing an isolated size guarantees that your VM will be the only one running on that specific server instance."
+#   Serverless compute, container instances, functions, edge devices and local machines offer no such size, and
+#   low-priority nodes run on whatever host has capacity left.
+# related_resources: [https://learn.microsoft.com/azure/virtual-machines/isolation]
+# custom:
+#   id: AML-ISO-102
+#   severity: high
+#   judges: [workload]
+#   inspects:
+#     [/target, /computeId, /tags/data-classification, "workspace:/properties/hbiWorkspace",
+#     "workspace:/tags/data-classification"]
+#   when_absent:
+#     {/target: unknown, /computeId: pass, /tags/data-classification: pass,
+#     "workspace:/properties/hbiWorkspace": not_judged, "workspace:/tags/data-classification": pass}
+#   remediation:
+#     text: >-
+#       Run the work on a dedicated compute cluster of an isolated size (`az ml compute create --type amlcompute --tier
+#       dedicated --size Standard_F72s_v2 ...`) and name it in `compute:` of the job or deployment; the priority of an
+#       existing cluster cannot be changed.
+#   source: '001 "Compute isolation", 002 "Compute Isolation"'
+#   parameters:
+#     regulated_classifications: {type: array, items: {type: string}, default: [regulated, restricted, confidential]}
+#   since: 0.1.0
+package isolation.dedicated_hosts
+
+import data.lib.computes
+import data.lib.ids
+import data.lib.words
+
+applies if standing.decided != false
+
+deny contains {
+	"msg": "regulated work runs on a target whose hosts cannot be dedicated",
+	"path": "/target",
+	"actual": input.resource.target,
+	"expected": "a target with isolated sizes",
+} if {
+	standing.decided
+	words.folded(input.resource.target) in {"serverless", "aci", "local", "functions", "iot-edge"}
+}
+
+deny contains {
+	"msg": "regulated work runs on low-priority nodes",
+	"path": "/computeId",
+	"actual": "LowPriority",
+	"expected": "Dedicated",
+} if {
+	standing.decided
+	on_cluster
+	computes.priority(cluster) == "lowpriority"
+}
+
+unknown contains {"msg": standing.reason, "path": "workspace:/properties/hbiWorkspace"} if standing.decided == null
+
+unknown contains {"msg": "the target is not known", "path": "/target"} if {
+	standing.decided
+	not words.text(input.resource.target)
+}
+
+unknown contains {"msg": "the cluster or its priority is not known", "path": "/computeId"} if {
+	standing.decided
+	on_cluster
+	not computes.priority(cluster)
+}
+
+on_cluster if words.folded(input.resource.target) == "compute-cluster"
+
+cluster := ids.named(input.resource.computeId, input.snapshot.by_id)
+
+standing := words.regulated(input.resource, input.workspace, input.parameters.regulated_classifications)

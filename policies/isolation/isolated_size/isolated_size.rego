@@ -1,0 +1,76 @@
+# METADATA
+# scope: package
+# title: Regulated work runs on an isolated VM size
+# description: >-
+#   "Isolated VM sizes are best suited for workloads that require a high degree of isolation from other customers'
+#   workloads for reasons that include meeting compliance and regulatory requirements." An AKS or Kubernetes compute is
+#   judged by the managed cluster that holds its nodes, unless it states a size of its own.
+# related_resources: [https://learn.microsoft.com/azure/virtual-machines/isolation]
+# custom:
+#   id: AML-ISO-101
+#   severity: critical
+#   judges:
+#     - type: Microsoft.MachineLearningServices/workspaces/computes
+#       where:
+#         /properties/computeType: [AmlCompute, ComputeInstance, VirtualMachine, AKS, Kubernetes]
+#     - type: Microsoft.MachineLearningServices/workspaces/onlineEndpoints/deployments
+#     - type: Microsoft.ContainerService/managedClusters
+#   inspects:
+#     [/properties/properties/vmSize, /properties/properties/virtualMachineSize, /properties/properties/agentVmSize,
+#     /properties/instanceType, /properties/agentPoolProfiles, /properties/resourceId, /tags/data-classification,
+#     "workspace:/properties/hbiWorkspace", "workspace:/tags/data-classification"]
+#   when_absent:
+#     {/properties/properties/vmSize: fail, /properties/properties/virtualMachineSize: pass,
+#     /properties/properties/agentVmSize: pass, /properties/instanceType: pass, /properties/agentPoolProfiles: pass,
+#     /properties/resourceId: pass, /tags/data-classification: pass, "workspace:/properties/hbiWorkspace": not_judged,
+#     "workspace:/tags/data-classification": pass}
+#   remediation:
+#     text: >-
+#       Recreate the compute on an isolated size, such as Standard_F72s_v2 or Standard_M128ms (`az ml compute create
+#       --type amlcompute --size Standard_F72s_v2 ...`; for a deployment `instance_type`, for AKS `az aks nodepool add
+#       --node-vm-size`), and delete the old one.
+#   source: '001 "Compute isolation", 002 "Compute Isolation"'
+#   parameters:
+#     regulated_classifications: {type: array, items: {type: string}, default: [regulated, restricted, confidential]}
+#   since: 0.1.0
+package isolation.isolated_size
+
+import data.lib.computes
+import data.lib.sizes
+
+applies if {
+	standing.decided != false
+	count(nodes) > 0
+}
+
+# Nodes that a managed cluster of the snapshot holds are judged there.
+applies if {
+	standing.decided != false
+	count(nodes) == 0
+	not computes.cluster_of(input.resource, input.snapshot.by_id)
+}
+
+deny contains {
+	"msg": "regulated work runs on a size that is not isolated",
+	"path": node.path,
+	"actual": node.size,
+	"expected": "an isolated size",
+} if {
+	standing.decided
+	some node in nodes
+	not sizes.is_isolated(node.size)
+}
+
+unknown contains {"msg": standing.reason, "path": "workspace:/properties/hbiWorkspace"} if standing.decided == null
+
+unknown contains {"msg": "what states the size is not in the snapshot", "path": "/properties/resourceId"} if {
+	standing.decided
+	count(nodes) == 0
+}
+
+nodes := computes.node_sizes(input.resource, input.snapshot.by_id)
+
+standing := computes.regulated(
+	input.resource, input.workspace, input.snapshot,
+	input.parameters.regulated_classifications,
+)

@@ -1,0 +1,82 @@
+"""Regulated work on an isolated size that Azure is about to withdraw, or has withdrawn."""
+
+from collections.abc import Iterator
+
+from policyeng import Denial, PolicyInput, Unknown, policy
+from policyeng.facts.computes import NodeSize, compute_regulated, node_sizes
+from policyeng.facts.words import Regulated
+
+_ML = "Microsoft.MachineLearningServices/workspaces"
+_COMPUTE_TYPES = ["AmlCompute", "ComputeInstance", "VirtualMachine", "AKS"]
+_TEXTS = {"type": "array", "items": {"type": "string"}}
+
+
+def _standing(given: PolicyInput) -> Regulated:
+    snapshot, words = given.snapshot, given.parameters["regulated_classifications"]
+    return compute_regulated(given.resource, given.workspace, snapshot.by_id, snapshot.by_type, words)
+
+
+def _isolated(given: PolicyInput) -> list[tuple[NodeSize, str]]:
+    """The nodes of isolated sizes; the others are AML-ISO-101's."""
+    nodes = node_sizes(given.resource, given.snapshot.by_id) or []
+    return [(node, node.size) for node in nodes if isinstance(node.size, str) and given.facts.is_isolated(node.size)]
+
+
+@policy(
+    id="AML-ISO-103",
+    title="An isolated size in use is still offered",
+    description='The documents list "the current isolated VM offerings"; the vendor has since retired some of them and '
+    "announced the end of others, so regulated work on them is about to lose its host. Sizes that are not isolated are "
+    "left to AML-ISO-101.",
+    related_resources=["https://learn.microsoft.com/azure/virtual-machines/sizes/retirement/retired-sizes-list"],
+    severity="high",
+    judges=[
+        {"type": f"{_ML}/computes", "where": {"/properties/computeType": _COMPUTE_TYPES}},
+        f"{_ML}/onlineEndpoints/deployments",
+        "Microsoft.ContainerService/managedClusters",
+    ],
+    inspects=[
+        "/properties/properties/vmSize",
+        "/properties/properties/virtualMachineSize",
+        "/properties/properties/agentVmSize",
+        "/properties/instanceType",
+        "/properties/agentPoolProfiles",
+        "/tags/data-classification",
+        "workspace:/properties/hbiWorkspace",
+        "workspace:/tags/data-classification",
+    ],
+    when_absent={
+        "/properties/properties/vmSize": "not_judged",
+        "/properties/properties/virtualMachineSize": "pass",
+        "/properties/properties/agentVmSize": "pass",
+        "/properties/instanceType": "pass",
+        "/properties/agentPoolProfiles": "pass",
+        "/tags/data-classification": "pass",
+        "workspace:/properties/hbiWorkspace": "not_judged",
+        "workspace:/tags/data-classification": "pass",
+    },
+    remediation={
+        "text": "Move to an isolated size that stays, such as Standard_M128ms, before the date: recreate the compute "
+        "(`az ml compute create --size Standard_M128ms ...`) and delete the old one."
+    },
+    source='001 "Compute isolation"; azure-compute-docs, retired-sizes-list',
+    parameters={
+        "regulated_classifications": {**_TEXTS, "default": ["regulated", "restricted", "confidential"]},
+        "retirement_notice_days": {"type": "integer", "minimum": 0, "default": 180},
+    },
+    since="0.1.0",
+    applies=lambda given: _standing(given).decided is not False and bool(_isolated(given)),
+)
+def offered_size(given: PolicyInput) -> Iterator[Denial | Unknown]:
+    """Deny every isolated size that is retired, or retires within the notice."""
+    standing = _standing(given)
+    if standing.decided is None:
+        yield Unknown(msg=standing.reason, path="workspace:/properties/hbiWorkspace")
+        return
+    for node, size in _isolated(given):
+        retirement = given.facts.retirement(size)
+        if retirement is not None and retirement.comes_within(given.parameters["retirement_notice_days"], given.as_of):
+            retired = retirement.has_come(given.as_of)
+            message = "the isolated size is retired" if retired else "the isolated size is about to be retired"
+            actual = {"size": size, "retires": retirement.date.isoformat()}
+            yield Denial(msg=message, path=node.path, actual=actual, expected="an isolated size that is still offered")

@@ -1,0 +1,52 @@
+# METADATA
+# description: What an approval of a VM series must have to count for a resource.
+package lib.approvals
+
+import data.lib.ids
+import data.lib.times
+import data.lib.words
+
+# of_series(approvals, series): the approvals of a series, in the order given.
+of_series(approvals, series) := [approval |
+	some approval in approvals
+	words.folded(approval.kind) == "vmseries"
+	words.folded(approval.series) == lower(series)
+]
+
+# lacking(approval, asked): why an approval does not count, in a fixed order; empty when it does. `asked` is
+# {"resource", "workspace", "as_of"}, the workspace null when it is not in the snapshot.
+lacking(approval, asked) := [lack |
+	some lack in ["not granted", "not yet in force", "expired", "another scope", "another region"]
+	_lacks(approval, asked, lack)
+]
+
+_lacks(approval, _, "not granted") if not words.folded(approval.status) == "granted"
+
+_lacks(approval, asked, "not yet in force") if {
+	times.ordered(words.text(approval.grantedAt)) > times.ordered(asked.as_of)
+}
+
+_lacks(approval, asked, "expired") if {
+	times.ordered(words.text(approval.expiresAt)) <= times.ordered(asked.as_of)
+}
+
+_lacks(approval, asked, "another scope") if not _covers(approval.scope, asked.resource.id)
+
+_lacks(approval, asked, "another region") if {
+	words.text(approval.region)
+	not _region(approval.region) == _region(_location(asked))
+}
+
+# A subscription, a resource group or a workspace: the tenant is too wide, a single compute too narrow.
+_covers(scope, id) if {
+	count(ids.segments(scope)) in {2, 4, 8}
+	ids.is_at_or_under(ids.workspace_id(id), scope)
+}
+
+# What names no region is in the region of its workspace.
+_location(asked) := array.concat(
+	[place | place = words.text(asked.resource.location)],
+	[place | place = words.text(asked.workspace.location)],
+)[0]
+
+_region(name) := replace(words.folded(name), " ", "")

@@ -1,0 +1,117 @@
+# METADATA
+# description: Computes and what holds their nodes; where the sizes of the nodes are stated.
+package lib.computes
+
+import data.lib.ids
+import data.lib.words
+
+compute_type := "microsoft.machinelearningservices/workspaces/computes"
+
+cluster_type := "microsoft.containerservice/managedclusters"
+
+deployment_type := "microsoft.machinelearningservices/workspaces/onlineendpoints/deployments"
+
+# kind(resource): the compute type in lower case, `managedcluster` or `deployment` (a managed one); undefined for
+# anything else.
+kind(resource) := stated if {
+	lower(resource.type) == compute_type
+	stated = words.folded(resource.properties.computeType)
+} else := "managedcluster" if {
+	lower(resource.type) == cluster_type
+} else := "deployment" if {
+	lower(resource.type) == deployment_type
+	not words.folded(resource.properties.endpointComputeType) == "kubernetes" # the nodes are the cluster's
+}
+
+# size_pointer(resource), size(resource): where its own VM size stands and what stands there, null when nothing does.
+size_pointer(resource) := concat("/", array.concat([""], _size_place[kind(resource)]))
+
+size(resource) := object.get(resource, _size_place[kind(resource)], null)
+
+_size_place := {
+	"amlcompute": ["properties", "properties", "vmSize"],
+	"computeinstance": ["properties", "properties", "vmSize"],
+	"aks": ["properties", "properties", "agentVmSize"],
+	"virtualmachine": ["properties", "properties", "virtualMachineSize"],
+	"deployment": ["properties", "instanceType"],
+}
+
+# priority(cluster): dedicated (also when it states none, as in Azure) or lowpriority; undefined for anything else.
+priority(cluster) := "dedicated" if {
+	object.get(cluster, ["properties", "properties", "vmPriority"], null) == null
+} else := stated if {
+	stated = words.folded(cluster.properties.properties.vmPriority)
+	stated in {"dedicated", "lowpriority"}
+}
+
+# node_sizes(resource, by_id): [{"path", "size"}] for all its nodes, as far as the snapshot states them. The size is
+# null where it ought to be stated and is not; there is no entry where another resource states it.
+node_sizes(resource, by_id) := [{"path": size_pointer(resource), "size": size(resource)}] if {
+	kind(resource) in {"amlcompute", "computeinstance", "deployment"}
+} else := _pool_sizes(resource) if {
+	kind(resource) == "managedcluster"
+} else := [] if {
+	kind(resource) == "kubernetes"
+} else := _own_size(resource) if {
+	kind(resource) == "aks"
+} else := array.concat(_own_size(resource), _machine_size(resource, by_id)) if {
+	kind(resource) == "virtualmachine"
+}
+
+_machine_size(resource, by_id) := [{"path": "/properties/resourceId", "size": vm_size} |
+	vm_size = words.text(ids.named(resource.properties.resourceId, by_id).properties.hardwareProfile.vmSize)
+]
+
+_own_size(resource) := [{"path": size_pointer(resource), "size": size(resource)} | size(resource) != null]
+
+_pool_sizes(cluster) := [{"path": "/properties/agentPoolProfiles", "size": null}] if {
+	count(pools(cluster)) == 0
+} else := [{"path": path, "size": object.get(pool, "vmSize", null)} |
+	some index, pool in pools(cluster)
+	path := concat("/", ["/properties/agentPoolProfiles", format_int(index, 10), "vmSize"])
+]
+
+# pools(cluster): the node pools of a managed cluster, each an object; empty when it states none.
+pools(cluster) := [_object(pool) |
+	is_array(cluster.properties.agentPoolProfiles)
+	some pool in cluster.properties.agentPoolProfiles
+]
+
+_object(value) := value if is_object(value)
+
+else := {}
+
+# cluster_of(compute, by_id): the managed cluster of the snapshot that an AKS or Kubernetes compute is attached to.
+cluster_of(compute, by_id) := cluster if {
+	cluster = ids.named(compute.properties.resourceId, by_id)
+	kind(cluster) == "managedcluster"
+}
+
+# computes_of(workspace_id, by_type): the computes of a workspace that are in the snapshot.
+computes_of(workspace_id, by_type) := [compute |
+	some compute in by_type[compute_type]
+	ids.is_same(ids.workspace_id(compute.id), workspace_id)
+]
+
+# backed_by(cluster, by_type): the computes that run on a managed cluster.
+backed_by(cluster, by_type) := [compute |
+	some compute in by_type[compute_type]
+	kind(compute) in {"aks", "kubernetes"}
+	ids.is_same(compute.properties.resourceId, cluster.id)
+]
+
+# regulated(resource, workspace, snapshot, classifications): as `words.regulated`; a managed cluster belongs to no
+# workspace, it is regulated by its own tag or by any compute that runs on it.
+regulated(resource, workspace, snapshot, classifications) := answer if {
+	not kind(resource) == "managedcluster"
+	answer = words.regulated(resource, workspace, classifications)
+} else := answer if {
+	answer = [said | some said in _answers(resource, snapshot, classifications); said.decided][0]
+} else := answer if {
+	answer = [said | some said in _answers(resource, snapshot, classifications); said.decided == null][0]
+} else := {"decided": false, "reason": "it backs no regulated workspace"}
+
+_answers(cluster, snapshot, classifications) := array.concat([words.regulated(cluster, {}, classifications)], [said |
+	some compute in backed_by(cluster, snapshot.by_type)
+	said := words.regulated(compute, ids.workspace_of(compute.id, snapshot.by_id), classifications)
+])

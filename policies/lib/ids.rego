@@ -1,0 +1,46 @@
+# METADATA
+# description: >-
+#   ARM ids, compared by whole segments and without case. `policyeng.facts.ids` says the same in Python, and is stricter
+#   about what an id may look like between its slashes.
+package lib.ids
+
+# segments(id): the parts after the slashes, in lower case, none for `/`; undefined for what is no id: no slash first,
+# or a blank part.
+segments(id) := [] if {
+	id == "/"
+} else := parts if {
+	is_string(id)
+	startswith(id, "/")
+	parts := split(lower(substring(id, 1, -1)), "/")
+	every part in parts { trim_space(part) != "" }
+}
+
+# is_at_or_under(id, scope): whether the id is the scope or something below it; `/` is above everything.
+is_at_or_under(id, scope) if {
+	outer := segments(scope)
+	array.slice(segments(id), 0, count(outer)) == outer
+}
+
+# is_same(id, other): whether two ids name one resource.
+is_same(id, other) if {
+	is_string(id)
+	lower(id) == lower(other)
+}
+
+# subscription(id): the subscription that holds it, in lower case.
+subscription(id) := segments(id)[1] if segments(id)[0] == "subscriptions"
+
+# workspace_id(id): the Machine Learning workspace that it is or lies in, in lower case.
+workspace_id(id) := concat("/", array.concat([""], array.slice(parts, 0, 8))) if {
+	parts := segments(id)
+	parts[0] == "subscriptions"
+	parts[2] == "resourcegroups"
+	array.slice(parts, 4, 7) == ["providers", "microsoft.machinelearningservices", "workspaces"]
+	count(parts) > 7
+}
+
+# named(id, by_id): the resource of the snapshot that has the id.
+named(id, by_id) := by_id[lower(id)] if is_string(id)
+
+# workspace_of(id, by_id): the workspace of the snapshot that it is or lies in, null when there is none.
+workspace_of(id, by_id) := array.concat([workspace | workspace = by_id[workspace_id(id)]], [null])[0]

@@ -1,0 +1,84 @@
+# METADATA
+# description: Where the nodes of a compute sit, and which workspace holds the network settings.
+package lib.networks
+
+import data.lib.computes
+import data.lib.ids
+import data.lib.words
+
+# subnet_pointer(compute), subnet(compute): where its own subnet stands, and the id that stands there (not blank).
+subnet_pointer(compute) := concat("/", array.concat([""], _subnet_place[computes.kind(compute)]))
+
+subnet(compute) := words.text(object.get(compute, _subnet_place[computes.kind(compute)], null))
+
+_subnet_place := {
+	"amlcompute": ["properties", "properties", "subnet", "id"],
+	"computeinstance": ["properties", "properties", "subnet", "id"],
+	"aks": ["properties", "properties", "aksNetworkingConfiguration", "subnetId"],
+}
+
+# pools_outside(cluster): positions of the pools of a managed cluster that state no subnet.
+pools_outside(cluster) := [index |
+	some index, pool in computes.pools(cluster)
+	not words.text(pool.vnetSubnetID)
+]
+
+# placement(compute, by_id): `inside` a subnet, `outside`, or `unknown` when the cluster that holds its nodes is not in
+# the snapshot. Undefined for computes whose subnet is not a setting (a virtual machine is always in one).
+placement(compute, by_id) := "inside" if {
+	subnet(compute)
+} else := "outside" if {
+	computes.kind(compute) in {"amlcompute", "computeinstance"}
+} else := _pools_placement(cluster) if {
+	computes.kind(compute) in {"aks", "kubernetes"}
+	cluster = computes.cluster_of(compute, by_id)
+} else := "unknown" if {
+	computes.kind(compute) in {"aks", "kubernetes"}
+	words.text(compute.properties.resourceId)
+} else := "outside" if {
+	computes.kind(compute) in {"aks", "kubernetes"}
+}
+
+_pools_placement(cluster) := "inside" if {
+	count(computes.pools(cluster)) > 0
+	count(pools_outside(cluster)) == 0
+} else := "outside"
+
+# settings_holder(workspace, by_id): the workspace whose network settings count: its own, or for a project its hub's.
+# Undefined when it is not in the snapshot.
+settings_holder(workspace, by_id) := hub if {
+	is_project(workspace)
+	hub = ids.named(workspace.properties.hubResourceId, by_id)
+} else := workspace if {
+	is_object(workspace)
+	not is_project(workspace)
+}
+
+is_project(workspace) if words.folded(workspace.kind) == "project"
+
+# isolation_mode(workspace): of its managed network, in lower case; absent means disabled, as in Azure.
+isolation_mode(workspace) := stated if {
+	stated = words.folded(workspace.properties.managedNetwork.isolationMode)
+} else := "disabled"
+
+# egress(workspace, snapshot): `closed` by a managed network that allows only approved outbound traffic, or by a subnet
+# under every compute that can have one; `open` otherwise, also without any compute; `unknown` when a cluster that it
+# depends on is not in the snapshot. Undefined for a project whose hub is not in the snapshot.
+egress(workspace, snapshot) := "closed" if {
+	_mode(workspace, snapshot) == "allowonlyapprovedoutbound"
+} else := "closed" if {
+	_mode(workspace, snapshot)
+	_placements(workspace, snapshot) == {"inside"}
+} else := "unknown" if {
+	_mode(workspace, snapshot)
+	_placements(workspace, snapshot) in {{"unknown"}, {"inside", "unknown"}}
+} else := "open" if {
+	_mode(workspace, snapshot)
+}
+
+_mode(workspace, snapshot) := isolation_mode(settings_holder(workspace, snapshot.by_id))
+
+_placements(workspace, snapshot) := {placed |
+	some compute in computes.computes_of(workspace.id, snapshot.by_type)
+	placed = placement(compute, snapshot.by_id)
+}

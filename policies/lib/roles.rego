@@ -1,0 +1,121 @@
+# METADATA
+# description: Role assignments and what they assign; which of them reach a Machine Learning workspace.
+package lib.roles
+
+import data.lib.ids
+import data.lib.permissions
+import data.lib.words
+
+definition_type := "microsoft.authorization/roledefinitions"
+
+workspace_type := "microsoft.machinelearningservices/workspaces"
+
+# guid(id): the last part of a role's id, with or without a subscription before it; empty when the id cannot be read.
+guid(id) := array.reverse(array.concat([""], _parts(id)))[0]
+
+_parts(id) := [part | is_string(id); some part in split(lower(trim_space(id)), "/"); part != ""]
+
+# named(guid, by_type): [{"guid", "name", "permissions"}] of a role: its definitions in the snapshot, else the built-in
+# role; none when neither knows it. A built-in role that acts elsewhere grants nothing in Machine Learning.
+named(id, by_type) := defined(id, by_type) if count(defined(id, by_type)) > 0
+
+named(id, by_type) := array.concat(
+	[{"guid": guid(id), "name": row.name, "permissions": row.permissions} | row := data.facts.roles[guid(id)]],
+	[{"guid": guid(id), "name": row.name, "permissions": []} | row := data.facts.roles_elsewhere[guid(id)]],
+) if {
+	count(defined(id, by_type)) == 0
+}
+
+defined(id, by_type) := [role |
+	some definition in by_type[definition_type]
+	guid(id) != ""
+	guid(definition.id) == guid(id)
+	role := {
+		"guid": guid(id),
+		"name": _name(definition),
+		"permissions": object.get(definition, ["properties", "permissions"], null),
+	}
+]
+
+_name(definition) := trim_space(words.text(definition.properties.roleName))
+
+_name(definition) := guid(definition.id) if not words.text(definition.properties.roleName)
+
+# is_sound(role): its permissions are a list of blocks that can be read.
+is_sound(role) if {
+	is_array(role.permissions)
+	every block in role.permissions {
+		permissions.is_sound(block)
+	}
+}
+
+# is_listed(names, entries): whether a list of role names, GUIDs and ids has one of the names or GUIDs.
+is_listed(names, entries) if {
+	some entry in entries
+	some name in names
+	words.folded(name) in {words.folded(entry), guid(entry)}
+}
+
+# is_conditional(assignment): it carries a condition; one that is no text counts.
+is_conditional(assignment) if {
+	condition := assignment.properties.condition
+	condition != null
+	not _is_blank(condition)
+}
+
+_is_blank(value) if {
+	is_string(value)
+	trim_space(value) == ""
+}
+
+# scope(assignment): the parts of the id that it reaches, in lower case: `properties.scope`, else what stands before the
+# assignment in its own id; undefined when that cannot be read.
+scope(assignment) := ids.segments(trim_space(words.text(assignment.properties.scope))) if {
+	startswith(trim_space(words.text(assignment.properties.scope)), "/")
+}
+
+scope(assignment) := array.slice(parts, 0, count(parts) - 4) if {
+	_is_absent(object.get(assignment, ["properties", "scope"], null))
+	parts := ids.segments(assignment.id)
+	count(parts) >= 4
+	array.slice(parts, count(parts) - 4, count(parts) - 1) == ["providers", "microsoft.authorization", "roleassignments"]
+}
+
+_is_absent(null) := true
+
+_is_absent(value) if _is_blank(value)
+
+# reaches_workspace(assignment, by_type): its scope is a workspace of the snapshot or above one. Ids do not tell what a
+# management group holds, so it counts as above. Without any workspace in the snapshot an access list is read as that of
+# a workspace: whatever can be one or hold one counts.
+reaches_workspace(assignment, by_type) if {
+	some workspace in by_type[workspace_type]
+	array.slice(ids.segments(workspace.id), 0, count(scope(assignment))) == scope(assignment)
+}
+
+reaches_workspace(assignment, _) if {
+	array.slice(scope(assignment), 0, 3) == ["providers", "microsoft.management", "managementgroups"]
+}
+
+reaches_workspace(assignment, by_type) if {
+	count(object.get(by_type, workspace_type, [])) == 0
+	_can_hold_workspaces(scope(assignment))
+}
+
+_can_hold_workspaces(parts) if count(parts) == 0
+
+_can_hold_workspaces(parts) if {
+	parts[0] == "subscriptions"
+	count(parts) == 2
+}
+
+_can_hold_workspaces(parts) if {
+	parts[2] == "resourcegroups"
+	count(parts) == 4
+}
+
+_can_hold_workspaces(parts) if {
+	parts[6] == "workspaces"
+	parts[5] == "microsoft.machinelearningservices"
+	count(parts) == 8
+}

@@ -1,0 +1,44 @@
+# METADATA
+# description: What the catalogue says of a VM size and of a series, names compared without case.
+package lib.sizes
+
+# facts_of(size): the catalogue's row of a size; undefined when the catalogue does not know it.
+facts_of(size) := data.facts.vm_sizes[lower(size)] if is_string(size)
+
+series(size) := facts_of(size).series
+
+is_isolated(size) if {
+	is_string(size)
+	data.facts.isolated_sizes[lower(size)]
+}
+
+# accelerator(size): gpu, fpga or none; undefined when the catalogue does not know the size.
+accelerator(size) := "gpu" if {
+	facts_of(size).gpus > 0
+} else := "fpga" if {
+	facts_of(size).fpgas > 0
+} else := "none" if {
+	facts_of(size)
+}
+
+# series_rows(series, extra): what is stated of a series, the documents' table first, then the parameter `extra_series`.
+series_rows(series, extra) := array.concat(
+	[row | some name, row in data.facts.vm_series; lower(name) == lower(series)],
+	[row | some name, row in extra; lower(name) == lower(series)],
+)
+
+is_supported(series, extra) if count(series_rows(series, extra)) > 0
+
+needs_approval(series, extra) if {
+	some row in series_rows(series, extra)
+	row.restriction == "approval"
+}
+
+needs_approval(series, extra) if {
+	some row in series_rows(series, extra)
+	row.restricted == true
+}
+
+# supported_by(series, extra): the kinds of compute that offer a supported series. A row that does not say means both,
+# as every row of the documents does.
+supported_by(series, extra) := object.get(series_rows(series, extra)[0], "supported_by", ["cluster", "instance"])

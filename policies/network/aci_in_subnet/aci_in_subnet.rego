@@ -1,0 +1,82 @@
+# METADATA
+# scope: package
+# title: ACI web services are inside a virtual network
+# description: >-
+#   "Azure Container Instances and Azure Kubernetes Service can be integrated with Azure Virtual Networks, enabling you
+#   to deploy machine learning models within a VNet." A public address takes a container out of it again.
+# related_resources: [https://learn.microsoft.com/azure/container-instances/container-instances-vnet]
+# custom:
+#   id: AML-NET-102
+#   severity: high
+#   judges:
+#     - type: Microsoft.MachineLearningServices/workspaces/services
+#       where:
+#         /properties/computeType: [ACI]
+#     - type: Microsoft.ContainerInstance/containerGroups
+#   inspects: [/properties/subnetIds, /properties/ipAddress, /properties/vnetConfiguration, /properties/publicIp]
+#   when_absent:
+#     {/properties/subnetIds: fail, /properties/ipAddress: pass, /properties/vnetConfiguration: pass,
+#     /properties/publicIp: pass}
+#   remediation:
+#     text: >-
+#       Deploy it again into a delegated subnet and without a public address (`az container create --subnet <subnet id>
+#       --ip-address Private`; for a version-1 service `vnet_name` and `subnet_name` of the deployment configuration).
+#   source: '002 "Azure Container Instances (ACI) and Azure Kubernetes Service (AKS) Integration with VNets"'
+#   controls: {mcsb-v1: [NS-1]}
+#   since: 0.1.0
+package network.aci_in_subnet
+
+import data.lib.words
+
+deny contains {
+	"msg": "the container group is in no subnet",
+	"path": "/properties/subnetIds",
+	"actual": object.get(input.resource, ["properties", "subnetIds"], null),
+	"expected": "the id of a subnet",
+} if {
+	is_group
+	not has_subnet
+}
+
+deny contains {
+	"msg": "the container group has an address that is not private",
+	"path": "/properties/ipAddress/type",
+	"actual": object.get(input.resource, ["properties", "ipAddress", "type"], null),
+	"expected": "Private",
+} if {
+	is_group
+	input.resource.properties.ipAddress != null
+	not words.folded(input.resource.properties.ipAddress.type) == "private"
+}
+
+deny contains {
+	"msg": "the service is in no virtual network",
+	"path": "/properties/vnetConfiguration",
+	"actual": object.get(input.resource, ["properties", "vnetConfiguration"], null),
+	"expected": "the names of a virtual network and of its subnet",
+} if {
+	not is_group
+	not has_network
+}
+
+deny contains {
+	"msg": "the service has a public address",
+	"path": "/properties/publicIp",
+	"actual": input.resource.properties.publicIp,
+	"expected": null,
+} if {
+	not is_group
+	not input.resource.properties.publicIp in {null, ""}
+}
+
+is_group if lower(input.resource.type) == "microsoft.containerinstance/containergroups"
+
+has_subnet if {
+	some subnet in input.resource.properties.subnetIds
+	words.text(subnet.id)
+}
+
+has_network if {
+	words.text(input.resource.properties.vnetConfiguration.vnetName)
+	words.text(input.resource.properties.vnetConfiguration.subnetName)
+}

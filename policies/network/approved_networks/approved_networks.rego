@@ -1,0 +1,55 @@
+# METADATA
+# scope: package
+# title: Computes sit in approved virtual networks
+# description: >-
+#   "By integrating your Azure Machine Learning workspace with a VNet, you can ensure that all compute resources,
+#   including training clusters and inference deployments, operate within a controlled network environment." Judged when
+#   the parameter `allowed_vnets` names the controlled networks, and for computes that have a subnet.
+# custom:
+#   id: AML-NET-104
+#   severity: high
+#   judges:
+#     - type: Microsoft.MachineLearningServices/workspaces/computes
+#       where:
+#         /properties/computeType: [AmlCompute, ComputeInstance, AKS]
+#   inspects:
+#     - /properties/properties/subnet
+#     - /properties/properties/aksNetworkingConfiguration
+#   when_absent:
+#     /properties/properties/subnet: not_judged
+#     /properties/properties/aksNetworkingConfiguration: pass
+#   remediation:
+#     text: >-
+#       Recreate the compute in a subnet of an approved virtual network (`az ml compute create --vnet-name <network>
+#       --subnet <subnet id> ...`), or add the network's id to `allowed_vnets` of AML-NET-104.
+#   source: '002 "Virtual Networks (VNets)"'
+#   controls: {mcsb-v1: [NS-1]}
+#   parameters:
+#     allowed_vnets: {type: array, items: {type: string}, default: []}
+#   since: 0.1.0
+package network.approved_networks
+
+import data.lib.ids
+import data.lib.networks
+
+applies if {
+	count(input.parameters.allowed_vnets) > 0
+	networks.subnet(input.resource)
+}
+
+deny contains {
+	"msg": "the subnet belongs to a virtual network that is not approved",
+	"path": networks.subnet_pointer(input.resource),
+	"actual": networks.subnet(input.resource),
+	"expected": input.parameters.allowed_vnets,
+} if {
+	not is_approved
+}
+
+# The id of a subnet is the id of its network and the two segments `subnets` and the name.
+is_approved if {
+	parts = ids.segments(networks.subnet(input.resource))
+	parts[count(parts) - 2] == "subnets"
+	some network in input.parameters.allowed_vnets
+	ids.segments(network) == array.slice(parts, 0, count(parts) - 2)
+}

@@ -1,0 +1,74 @@
+# METADATA
+# scope: package
+# title: A regulated workspace is closed to the public network and to free egress
+# description: >-
+#   "Azure Virtual Networks allow you to create isolated networks within Azure, providing a secure environment for your
+#   compute resources." Egress is closed by a managed network that allows only approved outbound traffic, or by a subnet
+#   under every compute that can have one. The settings of a project are its hub's.
+# related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-managed-network]
+# custom:
+#   id: AML-NET-105
+#   severity: critical
+#   judges: [Microsoft.MachineLearningServices/workspaces]
+#   inspects:
+#     [/properties/publicNetworkAccess, /properties/managedNetwork/isolationMode, /properties/hbiWorkspace,
+#     /tags/data-classification, /kind]
+#   when_absent:
+#     {/properties/publicNetworkAccess: fail, /properties/managedNetwork/isolationMode: pass,
+#     /properties/hbiWorkspace: not_judged, /tags/data-classification: pass, /kind: pass}
+#   remediation:
+#     text: >-
+#       Close both ways: `az ml workspace update --name <workspace> --public-network-access Disabled --managed-network
+#       allow_only_approved_outbound`, then `az ml workspace provision-network`; or put every compute into a subnet.
+#   source: '002 "Virtual Networks (VNets)"'
+#   controls: {mcsb-v1: [NS-2]}
+#   parameters:
+#     regulated_classifications: {type: array, items: {type: string}, default: [regulated, restricted, confidential]}
+#   since: 0.1.0
+package network.closed_workspace
+
+import data.lib.networks
+import data.lib.words
+
+applies if standing.decided != false
+
+deny contains {
+	"msg": "a regulated workspace is open to the public network",
+	"path": place("/properties/publicNetworkAccess"),
+	"actual": object.get(settings, ["properties", "publicNetworkAccess"], null),
+	"expected": "Disabled",
+} if {
+	standing.decided
+	settings
+	not words.folded(settings.properties.publicNetworkAccess) == "disabled"
+}
+
+deny contains {
+	"msg": "a regulated workspace has computes with free egress",
+	"path": place("/properties/managedNetwork/isolationMode"),
+	"actual": object.get(settings, ["properties", "managedNetwork", "isolationMode"], null),
+	"expected": "AllowOnlyApprovedOutbound, or every compute in a subnet",
+} if {
+	standing.decided
+	networks.egress(input.resource, input.snapshot) == "open"
+}
+
+unknown contains {"msg": standing.reason, "path": "/properties/hbiWorkspace"} if standing.decided == null
+
+unknown contains {"msg": "the hub of the project is not in the snapshot", "path": "/properties/hubResourceId"} if {
+	standing.decided
+	not settings
+}
+
+unknown contains {"msg": "a cluster behind it is not in the snapshot", "path": "/properties/managedNetwork"} if {
+	standing.decided
+	networks.egress(input.resource, input.snapshot) == "unknown"
+}
+
+place(pointer) := pointer if not networks.is_project(input.resource)
+
+else := "/properties/hubResourceId"
+
+settings := networks.settings_holder(input.resource, input.snapshot.by_id)
+
+standing := words.regulated(input.resource, input.resource, input.parameters.regulated_classifications)

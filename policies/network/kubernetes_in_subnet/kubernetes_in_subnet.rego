@@ -1,0 +1,77 @@
+# METADATA
+# scope: package
+# title: Kubernetes inference compute is inside a virtual network
+# description: >-
+#   "Azure Container Instances and Azure Kubernetes Service can be integrated with Azure Virtual Networks, enabling you
+#   to deploy machine learning models within a VNet." Every node pool needs a subnet; a compute without a subnet of its
+#   own is judged by the pools of the managed cluster that it is attached to.
+# related_resources: [https://learn.microsoft.com/azure/aks/configure-azure-cni]
+# custom:
+#   id: AML-NET-101
+#   severity: high
+#   judges:
+#     - type: Microsoft.MachineLearningServices/workspaces/computes
+#       where:
+#         /properties/computeType: [AKS, Kubernetes]
+#     - type: Microsoft.ContainerService/managedClusters
+#   inspects:
+#     - /properties/agentPoolProfiles
+#     - /properties/properties/aksNetworkingConfiguration/subnetId
+#     - /properties/resourceId
+#   when_absent:
+#     /properties/agentPoolProfiles: fail
+#     /properties/properties/aksNetworkingConfiguration/subnetId: pass
+#     /properties/resourceId: pass
+#   remediation:
+#     text: >-
+#       Create the node pools in a subnet (`az aks nodepool add --vnet-subnet-id <subnet id>`, or
+#       `aksNetworkingConfiguration.subnetId` when Azure Machine Learning creates the cluster), move the work there and
+#       delete the others; the subnet of an existing pool cannot be changed.
+#   source: '002 "Azure Container Instances (ACI) and Azure Kubernetes Service (AKS) Integration with VNets"'
+#   controls: {mcsb-v1: [NS-1]}
+#   since: 0.1.0
+package network.kubernetes_in_subnet
+
+import data.lib.computes
+import data.lib.networks
+
+deny contains {
+	"msg": "no node pool is stated, and so no subnet",
+	"path": "/properties/agentPoolProfiles",
+	"actual": object.get(input.resource, ["properties", "agentPoolProfiles"], null),
+	"expected": "node pools with a subnet",
+} if {
+	is_cluster
+	count(computes.pools(input.resource)) == 0
+}
+
+deny contains {
+	"msg": "the node pool is in no subnet",
+	"path": concat("/", ["/properties/agentPoolProfiles", format_int(index, 10), "vnetSubnetID"]),
+	"actual": object.get(computes.pools(input.resource)[index], "vnetSubnetID", null),
+	"expected": "the id of a subnet",
+} if {
+	is_cluster
+	some index in networks.pools_outside(input.resource)
+}
+
+deny contains {
+	"msg": "the compute and the cluster behind it state no subnet",
+	"path": "/properties/resourceId",
+	"actual": object.get(input.resource, ["properties", "resourceId"], null),
+	"expected": "node pools with a subnet",
+} if {
+	networks.placement(input.resource, input.snapshot.by_id) == "outside"
+}
+
+unknown contains {"msg": reason, "path": "/properties/resourceId"} if {
+	networks.placement(input.resource, input.snapshot.by_id) == "unknown"
+	reason = {
+		true: "the network of an Arc cluster is not known to Azure",
+		false: "the cluster is not in the snapshot, so its subnets are not known",
+	}[is_arc]
+}
+
+is_cluster if computes.kind(input.resource) == "managedcluster"
+
+is_arc := contains(lower(input.resource.properties.resourceId), "/microsoft.kubernetes/connectedclusters/")

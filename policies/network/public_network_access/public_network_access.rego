@@ -1,0 +1,40 @@
+# METADATA
+# scope: package
+# title: Public network access of the workspace is disabled
+# description: >-
+#   A workspace that answers on its public endpoint can be reached from anywhere with a stolen token. Azure's default is
+#   Enabled, so a missing setting fails. A project has no setting of its own: its hub is judged.
+# related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-configure-private-link]
+# custom:
+#   id: AML-NET-001
+#   severity: high
+#   judges: [Microsoft.MachineLearningServices/workspaces]
+#   inspects:
+#     - /properties/publicNetworkAccess
+#     - /kind
+#   when_absent:
+#     /properties/publicNetworkAccess: fail
+#     /kind: pass
+#   remediation:
+#     text: >-
+#       Disable it: `az ml workspace update --name <workspace> --resource-group <group> --public-network-access
+#       Disabled`, after a private endpoint reaches the workspace.
+#     patch: [{op: add, path: /properties/publicNetworkAccess, value: Disabled}]
+#   source: NET-01
+#   controls: {mcsb-v1: [NS-2]}
+#   since: 0.1.0
+package network.public_network_access
+
+import data.lib.networks
+import data.lib.words
+
+applies if not networks.is_project(input.resource)
+
+deny contains {
+	"msg": "public network access is not disabled",
+	"path": "/properties/publicNetworkAccess",
+	"actual": object.get(input.resource, ["properties", "publicNetworkAccess"], null),
+	"expected": "Disabled",
+} if {
+	not words.folded(input.resource.properties.publicNetworkAccess) == "disabled"
+}

@@ -1,0 +1,76 @@
+# METADATA
+# scope: package
+# title: Attached compute points at something that exists
+# description: >-
+#   "You create this type of compute target outside Azure Machine Learning and then attach it to your workspace." When
+#   the resource behind it is deleted, the compute stays and every job on it fails. An AKS compute counts as attached
+#   when it says so or names a cluster.
+# related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-attach-compute-targets]
+# custom:
+#   id: AML-OPS-103
+#   severity: medium
+#   judges:
+#     - type: Microsoft.MachineLearningServices/workspaces/computes
+#       where:
+#         /properties/computeType:
+#           [VirtualMachine, Databricks, HDInsight, DataLakeAnalytics, Kubernetes, SynapseSpark, AKS]
+#   inspects:
+#     - /properties/resourceId
+#   when_absent: fail
+#   remediation:
+#     text: >-
+#       Detach the compute (`az ml compute detach --name <compute> --workspace-name <workspace>`) and attach what
+#       replaces it, or restore the resource that `properties.resourceId` names.
+#   source: '001 "Unmanaged compute", 002 "Unmanaged Compute"'
+#   since: 0.1.0
+package operations.attached_target
+
+import data.lib.computes
+import data.lib.ids
+import data.lib.words
+
+applies if computes.kind(input.resource) != "aks"
+
+applies if input.resource.properties.isAttachedCompute == true
+
+applies if words.text(target)
+
+deny contains {
+	"msg": "the compute names no resource",
+	"path": "/properties/resourceId",
+	"actual": target,
+	"expected": "the id of a resource",
+} if {
+	not ids.subscription(target)
+}
+
+deny contains {
+	"msg": "the resource behind the compute does not exist",
+	"path": "/properties/resourceId",
+	"actual": target,
+	"expected": "the id of a resource of the snapshot",
+} if {
+	is_missing
+	ids.subscription(target) in subscriptions
+	count(input.snapshot.incomplete) == 0
+}
+
+unknown contains {"msg": "the snapshot is incomplete: what is missing may exist", "path": "/properties/resourceId"} if {
+	is_missing
+	ids.subscription(target) in subscriptions
+	count(input.snapshot.incomplete) > 0
+}
+
+unknown contains {"msg": "its subscription is not in the snapshot", "path": "/properties/resourceId"} if {
+	is_missing
+	not ids.subscription(target) in subscriptions
+}
+
+is_missing if {
+	ids.subscription(target)
+	not ids.named(target, input.snapshot.by_id)
+}
+
+subscriptions := {ids.subscription(resource.id) | some resource in input.snapshot.resources}
+
+target := object.get(input.resource, ["properties", "resourceId"], null)

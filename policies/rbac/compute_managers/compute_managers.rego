@@ -1,0 +1,78 @@
+# METADATA
+# scope: package
+# title: Only authorised roles can manage compute
+# description: >-
+#   Access control "ensures that only authorized individuals have the ability to manage and interact with compute
+#   resources". A role manages compute when its actions less its notActions include one of `compute_actions`.
+# related_resources:
+#   - ref: https://learn.microsoft.com/azure/role-based-access-control/role-definitions
+# custom:
+#   id: AML-RBAC-101
+#   severity: critical
+#   judges: [Microsoft.Authorization/roleAssignments]
+#   inspects: [/properties/roleDefinitionId, /properties/scope, /properties/condition]
+#   when_absent: {/properties/roleDefinitionId: unknown, /properties/scope: pass, /properties/condition: pass}
+#   remediation:
+#     text: Assign a role whose notActions take compute away, or list the role in `compute_manager_roles`.
+#   source: 002 "Role-Based Access Control (RBAC)"
+#   parameters:
+#     compute_actions:
+#       type: array
+#       items: {type: string, pattern: "^[Mm]icrosoft[.][Mm]achine[Ll]earning[Ss]ervices/"}
+#       default:
+#         - Microsoft.MachineLearningServices/workspaces/computes/write
+#         - Microsoft.MachineLearningServices/workspaces/computes/delete
+#         - Microsoft.MachineLearningServices/workspaces/computes/start/action
+#         - Microsoft.MachineLearningServices/workspaces/computes/stop/action
+#     compute_manager_roles: {type: array, items: {type: string}, default: [AzureML Compute Operator]}
+#   since: 0.1.0
+package rbac.compute_managers
+
+import data.lib.permissions
+import data.lib.roles
+
+deny contains {
+	"msg": "a role that is no compute manager role can manage compute",
+	"path": "/properties/roleDefinitionId",
+	"actual": {"role": role.name, "actions": granted(role)},
+	"expected": input.parameters.compute_manager_roles,
+} if {
+	some role in managing
+	not roles.is_conditional(input.resource)
+}
+
+unknown contains {"msg": "the condition decides whether compute can be managed", "path": "/properties/condition"} if {
+	count(managing) > 0
+	roles.is_conditional(input.resource)
+}
+
+unknown contains {"msg": "the permissions of the role cannot be read", "path": "/properties/roleDefinitionId"} if {
+	some role in assigned
+	not listed
+	not roles.is_sound(role)
+}
+
+unknown contains {"msg": "neither the snapshot nor the catalogue has the role", "path": "/properties/roleDefinitionId"} if {
+	count(assigned) == 0
+	not listed
+}
+
+unknown contains {"msg": "the scope of the assignment cannot be read", "path": "/properties/scope"} if not scope
+
+applies if roles.reaches_workspace(input.resource, input.snapshot.by_type)
+
+applies if not scope
+
+scope := roles.scope(input.resource)
+
+definition_id := object.get(input.resource, ["properties", "roleDefinitionId"], null)
+
+assigned := roles.named(definition_id, input.snapshot.by_type)
+
+names := array.concat([roles.guid(definition_id)], [role.name | some role in assigned])
+
+listed if roles.is_listed(names, input.parameters.compute_manager_roles)
+
+managing := [role | scope; some role in assigned; not listed; count(granted(role)) > 0]
+
+granted(role) := [action | some action in input.parameters.compute_actions; permissions.grants(role.permissions, action)]

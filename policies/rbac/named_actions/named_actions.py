@@ -1,0 +1,62 @@
+"""Custom roles that take everything instead of naming what they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policyeng import Denial, PolicyInput, Unknown, policy
+from policyeng.facts import covered
+from policyeng.models import JsonObject
+
+#: What a pattern must not take whole.
+EVERYTHING = "Microsoft.MachineLearningServices/*"
+LISTS = {"actions": "notActions", "dataActions": "notDataActions"}
+
+
+@policy(
+    id="AML-RBAC-103",
+    title="Custom roles name the Machine Learning actions they need",
+    description=(
+        'Access control assigns "specific permissions and access levels to users and groups". A role with `*` or '
+        "`Microsoft.MachineLearningServices/*` gains every action that Azure adds later. Any pattern that takes in all "
+        "of `Microsoft.MachineLearningServices/*` counts, such as `*/*`; one that is cut back only in part does, too."
+    ),
+    related_resources=["https://learn.microsoft.com/azure/role-based-access-control/custom-roles"],
+    severity="high",
+    judges=[{"type": "Microsoft.Authorization/roleDefinitions", "where": {"/properties/type": ["CustomRole"]}}],
+    inspects=["/properties/type", "/properties/permissions"],
+    when_absent={"/properties/type": "not_judged", "/properties/permissions": "unknown"},
+    remediation={"text": "Replace the wildcard by the actions that the role's holders need."},
+    source='002 "Role-Based Access Control (RBAC)"',
+    since="0.1.0",
+)
+def named_actions(given: PolicyInput) -> Iterator[Denial | Unknown]:
+    """Deny each action or data action that takes in all of Machine Learning and is not wholly taken back."""
+    properties = given.resource.get("properties")
+    permissions = properties.get("permissions") if isinstance(properties, dict) else None
+    if not isinstance(permissions, list):
+        yield Unknown(msg="the permissions are not a list", path="/properties/permissions")
+        return
+    for index, block in enumerate(permissions):
+        path = f"/properties/permissions/{index}"
+        if not isinstance(block, dict):
+            yield Unknown(msg="a permission is not an object", path=path)
+            continue
+        for granting, taken in LISTS.items():
+            yield from _denials(block, granting, taken, path)
+
+
+def _denials(block: JsonObject, granting: str, taken: str, path: str) -> Iterator[Denial | Unknown]:
+    lists = {key: [] if block.get(key) is None else block[key] for key in (granting, taken)}
+    for key, patterns in lists.items():
+        if not isinstance(patterns, list) or not all(isinstance(pattern, str) for pattern in patterns):
+            yield Unknown(msg="actions are not a list of patterns", path=f"{path}/{key}")
+            return
+    for index, pattern in enumerate(lists[granting]):
+        if covered(EVERYTHING, [pattern]) and not covered(pattern, lists[taken]):
+            yield Denial(
+                msg="a custom role takes in every Machine Learning action",
+                path=f"{path}/{granting}/{index}",
+                actual=pattern,
+                expected="the actions that the role needs, by name",
+            )

@@ -1,0 +1,68 @@
+# METADATA
+# scope: package
+# title: A restricted series carries a valid approval
+# description: >-
+#   "Some VM series are restricted. To use a restricted series, contact support and request a quota increase for the
+#   series." The approval must be granted, in force, for the scope of the workspace, and for the region if it names one.
+# related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-manage-quotas]
+# custom:
+#   id: AML-SKU-101
+#   severity: high
+#   judges:
+#     - type: Microsoft.MachineLearningServices/workspaces/computes
+#       where:
+#         /properties/computeType: [AmlCompute, ComputeInstance]
+#     - type: Microsoft.MachineLearningServices/workspaces/onlineEndpoints/deployments
+#   inspects: [/properties/properties/vmSize, /properties/instanceType, /location]
+#   when_absent:
+#     /properties/properties/vmSize: unknown
+#     /properties/instanceType: pass
+#     /location: pass
+#   remediation:
+#     text: >-
+#       Request the series from Azure support (Help + support > New support request > Service and subscription limits >
+#       Machine Learning), state the grant under `approvals` of the snapshot, or choose a size of a series without
+#       restriction (`policyeng policies show AML-SKU-101` names the parameter for newer series).
+#   source: '001 "Supported VM series and sizes"'
+#   parameters:
+#     extra_series:
+#       {type: object, additionalProperties: {type: object, required: [category, restricted, source]}, default: {}}
+#   since: 0.1.0
+package sku.series_approval
+
+import data.lib.approvals
+import data.lib.computes
+import data.lib.sizes
+
+applies if sizes.needs_approval(series, input.parameters.extra_series)
+
+applies if size_is_unknown
+
+deny contains {
+	"msg": "the series needs an approval that is in force here",
+	"path": computes.size_pointer(input.resource),
+	"actual": {"series": series, "approvals": near},
+	"expected": "an approval of the series: granted, in force, at or above the workspace, for the region",
+} if {
+	sizes.needs_approval(series, input.parameters.extra_series)
+	every approval in near { count(approval.lacks) > 0 }
+}
+
+unknown contains {"msg": "the size is not in the catalogue, so its series is not known", "path": path} if {
+	size_is_unknown
+	path := computes.size_pointer(input.resource)
+}
+
+series := sizes.series(computes.size(input.resource))
+
+size_is_unknown if {
+	computes.kind(input.resource)
+	not series
+}
+
+# In the order of the snapshot, which is by id.
+near := [{"id": approval.id, "lacks": approvals.lacking(approval, asked)} |
+	some approval in approvals.of_series(input.snapshot.approvals, series)
+]
+
+asked := {"resource": input.resource, "workspace": input.workspace, "as_of": input.as_of}

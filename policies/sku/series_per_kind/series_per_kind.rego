@@ -1,0 +1,61 @@
+# METADATA
+# scope: package
+# title: The series is supported by this kind of compute
+# description: >-
+#   The table of supported series has a column "Supported by"; today it reads "Compute clusters and instance" for every
+#   series. The parameter `supported_by` replaces it per series where a region or a newer series differs. A series that
+#   is in no table is left to AML-SKU-102.
+# related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-compute-target]
+# custom:
+#   id: AML-SKU-107
+#   severity: medium
+#   judges:
+#     - type: Microsoft.MachineLearningServices/workspaces/computes
+#       where:
+#         /properties/computeType: [AmlCompute, ComputeInstance]
+#   inspects: [/properties/properties/vmSize]
+#   when_absent: unknown
+#   remediation:
+#     text: >-
+#       Recreate the compute with a size of a series that this kind of compute supports (`az ml compute list-sizes
+#       --type <amlcompute or computeinstance> --location <region>`).
+#   source: '001 "Supported VM series and sizes"'
+#   parameters:
+#     supported_by:
+#       type: object
+#       additionalProperties: {type: array, items: {enum: [cluster, instance]}}
+#       default: {}
+#     extra_series:
+#       {type: object, additionalProperties: {type: object, required: [category, restricted, source]}, default: {}}
+#   since: 0.1.0
+package sku.series_per_kind
+
+import data.lib.computes
+import data.lib.sizes
+
+applies if not series
+
+applies if sizes.is_supported(series, input.parameters.extra_series)
+
+deny contains {
+	"msg": "the series is not supported by this kind of compute",
+	"path": computes.size_pointer(input.resource),
+	"actual": {"series": series, "compute": kind},
+	"expected": {"series": series, "compute": supporting},
+} if {
+	not kind in supporting
+}
+
+unknown contains {"msg": "the size is not in the catalogue, so its series is not known", "path": path} if {
+	not series
+	path := computes.size_pointer(input.resource)
+}
+
+kind := {"amlcompute": "cluster", "computeinstance": "instance"}[computes.kind(input.resource)]
+
+supporting := array.concat(
+	[kinds | some name, kinds in input.parameters.supported_by; lower(name) == lower(series)],
+	[sizes.supported_by(series, input.parameters.extra_series)],
+)[0]
+
+series := sizes.series(computes.size(input.resource))

@@ -1,0 +1,61 @@
+"""Policy-as-code compliance for Azure Machine Learning: judge snapshots of workspaces, and embed the evaluator.
+
+The names below are the public interface; they are loaded when first used, so that importing policyeng costs little.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from policyeng.bundle import Bundle, PolicyInput, load_bundle, policy
+    from policyeng.embedding import evaluate
+    from policyeng.errors import PolicyengError
+    from policyeng.models import Denial, Evaluation, Exemption, Finding, Snapshot, Unknown
+    from policyeng.sources import load_exemptions, load_snapshot
+
+_HOMES = {
+    "Bundle": "bundle",
+    "Denial": "models",
+    "Evaluation": "models",
+    "Exemption": "models",
+    "Finding": "models",
+    "PolicyInput": "bundle",
+    "PolicyengError": "errors",
+    "Snapshot": "models",
+    "Unknown": "models",
+    "evaluate": "embedding",
+    "load_bundle": "bundle",
+    "load_exemptions": "sources",
+    "load_snapshot": "sources",
+    "policy": "bundle",
+}
+
+__version__ = "0.1.0"
+__all__ = [
+    "Bundle",
+    "Denial",
+    "Evaluation",
+    "Exemption",
+    "Finding",
+    "PolicyInput",
+    "PolicyengError",
+    "Snapshot",
+    "Unknown",
+    "evaluate",
+    "load_bundle",
+    "load_exemptions",
+    "load_snapshot",
+    "policy",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module `policyeng` has no attribute `{name}`")
+    return getattr(import_module(f"policyeng.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,73 @@
+"""The native engine: Rego judged in parallel and under limits, and strict JSON, all with the GIL released."""
+
+from collections.abc import Sequence
+from typing import Final, Literal, final
+
+FaultKind = Literal["deadline", "memory", "instructions", "builtin", "conflict", "panic", "evaluation"]
+RefusalKind = Literal["utf8", "bom", "syntax", "duplicate-key", "nan", "depth", "trailing", "empty", "number"]
+Outcome = bytes | Literal[False] | tuple[FaultKind, str] | None
+
+ENGINE_VERSION: Final[str]
+"""The version of regorus, the engine inside."""
+
+@final
+class Documents:
+    """A snapshot, parsed once and shared by all pairs; its length is the number of subjects."""
+
+    def __new__(cls, snapshot: bytes) -> Documents:
+        """Parse a snapshot: the bytes of a JSON object that holds at least the list `resources`.
+
+        Subjects are numbered through resources, workloads, approvals. Raises ValueError for anything else, and for
+        documents nested deeper than 127 levels.
+        """
+
+    def __len__(self) -> int: ...
+
+@final
+class Program:
+    """A bundle, compiled once for both engines."""
+
+    def __new__(
+        cls,
+        modules: Sequence[tuple[str, str]],
+        facts: bytes,
+        policies: Sequence[tuple[str, Sequence[tuple[str, str]]]],
+        interpreter: bool = False,
+    ) -> Program:
+        """Compile modules (path, Rego v1 source), facts (JSON, becomes `data`) and policies (id, [(role, rule path)]).
+
+        A role is `applies`, `deny` or `unknown`. `interpreter` makes the interpreter judge every policy. Raises
+        ValueError with path, line and column when something does not compile or reaches for the host.
+        """
+
+    @property
+    def engines(self) -> list[tuple[str, str]]:
+        """Per policy ("rvm", "") or ("interpreter", why)."""
+
+    def judge(
+        self,
+        documents: Documents,
+        pairs: Sequence[tuple[int, int, int]],
+        parameters: Sequence[bytes],
+        as_of: str,
+        *,
+        threads: int = 1,
+        deadline_ms: int = 1000,
+        memory_mb: int = 256,
+        instructions: int = 50_000_000,
+    ) -> list[Outcome]:
+        """Judge pairs (policy, subject, workspace subject or -1) and give their outcomes in order.
+
+        `parameters` holds one JSON object per policy. None: nothing denied, nothing unknown; False: the policy does
+        not apply; bytes: JSON {"deny": [...], "unknown": [...]}; (kind, message): why there is no outcome. Raises
+        IndexError for an index out of range and ValueError for parameters that are no JSON object.
+        """
+
+def check_json(document: bytes, max_depth: int = 128) -> tuple[RefusalKind, str, int, int] | None:
+    """Validate a JSON document strictly: None, or (kind, JSON Pointer, line, column) of what is wrong first.
+
+    Lines and columns count from 1, columns in characters.
+    """
+
+def locate(document: bytes, pointers: Sequence[str]) -> list[tuple[int, int] | None]:
+    """Line and column (from 1) of the value at each JSON Pointer of a good document, None where there is none."""

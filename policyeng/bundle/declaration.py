@@ -1,0 +1,121 @@
+"""A policy as a value, and how one is declared in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from policyeng.bundle.header import PolicyHeader
+from policyeng.facts import Facts
+from policyeng.models import Denial, JsonObject, Unknown
+
+#: What a Rego rule of a policy is for.
+Role = Literal["applies", "deny", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotView:
+    """The snapshot as a policy sees it: plain JSON values with camelCase keys, indexed by id and by type.
+
+    Attributes:
+        by_id: lower-case ARM id to resource.
+        by_type: lower-case ARM type to the resources of it.
+        workloads: declared and derived, joined.
+    """
+
+    scope: str
+    taken_at: str | None
+    resources: Sequence[JsonObject]
+    by_id: Mapping[str, JsonObject]
+    by_type: Mapping[str, Sequence[JsonObject]]
+    approvals: Sequence[JsonObject] = ()
+    workloads: Sequence[JsonObject] = ()
+    quotas: Sequence[JsonObject] = ()
+    metrics: Sequence[JsonObject] = ()
+    principals: Sequence[JsonObject] = ()
+    incomplete: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyInput:
+    """What a Python policy judges; the attributes carry the names of the Rego `input` document."""
+
+    resource: JsonObject
+    workspace: JsonObject | None
+    snapshot: SnapshotView
+    parameters: JsonObject
+    as_of: datetime
+    facts: Facts
+
+
+Judge = Callable[[PolicyInput], Iterable[Denial | Unknown]]
+Applies = Callable[[PolicyInput], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What `@policy(...)` leaves on a function, for the reader of the bundle."""
+
+    fields: Mapping[str, Any]
+    applies: Applies | None
+
+
+@dataclass(frozen=True, slots=True)
+class PythonPolicy:
+    """The Python form of a policy: the function and when it applies."""
+
+    judge: Judge
+    applies: Applies | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One requirement with one id.
+
+    Attributes:
+        area: the folder above the policy's own, such as `network`; empty for a policy outside the usual layout.
+        rules: the Rego rules by role, as full paths such as `data.network.x.deny`; empty for a Python policy.
+        python: the Python form; beside Rego rules it is the twin, which is compared and never in force.
+        file: the policy's file, relative to the bundle's root.
+        cases: the `cases.yaml` beside it, when there is one.
+    """
+
+    header: PolicyHeader
+    area: str
+    name: str
+    file: str
+    rules: tuple[tuple[Role, str], ...] = ()
+    python: PythonPolicy | None = None
+    cases: Path | None = field(default=None, compare=False)
+
+    @property
+    def id(self) -> str:
+        """The id, unique in a bundle."""
+        return self.header.id
+
+    @property
+    def language(self) -> Literal["rego", "python"]:
+        """The language of the form in force."""
+        return "rego" if self.rules else "python"
+
+
+def policy(*, applies: Applies | None = None, **fields: Any) -> Callable[[Judge], Judge]:
+    """Declare the function below as a policy.
+
+    Args:
+        applies: decides whether the pair is judged at all; without it every resource of `judges` is.
+        fields: the header, with the names of `PolicyHeader`. Leave them out for the Python twin of the Rego policy
+            of the same name beside it: the header is written once, there.
+
+    The function takes a `PolicyInput` and yields `Denial` and `Unknown` values; it must not change its input, and
+    has no clock, no network and no randomness. Wrong fields raise `BundleError` when the bundle is read.
+    """
+
+    def declare(judge: Judge) -> Judge:
+        judge.__policy__ = Declaration(fields, applies)  # type: ignore[attr-defined]  # functions take attributes
+        return judge
+
+    return declare

@@ -1,0 +1,190 @@
+"""The header of a policy: one model for Rego `# METADATA` and for `@policy(...)`, unknown keys refused.
+
+Source of the Rego form: OPA annotations (openpolicyagent.org/docs/policy-language#metadata).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from policyeng.errors import BundleError
+from policyeng.models import JsonObject, Severity
+
+#: What a case or the deletion of an inspected pointer can lead to.
+Verdict = Literal["pass", "fail", "unknown", "not_judged"]
+
+_METADATA = re.compile(r"^#[ \t]*METADATA[ \t]*$", re.MULTILINE)
+_ID = re.compile(r"[A-Z][A-Z0-9]*(-[A-Z0-9]+)+")
+_POINTER = re.compile(r"(workspace:)?(/([^~/]|~[01])*)+")
+_OPA_ONLY = frozenset({"scope", "entrypoint", "authors", "organizations", "schemas", "custom"})
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Judged(_Strict):
+    """A resource type that a policy judges, without case, optionally narrowed.
+
+    Attributes:
+        type: an ARM type, `workload` or `approval`.
+        where: JSON Pointer to the values it may have, compared without case; all must hold.
+    """
+
+    type: str = Field(min_length=1)
+    where: dict[str, tuple[str | bool | int, ...]] = {}
+
+
+class Remediation(_Strict):
+    """How to mend a failure: text, and where a fixed change does it, a JSON Patch (RFC 6902) on the resource."""
+
+    text: str = Field(min_length=1)
+    patch: tuple[JsonObject, ...] = ()
+
+
+class RelatedResource(_Strict):
+    """A page that explains more."""
+
+    ref: str
+    description: str = ""
+
+
+class PolicyHeader(_Strict):
+    """What a policy says about itself; see `docs/policy-authoring.md` for every field."""
+
+    id: str
+    title: str = Field(min_length=1, max_length=150)
+    description: str = ""
+    related_resources: tuple[RelatedResource, ...] = ()
+    severity: Severity
+    judges: tuple[Judged, ...] = Field(min_length=1)
+    inspects: tuple[str, ...] = ()
+    when_absent: Verdict | dict[str, Verdict] = "unknown"
+    remediation: Remediation | None = None
+    source: str = ""
+    controls: dict[str, tuple[str, ...]] = {}
+    parameters: dict[str, JsonObject] = {}
+    since: str = ""
+    exemptable: bool = True
+
+    @field_validator("id")
+    @classmethod
+    def _well_formed_id(cls, value: str) -> str:
+        if not _ID.fullmatch(value):
+            raise ValueError("an id is upper-case parts joined by hyphens, such as `AML-NET-001`")
+        return value
+
+    @field_validator("judges", mode="before")
+    @classmethod
+    def _type_alone(cls, value: Any) -> Any:
+        entries = value if isinstance(value, list | tuple) else [value]
+        return [{"type": entry} if isinstance(entry, str) else entry for entry in entries]
+
+    @field_validator("related_resources", mode="before")
+    @classmethod
+    def _ref_alone(cls, value: Any) -> Any:
+        return [{"ref": entry} if isinstance(entry, str) else entry for entry in value]
+
+    @field_validator("remediation", mode="before")
+    @classmethod
+    def _text_alone(cls, value: Any) -> Any:
+        return {"text": value} if isinstance(value, str) else value
+
+    @field_validator("inspects")
+    @classmethod
+    def _pointers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for pointer in value:
+            if not _POINTER.fullmatch(pointer):
+                raise ValueError(
+                    f"`{pointer}` is not a JSON Pointer such as `/properties/x` or `workspace:/properties/x`"
+                )
+        return value
+
+    @field_validator("parameters", mode="before")
+    @classmethod
+    def _schema_per_name(cls, value: Any) -> Any:
+        """Accept one object schema as well as a schema per name."""
+        if isinstance(value, dict) and value.get("type") == "object" and isinstance(value.get("properties"), dict):
+            return value["properties"]
+        return value
+
+    @field_validator("parameters")
+    @classmethod
+    def _defaults(cls, value: dict[str, JsonObject]) -> dict[str, JsonObject]:
+        for name, schema in value.items():
+            if "default" not in schema:
+                raise ValueError(f"parameter `{name}` has no default")
+        return value
+
+    @model_validator(mode="after")
+    def _absence_is_decided(self) -> PolicyHeader:
+        if isinstance(self.when_absent, dict) and set(self.when_absent) != set(self.inspects):
+            raise ValueError("`when_absent` per pointer must name exactly the pointers of `inspects`")
+        return self
+
+    def absent(self, pointer: str) -> Verdict:
+        """The outcome when an inspected pointer is deleted from a compliant resource."""
+        return self.when_absent[pointer] if isinstance(self.when_absent, dict) else self.when_absent
+
+    @property
+    def defaults(self) -> JsonObject:
+        """Every parameter with its default."""
+        return {name: schema["default"] for name, schema in self.parameters.items()}
+
+
+def rego_metadata(source: str) -> str | None:
+    """The YAML text of the `# METADATA` block of a Rego module that stands directly above its `package`.
+
+    None when there is no such block.
+    """
+    package = re.search(r"^package[ \t]", source, re.MULTILINE)
+    blocks = list(_METADATA.finditer(source, 0, package.start() if package else 0))
+    if not blocks:
+        return None
+    lines = source[blocks[-1].end() :].lstrip("\n").splitlines()
+    text: list[str] = []
+    for line in lines:
+        if not line.startswith("#"):
+            break
+        text.append(line[1:].removeprefix(" ") if line[1:2] == " " else line[1:])
+    return "\n".join(text)
+
+
+def header_from_metadata(metadata: object, place: str) -> PolicyHeader | None:
+    """The header in a parsed METADATA block; None when the block carries no `custom.id` (a library module).
+
+    Raises:
+        BundleError: a key is unknown or a value does not fit.
+    """
+    if not isinstance(metadata, dict):
+        raise BundleError("the METADATA block is not a mapping", place=(place,), remedy="write `key: value` lines")
+    custom = metadata.get("custom") or {}
+    if not isinstance(custom, dict) or "id" not in custom:
+        return None
+    outer = {key: value for key, value in metadata.items() if key not in _OPA_ONLY}
+    twice = sorted(set(outer) & set(custom))
+    if twice:
+        raise BundleError(f"`{twice[0]}` stands both in METADATA and under `custom`", place=(place,))
+    return parse_header({**outer, **custom}, place)
+
+
+def parse_header(fields: dict[str, Any], place: str) -> PolicyHeader:
+    """A header from its fields.
+
+    Raises:
+        BundleError: naming the place, the field and what is wrong with it.
+    """
+    try:
+        return PolicyHeader.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            remedy = f"the fields are {', '.join(PolicyHeader.model_fields)}"
+            raise BundleError(f"unknown field `{field}` in the header", place=(place,), remedy=remedy) from error
+        reason = first["msg"].removeprefix("Value error, ")
+        where = f"`{field}`: " if field else ""
+        raise BundleError(f"{where}{reason[:1].lower()}{reason[1:]}", place=(place, "header")) from error

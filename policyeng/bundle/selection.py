@@ -1,0 +1,43 @@
+"""Choose policies of a bundle by id, area or control."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from policyeng.bundle.declaration import Policy
+from policyeng.bundle.reader import Bundle
+from policyeng.errors import UsageError, nearest
+
+
+def selected(bundle: Bundle, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> Bundle:
+    """The bundle with the policies that some `select` names (all when empty) and no `ignore` names.
+
+    A selector is a policy id, an area (`network`, or `NET` as in the ids), or a control (`NS-2`, or with its framework
+    `mcsb-v1:NS-2`); letters compare without case.
+
+    Raises:
+        UsageError: a selector names nothing in the bundle.
+    """
+    names = {policy.id: _names(policy) for policy in bundle.policies}
+    known = set().union(*names.values())
+    for selector in (*select, *ignore):
+        if selector.lower() not in known:
+            spelled = {name.upper() if name.upper() in names else name for name in known}
+            raise UsageError(f"`{selector}` is no policy id, area or control{nearest(selector, spelled)}")
+    wanted = {selector.lower() for selector in select}
+    unwanted = {selector.lower() for selector in ignore}
+    return bundle.only(
+        policy
+        for policy in bundle.policies
+        if (not wanted or names[policy.id] & wanted) and not names[policy.id] & unwanted
+    )
+
+
+def _names(policy: Policy) -> set[str]:
+    parts = policy.id.lower().split("-")
+    names = {policy.id.lower(), policy.area.lower(), *parts[1:-1]}
+    for framework, controls in policy.header.controls.items():
+        names.add(framework.lower())
+        names.update(control.lower() for control in controls)
+        names.update(f"{framework}:{control}".lower() for control in controls)
+    return names - {""}

@@ -1,0 +1,183 @@
+"""`policyeng check`: judge snapshots and report."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import typer
+
+from policyeng.bundle import load_bundle
+from policyeng.bundle.parameters import refuse_unknown_ids
+from policyeng.bundle.selection import selected
+from policyeng.cli import options
+from policyeng.configuration import Settings, resolve
+from policyeng.errors import UsageError, nearest
+from policyeng.evaluate import evaluate
+from policyeng.models import Evaluation, Exemption, Problem
+from policyeng.report import FORMATS
+from policyeng.sources import read_baseline, read_exemptions, read_inputs
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the command line asks for beyond the settings."""
+
+    inputs: Sequence[str]
+    policies: Sequence[Path]
+    from_format: str | None
+    no_exemptions: bool
+    as_of: datetime
+    engine: str
+    jobs: int
+    baseline: Path | None
+
+
+def check(
+    inputs: options.Inputs,
+    policy: options.Policies = None,
+    select: options.Select = None,
+    ignore: options.Ignore = None,
+    exemptions: options.Exemptions = None,
+    no_exemptions: options.NoExemptions = False,
+    config: options.Config = None,
+    from_: options.From = None,
+    format_: options.Format = "text",
+    output: options.Output = None,
+    fail_on: options.FailOn = None,
+    as_of: options.AsOf = None,
+    engine: options.Engine = "embedded",
+    jobs: options.Jobs = 0,
+    baseline: options.Baseline = None,
+) -> int:
+    r"""Judge snapshots of workspaces and report what fails, where, why and how to mend it.
+
+    \b
+    Examples:
+      policyeng check snapshot.json
+      az ml workspace show --name ws --resource-group rg | policyeng check -
+      policyeng check workspace.json computes.json roles.json --select network --fail-on high
+      policyeng check snapshots/ --exemptions exemptions.yaml --output sarif=findings.sarif
+    """
+    outputs = [_output(entry) for entry in output or ()]
+    _require_format(format_)
+    given = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
+    settings = resolve(given, os.environ, Path.cwd(), config, flags_elsewhere=options.ENVIRONMENT)
+    if settings.profile:
+        raise UsageError(
+            f"no profile is called `{settings.profile}`", remedy="the bundle has none; set parameters instead"
+        )
+    moment = _moment(as_of) if as_of else datetime.now(UTC)
+    request = Request(inputs, policy or (), from_, no_exemptions, moment, engine, jobs, baseline)
+    evaluation = _evaluation(request, settings)
+    for name, path in outputs:
+        _write(path, FORMATS[name](evaluation))
+    _print(evaluation, format_)
+    return evaluation.exit_code
+
+
+def _evaluation(request: Request, settings: Settings) -> Evaluation:
+    whole = load_bundle(*request.policies)
+    refuse_unknown_ids(whole, settings.parameters)
+    bundle = selected(whole, settings.select, settings.ignore)
+    earlier = read_baseline(request.baseline) if request.baseline else None
+    exemptions, problems = _exemptions(request, settings)
+    with _progress("reading"):
+        stdin = sys.stdin.buffer.read() if "-" in request.inputs else None
+        snapshot, unread, _ = read_inputs(request.inputs, from_format=request.from_format, stdin=stdin)
+    with _progress(f"judging {len(snapshot.resources)} resources"):
+        evaluation = evaluate(
+            bundle,
+            snapshot,
+            as_of=request.as_of,
+            exemptions=exemptions,
+            parameters=settings.parameters,
+            engine=request.engine,
+            threads=request.jobs or os.cpu_count() or 1,
+            fail_on=settings.fail_on,
+            problems=(*unread, *problems),
+        )
+    if earlier is None:
+        return evaluation
+    from policyeng.evaluate.baseline import against_baseline
+
+    return against_baseline(evaluation, earlier, settings.fail_on)
+
+
+def _exemptions(request: Request, settings: Settings) -> tuple[list[Exemption], list[Problem]]:
+    """Exemptions of every file; an entry that cannot be read is a problem and hides no other."""
+    if request.no_exemptions:
+        return [], []
+    read: list[Exemption] = []
+    problems: list[Problem] = []
+    for path in settings.exemptions:
+        exemptions, faults = read_exemptions(path, max_days=settings.max_exemption_days)
+        read += exemptions
+        problems += faults
+    return read, problems
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"`{text}` is no time for --as-of", remedy="write 2026-06-01T00:00:00Z") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _output(entry: str) -> tuple[str, Path]:
+    name, equals, path = entry.partition("=")
+    if not equals or not path:
+        raise UsageError(f"`{entry}` is not FORMAT=PATH", remedy="write, for example, --output sarif=findings.sarif")
+    _require_format(name)
+    return name, Path(path)
+
+
+def _require_format(name: str) -> None:
+    if name not in FORMATS:
+        known = f"the formats are {', '.join(FORMATS)}"
+        raise UsageError(f"no report format is called `{name}`{nearest(name, FORMATS)}", remedy=known)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write the report: {error.strerror}", place=(str(path),)) from error
+
+
+def _print(evaluation: Evaluation, name: str) -> None:
+    if name != "text":
+        typer.echo(FORMATS[name](evaluation).rstrip("\n"))
+        for problem in evaluation.problems:
+            if problem.level == "error":
+                place = f"{problem.place}: " if problem.place else ""
+                typer.echo(f"policyeng: {place}{problem.message}", err=True)
+        return
+    from policyeng.report import text
+
+    color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    width = min(os.get_terminal_size().columns, 160) if sys.stdout.isatty() else 100
+    typer.echo(text.render(evaluation, color=color, width=width).rstrip("\n"), color=color)
+
+
+@contextmanager
+def _progress(what: str) -> Iterator[None]:
+    """Say on a terminal's stderr what takes long; silent elsewhere."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
+def split(selectors: Sequence[str] | None) -> list[str]:
+    """Selectors that were given repeatedly or with commas, one by one."""
+    return [part.strip() for entry in selectors or () for part in entry.split(",") if part.strip()]

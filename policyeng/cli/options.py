@@ -1,0 +1,75 @@
+"""The options of the commands, each declared once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from policyeng.engines import ENGINES
+from policyeng.models import Severity
+from policyeng.report import FORMATS
+from policyeng.sources import FORMATS as SOURCES
+
+#: Options that have an environment variable of their own and no key in the configuration file.
+ENVIRONMENT = ("policy", "no-exemptions", "from", "format", "as-of", "engine", "jobs", "baseline", "traceback")
+
+Inputs = Annotated[
+    list[str], typer.Argument(metavar="INPUT...", help="Files or directories to judge; - is standard input.")
+]
+Policies = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--policy",
+        metavar="DIR",
+        envvar="POLICYENG_POLICY",
+        help="A directory of policies instead of the built-in ones; repeatable.",
+    ),
+]
+Select = Annotated[
+    list[str] | None, typer.Option(help="Only these ids, areas or controls; repeatable, or with commas.")
+]
+Ignore = Annotated[list[str] | None, typer.Option(help="Not these ids, areas or controls; repeatable, or with commas.")]
+Exemptions = Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A file of exemptions; repeatable.")]
+NoExemptions = Annotated[
+    bool,
+    typer.Option(
+        "--no-exemptions", envvar="POLICYENG_NO_EXEMPTIONS", help="Apply no exemptions, whatever is configured."
+    ),
+]
+Config = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The configuration; else policyeng.toml or pyproject.toml upwards.")
+]
+From = Annotated[
+    str | None,
+    typer.Option(
+        "--from", metavar="FORMAT", envvar="POLICYENG_FROM", help=f"Insist on an input format: {', '.join(SOURCES)}."
+    ),
+]
+Format = Annotated[
+    str,
+    typer.Option("--format", metavar="FORMAT", envvar="POLICYENG_FORMAT", help=f"What to print: {', '.join(FORMATS)}."),
+]
+Output = Annotated[
+    list[str] | None, typer.Option(metavar="FORMAT=PATH", help="Also write a report to a file; repeatable.")
+]
+FailOn = Annotated[
+    str | None, typer.Option(metavar="SEVERITY", help=f"Exit 1 from this severity on: {', '.join(Severity)}.")
+]
+AsOf = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", envvar="POLICYENG_AS_OF", help="Judge as of this time (ISO 8601); now unless given."),
+]
+Engine = Annotated[str, typer.Option(envvar="POLICYENG_ENGINE", help=f"What judges Rego: {', '.join(ENGINES)}.")]
+Jobs = Annotated[
+    int, typer.Option(min=0, envvar="POLICYENG_JOBS", help="Threads that judge; 0 is one for each processor.")
+]
+Baseline = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="REPORT",
+        envvar="POLICYENG_BASELINE",
+        help="An earlier JSON report: only failures that it does not have fail the run.",
+    ),
+]

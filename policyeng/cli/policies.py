@@ -1,0 +1,110 @@
+"""`policyeng policies`: what the policies are, and what one of them says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import orjson
+import typer
+
+from policyeng.bundle import Bundle, Policy, load_bundle
+from policyeng.bundle.selection import selected
+from policyeng.cli import options
+from policyeng.cli.check import split
+from policyeng.errors import UsageError, nearest
+from policyeng.models import JsonObject
+
+policies = typer.Typer(help="List policies, or show one.", no_args_is_help=True)
+
+
+@policies.command(name="list")
+def list_policies(
+    policy: options.Policies = None,
+    select: options.Select = None,
+    ignore: options.Ignore = None,
+    engine: Annotated[bool, typer.Option("--engine", help="Say what judges each policy, and why.")] = False,
+    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json.")] = "text",
+) -> int:
+    """List the policies: id, severity, language and title."""
+    bundle = selected(load_bundle(*policy or ()), split(select), split(ignore))
+    judged_by = _judged_by(bundle) if engine else {}
+    if format_ == "json":
+        entries = [{**described(entry), **_engine_fields(judged_by, entry)} for entry in bundle.policies]
+        typer.echo(orjson.dumps(entries, option=orjson.OPT_INDENT_2))
+        return 0
+    if format_ != "text":
+        raise UsageError(f"no format is called `{format_}`", remedy="the formats are text and json")
+    for entry in bundle.policies:
+        how = f"  {' '.join(filter(None, judged_by[entry.id])):12}" if engine else ""
+        typer.echo(f"{entry.id:12} {entry.header.severity:9} {entry.language:7}{how} {entry.header.title}")
+    typer.echo(f"{len(bundle.policies)} policies, revision {bundle.revision or 'none'}, digest {bundle.digest[:12]}")
+    return 0
+
+
+@policies.command()
+def show(
+    identity: Annotated[str, typer.Argument(metavar="ID", help="The policy's id, such as AML-NET-001.")],
+    policy: options.Policies = None,
+    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json.")] = "text",
+) -> int:
+    """Show what a policy says about itself."""
+    known = {entry.id.upper(): entry for entry in load_bundle(*policy or ()).policies}
+    found = known.get(identity.upper())
+    if found is None:
+        raise UsageError(f"no policy has the id `{identity}`{nearest(identity, known)}")
+    if format_ == "json":
+        typer.echo(orjson.dumps(described(found), option=orjson.OPT_INDENT_2))
+    else:
+        typer.echo("\n".join(_page(found)))
+    return 0
+
+
+def described(policy: Policy) -> JsonObject:
+    """The header of a policy with its area, language and file, as JSON."""
+    header: JsonObject = policy.header.model_dump(mode="json")
+    twin = policy.language == "rego" and policy.python is not None
+    return {**header, "area": policy.area, "language": policy.language, "twin": twin, "file": policy.file}
+
+
+def _judged_by(bundle: Bundle) -> dict[str, tuple[str, str]]:
+    from policyeng.engines import embedded
+
+    judged_by = {policy.id: ("python", "") for policy in bundle.policies}
+    judged_by |= {policy.id: (form, reason) for policy, form, reason in embedded.form_of(bundle)}
+    return judged_by
+
+
+def _engine_fields(judged_by: dict[str, tuple[str, str]], policy: Policy) -> JsonObject:
+    if policy.id not in judged_by:
+        return {}
+    form, reason = judged_by[policy.id]
+    return {"engine": form, "engineReason": reason}
+
+
+def _page(policy: Policy) -> Iterator[str]:
+    header = policy.header
+    yield f"{header.id}  {header.title}"
+    yield f"severity {header.severity} · {policy.language} · {policy.file} · since {header.since or 'unknown'}"
+    if header.description:
+        yield f"\n{header.description.strip()}"
+    yield "\nJudges"
+    for judged in header.judges:
+        narrowed = "; ".join(
+            f"{pointer} is {' or '.join(map(str, values))}" for pointer, values in judged.where.items()
+        )
+        yield f"  {judged.type}{f' where {narrowed}' if narrowed else ''}"
+    yield "\nInspects, and what absence means"
+    for pointer in header.inspects:
+        yield f"  {pointer}: {header.absent(pointer).replace('_', ' ')}"
+    if header.parameters:
+        yield "\nParameters"
+        for name, schema in header.parameters.items():
+            yield f"  {name} = {orjson.dumps(schema['default']).decode()}  {schema.get('description', '')}".rstrip()
+    if header.remediation:
+        yield f"\nHow to mend it\n  {header.remediation.text}"
+    yield f"\nSource: {header.source}"
+    for framework, controls in header.controls.items():
+        yield f"Controls: {framework} {', '.join(controls)}"
+    if not header.exemptable:
+        yield "Takes no exemptions."

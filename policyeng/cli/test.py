@@ -1,0 +1,47 @@
+"""`policyeng test`: run the cases of a bundle and the absent tests that its headers imply."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from policyeng.bundle import load_bundle
+from policyeng.bundle.selection import selected
+from policyeng.cli import options
+from policyeng.cli.check import split
+
+
+def test(
+    policy: options.Policies = None,
+    select: options.Select = None,
+    ignore: options.Ignore = None,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a JUnit report.")] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Name every case, not only those that fail.")
+    ] = False,
+) -> int:
+    """Run the cases of every policy, and for every inspected field the test of its absence."""
+    from policyeng.verify.case_runs import run_cases  # only this command pays for it
+
+    bundle = selected(load_bundle(*policy or ()), split(select), split(ignore))
+    runs = list(run_cases(bundle))
+    failed = [run for run in runs if run.reason]
+    for run in runs:
+        if run.reason or verbose:
+            typer.echo(
+                f"{'FAIL' if run.reason else 'ok  '} {run.policy} {run.name}{f': {run.reason}' if run.reason else ''}"
+            )
+    if junit:
+        from policyeng.verify.case_junit import render
+
+        junit.write_text(render(runs), encoding="utf-8")
+    without = [entry.id for entry in bundle.policies if entry.cases is None]
+    if without:
+        typer.echo(f"no cases: {', '.join(without)}", err=True)
+    typer.echo(f"{len(runs) - len(failed)} passed, {len(failed)} failed")
+    if not runs:
+        typer.echo("policyeng: no case was found; put a cases.yaml beside each policy", err=True)
+        return 2
+    return int(bool(failed))

@@ -1,0 +1,41 @@
+"""The evaluator for programs that embed it: the same evaluation, with the clock read when none is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from policyeng.bundle import Bundle
+from policyeng.bundle.parameters import refuse_unknown_ids
+from policyeng.evaluate import evaluate as _evaluate
+from policyeng.models import Evaluation, Exemption, JsonObject, Severity, Snapshot
+
+
+def evaluate(
+    bundle: Bundle,
+    snapshot: Snapshot,
+    *,
+    exemptions: Sequence[Exemption] = (),
+    as_of: datetime | None = None,
+    parameters: Mapping[str, JsonObject] | None = None,
+    engine: str = "embedded",
+    threads: int = 1,
+    fail_on: Severity = Severity.LOW,
+) -> Evaluation:
+    """Judge a snapshot with a bundle; `as_of` is now unless given. See `policyeng.evaluate.evaluate`.
+
+    Raises:
+        UsageError: a parameter names no policy or does not fit, or the engine does not exist.
+        EngineError: the bundle does not compile.
+    """
+    refuse_unknown_ids(bundle, parameters or {})
+    return _evaluate(
+        bundle,
+        snapshot,
+        as_of=as_of or datetime.now(UTC),
+        exemptions=exemptions,
+        parameters=parameters,
+        engine=engine,
+        threads=threads,
+        fail_on=Severity(fail_on),
+    )

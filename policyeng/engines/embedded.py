@@ -1,0 +1,131 @@
+"""Judge Rego with the native engine: compiled once per bundle, every pair bounded, the GIL released."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from policyeng import _native
+from policyeng.bundle import Bundle, Policy
+from policyeng.engines.work import Judgement, Pair, Work
+from policyeng.errors import EngineError
+from policyeng.models import Denial, Unknown
+
+_CLEAN = Judgement()
+_SKIPPED = Judgement(applies=False)
+_MEMBERS = {"msg", "path", "actual", "expected"}
+
+
+def version() -> str:
+    """The version of regorus."""
+    return _native.ENGINE_VERSION
+
+
+def form_of(bundle: Bundle) -> list[tuple[Policy, str, str]]:
+    """For every Rego policy: the policy, `rvm` or `interpreter`, and why it is not the faster one (else empty).
+
+    Raises:
+        EngineError: the bundle does not compile.
+    """
+    policies = _rego_policies(bundle)
+    forms = _program(_Key(bundle)).engines
+    return [(policy, *form) for policy, form in zip(policies, forms, strict=True)]
+
+
+def judge_pairs(work: Work, pairs: Sequence[Pair]) -> list[Judgement]:
+    """Judgements in the order of the pairs, which name Rego policies.
+
+    Raises:
+        EngineError: the bundle does not compile.
+    """
+    policies = _rego_policies(work.bundle)
+    position = {policy.id: index for index, policy in enumerate(policies)}
+    numbers = {index: position[policy.id] for index, policy in enumerate(work.bundle.policies) if policy.rules}
+    parameters = [b"{}"] * len(policies)
+    for index, number in numbers.items():
+        parameters[number] = orjson.dumps(work.parameters[index])
+    verdicts = _program(_Key(work.bundle)).judge(
+        _native.Documents(work.document),
+        [(numbers[pair.policy], pair.subject, pair.workspace) for pair in pairs],
+        parameters,
+        work.as_of.isoformat().replace("+00:00", "Z"),
+        threads=work.threads or os.cpu_count() or 1,
+    )
+    return [_judgement(verdict) for verdict in verdicts]
+
+
+class _Key:
+    """A bundle as the key of its compiled program: equal when digest and policies in force are."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self.bundle = bundle
+        self.identity = (bundle.digest, tuple(policy.id for policy in bundle.policies))
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.identity == other.identity
+
+
+def _rego_policies(bundle: Bundle) -> list[Policy]:
+    return [policy for policy in bundle.policies if policy.rules]
+
+
+@lru_cache(maxsize=8)
+def _program(key: _Key) -> _native.Program:
+    bundle = key.bundle
+    policies = [(policy.id, list(policy.rules)) for policy in _rego_policies(bundle)]
+    try:
+        return _native.Program(list(bundle.modules), bundle.data_bytes, policies)
+    except ValueError as error:
+        raise EngineError(f"the bundle does not compile: {error}", place=(bundle.name,)) from error
+
+
+def _judgement(verdict: bool | bytes | tuple[str, str] | None) -> Judgement:
+    if verdict is None:
+        return _CLEAN
+    if isinstance(verdict, bool):
+        return _SKIPPED
+    if isinstance(verdict, tuple):
+        return Judgement(error=": ".join(verdict))
+    said = orjson.loads(verdict)
+    try:
+        denials = tuple(_denial(element) for element in said["deny"])
+        unknowns = tuple(_unknown(element) for element in said["unknown"])
+    except (TypeError, ValueError) as error:
+        return Judgement(error=str(error))
+    return Judgement(denials=denials, unknowns=unknowns)
+
+
+def _denial(element: Any) -> Denial:
+    if isinstance(element, str):
+        return Denial(msg=element)
+    _well_formed("deny", element, _MEMBERS)
+    return Denial.model_construct(
+        msg=element["msg"],
+        path=element.get("path", ""),
+        actual=element.get("actual"),
+        expected=element.get("expected"),
+    )
+
+
+def _unknown(element: Any) -> Unknown:
+    if isinstance(element, str):
+        return Unknown(msg=element)
+    _well_formed("unknown", element, {"msg", "path"})
+    return Unknown(msg=element["msg"], path=element.get("path", ""))
+
+
+def _well_formed(rule: str, element: Any, members: set[str]) -> None:
+    if not isinstance(element, dict) or not isinstance(element.get("msg"), str):
+        raise TypeError(f"an element of `{rule}` is not an object with a string `msg`")
+    if not isinstance(element.get("path", ""), str):
+        raise TypeError(f"the `path` of an element of `{rule}` is not a string")
+    surplus = sorted(set(element) - members)
+    if surplus:
+        raise ValueError(f"an element of `{rule}` carries the unknown member `{surplus[0]}`")

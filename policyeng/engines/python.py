@@ -1,0 +1,49 @@
+"""Judge Python policies: call the function, keep what it yields, turn whatever it raises into an error."""
+
+from __future__ import annotations
+
+from policyeng.bundle import PolicyInput
+from policyeng.bundle.declaration import PythonPolicy
+from policyeng.engines.work import Judgement, Pair, Work
+from policyeng.models import Denial, Unknown
+
+
+def judge_pair(work: Work, pair: Pair) -> Judgement:
+    """One judgement by the Python form of a policy, be it in force or the twin of a Rego policy.
+
+    Python policies are trusted code of the bundle: they run in this process, without a deadline or a memory limit.
+    """
+    form = work.bundle.policies[pair.policy].python
+    if form is None:
+        return Judgement(error="the policy has no Python form")
+    given = PolicyInput(
+        resource=work.subjects[pair.subject],
+        workspace=work.subjects[pair.workspace] if pair.workspace >= 0 else None,
+        snapshot=work.snapshot,
+        parameters=work.parameters[pair.policy],
+        as_of=work.as_of,
+        facts=work.bundle.facts,
+    )
+    try:
+        return _called(form, given)
+    except Exception as error:  # a policy can raise anything, and all of it is an error finding
+        return Judgement(error=f"{type(error).__name__}: {error}")
+
+
+def _called(form: PythonPolicy, given: PolicyInput) -> Judgement:
+    if form.applies is not None:
+        applies = form.applies(given)
+        if not isinstance(applies, bool):
+            return Judgement(error=f"`applies` gave {type(applies).__name__}, not a bool")
+        if not applies:
+            return Judgement(applies=False)
+    denials: list[Denial] = []
+    unknowns: list[Unknown] = []
+    for said in form.judge(given):
+        if isinstance(said, Denial):
+            denials.append(said)
+        elif isinstance(said, Unknown):
+            unknowns.append(said)
+        else:
+            return Judgement(error=f"the policy yielded {type(said).__name__}, not Denial or Unknown")
+    return Judgement(denials=tuple(denials), unknowns=tuple(unknowns))

@@ -1,0 +1,64 @@
+"""Every error that policyeng raises on purpose.
+
+PolicyengError              exit 2   something could not be decided
+├── InputError              exit 2   a document cannot be read; names the file, the place and the remedy
+├── BundleError             exit 2   a bundle or one of its policies is not well formed
+├── EngineError             exit 2   an engine could not judge at all (a single pair that fails is an `error` finding)
+└── UsageError              exit 3   a wrong option, configuration key, policy id or parameter
+
+Messages are lower case and without a final period; what the user wrote stands in backticks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+
+class PolicyengError(Exception):
+    """The root: catch this to catch everything policyeng raises on purpose.
+
+    Args:
+        message: what is wrong.
+        place: where, most general first (a file, a line, a JSON Pointer); empty parts are left out.
+        remedy: what the reader can do about it.
+    """
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, message: str, *, place: tuple[str, ...] = (), remedy: str = "") -> None:
+        self.message = message
+        self.place = tuple(part for part in place if part)
+        self.remedy = remedy
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        text = ": ".join((*self.place, self.message))
+        return f"{text}; {self.remedy}" if self.remedy else text
+
+
+class InputError(PolicyengError):
+    """A snapshot, exemption file or report that cannot be read."""
+
+
+class BundleError(PolicyengError):
+    """A bundle, a policy header or a case that is not well formed."""
+
+
+class EngineError(PolicyengError):
+    """An engine that cannot compile the bundle or cannot be reached."""
+
+
+class UsageError(PolicyengError):
+    """An option, configuration key, policy id or parameter that does not exist or does not fit."""
+
+    exit_code: ClassVar[int] = 3
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`; did you mean …` for the known word closest to an unknown one, else nothing."""
+    from difflib import get_close_matches
+
+    spelled = {candidate.lower(): candidate for candidate in known}
+    close = get_close_matches(word.lower(), spelled, n=1)
+    return f"; did you mean `{spelled[close[0]]}`" if close else ""

@@ -1,0 +1,178 @@
+"""Bundle x snapshot x exemptions x as-of -> evaluation. Pure: no I/O, no clock."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+
+from policyeng import exemptions as exempting
+from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.parameters import parameters_of
+from policyeng.engines import Judgement, Work, engine_version, judge
+from policyeng.evaluate.estate import Estate, Subject, estate_of
+from policyeng.evaluate.plan import Planned, plan
+from policyeng.masking import masked
+from policyeng.models import (
+    BundleRef,
+    Denial,
+    EngineRef,
+    Evaluation,
+    Exemption,
+    Finding,
+    JsonObject,
+    Outcome,
+    Problem,
+    Severity,
+    Snapshot,
+    SnapshotRef,
+    Summary,
+    Unknown,
+)
+
+__all__ = ["evaluate", "exit_code", "summary_of"]
+
+
+def evaluate(
+    bundle: Bundle,
+    snapshot: Snapshot,
+    *,
+    as_of: datetime,
+    exemptions: Sequence[Exemption] = (),
+    parameters: Mapping[str, JsonObject] | None = None,
+    engine: str = "embedded",
+    threads: int = 1,
+    fail_on: Severity = Severity.LOW,
+    problems: Iterable[Problem] = (),
+) -> Evaluation:
+    """Judge every resource of a snapshot with every policy of a bundle that applies to it.
+
+    Args:
+        bundle: the policies in force.
+        snapshot: what is judged.
+        as_of: the evaluation clock; without a zone it is taken as UTC.
+        exemptions: acceptances that mark failures while they are in force.
+        parameters: by policy id, values that replace the defaults.
+        engine: what judges Rego, a name of `policyeng.engines.ENGINES`.
+        threads: how many threads judge Rego.
+        fail_on: failures at or above this severity make the exit code 1.
+        problems: what went wrong on the way to the snapshot; an error among them makes the exit code 2.
+
+    Raises:
+        UsageError: a parameter does not exist or does not fit its schema, or the engine does not exist.
+        EngineError: the bundle does not compile.
+    """
+    moment = as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC)
+    estate = estate_of(snapshot, bundle.facts)
+    planned = list(plan(bundle, estate))
+    work = Work(
+        bundle=bundle,
+        snapshot=estate.view,
+        subjects=[subject.document for subject in estate.subjects],
+        document=estate.document,
+        pairs=[entry.pair for entry in planned if not entry.unknowns],
+        parameters=parameters_of(bundle, parameters or {}),
+        as_of=moment,
+        threads=threads,
+    )
+    judged = _findings(planned, iter(judge(work, engine)), bundle, estate)
+    homes = {subject.reported_id: subject.home for subject in estate.subjects}
+    findings, notes = exempting.apply(judged, exemptions, bundle.policies, homes, moment)
+    said = [*problems, *estate.problems, *_incomplete(snapshot), *notes]
+    if not findings:
+        said.append(Problem(level="error", message=_nothing_evaluated(bundle, estate)))
+    return Evaluation(
+        bundle=BundleRef(name=bundle.name, revision=bundle.revision, digest=bundle.digest),
+        snapshot=SnapshotRef(scope=snapshot.scope, taken_at=snapshot.taken_at, digest=estate.digest),
+        as_of=moment,
+        engine=EngineRef(name=engine, version=engine_version(engine)),
+        exit_code=exit_code(findings, said, fail_on),
+        summary=summary_of(findings),
+        findings=tuple(findings),
+        problems=tuple(said),
+    )
+
+
+def exit_code(findings: Iterable[Finding], problems: Iterable[Problem], fail_on: Severity = Severity.LOW) -> int:
+    """2 when something could not be decided, else 1 when a failure at or above `fail_on` has no exemption, else 0."""
+    listed = list(findings)
+    if any(finding.outcome is Outcome.ERROR for finding in listed):
+        return 2
+    if any(problem.level == "error" for problem in problems):
+        return 2
+    return int(any(fails(finding, fail_on) for finding in listed))
+
+
+def fails(finding: Finding, fail_on: Severity) -> bool:
+    """Whether a finding on its own makes a run fail."""
+    failed = finding.outcome is Outcome.FAIL and finding.exemption is None
+    return failed and finding.severity.rank >= fail_on.rank
+
+
+def summary_of(findings: Sequence[Finding]) -> Summary:
+    """Counts by outcome and both ways of counting compliance."""
+    outcomes = Counter(finding.outcome for finding in findings)
+    exempt = sum(finding.exemption is not None for finding in findings)
+    passed, unknown = outcomes[Outcome.PASS], outcomes[Outcome.UNKNOWN]
+    total = len(findings) or 1
+    return Summary(
+        pass_=passed,
+        fail=outcomes[Outcome.FAIL],
+        unknown=unknown,
+        error=outcomes[Outcome.ERROR],
+        exempt=exempt,
+        strict_compliance=round(100 * passed / total, 2),
+        azure_compliance=round(100 * (passed + exempt + unknown) / total, 2),
+    )
+
+
+def _findings(
+    planned: Iterable[Planned], judgements: Iterator[Judgement], bundle: Bundle, estate: Estate
+) -> list[Finding]:
+    findings = []
+    for entry in planned:
+        judgement = Judgement(unknowns=entry.unknowns) if entry.unknowns else next(judgements)
+        if judgement.applies:
+            policy = bundle.policies[entry.pair.policy]
+            findings.append(_finding(policy, estate.subjects[entry.pair.subject], judgement))
+    findings.sort(key=lambda finding: (finding.policy, finding.resource.lower(), finding.resource))
+    return findings
+
+
+def _finding(policy: Policy, subject: Subject, judgement: Judgement) -> Finding:
+    header = policy.header
+    if judgement.error is not None:
+        outcome = Outcome.ERROR
+    else:
+        outcome = Outcome.FAIL if judgement.denials else Outcome.UNKNOWN if judgement.unknowns else Outcome.PASS
+    failed = outcome is Outcome.FAIL
+    return Finding(
+        policy=header.id,
+        title=header.title,
+        severity=header.severity,
+        resource=subject.reported_id,
+        resource_type=subject.reported_type,
+        outcome=outcome,
+        denials=_sorted(judgement.denials) if failed else (),
+        unknowns=judgement.unknowns if judgement.error is None else (Unknown(msg=judgement.error),),
+        remediation=header.remediation.text if header.remediation else "",
+        source=header.source,
+        location=subject.location,
+    )
+
+
+def _sorted(denials: Iterable[Denial]) -> tuple[Denial, ...]:
+    """Denials in one order on every engine, secrets masked."""
+    shown = [denial.model_copy(update={"actual": masked(denial.actual, denial.path)}) for denial in denials]
+    shown.sort(key=lambda denial: (denial.path, denial.msg, json.dumps(denial.actual, sort_keys=True, default=str)))
+    return tuple(shown)
+
+
+def _incomplete(snapshot: Snapshot) -> list[Problem]:
+    return [Problem(level="warning", message=f"the snapshot is incomplete: {line}") for line in snapshot.incomplete]
+
+
+def _nothing_evaluated(bundle: Bundle, estate: Estate) -> str:
+    seen = f"{len(estate.subjects)} resources and {len(bundle.policies)} policies, and none of them applies"
+    return f"nothing was evaluated: {seen}; see `policyeng policies list` for what the policies judge"

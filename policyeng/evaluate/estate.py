@@ -1,0 +1,174 @@
+"""A snapshot made ready for judging: sorted, indexed, its workloads derived, as values and as bytes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from policyeng.bundle import SnapshotView
+from policyeng.facts import Facts, workspace_of
+from policyeng.models import WORKSPACE_TYPE, JsonObject, Location, Model, Problem, Snapshot
+from policyeng.workloads import derive
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Something that can be judged.
+
+    Attributes:
+        document: what the policy sees as `input.resource`.
+        judged_type: lower-case ARM type, `workload` or `approval`.
+        reported_id: the id that the finding carries.
+        reported_type: the type that the finding carries.
+        home: the ARM id that exemption scopes are held against; empty when there is none.
+        workspace: index of its workspace among the subjects, -1 when it has none in the snapshot.
+        unreadable: JSON Pointer to the reason why it cannot be read.
+    """
+
+    document: JsonObject
+    judged_type: str
+    reported_id: str
+    reported_type: str
+    home: str
+    workspace: int
+    unreadable: Mapping[str, str]
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Estate:
+    """The subjects of a snapshot with everything that is the same for all of them."""
+
+    subjects: tuple[Subject, ...]
+    view: SnapshotView
+    document: bytes
+    digest: str
+    problems: tuple[Problem, ...]
+
+
+def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
+    """Prepare a snapshot; the order of its resources makes no difference to anything in the estate."""
+    rows, problems = _sorted_resources(snapshot)
+    resources = [resource for _, _, resource in rows]
+    by_id = {key: resource for key, _, resource in rows}
+    derived = derive(snapshot.model_copy(update={"resources": tuple(resources)}), facts)
+    approvals = sorted((_plain(entry) for entry in snapshot.approvals), key=lambda entry: str(entry["id"]))
+    stated: dict[str, Any] = {
+        "scope": snapshot.scope,
+        "takenAt": snapshot.taken_at.isoformat().replace("+00:00", "Z") if snapshot.taken_at else None,
+        "approvals": [{**entry, "type": "approval"} for entry in approvals],
+        "quotas": [_plain(entry) for entry in snapshot.quotas],
+        "metrics": [_plain(entry) for entry in snapshot.metrics],
+        "principals": [_plain(entry) for entry in snapshot.principals],
+        "incomplete": list(snapshot.incomplete),
+    }
+    body = b"[" + b",".join(text for _, text, _ in rows) + b"]"
+    declared = sorted((_plain(entry) for entry in snapshot.workloads), key=lambda entry: str(entry["id"]))
+    whole = {**stated, "workloads": declared, "resources": orjson.Fragment(body), "unreadable": snapshot.unreadable}
+    workloads = [workload.document for workload in derived]
+    given = {**stated, "workloads": workloads, "resources": orjson.Fragment(body)}
+    view = _view(stated, resources, by_id, workloads)
+    subjects = [*_resource_subjects(snapshot, rows), *_other_subjects(snapshot, derived, view, list(by_id))]
+    return Estate(
+        subjects=tuple(subjects),
+        view=view,
+        document=orjson.dumps(given),
+        digest=hashlib.sha256(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS)).hexdigest(),
+        problems=tuple(problems),
+    )
+
+
+def _sorted_resources(snapshot: Snapshot) -> tuple[list[tuple[str, bytes, JsonObject]], list[Problem]]:
+    """Well-formed resources as (lower-case id, canonical JSON, resource), sorted, each id once."""
+    rows: list[tuple[str, bytes, JsonObject]] = []
+    problems: list[Problem] = []
+    for resource in snapshot.resources:
+        identity, kind = resource.get("id"), resource.get("type")
+        if not (isinstance(identity, str) and identity and isinstance(kind, str) and kind):
+            problems.append(Problem(level="error", message="a resource has no string `id` and `type`; give it both"))
+            continue
+        try:
+            rows.append((identity.lower(), orjson.dumps(resource, option=orjson.OPT_SORT_KEYS), resource))
+        except TypeError as error:
+            problems.append(Problem(level="error", message=f"the resource is not JSON: {error}", place=identity))
+    rows.sort(key=lambda row: row[:2])
+    unique: dict[str, tuple[str, bytes, JsonObject]] = {}
+    for row in rows:
+        if row[0] in unique:
+            message = "two resources have this id; remove one of them"
+            problems.append(Problem(level="error", message=message, place=str(unique[row[0]][2]["id"])))
+        else:
+            unique[row[0]] = row
+    return list(unique.values()), problems
+
+
+def _view(
+    stated: Mapping[str, Any], resources: list[JsonObject], by_id: Mapping[str, JsonObject], workloads: list[JsonObject]
+) -> SnapshotView:
+    by_type: dict[str, list[JsonObject]] = {}
+    for resource in resources:
+        by_type.setdefault(resource["type"].lower(), []).append(resource)
+    rest = {key: value for key, value in stated.items() if key != "takenAt"}
+    return SnapshotView(
+        taken_at=stated["takenAt"], resources=resources, by_id=by_id, by_type=by_type, workloads=workloads, **rest
+    )
+
+
+def _resource_subjects(snapshot: Snapshot, rows: list[tuple[str, bytes, JsonObject]]) -> list[Subject]:
+    position = {key: index for index, (key, _, _) in enumerate(rows)}
+    return [
+        Subject(
+            document=resource,
+            judged_type=resource["type"].lower(),
+            reported_id=resource["id"],
+            reported_type=resource["type"],
+            home=resource["id"],
+            workspace=_workspace_position(resource, index, position),
+            unreadable=snapshot.unreadable.get(key, {}),
+            location=_location(snapshot, key),
+        )
+        for index, (key, _, resource) in enumerate(rows)
+    ]
+
+
+def _workspace_position(resource: JsonObject, own: int, position: Mapping[str, int]) -> int:
+    if resource["type"].lower() == WORKSPACE_TYPE:
+        return own
+    return position.get((workspace_of(resource["id"]) or "").lower(), -1)
+
+
+def _other_subjects(snapshot: Snapshot, derived: Any, view: SnapshotView, ids: list[str]) -> list[Subject]:
+    """Workloads, then approvals: in the order in which they stand in the view."""
+    position = {key: index for index, key in enumerate(ids)}
+    subjects = []
+    for workload in derived:
+        workspace = workload.document.get("workspaceId") or ""
+        subjects.append(
+            Subject(
+                document=workload.document,
+                judged_type="workload",
+                reported_id=workload.reported_id,
+                reported_type=workload.document.get("sourceType") or "workload",
+                home=workload.reported_id if workload.reported_id.startswith("/") else workspace,
+                workspace=position.get(workspace.lower(), -1),
+                unreadable=workload.unreadable,
+                location=_location(snapshot, workload.reported_id.lower()),
+            )
+        )
+    for approval in view.approvals:
+        identity, scope = approval["id"], approval["scope"]
+        subjects.append(Subject(approval, "approval", identity, "approval", scope, -1, {}, Location()))
+    return subjects
+
+
+def _location(snapshot: Snapshot, key: str) -> Location:
+    origin = snapshot.origins.get(key)
+    return Location(file=origin.file, line=origin.line) if origin else Location()
+
+
+def _plain(entry: Model) -> JsonObject:
+    return entry.model_dump(mode="json", by_alias=True)

@@ -1,0 +1,80 @@
+"""The one function that applies exemptions, for every path: a mark on a failure, never a changed outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from policyeng.bundle import Policy
+from policyeng.errors import nearest
+from policyeng.facts import is_at_or_under
+from policyeng.models import Exemption, ExemptionMark, Finding, Outcome, Problem
+
+
+def apply(
+    findings: Sequence[Finding],
+    exemptions: Iterable[Exemption],
+    policies: Sequence[Policy],
+    homes: Mapping[str, str],
+    as_of: datetime,
+) -> tuple[list[Finding], list[Problem]]:
+    """Mark the failures that an exemption in force covers.
+
+    An exemption is in force from `created_at` until just before `expires_at`. It covers the failures of its one
+    policy on resources at or under its scope, by whole segments of the ARM id, without case.
+
+    Args:
+        findings: what was judged.
+        exemptions: in any order.
+        policies: all policies of the bundle in force; one that is not exemptable takes no mark.
+        homes: by reported id, the ARM id that scopes are held against.
+        as_of: the evaluation clock.
+
+    Returns:
+        The findings in their order, and a warning for every exemption that marks nothing, saying why.
+    """
+    known = {policy.id: policy for policy in policies}
+    problems: list[Problem] = []
+    in_force: list[Exemption] = []
+    for exemption in sorted(exemptions, key=lambda entry: entry.id):
+        reason = _not_in_force(exemption, known, as_of)
+        if reason:
+            problems.append(_warning(exemption, reason))
+        else:
+            in_force.append(exemption)
+    used: set[str] = set()
+    marked = [_marked(finding, in_force, homes, used) for finding in findings]
+    problems += [_warning(entry, "covers no failure") for entry in in_force if entry.id not in used]
+    return marked, problems
+
+
+def _not_in_force(exemption: Exemption, known: Mapping[str, Policy], as_of: datetime) -> str:
+    policy = known.get(exemption.policy)
+    if policy is None:
+        return f"names `{exemption.policy}`, which is not among the policies in force{nearest(exemption.policy, known)}"
+    if not policy.header.exemptable:
+        return f"has no effect: `{policy.id}` takes no exemptions"
+    if as_of < exemption.created_at:
+        return f"is not yet valid: it begins {exemption.created_at.isoformat()}"
+    if as_of >= exemption.expires_at:
+        return f"expired {exemption.expires_at.isoformat()}"
+    return ""
+
+
+def _marked(finding: Finding, in_force: Sequence[Exemption], homes: Mapping[str, str], used: set[str]) -> Finding:
+    if finding.outcome is not Outcome.FAIL:
+        return finding
+    home = homes.get(finding.resource, finding.resource)
+    covering = [
+        entry for entry in in_force if entry.policy == finding.policy and home and is_at_or_under(home, entry.scope)
+    ]
+    if not covering:
+        return finding
+    used.update(entry.id for entry in covering)
+    last = max(covering, key=lambda entry: entry.expires_at)
+    mark = ExemptionMark.model_validate(last.model_dump(include=set(ExemptionMark.model_fields)))
+    return finding.model_copy(update={"exemption": mark})
+
+
+def _warning(exemption: Exemption, reason: str) -> Problem:
+    return Problem(level="warning", message=f"the exemption {reason}", place=f"exemption {exemption.id}")

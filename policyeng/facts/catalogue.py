@@ -1,0 +1,182 @@
+"""The catalogue of facts as values: VM sizes and series, isolated sizes, retirements, roles, and what each row cites.
+
+It is the same document that Rego sees as `data.facts` (files `policies/facts/<name>/data.json`). Nothing is copied or
+modelled when it is loaded; a row becomes a value when it is asked for. Names compare without case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
+from typing import Any, TypeVar
+
+from policyeng.errors import BundleError
+from policyeng.models import JsonObject
+
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a row was read: a title, a path or a file, and the revision; the founding documents bear no date."""
+
+    title: str
+    path: str
+    revision: str
+    section: str | None = None
+    date: str | None = None
+
+
+@dataclass(frozen=True)
+class VmSize:
+    """One VM size; memory in GiB, GPUs also as the share of one that a size gets (0.25)."""
+
+    name: str
+    series: str
+    family: str
+    vcpus: int
+    memory_gib: float
+    gpus: float
+    fpgas: int
+    source: str
+
+
+@dataclass(frozen=True)
+class VmSeries:
+    """One series of the documents' table: `restriction` is `none` or `approval`."""
+
+    name: str
+    category: str
+    restriction: str
+    supported_by: tuple[str, ...]
+    source: str
+
+
+@dataclass(frozen=True)
+class Retirement:
+    """The day from which a size is no longer offered; it begins at midnight UTC."""
+
+    date: date
+    source: str
+
+    @property
+    def _begins(self) -> datetime:
+        return datetime(self.date.year, self.date.month, self.date.day, tzinfo=UTC)
+
+    def has_come(self, as_of: datetime) -> bool:
+        """Say whether the size is retired at an aware moment."""
+        return as_of >= self._begins
+
+    def comes_within(self, days: float, as_of: datetime) -> bool:
+        """Say whether the size is retired at an aware moment or retires within so many days, the last one included."""
+        return self._begins - as_of <= timedelta(days=days)
+
+
+@dataclass(frozen=True)
+class Role:
+    """A built-in role; `permissions` are the blocks that `policyeng.facts.grants` reads."""
+
+    name: str
+    guid: str
+    type: str
+    permissions: tuple[JsonObject, ...]
+    source: str
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """The catalogue over one `data.facts` document, which is not copied and not to be changed."""
+
+    document: Mapping[str, Any] = field(repr=False)
+
+    @classmethod
+    def from_document(cls, document: JsonObject) -> Facts:
+        """Wrap a `data.facts` document; what it lacks is empty.
+
+        Raises:
+            BundleError: one of its tables is not an object.
+        """
+        for name in ("sources", "vm_sizes", "vm_series", "isolated_sizes", "retired_sizes", "roles", "roles_elsewhere"):
+            if not isinstance(document.get(name, {}), dict):
+                raise BundleError("not a JSON object", place=(f"facts/{name}",), remedy="give one row for each name")
+        return cls(document)
+
+    def source(self, source_id: str) -> Source | None:
+        """What a row's `source` stands for."""
+        row = self._table("sources").get(source_id)
+        return None if row is None else _value(Source, row, f"sources/{source_id}")
+
+    def size(self, name: str) -> VmSize | None:
+        """A VM size by name, such as `STANDARD_D1_V2`."""
+        row = self._table("vm_sizes").get(name.lower())
+        return None if row is None else _value(VmSize, row, f"vm_sizes/{name.lower()}")
+
+    def series(self, name: str) -> VmSeries | None:
+        """A series of the documents' table; other series that sizes belong to are not in it."""
+        spelled = self._series_names.get(name.lower())
+        if spelled is None:
+            return None
+        row = self._table("vm_series")[spelled]
+        made = {"name": spelled, **row, "supported_by": tuple(row.get("supported_by", ()))}
+        return _value(VmSeries, made, f"vm_series/{spelled}")
+
+    def is_isolated(self, name: str) -> bool:
+        """Say whether a size has its host to itself, by the documents or by the vendor."""
+        return name.lower() in self._table("isolated_sizes")
+
+    def retirement(self, name: str) -> Retirement | None:
+        """The earliest retirement of a size that a source gives, past or to come."""
+        row = self._table("retired_sizes").get(name.lower())
+        if row is None:
+            return None
+        try:
+            return Retirement(date.fromisoformat(row["date"]), row["source"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise _malformed(f"retired_sizes/{name.lower()}", error) from error
+
+    def role(self, guid_or_name: str) -> Role | None:
+        """A built-in role by GUID, by the id of its definition with or without a subscription, or by name."""
+        guid = self._role_guid(guid_or_name, self._role_names)
+        if guid not in (roles := self._table("roles")):
+            return None
+        row = roles[guid]
+        return _value(Role, {**row, "permissions": tuple(row.get("permissions", ()))}, f"roles/{guid}")
+
+    def acts_elsewhere(self, guid_or_name: str) -> bool:
+        """Say whether this is a built-in role none of whose actions reaches Machine Learning."""
+        return self._role_guid(guid_or_name, self._elsewhere_names) in self._table("roles_elsewhere")
+
+    def _table(self, name: str) -> JsonObject:
+        table: JsonObject = self.document.get(name, {})
+        return table
+
+    @staticmethod
+    def _role_guid(guid_or_name: str, names: Mapping[str, str]) -> str:
+        wanted = guid_or_name.strip().lower()
+        return names.get(wanted) or wanted.rpartition("/")[2]
+
+    @cached_property
+    def _series_names(self) -> Mapping[str, str]:
+        return {name.lower(): name for name in self._table("vm_series")}
+
+    @cached_property
+    def _role_names(self) -> Mapping[str, str]:
+        return {row["name"].lower(): guid for guid, row in self._table("roles").items()}
+
+    @cached_property
+    def _elsewhere_names(self) -> Mapping[str, str]:
+        return {row["name"].lower(): guid for guid, row in self._table("roles_elsewhere").items()}
+
+
+def _value(kind: type[_Value], row: JsonObject, place: str) -> _Value:
+    """A row as a value; its keys are the fields of `kind`."""
+    try:
+        return kind(**row)
+    except TypeError as error:
+        raise _malformed(place, error) from error
+
+
+def _malformed(place: str, error: Exception) -> BundleError:
+    return BundleError(f"a row is not well formed: {error}", place=(f"facts/{place}",), remedy="rebuild the facts")

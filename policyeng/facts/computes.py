@@ -1,0 +1,115 @@
+"""Computes and what holds their nodes. `policies/lib/computes.rego` says the same in Rego."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from policyeng.facts.ids import workspace_of
+from policyeng.facts.words import Regulated, folded, inside, regulated
+from policyeng.models import JsonObject
+
+COMPUTE_TYPE = "microsoft.machinelearningservices/workspaces/computes"
+_KINDS = {
+    "microsoft.containerservice/managedclusters": "managedcluster",
+    "microsoft.machinelearningservices/workspaces/onlineendpoints/deployments": "deployment",
+}
+_SIZE_PLACES = {
+    "amlcompute": ("properties", "properties", "vmSize"),
+    "computeinstance": ("properties", "properties", "vmSize"),
+    "aks": ("properties", "properties", "agentVmSize"),
+    "virtualmachine": ("properties", "properties", "virtualMachineSize"),
+    "deployment": ("properties", "instanceType"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSize:
+    """A VM size of the nodes of a compute: the JSON Pointer that states it, and what stands there (None: nothing)."""
+
+    path: str
+    size: object
+
+
+def kind_of(resource: JsonObject) -> str | None:
+    """The compute type in lower case, `managedcluster` or `deployment` (a managed one); None for anything else."""
+    resource_type = str(resource.get("type")).lower()
+    if resource_type == COMPUTE_TYPE:
+        return folded(inside(resource, "properties", "computeType"))
+    kind = _KINDS.get(resource_type)
+    if kind == "deployment" and folded(inside(resource, "properties", "endpointComputeType")) == "kubernetes":
+        return None  # its nodes are the cluster's
+    return kind
+
+
+def own_size(resource: JsonObject) -> NodeSize | None:
+    """Where a compute or deployment states a VM size of its own, and what stands there; None without such a place."""
+    place = _SIZE_PLACES.get(kind_of(resource) or "")
+    return NodeSize("/" + "/".join(place), inside(resource, *place)) if place else None
+
+
+def node_sizes(resource: JsonObject, by_id: Mapping[str, JsonObject]) -> list[NodeSize] | None:
+    """The sizes of all nodes of a resource, as far as the snapshot states them; None for what has no nodes.
+
+    A size that ought to be stated and is not is None; there is no entry where another resource states it.
+    """
+    kind, own = kind_of(resource), own_size(resource)
+    if kind == "managedcluster":
+        return _pool_sizes(resource)
+    if kind == "kubernetes":
+        return []
+    if own is None:
+        return None
+    sizes = [own] if own.size is not None or kind not in ("aks", "virtualmachine") else []
+    if kind == "virtualmachine":
+        machine = _named(inside(resource, "properties", "resourceId"), by_id)
+        size = inside(machine, "properties", "hardwareProfile", "vmSize")
+        sizes += [NodeSize("/properties/resourceId", size)] if folded(size) else []
+    return sizes
+
+
+def _pool_sizes(cluster: JsonObject) -> list[NodeSize]:
+    place = "/properties/agentPoolProfiles"
+    pools = inside(cluster, "properties", "agentPoolProfiles")
+    if not isinstance(pools, list) or not pools:
+        return [NodeSize(place, None)]
+    return [NodeSize(f"{place}/{index}/vmSize", inside(pool, "vmSize")) for index, pool in enumerate(pools)]
+
+
+def cluster_of(compute: JsonObject, by_id: Mapping[str, JsonObject]) -> JsonObject | None:
+    """The managed cluster of the snapshot that an AKS or Kubernetes compute is attached to."""
+    cluster = _named(inside(compute, "properties", "resourceId"), by_id)
+    return cluster if cluster is not None and kind_of(cluster) == "managedcluster" else None
+
+
+def backed_by(cluster: JsonObject, by_type: Mapping[str, Sequence[JsonObject]]) -> Iterator[JsonObject]:
+    """The AKS and Kubernetes computes that run on a managed cluster."""
+    for compute in by_type.get(COMPUTE_TYPE, ()):
+        reference = inside(compute, "properties", "resourceId")
+        on_cluster = kind_of(compute) in ("aks", "kubernetes") and isinstance(reference, str)
+        if on_cluster and str(reference).lower() == str(cluster["id"]).lower():
+            yield compute
+
+
+def compute_regulated(
+    resource: JsonObject,
+    workspace: JsonObject | None,
+    by_id: Mapping[str, JsonObject],
+    by_type: Mapping[str, Sequence[JsonObject]],
+    classifications: Iterable[str],
+) -> Regulated:
+    """As `words.regulated`; a managed cluster belongs to no workspace, its own tag or any compute on it makes it so."""
+    words = list(classifications)
+    if kind_of(resource) != "managedcluster":
+        return regulated(resource, workspace, words)
+    homes = [(compute, by_id.get(workspace_of(str(compute["id"])) or "")) for compute in backed_by(resource, by_type)]
+    answers = [regulated(resource, {}, words), *(regulated(compute, home, words) for compute, home in homes)]
+    for wanted in (True, None):
+        for answer in answers:
+            if answer.decided is wanted:
+                return answer
+    return Regulated(False, "it backs no regulated workspace")
+
+
+def _named(reference: object, by_id: Mapping[str, JsonObject]) -> JsonObject | None:
+    return by_id.get(reference.lower()) if isinstance(reference, str) else None

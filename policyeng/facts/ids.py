@@ -1,0 +1,91 @@
+"""Azure Resource Manager ids and scopes, compared by whole segments and without case.
+
+A scope is an id too: `/` (the tenant), a management group, a subscription, a resource group or a resource. What is not
+well formed is no id: it is under nothing and nothing is under it. Source: learn.microsoft.com, "Understand scope for
+Azure RBAC", scope format.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+_MANAGEMENT_GROUP = ("providers", "microsoft.management", "managementgroups")
+_WORKSPACE_TYPE = ("microsoft.machinelearningservices", "workspaces")
+
+
+@lru_cache(maxsize=65536)
+def segments(arm_id: str) -> tuple[str, ...] | None:
+    """The segments of an id in lower case, none for the root `/`; `None` if the id is malformed.
+
+    Well formed is: a slash first and none last, an optional subscription with an optional resource group, then
+    provider blocks, each a namespace and one or more pairs of type and name.
+    """
+    if arm_id == "/":
+        return ()
+    first, *parts = arm_id.lower().split("/")
+    if first or not parts or not all(part.strip() for part in parts):
+        return None
+    return tuple(parts) if _well_formed(parts) else None
+
+
+def _well_formed(parts: list[str]) -> bool:
+    """Say whether lower-case segments follow the grammar of ids."""
+    at = 0
+    if parts[0] == "subscriptions":
+        at = 4 if parts[2:3] == ["resourcegroups"] else 2
+    while at < len(parts):
+        if parts[at] != "providers":
+            return False
+        at += 4
+        while at < len(parts) and parts[at] != "providers":
+            at += 2
+    return at == len(parts)
+
+
+def covers(scope: str, arm_id: str) -> bool | None:
+    """Say whether an id is at or under a scope.
+
+    `None` where ids alone cannot tell: the scope is a management group and the id may belong to one of its
+    subscriptions. A malformed id or scope is never covered and never covers.
+    """
+    outer, inner = segments(scope), segments(arm_id)
+    if outer is None or inner is None:
+        return False
+    if inner[: len(outer)] == outer:
+        return True
+    below_tenant = inner[:1] == ("subscriptions",) or inner[:3] == _MANAGEMENT_GROUP
+    return None if below_tenant and len(outer) == 4 and outer[:3] == _MANAGEMENT_GROUP else False
+
+
+def is_at_or_under(arm_id: str, scope: str) -> bool:
+    """Say whether an id is surely at or under a scope; not so below a management group, whose members no id tells."""
+    return covers(scope, arm_id) is True
+
+
+def subscription_of(arm_id: str) -> str | None:
+    """The lower-case id of the subscription that holds an id, `/subscriptions/<guid>`, or `None`."""
+    parts = segments(arm_id) or ()
+    return _joined(parts[:2]) if parts[:1] == ("subscriptions",) else None
+
+
+def resource_group_of(arm_id: str) -> str | None:
+    """The lower-case id of the resource group that holds an id, or `None`."""
+    parts = segments(arm_id) or ()
+    return _joined(parts[:4]) if parts[:1] == ("subscriptions",) and parts[2:3] == ("resourcegroups",) else None
+
+
+def workspace_of(arm_id: str) -> str | None:
+    """The lower-case id of the Machine Learning workspace that an id is at or under, or `None`."""
+    parts = segments(arm_id) or ()
+    is_workspace = resource_group_of(arm_id) and parts[4:5] == ("providers",) and parts[5:7] == _WORKSPACE_TYPE
+    return _joined(parts[:8]) if is_workspace else None
+
+
+def management_group_of(arm_id: str) -> str | None:
+    """The lower-case id of the management group that an id is at or under by its own segments, or `None`."""
+    parts = segments(arm_id) or ()
+    return _joined(parts[:4]) if parts[:3] == _MANAGEMENT_GROUP else None
+
+
+def _joined(parts: tuple[str, ...]) -> str:
+    return "/" + "/".join(parts)

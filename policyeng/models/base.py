@@ -1,0 +1,19 @@
+"""What every noun is made of: frozen, camelCase in JSON, snake_case in Python, unknown keys refused by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+#: A JSON object as parsed: an Azure resource in the shape ARM returns, or a part of one.
+JsonObject = dict[str, Any]
+
+WORKSPACE_TYPE = "microsoft.machinelearningservices/workspaces"
+
+
+class Model(BaseModel):
+    """The base of every noun: frozen, camelCase in JSON, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)

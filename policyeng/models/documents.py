@@ -1,0 +1,154 @@
+"""The nouns that come in: a snapshot, what the organisation states beside its resources, and exemptions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import AwareDatetime, Field, SkipValidation
+
+from policyeng.models.base import JsonObject, Model
+
+
+class Approval(Model):
+    """A decision of the organisation, such as the use of a restricted VM series within a scope."""
+
+    id: str = Field(min_length=1)
+    kind: str = "vmSeries"
+    series: str = ""
+    scope: str
+    region: str | None = None
+    status: Literal["requested", "granted", "denied", "revoked"]
+    requested_by: str | None = None
+    approved_by: str | None = None
+    granted_at: AwareDatetime | None = None
+    expires_at: AwareDatetime | None = None
+
+
+class ModelFacts(Model):
+    """What is known of the model that a workload serves; sizes in GiB."""
+
+    size_gib: float | None = Field(default=None, alias="sizeGiB", ge=0)
+    memory_gib: float | None = Field(default=None, alias="memoryGiB", ge=0)
+
+
+Purpose = Literal["experimentation", "training", "batch-inference", "realtime-inference"]
+Target = Literal[
+    "local",
+    "compute-instance",
+    "compute-cluster",
+    "serverless",
+    "kubernetes",
+    "aks",
+    "aci",
+    "managed-online",
+    "attached-vm",
+    "databricks",
+    "data-lake-analytics",
+    "hdinsight",
+    "batch",
+    "synapse-spark",
+    "functions",
+    "iot-edge",
+]
+Feature = Literal["automl", "pipeline", "designer", "sweep", "distributed"]
+Accelerator = Literal["none", "gpu", "fpga"]
+Cadence = Literal["continuous", "scheduled", "sporadic"]
+
+
+class DeclaredWorkload(Model):
+    """Work that ARM does not know, or more facts about work that it does (`source_id`)."""
+
+    id: str = Field(min_length=1)
+    workspace_id: str | None = None
+    source_id: str | None = None
+    purpose: Purpose | None = None
+    target: Target | None = None
+    features: tuple[Feature, ...] = ()
+    accelerator: Accelerator | None = None
+    cadence: Cadence | None = None
+    model: ModelFacts | None = None
+    tags: dict[str, str] = Field(default={})
+
+
+class Quota(Model):
+    """The vCPUs that a scope may use of one VM family in one region."""
+
+    scope: str
+    region: str
+    family: str
+    limit_vcpus: Annotated[int, Field(alias="limitVCpus", ge=0)]
+
+
+class Metric(Model):
+    """One metric of one resource over a period; percentages run from 0 to 100."""
+
+    resource_id: str
+    name: str
+    unit: str
+    from_: AwareDatetime | None = Field(default=None, alias="from")
+    to: AwareDatetime | None = None
+    average: float | None = None
+    p95: float | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    total: float | None = None
+
+
+class Principal(Model):
+    """A user, group or service principal as the directory knows it."""
+
+    id: str = Field(min_length=1)
+    type: str | None = None
+    user_type: str | None = None
+    deleted: bool = False
+
+
+class Origin(Model):
+    """Where a resource was read: the file as the user named it, its JSON Pointer in there, its first line (from 1)."""
+
+    file: str
+    pointer: str = ""
+    line: int = 1
+
+
+class Snapshot(Model):
+    """The resources of a scope at one moment, with the organisation's own facts.
+
+    Attributes:
+        resources: ARM resources, each with `id` and `type`; not copied, and not to be changed.
+        unreadable: by lower-case resource id, the JSON Pointers that the format cannot carry or left unresolved,
+            each with the reason. A policy that inspects one is unknown.
+        origins: by lower-case resource id, where it was read.
+        incomplete: what the collector could not read, one line each.
+    """
+
+    scope: str = ""
+    taken_at: AwareDatetime | None = None
+    resources: SkipValidation[tuple[JsonObject, ...]] = ()
+    approvals: tuple[Approval, ...] = ()
+    workloads: tuple[DeclaredWorkload, ...] = ()
+    quotas: tuple[Quota, ...] = ()
+    metrics: tuple[Metric, ...] = ()
+    principals: tuple[Principal, ...] = ()
+    incomplete: tuple[str, ...] = ()
+    unreadable: Mapping[str, Mapping[str, str]] = {}
+    origins: Mapping[str, Origin] = {}
+
+
+class Exemption(Model):
+    """An approved, expiring acceptance of the failures of one policy at and under one scope.
+
+    `expires_at` must be after `created_at` and `owner` must differ from `approved_by`; the reader of exemption files
+    says so with the place. Source: Azure Policy exemptions (categories waiver and mitigated).
+    """
+
+    id: str = Field(min_length=1)
+    policy: str = Field(min_length=1)
+    scope: str = Field(min_length=1)
+    category: Literal["waiver", "mitigated"]
+    reason: str = Field(min_length=1)
+    owner: str = Field(min_length=1)
+    approved_by: str = Field(min_length=1)
+    created_at: AwareDatetime
+    expires_at: AwareDatetime

@@ -1,0 +1,159 @@
+"""The nouns that go out: findings with their reasons, and the evaluation that holds them all."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import AwareDatetime, Field
+
+from policyeng.models.base import Model
+
+
+class Outcome(StrEnum):
+    """What one policy says about one resource."""
+
+    PASS = "pass"  # noqa: S105  # an outcome, no password
+    FAIL = "fail"
+    UNKNOWN = "unknown"
+    ERROR = "error"
+
+
+class Severity(StrEnum):
+    """How much a failure matters, least first."""
+
+    INFO = "info"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    CRITICAL = "critical"
+
+    @property
+    def rank(self) -> int:
+        """Position from 0 (info) to 4 (critical); failures at or above a rank fail a run."""
+        return list(Severity).index(self)
+
+
+class Denial(Model):
+    """One reason a policy gives for a failure: constant text, the JSON Pointer, what is there and what should be."""
+
+    msg: str
+    path: str = ""
+    actual: Any = None
+    expected: Any = None
+
+
+class Unknown(Model):
+    """One reason why a policy cannot decide, with the JSON Pointer that is missing or unresolved."""
+
+    msg: str
+    path: str = ""
+
+
+class ExemptionMark(Model):
+    """The exemption that covers a failed finding."""
+
+    id: str
+    category: Literal["waiver", "mitigated"]
+    reason: str
+    owner: str
+    approved_by: str
+    expires_at: AwareDatetime
+
+
+class Location(Model):
+    """A file as the user named it and a line in it, from 1; file is empty when the resource came from no file."""
+
+    file: str = ""
+    line: int = 1
+
+
+class Finding(Model):
+    """One policy's statement about one resource.
+
+    Attributes:
+        resource: the ARM id, or the id of the declared workload or approval that was judged.
+        denials: the reasons of a `fail`, sorted; empty otherwise.
+        unknowns: the reasons of an `unknown` or `error`, sorted; a fail can carry what else could not be decided.
+        exemption: set on a `fail` that an exemption in force covers; the outcome stays `fail`.
+    """
+
+    policy: str
+    title: str
+    severity: Severity
+    resource: str
+    resource_type: str
+    outcome: Outcome
+    denials: tuple[Denial, ...] = ()
+    unknowns: tuple[Unknown, ...] = ()
+    exemption: ExemptionMark | None = None
+    remediation: str = ""
+    source: str = ""
+    location: Location = Location()
+
+
+class Problem(Model):
+    """Something about the run itself that a reader must know.
+
+    Attributes:
+        level: `error` means that something could not be decided (exit 2); `warning` changes no exit.
+        place: a file, a file and line, an exemption id.
+    """
+
+    level: Literal["error", "warning"]
+    message: str
+    place: str = ""
+
+
+class Summary(Model):
+    """Counts by outcome; they add up to the number of findings. `exempt` counts the fails that carry a mark.
+
+    Compliance is a percentage from 0 to 100 with two decimals. Strict: passes over all findings. Azure: passes, exempt
+    and unknown over all findings, as Azure Policy counts
+    (learn.microsoft.com, "Azure Policy compliance states", compliance percentage).
+    """
+
+    pass_: int = Field(default=0, alias="pass")
+    fail: int = 0
+    unknown: int = 0
+    error: int = 0
+    exempt: int = 0
+    strict_compliance: float = 0.0
+    azure_compliance: float = 0.0
+
+
+class BundleRef(Model):
+    """Which policies judged."""
+
+    name: str
+    revision: str
+    digest: str
+
+
+class SnapshotRef(Model):
+    """What was judged."""
+
+    scope: str
+    taken_at: AwareDatetime | None
+    digest: str
+
+
+class EngineRef(Model):
+    """Which engine judged the Rego policies."""
+
+    name: str
+    version: str
+
+
+class Evaluation(Model):
+    """All findings of a bundle over a snapshot, sorted by policy and resource; its JSON is the JSON report."""
+
+    report_version: Literal[1] = 1
+    bundle: BundleRef
+    snapshot: SnapshotRef
+    as_of: AwareDatetime
+    engine: EngineRef
+    exit_code: int
+    summary: Summary
+    findings: tuple[Finding, ...]
+    problems: tuple[Problem, ...] = ()

@@ -1,0 +1,36 @@
+"""An evaluation rendered for a reader or a machine: one module per format, each a pure `render(evaluation) -> str`.
+
+`FORMATS` names them all. A format's module, and what it needs, is imported when it first renders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from types import MappingProxyType
+
+from policyeng.models import Evaluation
+
+Render = Callable[[Evaluation], str]
+
+
+def _lazy(module: str) -> Render:
+    def render(evaluation: Evaluation) -> str:
+        rendered: str = import_module(module, __name__).render(evaluation)
+        return rendered
+
+    return render
+
+
+#: Every format by the name that `--format` and `--output` take. Same evaluation, same text; each ends with a newline.
+FORMATS: Mapping[str, Render] = MappingProxyType(
+    {
+        "text": _lazy(".text"),
+        "json": _lazy(".json"),
+        "sarif": _lazy(".sarif"),
+        "junit": _lazy(".junit"),
+        "markdown": _lazy(".markdown"),
+        "github": _lazy(".github"),
+        "azure-devops": _lazy(".azure_devops"),
+    }
+)

@@ -1,0 +1,79 @@
+"""Annotations in Azure Pipelines: logging commands, one per finding that needs a reader, each on its own line.
+
+Source: learn.microsoft.com, "Logging commands"; escapes as in microsoft/azure-pipelines-task-lib, `taskcommand.ts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policyeng.models import Evaluation, Finding, Outcome, Problem
+from policyeng.report.escapes import visible
+from policyeng.report.wording import (
+    denial_sentence,
+    denials,
+    exemption_sentence,
+    level,
+    unknown_sentence,
+    unknowns,
+    verdict,
+)
+
+
+def render(evaluation: Evaluation) -> str:
+    """Give `task.logissue` commands, then `task.complete result=Failed` unless the exit is 0.
+
+    A failure of severity high or above and an error finding are errors, other failures and unknown findings warnings.
+    The agent knows no third type, so an exempt failure is a plain line of the log.
+    """
+    lines = [_line(finding) for finding in evaluation.findings if finding.outcome is not Outcome.PASS]
+    lines.extend(_problem(problem) for problem in evaluation.problems)
+    words = verdict(evaluation)
+    lines.append(_command("task.complete", {"result": "Failed"}, words) if evaluation.exit_code else words)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _line(finding: Finding) -> str:
+    message = "; ".join(_sentences(finding))
+    if finding.exemption is not None:
+        return visible(f"{finding.policy} {message}")
+    properties = {"type": _type(finding)}
+    if finding.location.file:
+        properties |= {"sourcepath": finding.location.file, "linenumber": str(finding.location.line)}
+    return _command("task.logissue", properties | {"code": finding.policy}, message)
+
+
+def _type(finding: Finding) -> str:
+    if finding.outcome is Outcome.FAIL:
+        return "error" if level(finding.severity) == "error" else "warning"
+    return "warning" if finding.outcome is Outcome.UNKNOWN else "error"
+
+
+def _sentences(finding: Finding) -> Iterator[str]:
+    outcome = f" {finding.outcome}" if finding.outcome is not Outcome.FAIL else ""
+    yield visible(f"({finding.severity}{outcome}) {finding.title}: {finding.resource}")
+    if finding.outcome is Outcome.FAIL:
+        yield from (denial_sentence(denial) for denial in denials(finding))
+    yield from (f"not decided: {unknown_sentence(unknown)}" for unknown in unknowns(finding))
+    if finding.outcome is Outcome.FAIL and finding.remediation:
+        yield visible(f"mend: {finding.remediation}")
+    if finding.exemption is not None:
+        yield exemption_sentence(finding.exemption)
+
+
+def _problem(problem: Problem) -> str:
+    message = f"{problem.place}: {problem.message}" if problem.place else problem.message
+    return _command("task.logissue", {"type": problem.level}, visible(message))
+
+
+def _command(name: str, properties: dict[str, str], message: str) -> str:
+    listed = "".join(f"{key}={_property(value)};" for key, value in properties.items())
+    return f"##vso[{name} {listed}]{_escaped(message)}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%AZP25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _escaped(visible(text)).replace("]", "%5D").replace(";", "%3B")

@@ -1,0 +1,83 @@
+"""Annotations on GitHub: workflow commands, one per finding that needs a reader, each on its own line.
+
+Source: docs.github.com, "Workflow commands for GitHub Actions"; escapes as in actions/toolkit, `command.ts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policyeng.models import Evaluation, Finding, Outcome, Problem
+from policyeng.report.escapes import visible
+from policyeng.report.wording import (
+    denial_sentence,
+    denials,
+    exemption_sentence,
+    level,
+    short_name,
+    unknown_sentence,
+    unknowns,
+    verdict,
+)
+
+_COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
+
+
+def render(evaluation: Evaluation) -> str:
+    """Give `::error`, `::warning` and `::notice` commands, then the exit in words.
+
+    A failure has the level of its severity (high and above: error; medium, low: warning; info: notice). An exempt one
+    is a notice, an unknown finding a warning, an error finding an error, and a problem what it says.
+    """
+    lines = [_annotation(f) for f in evaluation.findings if f.outcome is not Outcome.PASS]
+    lines.extend(_problem(problem) for problem in evaluation.problems)
+    return "".join(f"{line}\n" for line in (*lines, verdict(evaluation)))
+
+
+def _annotation(finding: Finding) -> str:
+    properties = {"title": f"{finding.policy} ({finding.severity}): {finding.title}"}
+    if finding.location.file:
+        properties = {"file": finding.location.file, "line": str(finding.location.line)} | properties
+    return _command(_name(finding), properties, "\n".join(_sentences(finding)))
+
+
+def _name(finding: Finding) -> str:
+    if finding.exemption is not None:
+        return "notice"
+    if finding.outcome is Outcome.FAIL:
+        return _COMMANDS[level(finding.severity)]
+    return "warning" if finding.outcome is Outcome.UNKNOWN else "error"
+
+
+def _sentences(finding: Finding) -> Iterator[str]:
+    yield short_name(finding.resource)
+    if finding.outcome is Outcome.FAIL:
+        yield from (denial_sentence(denial) for denial in denials(finding))
+    yield from (f"{_undecided(finding)}: {unknown_sentence(unknown)}" for unknown in unknowns(finding))
+    if finding.outcome is Outcome.FAIL and finding.remediation:
+        yield visible(f"mend: {finding.remediation}")
+    if finding.exemption is not None:
+        yield exemption_sentence(finding.exemption)
+    yield visible(f"resource: {finding.resource}")
+
+
+def _undecided(finding: Finding) -> str:
+    return "not decided" if finding.outcome is Outcome.FAIL else finding.outcome.value
+
+
+def _problem(problem: Problem) -> str:
+    message = f"{problem.place}: {problem.message}" if problem.place else problem.message
+    return _command(problem.level, {"title": "policyeng"}, visible(message))
+
+
+def _command(name: str, properties: dict[str, str], message: str) -> str:
+    listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+    return f"::{name} {listed}::{_escaped(message)}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _escaped(visible(text)).replace(":", "%3A").replace(",", "%2C")

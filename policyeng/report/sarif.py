@@ -1,0 +1,211 @@
+"""SARIF 2.1.0 for GitHub code scanning: one result per denial.
+
+What GitHub requires and reads is in docs.github.com, "SARIF support for code scanning". It shows every result as an
+alert and ignores suppressions, so exempt failures are left out unless asked for, and whatever is not a failure (unknown
+and error findings, problems of the run) is a notification of the invocation.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from urllib.parse import quote
+
+from pydantic_core import to_json
+
+from policyeng import __version__
+from policyeng.models import Denial, Evaluation, Finding, JsonObject, Location, Outcome, Severity, Unknown
+from policyeng.report.escapes import markdown_text, visible
+from policyeng.report.wording import (
+    denial_sentence,
+    denials,
+    exemption_sentence,
+    level,
+    rfc3339,
+    short_name,
+    unknown_sentence,
+    unknowns,
+    verdict,
+)
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+# GitHub's bands: above 9.0 critical, from 7.0 high, from 4.0 medium, from 0.1 low.
+_SECURITY_SEVERITY = {
+    Severity.CRITICAL: "10.0",
+    Severity.HIGH: "8.9",
+    Severity.MEDIUM: "6.9",
+    Severity.LOW: "3.9",
+    Severity.INFO: "1.0",
+}
+_DESCRIPTION_LIMIT = 1024
+_DRIVE = re.compile(r"[A-Za-z]:/")
+
+
+def render(evaluation: Evaluation, *, include_exempt: bool = False) -> str:
+    """Give a SARIF log of one run; with `include_exempt` also the exempt failures, marked as suppressed."""
+    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [_run(evaluation, include_exempt)]}
+    return visible(to_json(log, indent=2, inf_nan_mode="strings", fallback=str).decode(), keep="\n") + "\n"
+
+
+def _run(evaluation: Evaluation, include_exempt: bool) -> JsonObject:
+    rules = {finding.policy: finding for finding in reversed(evaluation.findings)}
+    index = {policy: number for number, policy in enumerate(sorted(rules))}
+    subject = _subject(evaluation.snapshot.scope)
+    return {
+        "tool": {
+            "driver": {"name": "policyeng", "version": __version__, "rules": [_rule(rules[policy]) for policy in index]}
+        },
+        "automationDetails": {"id": f"policyeng/{subject}/"},
+        "invocations": [_invocation(evaluation, index, subject)],
+        "columnKind": "unicodeCodePoints",
+        "results": list(_alerts(evaluation, index, subject, include_exempt)),
+        "properties": {
+            "bundle": evaluation.bundle.model_dump(mode="json", by_alias=True),
+            "snapshot": evaluation.snapshot.model_dump(mode="json", by_alias=True),
+            "engine": evaluation.engine.model_dump(mode="json", by_alias=True),
+            "asOf": rfc3339(evaluation.as_of),
+        },
+    }
+
+
+def _subject(scope: str) -> str:
+    """Name the snapshot by its scope, as a relative URI: the category of an upload, and where there is no file."""
+    segments = [segment for segment in scope.casefold().split("/") if segment not in ("", ".", "..")]
+    return quote("/".join(segments)) or "snapshot"
+
+
+def _rule(finding: Finding) -> JsonObject:
+    title = visible(finding.title) or finding.policy
+    source = f"Source: {visible(finding.source)}" if finding.source else ""
+    mend = f"How to mend: {visible(finding.remediation)}" if finding.remediation else ""
+    paragraphs = [part for part in (title, mend, source) if part]
+    return {
+        "id": finding.policy,
+        "shortDescription": {"text": _described(title)},
+        "fullDescription": {"text": _described(f"{title}. {source}" if source else title)},
+        "help": {
+            "text": _literal("\n".join(paragraphs)),
+            "markdown": "\n\n".join(map(markdown_text, paragraphs)),
+        },
+        "defaultConfiguration": {"level": level(finding.severity)},
+        "properties": {
+            "security-severity": _SECURITY_SEVERITY[finding.severity],
+            "precision": "very-high",
+            "tags": ["security", "compliance", "azure-machine-learning"],
+        },
+    }
+
+
+def _described(text: str) -> str:
+    """Shorten to what GitHub accepts, with a mark that says so; the help text carries the whole."""
+    literal = _literal(text)
+    return literal if len(literal) <= _DESCRIPTION_LIMIT else f"{literal[: _DESCRIPTION_LIMIT - 1]}…"
+
+
+def _literal(text: str) -> str:
+    """Keep a plain text message from being read as placeholders or links (SARIF 2.1.0, 3.11.5 and 3.11.6)."""
+    return text.replace("{", "{{").replace("}", "}}").replace("](", "]\\u0028")
+
+
+def _alerts(
+    evaluation: Evaluation, index: Mapping[str, int], subject: str, include_exempt: bool
+) -> Iterator[JsonObject]:
+    seen: Counter[str] = Counter()
+    for finding in evaluation.findings:
+        if finding.outcome is not Outcome.FAIL or (finding.exemption is not None and not include_exempt):
+            continue
+        for denial in denials(finding):
+            fingerprint = _fingerprint(finding, denial)
+            seen[fingerprint] += 1
+            alert = _alert(finding, denial, subject) | {
+                "ruleIndex": index[finding.policy],
+                "partialFingerprints": {"primaryLocationLineHash": f"{fingerprint}:{seen[fingerprint]}"},
+            }
+            # The standard wants suppressions on all results of a run or on none (3.27.23).
+            yield alert | ({"suppressions": _suppressions(finding)} if include_exempt else {})
+
+
+def _alert(finding: Finding, denial: Denial, subject: str) -> JsonObject:
+    return {
+        "ruleId": finding.policy,
+        "level": level(finding.severity),
+        "message": {"text": _literal(f"{denial_sentence(denial)} ({short_name(finding.resource)})")},
+        "locations": [_location(finding, denial.path, subject)],
+        "properties": {
+            "severity": finding.severity,
+            "resource": finding.resource,
+            "resourceType": finding.resource_type,
+            **denial.model_dump(by_alias=True),
+        },
+    }
+
+
+def _location(finding: Finding, path: str, subject: str) -> JsonObject:
+    line = finding.location.line
+    return {
+        "physicalLocation": {
+            "artifactLocation": {"uri": _uri(finding.location, subject)},
+            "region": {"startLine": line, "startColumn": 1, "endLine": line, "endColumn": 2},
+        },
+        "logicalLocations": [
+            {
+                "name": short_name(finding.resource),
+                "fullyQualifiedName": visible(f"{finding.resource}#{path}" if path else finding.resource),
+                "kind": "property" if path else "resource",
+            }
+        ],
+    }
+
+
+def _uri(location: Location, subject: str) -> str:
+    file = location.file.replace("\\", "/").removeprefix("./")
+    if not file:
+        return subject
+    if _DRIVE.match(file):
+        return f"file:///{quote(file, safe='/:')}"
+    return f"file://{quote(file)}" if file.startswith("/") else quote(file)
+
+
+def _fingerprint(finding: Finding, denial: Denial) -> str:
+    """Identify an alert between runs: by policy, ARM id without case and JSON path, never by line or text."""
+    key = json.dumps([finding.policy, finding.resource.casefold(), denial.path])
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def _suppressions(finding: Finding) -> list[JsonObject]:
+    if finding.exemption is None:
+        return []
+    justification = f"{exemption_sentence(finding.exemption)} ({visible(finding.exemption.id)})"
+    return [{"kind": "external", "status": "accepted", "justification": justification}]
+
+
+def _invocation(evaluation: Evaluation, index: Mapping[str, int], subject: str) -> JsonObject:
+    notifications = [
+        _notification(finding, unknown, index, subject)
+        for finding in evaluation.findings
+        for unknown in unknowns(finding)
+    ]
+    for problem in evaluation.problems:
+        text = f"{problem.place}: {problem.message}" if problem.place else problem.message
+        notifications.append({"level": problem.level, "message": {"text": _literal(visible(text)) or "problem"}})
+    return {
+        "executionSuccessful": evaluation.exit_code in (0, 1),
+        "exitCode": evaluation.exit_code,
+        "exitCodeDescription": verdict(evaluation),
+        "toolExecutionNotifications": notifications,
+    }
+
+
+def _notification(finding: Finding, unknown: Unknown, index: Mapping[str, int], subject: str) -> JsonObject:
+    outcome = "not decided" if finding.outcome is Outcome.FAIL else finding.outcome
+    text = f"{outcome}: {unknown_sentence(unknown)} ({short_name(finding.resource)})"
+    return {
+        "level": "error" if finding.outcome is Outcome.ERROR else "warning",
+        "message": {"text": _literal(text)},
+        "associatedRule": {"id": finding.policy, "index": index[finding.policy]},
+        "locations": [_location(finding, unknown.path, subject)],
+        "properties": {"outcome": finding.outcome, "resource": finding.resource, "path": unknown.path},
+    }

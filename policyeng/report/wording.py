@@ -1,0 +1,152 @@
+"""The sentences that several reports share, and how an evaluation is summed up in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Literal
+
+from policyeng.models import Denial, Evaluation, ExemptionMark, Finding, Location, Outcome, Severity, Unknown
+from policyeng.report.escapes import compact, visible
+
+Level = Literal["error", "warning", "note"]
+
+_NO_REASON = "no reason was given"
+
+
+def level(severity: Severity) -> Level:
+    """Map a severity to the three levels of code hosts: high and above, medium and low, info."""
+    if severity.rank >= Severity.HIGH.rank:
+        return "error"
+    return "warning" if severity.rank >= Severity.LOW.rank else "note"
+
+
+def in_utc(moment: datetime) -> datetime:
+    """Give the moment in UTC; one at the very edge of the calendar, which UTC cannot express, stays as it is."""
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        return moment
+
+
+def rfc3339(moment: datetime) -> str:
+    """Give a moment as RFC 3339 text in UTC with `Z`."""
+    return in_utc(moment).isoformat().replace("+00:00", "Z")
+
+
+def count(number: int, noun: str) -> str:
+    """Give `1 failure`, `2 failures`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def short_name(resource: str) -> str:
+    """Give the names in an ARM id after its last provider (`ws/cluster`); any other id is given back whole."""
+    _, provider, rest = resource.rpartition("/providers/")
+    names = rest.split("/")[2::2]
+    return visible("/".join(names) if provider and all(names) and names else resource)
+
+
+def place(location: Location) -> str:
+    """Give `file:line`, or nothing for a resource that came from no file."""
+    return visible(f"{location.file}:{location.line}") if location.file else ""
+
+
+def denials(finding: Finding) -> Sequence[Denial]:
+    """Give the reasons of a failed finding: never none."""
+    return finding.denials or (Denial(msg=_NO_REASON),)
+
+
+def unknowns(finding: Finding) -> Sequence[Unknown]:
+    """Give the reasons of an unknown or error finding, or what else a failed one could not decide."""
+    if finding.unknowns or finding.outcome in (Outcome.PASS, Outcome.FAIL):
+        return finding.unknowns
+    return (Unknown(msg=_NO_REASON),)
+
+
+def has_values(denial: Denial) -> bool:
+    """Whether the denial says what it saw and what it wants; a plain message says neither."""
+    return denial.actual is not None or denial.expected is not None
+
+
+def denial_sentence(denial: Denial) -> str:
+    """Give a denial on one line: ``message: /path is actual, expected value``."""
+    if not has_values(denial):
+        return unknown_sentence(Unknown(msg=denial.msg, path=denial.path))
+    subject = visible(f"{denial.path} is" if denial.path else "is")
+    return f"{visible(denial.msg)}: {subject} {compact(denial.actual)}, expected {compact(denial.expected)}"
+
+
+def unknown_sentence(unknown: Unknown) -> str:
+    """Give a reason for not deciding on one line: ``message: /path``."""
+    return visible(f"{unknown.msg}: {unknown.path}" if unknown.path else unknown.msg)
+
+
+def expiry(mark: ExemptionMark) -> str:
+    """Give the date, in UTC, on which the exemption ends."""
+    return in_utc(mark.expires_at).date().isoformat()
+
+
+def exemption_sentence(mark: ExemptionMark) -> str:
+    """Give ``exempt until DATE by OWNER: reason``."""
+    return visible(f"exempt until {expiry(mark)} by {mark.owner}: {mark.reason}")
+
+
+def failed(evaluation: Evaluation) -> list[Finding]:
+    """Give the failures that no exemption covers."""
+    return [f for f in evaluation.findings if f.outcome is Outcome.FAIL and f.exemption is None]
+
+
+def exempt(evaluation: Evaluation) -> list[Finding]:
+    """Give the failures that an exemption covers."""
+    return [f for f in evaluation.findings if f.outcome is Outcome.FAIL and f.exemption is not None]
+
+
+def having(evaluation: Evaluation, outcome: Outcome) -> list[Finding]:
+    """Give the findings of one outcome."""
+    return [f for f in evaluation.findings if f.outcome is outcome]
+
+
+def headline(evaluation: Evaluation) -> str:
+    """Count what needs a reader (`2 failures, 1 exempt, 1 unknown, 1 error, 1 problem`), or say that all pass."""
+    failures, exempted = len(failed(evaluation)), len(exempt(evaluation))
+    unknown, error = len(having(evaluation, Outcome.UNKNOWN)), len(having(evaluation, Outcome.ERROR))
+    problems = len(evaluation.problems)
+    parts = (
+        count(failures, "failure") if failures else "",
+        f"{exempted} exempt" if exempted else "",
+        f"{unknown} unknown" if unknown else "",
+        count(error, "error") if error else "",
+        count(problems, "problem") if problems else "",
+    )
+    words = ", ".join(filter(None, parts))
+    if words or evaluation.findings:
+        return words or f"all {count(len(evaluation.findings), 'finding')} pass"
+    return "nothing was evaluated"
+
+
+def verdict(evaluation: Evaluation) -> str:
+    """Give the exit code and in words what decided it."""
+    failures = len(failed(evaluation))
+    if evaluation.exit_code == 0:
+        words = _compliant(failures, len(exempt(evaluation)))
+    elif evaluation.exit_code == 1:
+        words = f"{count(failures, 'failure')}, at least one at or above --fail-on"
+    else:
+        words = f"could not decide: {', '.join(_undecided(evaluation))}"
+        words += f"; {count(failures, 'failure')} besides" if failures else ""
+    return f"exit {evaluation.exit_code}: {words}"
+
+
+def _compliant(failures: int, exempted: int) -> str:
+    if failures:
+        return f"{count(failures, 'failure')}, none that counts: below --fail-on, or in the baseline already"
+    return f"nothing fails but for {count(exempted, 'exempt failure')}" if exempted else "nothing fails"
+
+
+def _undecided(evaluation: Evaluation) -> list[str]:
+    errors = len(having(evaluation, Outcome.ERROR))
+    problems = sum(problem.level == "error" for problem in evaluation.problems)
+    words = [count(number, noun) for number, noun in ((errors, "policy error"), (problems, "problem")) if number]
+    if not evaluation.findings:
+        words.append("nothing was evaluated")
+    return words or ["the run did not complete"]

@@ -1,0 +1,107 @@
+"""What the ARM REST API answers: one resource, a list of them, or a body that holds none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policyeng.models import JsonObject
+from policyeng.sources.arm_entry import ENVELOPE, looks_like_arm, read_entry
+from policyeng.sources.reading import Placed, Reading, Refusal, kind_of, reading_of
+from policyeng.sources.strict import escaped, shortened
+
+SUMMARY = "ARM resources, alone, in a `value` list or in a bare list"
+
+_LIST_KEYS = frozenset({"value", "nextLink", "count", "totalCount", "@odata.context", "@nextLink"})
+_KEY_BODIES = frozenset(
+    {
+        "accessToken",
+        "adminKubeConfig",
+        "notebookAccessKeys",
+        "primaryAccessKey",
+        "primaryKey",
+        "secondaryAccessKey",
+        "secondaryKey",
+        "tokenType",
+        "userKubeConfig",
+        "userStorageKey",
+    }
+)
+_STATUS_BODIES = frozenset(
+    {"endTime", "error", "id", "name", "percentComplete", "properties", "sparkReady", "startTime", "status"}
+)
+
+
+def detect(document: object) -> bool:
+    """Whether the document is an answer of the ARM REST API, even one that holds no resource."""
+    if isinstance(document, list):
+        return not document or any(looks_like_arm(entry) for entry in document)
+    if not isinstance(document, dict):
+        return False
+    example = _example_body(document)
+    if example is not None:
+        return detect(example[1])
+    return looks_like_arm(document) or _is_list(document) or _nothing_here(document) is not None
+
+
+def read(document: object) -> Reading:
+    """Read an answer; one that holds no resource is refused with what it is."""
+    return _read_at(document, "")
+
+
+def _read_at(document: object, base: str) -> Reading:
+    if isinstance(document, list):
+        return reading_of(_entries(document, base))
+    if not isinstance(document, dict):
+        message = f"not an ARM answer: {kind_of(document)} where an object or a list should be"
+        return Reading(refusals=(Refusal(base, message, "save what the REST API answers to GET"),))
+    example = _example_body(document)
+    if example is not None:
+        status, body = example
+        return _read_at(body, f"{base}/responses/{escaped(status)}/body")
+    if _is_list(document):
+        return reading_of(_entries(document["value"], f"{base}/value"), _next_page(document))
+    nothing = None if looks_like_arm(document) else _nothing_here(document)
+    return reading_of([nothing._replace(pointer=base) if nothing else read_entry(document, base)])
+
+
+def _entries(entries: list[object], base: str) -> Iterator[Placed | Refusal]:
+    return (read_entry(entry, f"{base}/{index}") for index, entry in enumerate(entries))
+
+
+def _is_list(document: JsonObject) -> bool:
+    return isinstance(document.get("value"), list) and document.keys() <= _LIST_KEYS
+
+
+def _next_page(document: JsonObject) -> str:
+    return (
+        "the list goes on at its `nextLink`, and the next page is not in the file" if document.get("nextLink") else ""
+    )
+
+
+def _example_body(document: JsonObject) -> tuple[str, object] | None:
+    """The body of a file of REST API examples (`parameters` and `responses`): that of 200, else of 201."""
+    responses = document.get("responses")
+    if not isinstance(responses, dict) or not isinstance(document.get("parameters"), dict):
+        return None
+    for status, answer in sorted(responses.items()):
+        if status.startswith("2") and isinstance(answer, dict) and "body" in answer:
+            return status, answer["body"]
+    return None
+
+
+def _nothing_here(document: JsonObject) -> Refusal | None:
+    """What an answer without a resource is; None when it is nothing that ARM answers."""
+    error = document.get("error")
+    if isinstance(error, dict) and "code" in error:
+        message = f"an error answer (`{shortened(str(error['code']))}`), not a resource"
+        return Refusal("", message, "mend the request and save its answer again")
+    if not document.keys().isdisjoint(_KEY_BODIES):
+        return Refusal("", "an answer that carries keys or tokens, not a resource", "leave it out", True)
+    if isinstance(document.get("status"), str) and document.keys() <= _STATUS_BODIES:
+        return Refusal("", "the status of an operation, not a resource", "save the resource once it is done", True)
+    if isinstance(document.get("responses"), dict) and isinstance(document.get("parameters"), dict):
+        return Refusal("", "an example of the REST API whose answers have no body", "give one with a body", True)
+    if isinstance(document.get("properties"), dict) and document.keys() <= ENVELOPE:
+        refused = read_entry(document, "")
+        return refused if isinstance(refused, Refusal) else None
+    return None

@@ -1,0 +1,43 @@
+"""An earlier JSON report, read back for `--baseline`: only failures that it does not have are new."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from policyeng.errors import InputError
+from policyeng.models import Evaluation
+from policyeng.sources.opening import Named, content_of, display
+from policyeng.sources.reading import Refusal, seen, spelled
+from policyeng.sources.strict import DEFAULT_MAX_BYTES, lines_of, parse_json
+from policyeng.sources.validation import validated
+
+_REMEDY = "give a report that `--output json=PATH` wrote"
+
+
+def read_baseline(path: str | Path, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Evaluation:
+    """Read a JSON report.
+
+    Raises:
+        InputError: it cannot be read, is no report, is of another version, or does not fit; names file, line, JSON
+            Pointer and remedy of the first fault.
+    """
+    file = display(Path(path))
+    content = content_of(Named(file, Path(path)), None, max_bytes)
+    document = parse_json(content, file, max_bytes=max_bytes)
+    evaluation, faults = _read(document)
+    if evaluation is not None:
+        return evaluation
+    line = lines_of(content, [faults[0].pointer])[0]
+    others = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    place = (f"{file}:{line}", faults[0].pointer)
+    raise InputError(faults[0].message + others, place=place, remedy=faults[0].remedy)
+
+
+def _read(document: object) -> tuple[Evaluation | None, tuple[Refusal, ...]]:
+    if not isinstance(document, dict) or "reportVersion" not in document:
+        return None, (Refusal("", f"not a JSON report: {seen(document)}", _REMEDY),)
+    version = document["reportVersion"]
+    if type(version) is not int or version != 1:
+        message = f"`reportVersion` is {spelled(version)}; version 1 is the one that is read"
+        return None, (Refusal("/reportVersion", message, "write the report again"),)
+    return validated(Evaluation, document, "")

@@ -1,0 +1,138 @@
+"""Exemption files: `exemptions:`, a list in YAML or JSON, each entry with an owner, an approver and an end."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from policyeng.errors import InputError, nearest
+from policyeng.models import Exemption, Problem
+from policyeng.sources.arm_entry import is_placeholder, types_of
+from policyeng.sources.opening import Named, content_of, display
+from policyeng.sources.problems import problem_of, raise_errors
+from policyeng.sources.reading import Refusal, kind_of, seen
+from policyeng.sources.strict import DEFAULT_MAX_BYTES, escaped, lines_of, parse_json, shortened
+from policyeng.sources.strict_yaml import parse_yaml
+from policyeng.sources.validation import validated
+
+DEFAULT_MAX_DAYS = 365
+
+_SCOPE_REMEDY = "give the ARM id of a resource, resource group, subscription or management group"
+_PATTERN_SIGNS = frozenset("*?[]{}()|,^$\\ \t\n")
+
+
+class ExemptionsRead(NamedTuple):
+    """The exemptions that are well formed, and an error for each fault; a faulty entry exempts nothing."""
+
+    exemptions: tuple[Exemption, ...]
+    problems: tuple[Problem, ...]
+
+
+def load_exemptions(path: str | Path, *, max_days: int = DEFAULT_MAX_DAYS) -> tuple[Exemption, ...]:
+    """Read an exemption file, all of it or nothing.
+
+    Raises:
+        InputError: something in it is wrong; names file, line, entry and remedy of the first fault.
+    """
+    exemptions, problems = read_exemptions(path, max_days=max_days)
+    raise_errors(problems)
+    return exemptions
+
+
+def read_exemptions(
+    path: str | Path, *, max_days: int = DEFAULT_MAX_DAYS, max_bytes: int = DEFAULT_MAX_BYTES
+) -> ExemptionsRead:
+    """Read an exemption file, YAML unless its name ends in `.json`; a faulty entry does not hide the others.
+
+    Args:
+        path: the file.
+        max_days: the longest time from `createdAt` to `expiresAt`, in days.
+        max_bytes: the largest file that is read.
+    """
+    file = display(Path(path))
+    try:
+        content = content_of(Named(file, Path(path)), None, max_bytes)
+        if file.lower().endswith(".json"):
+            document, lines = parse_json(content, file, max_bytes=max_bytes), None
+        else:
+            document, lines = parse_yaml(content, file, max_bytes=max_bytes)
+    except InputError as error:
+        return ExemptionsRead((), (problem_of(error),))
+    exemptions, faults = _entries(document, timedelta(days=max_days))
+    pointers = [fault.pointer for fault in faults]
+    found = lines_of(content, pointers) if lines is None else [lines.get(pointer, 1) for pointer in pointers]
+    placed = zip(faults, found, strict=True)
+    return ExemptionsRead(exemptions, tuple(_problem(fault, f"{file}:{line}", document) for fault, line in placed))
+
+
+def _entries(document: object, longest: timedelta) -> tuple[tuple[Exemption, ...], list[Refusal]]:
+    listed = document.get("exemptions") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or "exemptions" not in document:
+        message = f"no `exemptions` in the file: {seen(document)}"
+        return (), [Refusal("", message, "begin with `exemptions:` and list them")]
+    faults = [
+        Refusal(f"/{escaped(key)}", f"unknown key `{shortened(key)}`{nearest(key, ['exemptions'])}", "remove it")
+        for key in document
+        if key != "exemptions"
+    ]
+    if not isinstance(listed, list):
+        message = f"`exemptions` is {kind_of(listed)}, not a list"
+        return (), [*faults, Refusal("/exemptions", message, "list the exemptions, each with a dash")]
+    accepted: dict[str, Exemption] = {}
+    for index, entry in enumerate(listed):
+        pointer = f"/exemptions/{index}"
+        exemption, own_faults = validated(Exemption, entry, pointer)
+        own_faults = own_faults if exemption is None else tuple(_faults(exemption, pointer, longest, accepted))
+        faults += own_faults
+        if exemption is not None and not own_faults:
+            accepted[exemption.id] = exemption
+    return tuple(accepted.values()), faults
+
+
+def _faults(exemption: Exemption, pointer: str, longest: timedelta, ids: Collection[str]) -> Iterator[Refusal]:
+    if exemption.id in ids:
+        yield Refusal(f"{pointer}/id", "another exemption before it has the same `id`", "give each its own")
+    for key, text in (("reason", exemption.reason), ("owner", exemption.owner), ("approvedBy", exemption.approved_by)):
+        if not text.strip():
+            yield Refusal(f"{pointer}/{key}", f"`{key}` is blank", f"say the {key}")
+    if _same(exemption.owner, exemption.approved_by):
+        message = f"`owner` and `approvedBy` are both `{shortened(exemption.owner)}`"
+        yield Refusal(f"{pointer}/approvedBy", message, "let someone other than the owner approve it")
+    if _PATTERN_SIGNS & set(exemption.policy):
+        message = f"`policy` is not one exact id: `{shortened(exemption.policy)}`"
+        yield Refusal(f"{pointer}/policy", message, "write one exemption for each policy id")
+    if not types_of(exemption.scope) or is_placeholder(exemption.scope) or "*" in exemption.scope:
+        yield Refusal(f"{pointer}/scope", f"`scope` is not an ARM id: `{shortened(exemption.scope)}`", _SCOPE_REMEDY)
+    yield from _faults_of_period(exemption, pointer, longest)
+
+
+def _faults_of_period(exemption: Exemption, pointer: str, longest: timedelta) -> Iterator[Refusal]:
+    period = exemption.expires_at - exemption.created_at
+    if period <= timedelta(0):
+        message = "`expiresAt` is not after `createdAt`"
+        yield Refusal(f"{pointer}/expiresAt", message, "give a later `expiresAt`")
+    elif period > longest:
+        message = f"`expiresAt` is more than {longest.days} days after `createdAt`"
+        remedy = f"let it expire within {longest.days} days and renew it, or raise `max_exemption_days`"
+        yield Refusal(f"{pointer}/expiresAt", message, remedy)
+
+
+def _same(one: str, other: str) -> bool:
+    return one.strip().casefold() == other.strip().casefold()
+
+
+def _problem(fault: Refusal, place: str, document: object) -> Problem:
+    return problem_of(InputError(fault.message, place=(place, _called(fault.pointer, document)), remedy=fault.remedy))
+
+
+def _called(pointer: str, document: object) -> str:
+    """How messages call the entry that a pointer leads into: by its id, else by its place in the list."""
+    parts: Sequence[str] = pointer.split("/")
+    listed = document.get("exemptions") if isinstance(document, dict) else None
+    if len(parts) < 3 or not isinstance(listed, list):
+        return ""
+    entry = listed[int(parts[2])]
+    identity = entry.get("id") if isinstance(entry, dict) else None
+    return f"exemption `{shortened(identity)}`" if isinstance(identity, str) else f"exemption {int(parts[2]) + 1}"

@@ -1,0 +1,118 @@
+"""Several documents joined into one snapshot: no resource twice, no document hidden by another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Generic, NamedTuple, TypeVar, get_args
+
+from policyeng.models import Origin, Problem, Snapshot
+from policyeng.sources.reading import Collection, Noun, Placed, Reading
+
+T = TypeVar("T")
+
+_COLLECTIONS: tuple[Collection, ...] = get_args(Collection)
+
+
+class Loaded(NamedTuple):
+    """One document that was read, with the line of each JSON Pointer in it."""
+
+    file: str
+    reading: Reading
+    lines: Mapping[str, int]
+
+    def origin(self, pointer: str) -> Origin:
+        """Where a part of the document stands."""
+        return Origin(file=self.file, pointer=pointer, line=self.lines.get(pointer, 1))
+
+
+class _Entry(NamedTuple, Generic[T]):
+    """One entry among all documents: `key` tells entries apart, `says` is what makes two of them the same."""
+
+    key: str
+    called: str
+    value: T
+    says: object
+    origin: Origin
+
+
+def joined(documents: Sequence[Loaded]) -> tuple[Snapshot, tuple[Problem, ...]]:
+    """One snapshot of all documents, in their order.
+
+    Two entries with one id are an error that names both places, and the first is judged; the same entry in two files
+    is taken once, with a warning. Different scopes are listed; `taken_at` is the earliest.
+    """
+    resources, problems = _each_once(_resources(documents))
+    origins = {entry.key: entry.origin for entry in resources}
+    nouns: dict[Collection, tuple[Noun, ...]] = {}
+    for collection in _COLLECTIONS:
+        entries, more = _each_once(_stated(documents, collection))
+        nouns[collection] = tuple(entry.value for entry in entries)
+        problems += more
+        if collection in ("approvals", "workloads"):
+            origins = {entry.key: entry.origin for entry in entries} | origins
+    readings = [document.reading for document in documents]
+    snapshot = Snapshot.model_validate(
+        {
+            "scope": ", ".join(dict.fromkeys(reading.scope for reading in readings if reading.scope)),
+            "taken_at": min((reading.taken_at for reading in readings if reading.taken_at), default=None),
+            "resources": tuple(entry.value.resource for entry in resources),
+            "incomplete": tuple(line for document in documents for line in _incomplete(document)),
+            "unreadable": {entry.key: entry.value.unreadable for entry in resources if entry.value.unreadable},
+            "origins": origins,
+            **nouns,
+        }
+    )
+    return snapshot, tuple(problems)
+
+
+def _incomplete(document: Loaded) -> Iterator[str]:
+    yield from document.reading.incomplete
+    if document.reading.truncated:
+        yield f"{document.file}: {document.reading.truncated}"
+
+
+def _resources(documents: Iterable[Loaded]) -> Iterator[_Entry[Placed]]:
+    for document in documents:
+        for placed in document.reading.resources:
+            identity = placed.resource["id"]
+            origin = document.origin(placed.pointer)
+            yield _Entry(identity.lower(), f"resource `{identity}`", placed, placed.resource, origin)
+
+
+def _stated(documents: Iterable[Loaded], collection: Collection) -> Iterator[_Entry[Noun]]:
+    """Entries of one collection; quotas and metrics have no id, so each of them is its own."""
+    for document in documents:
+        for stated in document.reading.stated:
+            if stated.collection == collection:
+                origin = document.origin(stated.pointer)
+                identity = getattr(stated.noun, "id", None)
+                key = f"{document.file}\n{stated.pointer}" if identity is None else identity.lower()
+                yield _Entry(key, f"{collection[:-1]} `{identity}`", stated.noun, stated.noun, origin)
+
+
+def _each_once(entries: Iterable[_Entry[T]]) -> tuple[list[_Entry[T]], list[Problem]]:
+    kept: dict[str, _Entry[T]] = {}
+    problems: list[Problem] = []
+    repeated: Counter[tuple[str, str]] = Counter()
+    for entry in entries:
+        first = kept.setdefault(entry.key, entry)
+        if first is entry:
+            continue
+        if first.says == entry.says and first.origin.file != entry.origin.file:
+            repeated[(first.origin.file, entry.origin.file)] += 1
+        else:
+            problems.append(_conflict(first, entry))
+    return list(kept.values()), problems + [_repetition(*files, count) for files, count in repeated.items()]
+
+
+def _conflict(first: _Entry[T], second: _Entry[T]) -> Problem:
+    places = [f"{entry.origin.file}:{entry.origin.line}" for entry in (first, second)]
+    message = f"the {second.called} stands twice: {places[0]} and {places[1]}; the first is judged, remove one of them"
+    return Problem(level="error", message=message, place=places[1])
+
+
+def _repetition(first: str, second: str, count: int) -> Problem:
+    entries = "one entry stands" if count == 1 else f"{count} entries stand"
+    message = f"{entries} in `{first}` as well, with the same content; each is judged once"
+    return Problem(level="warning", message=message, place=second)

@@ -1,0 +1,102 @@
+"""The native snapshot: ARM resources beside the organisation's own facts (`snapshotVersion`: 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Literal
+
+from pydantic import AwareDatetime
+
+from policyeng.errors import nearest
+from policyeng.models import Approval, DeclaredWorkload, JsonObject, Metric, Model, Principal, Quota
+from policyeng.sources.arm_entry import read_entry
+from policyeng.sources.reading import Collection, Noun, Placed, Reading, Refusal, Stated, kind_of, reading_of, spelled
+from policyeng.sources.strict import escaped, shortened
+from policyeng.sources.validation import validated
+
+SUMMARY = "snapshots with `snapshotVersion` and `resources`"
+
+_COLLECTIONS: Mapping[Collection, type[Noun]] = {
+    "approvals": Approval,
+    "workloads": DeclaredWorkload,
+    "quotas": Quota,
+    "metrics": Metric,
+    "principals": Principal,
+}
+
+
+class _Header(Model):
+    snapshot_version: Literal[1]
+    scope: str = ""
+    taken_at: AwareDatetime | None = None
+    incomplete: tuple[str, ...] = ()
+
+
+_HEADER_KEYS = tuple(entry.alias or name for name, entry in _Header.model_fields.items())
+_KEYS = (*_HEADER_KEYS, "resources", *_COLLECTIONS)
+
+
+def detect(document: object) -> bool:
+    """Whether the document says that it is a native snapshot."""
+    return isinstance(document, dict) and "snapshotVersion" in document
+
+
+def read(document: object) -> Reading:
+    """Read a native snapshot; a part that is wrong is refused alone, with its pointer."""
+    if not isinstance(document, dict):
+        message = f"not a native snapshot: {kind_of(document)} where an object should be"
+        return Reading(refusals=(Refusal("", message, "begin with `snapshotVersion`: 1"),))
+    refusals = list(_unknown_keys(document))
+    version = document.get("snapshotVersion")
+    if type(version) is not int or version != 1:
+        message = f"`snapshotVersion` is {spelled(version)}; version 1 is the one that is read"
+        return Reading(refusals=(Refusal("/snapshotVersion" if version else "", message, "write 1"),))
+    header, faults = validated(_Header, {key: document[key] for key in _HEADER_KEYS if key in document}, "")
+    stated = list(_stated(document))
+    reading = reading_of(_resources(document))
+    refusals += [*faults, *reading.refusals, *(entry for entry in stated if isinstance(entry, Refusal))]
+    return replace(
+        reading,
+        stated=tuple(entry for entry in stated if isinstance(entry, Stated)),
+        scope=header.scope if header else "",
+        taken_at=header.taken_at if header else None,
+        incomplete=header.incomplete if header else (),
+        refusals=tuple(refusals),
+    )
+
+
+def _unknown_keys(document: JsonObject) -> Iterator[Refusal]:
+    for key in document:
+        if key not in _KEYS:
+            message = f"unknown key `{shortened(key)}`{nearest(key, _KEYS)}"
+            known = ", ".join(f"`{name}`" for name in _KEYS)
+            yield Refusal(f"/{escaped(key)}", message, f"known are {known}")
+
+
+def _listed(document: JsonObject, key: str) -> tuple[list[object], tuple[Refusal, ...]]:
+    value = document.get(key, [])
+    if isinstance(value, list):
+        return value, ()
+    return [], (Refusal(f"/{key}", f"`{key}` is {kind_of(value)}, not a list", f"give `{key}` as a list"),)
+
+
+def _resources(document: JsonObject) -> Iterator[Placed | Refusal]:
+    entries, refusals = _listed(document, "resources")
+    yield from refusals
+    for index, entry in enumerate(entries):
+        pointer = f"/resources/{index}"
+        if isinstance(entry, dict) and entry.get("id") and not entry.get("type"):
+            yield Refusal(pointer, "a resource without `type`", "give its ARM `type`")
+        else:
+            yield read_entry(entry, pointer)
+
+
+def _stated(document: JsonObject) -> Iterator[Stated | Refusal]:
+    for collection, model in _COLLECTIONS.items():
+        entries, refusals = _listed(document, collection)
+        yield from refusals
+        for index, entry in enumerate(entries):
+            pointer = f"/{collection}/{index}"
+            noun, faults = validated(model, entry, pointer)
+            yield from faults if noun is None else (Stated(collection, noun, pointer),)

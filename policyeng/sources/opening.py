@@ -1,0 +1,87 @@
+"""From what the user named to bytes: files, directories, standard input."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from policyeng.errors import InputError
+from policyeng.sources.strict import refuse_size
+
+STDIN = "<stdin>"
+
+
+class Named(NamedTuple):
+    """One document to read.
+
+    Attributes:
+        file: how messages and origins name it.
+        path: None for standard input.
+        found: it was found in a directory, not named by the user.
+    """
+
+    file: str
+    path: Path | None
+    found: bool = False
+
+
+def named_inputs(paths: Iterable[str | Path]) -> Iterator[Named | InputError]:
+    """The documents behind the inputs, in their order; a directory stands for every `*.json` below it, sorted."""
+    for given in paths:
+        if str(given) == "-":
+            yield Named(STDIN, None)
+            continue
+        path = Path(given)
+        try:
+            is_directory = path.is_dir()
+        except (OSError, ValueError) as error:
+            yield _unreadable(path, error)
+            continue
+        yield from _below(path) if is_directory else (Named(display(path), path),)
+
+
+def content_of(named: Named, stdin: bytes | None, max_bytes: int) -> bytes:
+    """The bytes of one document.
+
+    Raises:
+        InputError: it does not exist, cannot be read, or is larger than the limit.
+    """
+    if named.path is None:
+        if stdin is None:
+            raise InputError("there is no standard input", place=(STDIN,), remedy="pipe a document in, or name a file")
+        return stdin
+    try:
+        with named.path.open("rb") as stream:
+            content = stream.read(max_bytes + 1)
+    except (OSError, ValueError) as error:
+        raise _unreadable(named.path, error) from None
+    refuse_size(len(content), named.file, max_bytes)
+    return content
+
+
+def display(path: Path) -> str:
+    """A path as text, bytes that are not UTF-8 escaped."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _below(directory: Path) -> Iterator[Named | InputError]:
+    faults: list[OSError] = []
+    files = [
+        Path(folder) / name
+        for folder, _, names in os.walk(directory, onerror=faults.append)
+        for name in names
+        if name.lower().endswith(".json")
+    ]
+    yield from (_unreadable(Path(fault.filename), fault) for fault in faults)
+    if not files and not faults:
+        remedy = "name a directory with JSON documents, or a file"
+        yield InputError("the directory holds no `*.json` file", place=(display(directory),), remedy=remedy)
+    yield from (Named(display(path), path, found=True) for path in sorted(files))
+
+
+def _unreadable(path: Path, error: OSError | ValueError) -> InputError:
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    message = f"cannot be read ({(reason or type(error).__name__).lower()})"
+    return InputError(message, place=(display(path),), remedy="name a file that exists and that you may read")

@@ -1,0 +1,28 @@
+"""Errors as problems, and problems as errors: the same place, message and remedy either way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from policyeng.errors import InputError
+from policyeng.models import Problem
+
+
+def problem_of(error: InputError, level: Literal["error", "warning"] = "error") -> Problem:
+    """The error as a problem: its first place apart, the rest in the message."""
+    place, inner = error.place[:1], error.place[1:]
+    message = str(InputError(error.message, place=inner, remedy=error.remedy))
+    return Problem(level=level, message=message, place="".join(place))
+
+
+def raise_errors(problems: Iterable[Problem]) -> None:
+    """Raise the first problem that is an error, saying how many more there are.
+
+    Raises:
+        InputError: there is one.
+    """
+    errors = [problem for problem in problems if problem.level == "error"]
+    if errors:
+        others = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        raise InputError(errors[0].message + others, place=(errors[0].place,))

@@ -1,0 +1,128 @@
+"""What every format gives: resources in ARM shape with their places, and what could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from types import MappingProxyType
+from typing import Literal, NamedTuple, Protocol
+
+from policyeng.models import Approval, DeclaredWorkload, JsonObject, Metric, Principal, Quota
+from policyeng.sources.strict import shortened
+
+Collection = Literal["approvals", "workloads", "quotas", "metrics", "principals"]
+Noun = Approval | DeclaredWorkload | Quota | Metric | Principal
+
+_ALL_READABLE: Mapping[str, str] = MappingProxyType({})
+
+
+class Placed(NamedTuple):
+    """A resource in ARM shape, its JSON Pointer in the file, and by JSON Pointer into it why a part is unreadable."""
+
+    resource: JsonObject
+    pointer: str
+    unreadable: Mapping[str, str] = _ALL_READABLE
+
+
+class Stated(NamedTuple):
+    """One entry of a native collection, with its JSON Pointer in the file."""
+
+    collection: Collection
+    noun: Noun
+    pointer: str
+
+
+class Refusal(NamedTuple):
+    """A part of a document that cannot be read.
+
+    Attributes:
+        pointer: JSON Pointer in the file; empty for the whole document.
+        holds_nothing: the part is understood and holds nothing to judge; only a warning where nobody named the file.
+    """
+
+    pointer: str
+    message: str
+    remedy: str = ""
+    holds_nothing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one document holds.
+
+    Attributes:
+        scope, taken_at: as the document states them, if it does.
+        incomplete: what the document says is missing, one line each.
+        truncated: why the document is not the whole of its list; empty when it is.
+        refusals: the parts that could not be read; the others are not touched by them.
+    """
+
+    resources: tuple[Placed, ...] = ()
+    stated: tuple[Stated, ...] = ()
+    scope: str = ""
+    taken_at: datetime | None = None
+    incomplete: tuple[str, ...] = ()
+    truncated: str = ""
+    refusals: tuple[Refusal, ...] = ()
+
+
+class Format(Protocol):
+    """One input format: a module with these three members."""
+
+    #: What the format looks like, for the message that lists what is readable.
+    SUMMARY: str
+
+    def detect(self, document: object) -> bool:
+        """Whether the content is of this format."""
+
+    def read(self, document: object) -> Reading:
+        """Read any JSON value; what does not fit the format is among the refusals."""
+
+
+def reading_of(entries: Iterable[Placed | Refusal], truncated: str = "") -> Reading:
+    """Sort entries into resources and refusals; neighbours refused for one reason become one refusal."""
+    all_entries = tuple(entries)
+    placed = tuple(entry for entry in all_entries if isinstance(entry, Placed))
+    refused = (entry for entry in all_entries if isinstance(entry, Refusal))
+    return Reading(resources=placed, truncated=truncated, refusals=_grouped(refused))
+
+
+def keys_seen(document: Mapping[str, object], limit: int = 8) -> str:
+    """The first top-level keys of an object, for a message."""
+    keys = [f"`{shortened(key)}`" for key in list(document)[:limit]]
+    return ", ".join(keys) + (", …" if len(document) > limit else "")
+
+
+def kind_of(value: object) -> str:
+    """What a JSON value is, in a word."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    names: dict[type, str] = {str: "a string", int: "a number", float: "a number", list: "a list", dict: "an object"}
+    return names[type(value)]
+
+
+def spelled(value: object) -> str:
+    """A JSON value for a message: text and numbers as they stand, anything else in a word."""
+    return f"`{shortened(str(value))}`" if type(value) in (str, int, float) else kind_of(value)
+
+
+def seen(document: object) -> str:
+    """What a document looks like, for the message that it is of no readable format."""
+    if isinstance(document, dict):
+        return f"an object with the keys {keys_seen(document)}" if document else "an empty object"
+    if isinstance(document, list) and document:
+        return f"a list that begins with {seen(document[0])}"
+    return kind_of(document) if document != [] else "an empty list"
+
+
+def _grouped(refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:
+    joined: list[Refusal] = []
+    for _, neighbours in groupby(refusals, key=lambda refusal: refusal[1:]):
+        first, *others = neighbours
+        if others:
+            next_ones = "one" if len(others) == 1 else str(len(others))
+            first = first._replace(message=f"{first.message} (like the next {next_ones})")
+        joined.append(first)
+    return tuple(joined)

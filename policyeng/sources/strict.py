@@ -1,0 +1,98 @@
+"""JSON, strictly: one meaning per document, or a refusal that names the place and the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import orjson
+
+from policyeng import _native
+from policyeng.errors import InputError
+
+DEFAULT_MAX_BYTES = 128 * 1024 * 1024
+MAX_DEPTH = 128
+
+_UTF16 = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+_REMEDY_ENCODING = "save it as UTF-8 without a byte order mark"
+#: What the native reader calls a fault, as message and remedy.
+_FAULTS: dict[str, tuple[str, str]] = {
+    "utf8": ("not valid UTF-8", _REMEDY_ENCODING),
+    "bom": ("begins with a byte order mark", _REMEDY_ENCODING),
+    "syntax": ("not valid JSON", "correct the syntax there"),
+    "duplicate-key": ("this key stands twice in one object", "remove one of the two"),
+    "nan": ("NaN and Infinity are not JSON", "write a number or null"),
+    "depth": (f"nested deeper than {MAX_DEPTH} levels", "flatten the document"),
+    "trailing": ("more text follows the JSON document", "keep one document per file"),
+    "empty": ("the file is empty", "give a JSON document"),
+    "number": ("this number does not fit a double", "write a smaller number, or a string"),
+}
+
+
+def parse_json(content: bytes, file: str, *, max_bytes: int = DEFAULT_MAX_BYTES) -> object:
+    """Parse bytes as one JSON document.
+
+    Args:
+        content: the document.
+        file: how messages name the document.
+        max_bytes: the largest size that is read.
+
+    Raises:
+        InputError: too large, not UTF-8, a byte order mark, not JSON, a duplicate key, NaN or Infinity, nested too
+            deeply, or empty; with file, line, column and JSON Pointer.
+    """
+    require_json(content, file, max_bytes=max_bytes)
+    try:
+        document: object = orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        raise refusal(file, "syntax", line=error.lineno, column=error.colno, detail=error.msg) from None
+    return document
+
+
+def require_json(content: bytes, file: str, *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+    """Refuse bytes that `parse_json` would refuse, without building values.
+
+    Raises:
+        InputError: as `parse_json` does.
+    """
+    refuse_size(len(content), file, max_bytes)
+    if content.startswith(_UTF16):
+        raise InputError("encoded as UTF-16 or UTF-32", place=(f"{file}:1:1",), remedy=_REMEDY_ENCODING)
+    fault = _native.check_json(content, MAX_DEPTH)
+    if fault is not None:
+        kind, pointer, line, column = fault
+        raise refusal(file, kind, pointer=pointer, line=line, column=column)
+
+
+def refuse_size(size: int, file: str, max_bytes: int) -> None:
+    """Refuse a document that is larger than what is read.
+
+    Raises:
+        InputError: naming the limit.
+    """
+    if size > max_bytes:
+        message = f"larger than the limit of {max_bytes} bytes"
+        raise InputError(message, place=(file,), remedy="split it, or raise the limit")
+
+
+def refusal(file: str, kind: str, *, pointer: str = "", line: int = 1, column: int = 1, detail: str = "") -> InputError:
+    """The error for one kind of fault at one place."""
+    message, remedy = _FAULTS[kind]
+    place = (f"{file}:{line}:{column}", shortened(pointer, 120))
+    return InputError(f"{message} ({detail})" if detail else message, place=place, remedy=remedy)
+
+
+def lines_of(content: bytes, pointers: Sequence[str]) -> list[int]:
+    """The line, from 1, at which each JSON Pointer's value begins; 1 where there is none."""
+    places = _native.locate(content, list(pointers)) if pointers else []
+    return [1 if place is None else place[0] for place in places]
+
+
+def escaped(key: object) -> str:
+    """A key as a token of a JSON Pointer (RFC 6901)."""
+    return str(key).replace("~", "~0").replace("/", "~1")
+
+
+def shortened(text: str, limit: int = 80) -> str:
+    """User input cut to a length that a message can carry, control characters made visible."""
+    visible = "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in text[: limit + 1])
+    return visible if len(text) <= limit else visible[:limit] + "…"

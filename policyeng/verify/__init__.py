@@ -1,0 +1,1 @@
+"""Prove things about a bundle: its cases, and what absence does."""

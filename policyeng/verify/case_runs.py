@@ -1,0 +1,164 @@
+"""Run the cases of a bundle, and the absent tests that its headers imply."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.header import Verdict
+from policyeng.errors import BundleError, PolicyengError
+from policyeng.evaluate import evaluate
+from policyeng.facts import Facts, workspace_of
+from policyeng.models import DeclaredWorkload, Finding, JsonObject, Snapshot
+from policyeng.verify.cases import DEFAULT_AS_OF, Baselines, Case, CaseFile, baselines_of, estate, merged, read_cases
+from policyeng.workloads import derive
+
+_WORKLOAD_FIELDS = ("workspaceId", "purpose", "target", "features", "accelerator", "cadence", "model", "tags")
+_ABSENT_ID = "absent-test"
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRun:
+    """What became of one case; `reason` is empty when it held."""
+
+    policy: str
+    name: str
+    expected: Verdict
+    reason: str
+
+
+def run_cases(bundle: Bundle) -> Iterator[CaseRun]:
+    """Run every case and every absent test of every policy in force, in the order of the policies.
+
+    Raises:
+        BundleError: a `cases.yaml` is not well formed.
+        EngineError: the bundle does not compile.
+    """
+    baselines = baselines_of(bundle)
+    for policy in bundle.policies:
+        file = read_cases(policy)
+        if file is None:
+            continue
+        alone = bundle.only([policy])
+        for expected, name, case in file.named():
+            yield _run(alone, policy, name, expected, case, baselines)
+        for pointer in policy.header.inspects:
+            yield _absent(alone, policy, pointer, file, baselines)
+
+
+def _run(alone: Bundle, policy: Policy, name: str, expected: Verdict, case: Case, baselines: Baselines) -> CaseRun:
+    place = f"{policy.cases}: {name}"
+    snapshot = estate(baselines, case, place)
+    identity = case.judged or _identity(case, baselines, place)
+    return CaseRun(policy.id, name, expected, _judged(alone, policy, case, snapshot, identity, expected))
+
+
+def _judged(alone: Bundle, policy: Policy, case: Case, snapshot: Snapshot, identity: str, expected: Verdict) -> str:
+    """Why the expectation does not hold, or nothing."""
+    try:
+        parameters = {policy.id: case.parameters}
+        evaluation = evaluate(alone, snapshot, as_of=case.as_of or DEFAULT_AS_OF, parameters=parameters)
+    except PolicyengError as error:
+        return str(error)
+    if any(problem.level == "error" and problem.place for problem in evaluation.problems):
+        return "; ".join(f"{problem.place}: {problem.message}" for problem in evaluation.problems)
+    finding = next((found for found in evaluation.findings if found.resource.lower() == identity.lower()), None)
+    found = finding.outcome.value if finding else "not_judged"
+    if found != expected:
+        return f"expected {expected}, found {found}{_why(finding)}"
+    paths = [denial.path for denial in finding.denials] if finding else []
+    if expected == "fail" and case.path is not None and case.path not in paths:
+        return f"expected a denial of `{case.path}`, found {', '.join(f'`{path}`' for path in paths)}"
+    return ""
+
+
+def _why(finding: Finding | None) -> str:
+    if finding is None:
+        return ""
+    reasons = [f"{denial.msg} ({denial.path})" for denial in finding.denials]
+    reasons += [f"{unknown.msg} ({unknown.path})" for unknown in finding.unknowns]
+    return f": {'; '.join(reasons)}" if reasons else ""
+
+
+def _absent(alone: Bundle, policy: Policy, pointer: str, file: CaseFile, baselines: Baselines) -> CaseRun:
+    """Delete an inspected pointer from the judged baseline and expect what `when_absent` says."""
+    expected = policy.header.absent(pointer)
+    name = f"absent {pointer}"
+    shared = file.filled(Case())
+    place = f"{policy.cases}: {name}"
+    snapshot = estate(baselines, shared, place)
+    identity = shared.judged or _identity(shared, baselines, place)
+    workload = _workload(snapshot, identity, alone.facts) if _judges_workloads(policy) else None
+    if workload is not None and not pointer.startswith("workspace:"):
+        try:
+            declared = DeclaredWorkload.model_validate(_without(workload, pointer) | {"id": _ABSENT_ID})
+        except ValidationError as error:
+            raise BundleError(f"`{pointer}` cannot be left out: {error.errors()[0]['msg']}", place=(place,)) from error
+        snapshot = snapshot.model_copy(update={"workloads": (*snapshot.workloads, declared)})
+        identity = _ABSENT_ID
+    else:
+        snapshot = _deleted(snapshot, identity, pointer)
+    return CaseRun(policy.id, name, expected, _judged(alone, policy, shared, snapshot, identity, expected))
+
+
+def _judges_workloads(policy: Policy) -> bool:
+    return any(judged.type.lower() == "workload" for judged in policy.header.judges)
+
+
+def _workload(snapshot: Snapshot, identity: str, facts: Facts) -> JsonObject | None:
+    """The declarable part of the workload that is reported under an id."""
+    for workload in derive(snapshot, facts):
+        if workload.reported_id.lower() == identity.lower():
+            return {
+                name: workload.document[name] for name in _WORKLOAD_FIELDS if workload.document.get(name) is not None
+            }
+    return None
+
+
+def _deleted(snapshot: Snapshot, identity: str, pointer: str) -> Snapshot:
+    target = identity
+    if pointer.startswith("workspace:"):
+        target, pointer = workspace_of(identity) or identity, pointer.removeprefix("workspace:")
+    resources = tuple(
+        _without(resource, pointer) if str(resource.get("id")).lower() == target.lower() else resource
+        for resource in snapshot.resources
+    )
+    return snapshot.model_copy(update={"resources": resources})
+
+
+def _without(document: JsonObject, pointer: str) -> JsonObject:
+    """A copy without what a JSON Pointer names; `*` stands for every member of a list or object."""
+    head, *rest = (part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
+    copy = dict(document)
+    if not rest:
+        copy.pop(head, None)
+        return copy
+    below = "/" + "/".join(part.replace("~", "~0").replace("/", "~1") for part in rest)
+    member = copy.get(head)
+    if isinstance(member, dict):
+        copy[head] = (
+            {key: _without(value, "/" + "/".join(rest[1:])) for key, value in member.items()}
+            if rest[0] == "*" and len(rest) > 1
+            else _without(member, below)
+        )
+    elif isinstance(member, list):
+        copy[head] = [_without_in(entry, index, rest) for index, entry in enumerate(member)]
+    return copy
+
+
+def _without_in(entry: object, index: int, rest: list[str]) -> object:
+    if rest[0] not in ("*", str(index)) or not isinstance(entry, dict) or len(rest) == 1:
+        return entry
+    return _without(entry, "/" + "/".join(rest[1:]))
+
+
+def _identity(case: Case, baselines: Baselines, place: str) -> str:
+    """The id of the judged baseline, after its patch."""
+    if case.baseline is None:
+        raise BundleError("the case names no `baseline`", place=(place,), remedy="name the file stem of one")
+    if case.baseline not in baselines.resources:
+        raise BundleError(f"no baseline is called `{case.baseline}`", place=(place,))
+    return str(merged(baselines.resources[case.baseline], case.patch).get("id", ""))

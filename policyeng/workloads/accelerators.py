@@ -1,0 +1,93 @@
+"""Which accelerator work runs with: from the VM size of its nodes, or from what its containers ask for."""
+
+from __future__ import annotations
+
+from policyeng.workloads.answers import ABSENT, Answer, agreed, undecided
+from policyeng.workloads.estate import Estate, Placement
+from policyeng.workloads.reading import Reader, Segments
+
+#: The instance type that every Kubernetes compute has; without a definition of its own it has no GPU. Source:
+#: learn.microsoft.com, "Create and manage instance types" (Azure Machine Learning on Kubernetes).
+DEFAULT_INSTANCE_TYPE = "defaultinstancetype"
+
+#: Where each target's compute states the size of its nodes.
+SIZE_PATHS: dict[str, Segments] = {
+    "compute-cluster": ("properties", "properties", "vmSize"),
+    "compute-instance": ("properties", "properties", "vmSize"),
+    "aks": ("properties", "properties", "agentVmSize"),
+    "attached-vm": ("properties", "properties", "virtualMachineSize"),
+}
+
+
+def of_size(estate: Estate, size: Answer[str], absent: str) -> Answer[str]:
+    """`gpu`, `fpga` or `none` of a VM size; undecided where it is absent or not in the catalogue."""
+    name = size.or_reason(absent)
+    if name.value is None:
+        return undecided(name.reason)
+    known = estate.facts.size(name.value)
+    if known is None:
+        return undecided(f"the size `{name.value}` is not in the catalogue")
+    return Answer("gpu" if known.gpus > 0 else "fpga" if known.fpgas > 0 else "none")
+
+
+def of_placement(estate: Estate, placement: Placement, instance_type: Answer[str]) -> Answer[str]:
+    """The accelerator of a job or batch deployment: its compute's, or on serverless its own instance type's."""
+    target, compute = placement.target, placement.compute
+    if target.value is None:
+        return undecided(target.reason)
+    if target.value == "serverless":
+        return of_size(estate, instance_type, "serverless work names no instance type")
+    if target.value == "kubernetes":
+        return of_instance_type(compute, instance_type)
+    if compute is None or target.value not in SIZE_PATHS:
+        return undecided(f"nothing states the size of a `{target.value}` target")
+    size = compute.text(*SIZE_PATHS[target.value])
+    if size.absent and target.value == "attached-vm":
+        size = _machine_size(estate, compute)
+    return of_size(estate, size, f"the compute `{compute.id}` states no size")
+
+
+def of_instance_type(compute: Reader | None, instance_type: Answer[str]) -> Answer[str]:
+    """The accelerator of an instance type that a Kubernetes compute defines; the undefined default has none."""
+    if instance_type.reason:
+        return undecided(instance_type.reason)
+    name = instance_type
+    if compute and name.absent:
+        name = compute.text("properties", "properties", "defaultInstanceType")
+    wanted = (name.value or DEFAULT_INSTANCE_TYPE).lower()
+    defined = compute.inside("properties", "properties", "instanceTypes", wanted) if compute else ABSENT
+    if name.reason or defined.reason:
+        return undecided(name.reason or defined.reason)
+    if defined.value:
+        return of_containers(defined.value, ("resources", "limits"), ("resources", "requests"))
+    if wanted == DEFAULT_INSTANCE_TYPE:
+        return Answer("none")
+    return undecided(f"the instance type `{name.value}` is not defined in the snapshot")
+
+
+def of_containers(asked: Reader, *places: Segments) -> Answer[str]:
+    """The accelerator that containers ask for at any of `places`; none where no amount is above 0."""
+    amounts = [
+        (kind, asked.number(*place, key)) for place in places for key, kind in _accelerator_keys(asked, place).items()
+    ]
+    reasons = sorted(amount.reason for _, amount in amounts if amount.reason)
+    if reasons:
+        return undecided(reasons[0])
+    wanted = sorted({kind for kind, amount in amounts if (amount.value or 0) > 0})
+    return agreed([Answer(kind) for kind in wanted or ["none"]], "the containers ask for")
+
+
+def _accelerator_keys(asked: Reader, place: Segments) -> dict[str, str]:
+    """The keys that can ask for an accelerator: ARM's own `gpu` and `fpga`, and Kubernetes' `<vendor>/gpu`."""
+    written = asked.inside(*place).value
+    names = {key: key.lower().rpartition("/")[2] for key in written.body} if written else {}
+    vendors = {key: "gpu" for key, name in names.items() if "/" in key and (name == "gpu" or name.startswith("mig-"))}
+    return {"gpu": "gpu", "fpga": "fpga"} | vendors
+
+
+def _machine_size(estate: Estate, compute: Reader) -> Answer[str]:
+    machine_id = compute.text("properties", "resourceId")
+    machine = estate.find(machine_id.value) if machine_id.value else None
+    if machine is None:
+        return undecided(machine_id.reason or f"the virtual machine of `{compute.id}` is not in the snapshot")
+    return machine.text("properties", "hardwareProfile", "vmSize")

@@ -1,0 +1,78 @@
+"""A value that may be absent, or undecided for a stated reason; and how several of them agree."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Generic, Never, TypeVar
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class Answer(Generic[T_co]):
+    """A value; or an absence (neither value nor reason); or no value and the reason why it cannot be decided."""
+
+    value: T_co | None = None
+    reason: str = ""
+
+    @property
+    def absent(self) -> bool:
+        """Nobody said anything: not the same as undecided."""
+        return self.value is None and not self.reason
+
+    def or_reason(self, reason: str) -> Answer[T_co]:
+        """The answer itself, or undecided for `reason` where it is absent."""
+        return Answer(reason=reason) if self.absent else self
+
+
+#: Nobody said anything.
+ABSENT: Answer[Never] = Answer()
+
+
+def undecided(reason: str) -> Answer[T_co]:
+    """No value, for this reason."""
+    return Answer(reason=reason)
+
+
+def first(*answers: Answer[T_co]) -> Answer[T_co]:
+    """The first answer that is not absent; an absence if all are."""
+    return next((answer for answer in answers if not answer.absent), ABSENT)
+
+
+def agreed(answers: Iterable[Answer[T_co]], subject: str) -> Answer[T_co]:
+    """The one value that all answers give; undecided as soon as one is undecided or two differ; order plays no part.
+
+    `subject` begins the reason, as in "the steps run on `a` and `b`". No answers at all is an absence.
+    """
+    answers = list(answers)
+    reasons = sorted({answer.reason for answer in answers if answer.reason})
+    if reasons:
+        return Answer(reason=reasons[0])
+    distinct = {_text(answer.value): answer for answer in answers}
+    if len(distinct) > 1:
+        return Answer(reason=f"{subject} {quoted(distinct)}")
+    return next(iter(distinct.values()), ABSENT)
+
+
+def joined(said: Answer[T_co], declared: Iterable[T_co | None], field: str) -> Answer[T_co]:
+    """What ARM says, or else what is declared; undecided where the two, or two declarations, contradict each other."""
+    stated = {_text(value): value for value in declared if value is not None}
+    texts = quoted(stated)
+    if said.value is None:
+        if len(stated) > 1:
+            return Answer(reason=f"{field}: the declared workloads contradict each other: {texts}")
+        return Answer(next(iter(stated.values()))) if stated else said
+    if stated.keys() - {_text(said.value)}:
+        return Answer(reason=f"{field}: ARM says `{_text(said.value)}` but the declared workload says {texts}")
+    return said
+
+
+def quoted(texts: Iterable[str]) -> str:
+    """The texts in order, as a reader sees them in a reason: "`a` and `b`"."""
+    return " and ".join(f"`{text}`" for text in sorted(texts))
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)

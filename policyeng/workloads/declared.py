@@ -1,0 +1,130 @@
+"""Declared workloads: more facts about work that ARM knows, or work that ARM does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from policyeng.models import DeclaredWorkload, JsonObject
+from policyeng.workloads.answers import ABSENT, Answer, joined, quoted, undecided
+from policyeng.workloads.drafts import NO_FEATURES, Draft, Tags
+from policyeng.workloads.estate import Estate, home_of
+from policyeng.workloads.reading import pointer_to
+
+FEATURES = ("automl", "pipeline", "designer", "sweep", "distributed")
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What runs where, in the form that policies judge.
+
+    Attributes:
+        document: the workload as a JSON object; a field that cannot be decided is null.
+        reported_id: the ARM id of the resource it derives from, or the declared id.
+        unreadable: reason by JSON Pointer into `document`, for each field that cannot be decided.
+    """
+
+    document: JsonObject
+    reported_id: str
+    unreadable: dict[str, str]
+
+
+def derived_workload(draft: Draft, additions: Sequence[DeclaredWorkload]) -> Workload:
+    """The workload of an ARM resource, with what is declared about it.
+
+    A declared fact counts where ARM does not say; where both say and differ the field is undecided. Features add up.
+    Declared tags count where the resource has no such tag.
+    """
+    source = draft.source
+    purpose = ABSENT if draft.presumed_purpose and any(one.purpose for one in additions) else draft.purpose
+    answers: dict[str, Answer[object]] = {
+        "/purpose": joined(purpose, [one.purpose for one in additions], "purpose"),
+        "/target": joined(draft.target, [one.target for one in additions], "target"),
+        "/features": _features(draft.features, additions),
+        "/accelerator": joined(draft.accelerator, [one.accelerator for one in additions], "accelerator"),
+        "/memoryGiB": draft.memory_gib,
+        "/computeId": draft.compute_id,
+        **_stated_only(additions),
+    }
+    workspace_id = home_of(source.id)
+    return _workload(
+        {
+            "id": source.id,
+            "sourceType": source.body.get("type"),
+            "workspaceId": workspace_id,
+            "name": source.id.rstrip("/").rpartition("/")[2],
+            "sourceId": source.id,
+        },
+        answers | {"/workspaceId": Answer(workspace_id).or_reason("the id lies in no workspace")},
+        _tags(draft.tags, additions),
+    )
+
+
+def declared_workload(one: DeclaredWorkload, estate: Estate) -> Workload:
+    """A workload that stands alone; what it does not say is undecided, never assumed."""
+    source = estate.find(one.source_id) if one.source_id else None
+    lost = bool(one.source_id) and source is None
+    silent = "the declared workload does not say"
+    where = f"its source `{one.source_id}` is not in the snapshot" if lost else ""
+    why = f"{silent} and {where}" if lost else silent
+    workspace_id = one.workspace_id or home_of(one.source_id or "")
+    answers: dict[str, Answer[object]] = {
+        "/purpose": Answer(one.purpose).or_reason(why),
+        "/target": Answer(one.target).or_reason(why),
+        "/features": _features(NO_FEATURES, [one]),
+        "/accelerator": Answer(one.accelerator).or_reason(why),
+        "/memoryGiB": ABSENT,
+        "/computeId": Answer(reason=where),
+        "/workspaceId": Answer(workspace_id).or_reason("the declared workload names no workspace"),
+        "/sourceId": Answer(one.source_id if source else None, where),
+        **_stated_only([one]),
+    }
+    fixed = {"id": one.id, "sourceType": source.body.get("type") if source else None, "name": one.id}
+    return _workload(fixed, answers, Tags(Answer(dict(one.tags))))
+
+
+def _stated_only(additions: Sequence[DeclaredWorkload]) -> dict[str, Answer[object]]:
+    """The fields that ARM has no word for."""
+    models = [one.model for one in additions if one.model]
+    return {
+        "/cadence": joined(ABSENT, [one.cadence for one in additions], "cadence"),
+        "/model/sizeGiB": joined(ABSENT, [model.size_gib for model in models], "model size"),
+        "/model/memoryGiB": joined(ABSENT, [model.memory_gib for model in models], "model memory"),
+    }
+
+
+def _features(known: Answer[tuple[str, ...]], additions: Sequence[DeclaredWorkload]) -> Answer[object]:
+    if known.value is None:
+        return undecided(known.reason)
+    named = {*known.value, *(feature for one in additions for feature in one.features)}
+    return Answer([feature for feature in FEATURES if feature in named])
+
+
+def _tags(known: Tags, additions: Sequence[DeclaredWorkload]) -> Tags:
+    """ARM's tags and, for keys that it lacks, the declared ones; declarations that differ leave a gap."""
+    if known.written.value is None:
+        return known
+    written, gaps = dict(known.written.value), dict(known.gaps)
+    taken = {key.lower() for key in written} | {pointer.lower() for pointer in gaps}
+    stated: dict[str, dict[str, str]] = {}
+    for key, value in sorted(tag for one in additions for tag in one.tags.items()):
+        if not taken & {key.lower(), pointer_to(key).lower()}:
+            stated.setdefault(key.lower(), {}).setdefault(value, key)
+    for folded, keys in stated.items():
+        if len(keys) == 1:
+            written |= {key: value for value, key in keys.items()}
+        else:
+            gaps[pointer_to(folded)] = f"the declared workloads contradict each other: {quoted(keys)}"
+    return Tags(Answer(written), gaps)
+
+
+def _workload(fixed: JsonObject, answers: dict[str, Answer[object]], tags: Tags) -> Workload:
+    document: JsonObject = {"type": "workload", **fixed, "model": {}, "tags": tags.written.value}
+    for pointer, answer in answers.items():
+        *parents, key = pointer[1:].split("/")
+        (document[parents[0]] if parents else document)[key] = answer.value
+    unreadable = {pointer: answer.reason for pointer, answer in answers.items() if answer.reason}
+    if tags.written.reason:
+        unreadable["/tags"] = tags.written.reason
+    unreadable |= {f"/tags{pointer}": reason for pointer, reason in tags.gaps.items()}
+    return Workload(document, str(fixed["id"]), dict(sorted(unreadable.items())))

@@ -1,0 +1,63 @@
+"""A workload while it is being put together: one answer per field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from policyeng.models import JsonObject
+from policyeng.workloads.answers import ABSENT, Answer
+from policyeng.workloads.estate import Placement
+from policyeng.workloads.reading import Reader, Segments
+
+
+@dataclass(frozen=True, slots=True)
+class Tags:
+    """The tags of a resource as written, and the reason for each that could not be read (`/environment`)."""
+
+    written: Answer[JsonObject]
+    gaps: dict[str, str] = field(default_factory=dict)
+
+
+#: Work that is none of what the documents' training table tells apart.
+NO_FEATURES: Answer[tuple[str, ...]] = Answer(())
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What ARM says about one piece of work.
+
+    Attributes:
+        presumed_purpose: ARM does not say what a job is for; it is training unless the organisation says otherwise.
+    """
+
+    source: Reader
+    purpose: Answer[str]
+    target: Answer[str]
+    accelerator: Answer[str]
+    tags: Tags
+    features: Answer[tuple[str, ...]] = NO_FEATURES
+    compute_id: Answer[str] = ABSENT
+    memory_gib: Answer[float] = ABSENT
+    presumed_purpose: bool = False
+
+
+def compute_id(placement: Placement) -> Answer[str]:
+    """The id of the compute as the snapshot spells it; absent on targets that are no compute of the workspace."""
+    if placement.compute:
+        return Answer(placement.compute.id)
+    return Answer(reason=placement.target.reason)
+
+
+def tags_of(source: Reader, *places: Segments) -> Tags:
+    """The tags at the first of `places`, filled up from the others; keys compare without case."""
+    written: JsonObject = {}
+    gaps: dict[str, str] = {}
+    for place in places:
+        tags = source.inside(*place)
+        if tags.reason:
+            return Tags(Answer(reason=tags.reason))
+        taken = {key.lower() for key in written}
+        more = tags.value.body if tags.value else {}
+        written |= {key: value for key, value in more.items() if key.lower() not in taken}
+        gaps |= source.gaps_under(*place)
+    return Tags(Answer(written), gaps)

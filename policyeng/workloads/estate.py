@@ -1,0 +1,107 @@
+"""A snapshot as a place to look things up: resources by id, computes by whatever a job or deployment calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from policyeng.facts import Facts, workspace_of
+from policyeng.models import Snapshot
+from policyeng.workloads.answers import Answer, undecided
+from policyeng.workloads.reading import Reader, reader
+
+#: Names that stand for a target where a compute could be named.
+RESERVED = ("serverless", "local")
+
+#: The target of a compute, by its `computeType` in lower case.
+TARGETS = {
+    "amlcompute": "compute-cluster",
+    "computeinstance": "compute-instance",
+    "kubernetes": "kubernetes",
+    "aks": "aks",
+    "virtualmachine": "attached-vm",
+    "databricks": "databricks",
+    "datalakeanalytics": "data-lake-analytics",
+    "hdinsight": "hdinsight",
+    "synapsespark": "synapse-spark",
+    "batch": "batch",
+}
+
+
+def home_of(arm_id: str) -> str | None:
+    """The id of the workspace that an id lies in, spelled as there; None outside of a workspace."""
+    folded = workspace_of(arm_id)
+    return arm_id[: len(folded)] if folded else None
+
+
+def key_of(arm_id: str) -> str:
+    """An id as the estate files it: whole segments compare without case, and a trailing slash does not count."""
+    return arm_id.lower().rstrip("/")
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where work runs: the target and, where that is a compute of the snapshot, the compute."""
+
+    target: Answer[str]
+    compute: Reader | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Estate:
+    """The resources of a snapshot by id, with the facts to judge sizes by."""
+
+    resources: Mapping[str, Reader]
+    facts: Facts
+
+    def find(self, arm_id: str) -> Reader | None:
+        """The resource with this id, compared without case."""
+        return self.resources.get(key_of(arm_id))
+
+    def of_type(self, arm_type: str) -> Iterator[Reader]:
+        """Every resource of one type, given in lower case."""
+        for resource in self.resources.values():
+            named = resource.body.get("type")
+            if isinstance(named, str) and named.lower() == arm_type:
+                yield resource
+
+    def place(self, reference: Answer[str], workspace_id: str | None) -> Placement:
+        """Where a reference to a compute leads: an ARM id, `azureml:name`, or a name in the workspace.
+
+        No reference and `serverless` are serverless compute, `local` is the submitter's machine. A pipeline expression
+        and a name that the snapshot lacks are undecided.
+        """
+        if reference.value is None:
+            return Placement(undecided(reference.reason) if reference.reason else Answer("serverless"))
+        written = reference.value
+        if "${{" in written:
+            return Placement(undecided(f"the compute `{written}` is an expression"))
+        name = written[len("azureml:") :] if written.lower().startswith("azureml:") else written
+        arm_id = name if "/" in name else f"{workspace_id or ''}/computes/{name}"
+        compute = self.find(arm_id)
+        if compute:
+            return Placement(_target(compute), compute)
+        last = key_of(arm_id).rpartition("/")[2]
+        if last in RESERVED:
+            return Placement(Answer(last))
+        return Placement(undecided(f"the compute `{written}` is not in the snapshot"))
+
+
+def survey(snapshot: Snapshot, facts: Facts) -> Estate:
+    """The estate of a snapshot; of two resources with one id (which loading refuses) the last counts."""
+    found: dict[str, Reader] = {}
+    gaps = {key_of(arm_id): pointers for arm_id, pointers in snapshot.unreadable.items()}
+    for body in snapshot.resources:
+        arm_id = body.get("id")
+        if isinstance(arm_id, str) and key_of(arm_id):
+            found[key_of(arm_id)] = reader(body, gaps.get(key_of(arm_id), {}))
+    return Estate(found, facts)
+
+
+def _target(compute: Reader) -> Answer[str]:
+    kind = compute.text("properties", "computeType").or_reason("its computeType is absent")
+    target = TARGETS.get((kind.value or "").lower())
+    if target:
+        return Answer(target)
+    why = kind.reason or f"the computeType `{kind.value}` is not a compute target"
+    return undecided(f"compute `{compute.id}`: {why}")

@@ -1,0 +1,146 @@
+"""Read one ARM resource without trusting its shape: every value is given, absent, or undecided with the reason."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from policyeng.models import JsonObject
+from policyeng.workloads.answers import Answer, undecided
+
+Segments = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A part of a resource that its format could not carry: where, as written, and why."""
+
+    parts: Segments
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """One object inside a resource, with what its format could not carry.
+
+    Keys compare without case and underscores: templates write `ContainerResourceRequirements`, pipeline steps
+    `default_compute`, and ARM takes both. An exact key goes first.
+
+    Attributes:
+        body: the resource, or an object inside it.
+        unreadable: by the folded segments of the pointer from the resource's root.
+        base: where `body` stands in the resource.
+    """
+
+    body: JsonObject
+    unreadable: Mapping[Segments, Unreadable]
+    base: Segments = ()
+
+    @property
+    def id(self) -> str:
+        """The ARM id of the resource as written, or the empty string."""
+        arm_id = self.body.get("id")
+        return arm_id if isinstance(arm_id, str) else ""
+
+    def at(self, *path: str) -> Answer[object]:
+        """The JSON value at `path`; null counts as absent."""
+        here: object = self.body
+        for depth in range(len(path) + 1):
+            gap = self.unreadable.get(_folded((*self.base, *path[:depth])))
+            if gap:
+                return undecided(f"{self._pointer(path[:depth])}: {gap.reason}")
+            if depth and here is not None:
+                if not isinstance(here, dict):
+                    return undecided(f"{self._pointer(path[: depth - 1])} is not an object")
+                here = _member(here, path[depth - 1])
+        return Answer(here)
+
+    def text(self, *path: str) -> Answer[str]:
+        """The string at `path`, trimmed; a blank one counts as absent, any other type is undecided."""
+        answer = self.at(*path)
+        if isinstance(answer.value, str):
+            return Answer(answer.value.strip() or None)
+        return Answer(reason=self._refusal(answer, path, "a string"))
+
+    def number(self, *path: str) -> Answer[float]:
+        """The finite number at `path`, also when written as a string, even one in quotes as ARM's examples have it."""
+        answer = self.at(*path)
+        value = answer.value
+        if isinstance(value, str):
+            value = _parsed(value.strip().strip('"'))
+        if isinstance(value, int) and not isinstance(value, bool):
+            return Answer(value)
+        if isinstance(value, float) and math.isfinite(value):
+            return Answer(value)
+        return Answer(reason=self._refusal(answer, path, "a number"))
+
+    def inside(self, *path: str) -> Answer[Reader]:
+        """The object at `path`, to be read further."""
+        answer = self.at(*path)
+        if isinstance(answer.value, dict):
+            return Answer(Reader(answer.value, self.unreadable, (*self.base, *path)))
+        return Answer(reason=self._refusal(answer, path, "an object"))
+
+    def each(self, *path: str) -> Answer[tuple[Reader, ...]]:
+        """Every object inside the object at `path`, in the order of its keys; none where it is absent."""
+        parent = self.inside(*path)
+        if parent.value is None:
+            return undecided(parent.reason) if parent.reason else Answer(())
+        children = [parent.value.inside(key) for key in sorted(parent.value.body)]
+        reason = next((child.reason for child in children if child.reason), "")
+        return undecided(reason) if reason else Answer(tuple(child.value for child in children if child.value))
+
+    def gaps_under(self, *path: str) -> Mapping[str, str]:
+        """Reason by pointer, relative to `path`, of what is unreadable strictly below it, such as `/environment`."""
+        top = _folded((*self.base, *path))
+        return {
+            pointer_to(*gap.parts[len(top) :]): gap.reason
+            for pointer, gap in self.unreadable.items()
+            if len(pointer) > len(top) and pointer[: len(top)] == top
+        }
+
+    def _refusal(self, answer: Answer[object], path: Segments, wanted: str) -> str:
+        return answer.reason if answer.value is None else f"{self._pointer(path)} is not {wanted}"
+
+    def _pointer(self, path: Segments) -> str:
+        return f"`{pointer_to(*self.base, *path)}`"
+
+
+def reader(body: JsonObject, unreadable: Mapping[str, str]) -> Reader:
+    """A reader of a whole resource; `unreadable` maps JSON Pointers to reasons, as a snapshot does."""
+    gaps = [Unreadable(_parts(pointer), reason) for pointer, reason in sorted(unreadable.items())]
+    return Reader(body, {_folded(gap.parts): gap for gap in gaps})
+
+
+def _parts(pointer: str) -> Segments:
+    return tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
+
+
+def pointer_to(*parts: str) -> str:
+    """The JSON Pointer of these keys (RFC 6901)."""
+    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def _folded(parts: Segments) -> Segments:
+    return tuple(_fold(part) for part in parts)
+
+
+def _fold(key: str) -> str:
+    return key.lower().replace("_", "")
+
+
+def _member(parent: JsonObject, key: str) -> object:
+    if key in parent:
+        return parent[key]
+    alike = sorted(other for other in parent if _fold(other) == _fold(key))
+    return parent[alike[0]] if alike else None
+
+
+def _parsed(text: str) -> float | None:
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return None

@@ -1,0 +1,30 @@
+"""What many tests share: the repository, the reference files beside it, the built-in bundle and the baselines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from policyeng.bundle import Bundle, load_bundle
+from policyeng.verify.cases import Baselines
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The root of the repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def bundle() -> Bundle:
+    """The built-in policies."""
+    return load_bundle()
+
+
+@pytest.fixture(scope="session")
+def baselines() -> Baselines:
+    """The compliant estate that samples are made of."""
+    return Baselines.read(ROOT / "samples" / "baselines")

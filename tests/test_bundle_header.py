@@ -1,0 +1,90 @@
+"""The header of a policy: one model, unknown fields refused, absence decided."""
+
+from __future__ import annotations
+
+import pytest
+
+from policyeng.bundle.header import PolicyHeader, header_from_metadata, parse_header, rego_metadata
+from policyeng.errors import BundleError
+
+FIELDS = {
+    "id": "AML-NET-001",
+    "title": "Public network access is disabled",
+    "severity": "high",
+    "judges": ["Microsoft.MachineLearningServices/workspaces"],
+}
+
+
+def test_a_minimal_header_is_filled_with_defaults() -> None:
+    """Four fields are enough: the rest has a meaning when left out."""
+    header = parse_header(FIELDS, "x.rego")
+
+    assert header.exemptable
+    assert header.judges[0].type == "Microsoft.MachineLearningServices/workspaces"
+    assert header.defaults == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"severty": "high"}, "unknown field `severty`"),
+        ({"id": "net-1"}, "upper-case parts"),
+        ({"severity": "severe"}, "severity"),
+        ({"judges": []}, "judges"),
+        ({"inspects": ["properties/x"]}, "not a JSON Pointer"),
+        ({"inspects": ["/a", "/b"], "when_absent": {"/a": "fail"}}, "exactly the pointers"),
+        ({"when_absent": "perhaps"}, "when_absent"),
+        ({"parameters": {"limit": {"type": "integer"}}}, "has no default"),
+        ({"remediation": {"txt": "x"}}, "remediation"),
+        ({"title": "x" * 151}, "title"),
+    ],
+)
+def test_a_header_that_does_not_fit_is_refused_with_its_place(change: dict[str, object], said: str) -> None:
+    """The message names the file, the field and what is wrong."""
+    with pytest.raises(BundleError) as refusal:
+        parse_header({**FIELDS, **change}, "area/x/x.rego")
+
+    assert str(refusal.value).startswith("area/x/x.rego")
+    assert said in str(refusal.value)
+
+
+def test_absence_can_differ_by_pointer() -> None:
+    """`when_absent` is one verdict, or one per inspected pointer."""
+    header = PolicyHeader.model_validate({**FIELDS, "inspects": ["/a"], "when_absent": {"/a": "pass"}})
+
+    assert header.absent("/a") == "pass"
+    assert PolicyHeader.model_validate({**FIELDS, "when_absent": "fail"}).absent("/a") == "fail"
+
+
+def test_parameters_may_be_one_object_schema() -> None:
+    """A schema per name and one schema of an object are the same thing."""
+    whole = {"type": "object", "properties": {"limit": {"type": "integer", "default": 3}}}
+
+    assert parse_header({**FIELDS, "parameters": whole}, "x").defaults == {"limit": 3}
+
+
+def test_metadata_is_the_block_above_the_package() -> None:
+    """Only the METADATA block directly above `package` describes the policy; rule annotations do not."""
+    source = "# METADATA\n# title: T\n# custom:\n#   id: AML-X-1\npackage a.b\n\n# METADATA\n# title: rule\ndeny := 1\n"
+
+    assert rego_metadata(source) == "title: T\ncustom:\n  id: AML-X-1"
+    assert rego_metadata("package a.b\n# METADATA\n# title: rule\n") is None
+
+
+def test_a_library_without_an_id_is_no_policy() -> None:
+    """METADATA without `custom.id` describes a library."""
+    assert header_from_metadata({"title": "ids"}, "lib.rego") is None
+
+
+def test_a_field_may_not_stand_in_both_places() -> None:
+    """A field both at the top and under `custom` would have two meanings."""
+    with pytest.raises(BundleError, match="both in METADATA and under"):
+        header_from_metadata({"title": "a", "custom": {**FIELDS, "title": "b"}}, "x.rego")
+
+
+def test_fields_of_opa_itself_are_taken() -> None:
+    """OPA's own annotations beside ours are no unknown fields."""
+    header = header_from_metadata({"scope": "package", "authors": ["a"], "custom": FIELDS}, "x")
+
+    assert header is not None
+    assert header.id == "AML-NET-001"

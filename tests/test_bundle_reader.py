@@ -1,0 +1,111 @@
+"""Reading a directory as a bundle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from policyeng.bundle import Bundle, load_bundle
+from policyeng.errors import BundleError
+from tests.bundles import deny_when, rego, write
+
+PYTHON = """
+from policyeng import Denial, policy
+
+@policy(id="T-P-1", title="t", severity="low", judges=["Microsoft.MachineLearningServices/workspaces"])
+def always(input):
+    yield Denial(msg="m")
+"""
+
+
+def test_the_built_in_bundle_is_read_with_its_revision(bundle: Bundle) -> None:
+    """The policies of the repository, sorted by id, with a digest and the manifest's revision."""
+    ids = [policy.id for policy in bundle.policies]
+
+    assert ids == sorted(ids)
+    assert bundle.revision == "0.1.0"
+    assert len(bundle.digest) == 64
+    assert "AML-NET-001" in ids
+
+
+def test_rego_and_python_policies_lie_side_by_side(tmp_path: Path) -> None:
+    """A folder per policy, whatever its language."""
+    write(tmp_path, {"area/a/a.rego": rego("a", deny_when("true")), "area/p/p.py": PYTHON})
+
+    read = load_bundle(tmp_path)
+
+    assert [(policy.id, policy.language, policy.area) for policy in read.policies] == [
+        ("T-A-1", "rego", "area"),
+        ("T-P-1", "python", "area"),
+    ]
+
+
+def test_a_twin_takes_the_header_of_the_rego_policy(tmp_path: Path) -> None:
+    """The header is written once; the Rego form is in force."""
+    twin = PYTHON.replace(PYTHON[PYTHON.index("(id=") : PYTHON.index(")\ndef") + 1], "()")
+    write(tmp_path, {"area/a/a.rego": rego("a", deny_when("true")), "area/a/a.py": twin})
+
+    (policy,) = load_bundle(tmp_path).policies
+
+    assert policy.language == "rego"
+    assert policy.python is not None
+
+
+def test_a_directory_is_lent_our_library_and_facts(tmp_path: Path) -> None:
+    """A bundle without `lib` and `facts` can use the built-in ones; one that brings its own keeps them."""
+    write(tmp_path, {"area/a/a.rego": rego("a", deny_when("true"))})
+    assert load_bundle(tmp_path).facts.size("Standard_M128ms") is not None
+
+    write(tmp_path, {"facts/vm_sizes/data.json": "{}"})
+    assert load_bundle(tmp_path).facts.size("Standard_M128ms") is None
+
+
+def test_the_digest_follows_the_content(tmp_path: Path) -> None:
+    """The same files give the same digest wherever they lie; one changed byte gives another."""
+    first = write(tmp_path / "one", {"area/a/a.rego": rego("a", deny_when("true"))})
+    second = write(tmp_path / "two", {"area/a/a.rego": rego("a", deny_when("true"))})
+    assert load_bundle(first).digest == load_bundle(second).digest
+
+    write(second, {"area/a/a.rego": rego("a", deny_when("1 == 1"))})
+    assert load_bundle(first).digest != load_bundle(second).digest
+
+
+def test_tests_and_compiled_files_are_no_part_of_a_bundle(tmp_path: Path) -> None:
+    """Rego tests, pytest files and hidden folders are left out, and reading leaves nothing behind."""
+    files = {"area/a/a.rego": rego("a", deny_when("true")), "area/p/p.py": PYTHON}
+    before = load_bundle(write(tmp_path, files)).digest
+    write(tmp_path, {"area/a/a_test.rego": "package x\n", "area/a/test_a.py": "raise SystemExit", ".git/x.rego": "?"})
+
+    assert load_bundle(tmp_path).digest == before
+    assert not list(tmp_path.rglob("__pycache__"))
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"a/a.rego": rego("a", "x := 1")}, "defines no `deny` rule"),
+        ({"a/a.rego": rego("a", deny_when("true")), "b/b.rego": rego("b", deny_when("true"))}, "stands twice"),
+        ({"a/a.rego": rego("a", deny_when("true"), more="colour: red")}, "unknown field `colour`"),
+        ({"a/a.rego": "# METADATA\n# title: [\n# custom: {id: X-1}\npackage a\n"}, "not valid YAML"),
+        ({"x/data.json": '{"a": 1, "a": 2}'}, "stands twice"),
+        ({"x/data.json": '{"y": 1}', "x/y/data.json": '{"z": 1}'}, "no object"),
+        ({"p/p.py": PYTHON + PYTHON.replace("always", "again")}, "2 functions carry"),
+        ({"p/p.py": "1/0  # @policy"}, "ZeroDivisionError"),
+        ({"p/p.py": PYTHON.replace('severity="low"', 'severity="dire"')}, "severity"),
+    ],
+)
+def test_what_is_not_well_formed_is_refused_with_its_place(tmp_path: Path, files: dict[str, str], said: str) -> None:
+    """A bundle is read whole or not at all, and the message names the file."""
+    write(tmp_path, files)
+
+    with pytest.raises(Exception, match=said) as refusal:
+        load_bundle(tmp_path)
+
+    assert refusal.value.__class__.__module__ == "policyeng.errors"
+
+
+def test_a_missing_directory_is_refused(tmp_path: Path) -> None:
+    """A misspelt `--policy` never means no policies."""
+    with pytest.raises(BundleError, match="is not a directory"):
+        load_bundle(tmp_path / "nowhere")

@@ -1,0 +1,259 @@
+"""The command line as users meet it: what it prints, where, and how it exits."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.bundles import deny_when, rego, snapshot, workspace, write
+
+AT = ("--as-of", "2026-06-01T00:00:00Z")
+
+
+def policyeng(
+    *arguments: str, stdin: str = "", folder: Path | None = None, **environ: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own."""
+    import os
+
+    return subprocess.run(
+        [sys.executable, "-m", "policyeng", *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), **environ},
+    )
+
+
+def file(folder: Path, *resources: object, name: str = "snapshot.json") -> str:
+    """A snapshot file with resources."""
+    path = folder / name
+    path.write_text(json.dumps({"snapshotVersion": 1, "resources": resources}), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def failing(tmp_path: Path) -> tuple[str, str]:
+    """A policy directory with one policy, and a snapshot whose workspace `b` fails it."""
+    policies = write(tmp_path / "policies", {"area/a/a.rego": rego("a", deny_when("input.resource.properties.n > 1"))})
+    return str(policies), file(tmp_path, workspace("a", n=1), workspace("b", n=2))
+
+
+@pytest.mark.parametrize(("sample", "code"), [("compliant", 0), ("regulated", 1), ("inference", 1), ("exempted", 1)])
+def test_the_sample_workspaces_exit_as_they_are_named(root: Path, sample: str, code: int) -> None:
+    """A compliant workspace exits 0, one with mistakes 1; none has an error."""
+    ran = policyeng("check", str(root / f"samples/workspaces/{sample}.json"), *AT, "--format", "json")
+    report = json.loads(ran.stdout)
+
+    assert (ran.returncode, report["exitCode"]) == (code, code)
+    assert report["summary"]["error"] == 0
+    assert ran.stderr == ""
+
+
+def test_only_exemptions_make_the_exempted_sample_green(root: Path) -> None:
+    """With its exemptions it exits 0 and still shows the failures; without them it exits 1."""
+    given = (
+        "check",
+        str(root / "samples/workspaces/exempted.json"),
+        *AT,
+        "--exemptions",
+        str(root / "samples/exemptions.yaml"),
+    )
+
+    green = policyeng(*given, "--format", "json")
+    summary = json.loads(green.stdout)["summary"]
+
+    assert green.returncode == 0
+    assert summary["fail"] == summary["exempt"] == 2
+    assert policyeng(*given, "--no-exemptions").returncode == 1
+    assert policyeng(*given, "--as-of", "2027-06-01T00:00:00Z").returncode == 1
+
+
+def test_standard_input_is_an_input(failing: tuple[str, str]) -> None:
+    """`-` reads a snapshot from a pipe."""
+    policies, path = failing
+
+    ran = policyeng("check", "-", "--policy", policies, stdin=Path(path).read_text(encoding="utf-8"))
+
+    assert ran.returncode == 1
+    assert "<stdin>" in ran.stdout
+
+
+def test_an_unreadable_input_never_hides_the_others(failing: tuple[str, str], tmp_path: Path) -> None:
+    """Exit 2, the unreadable file named with its line, and the findings of the other still there."""
+    policies, path = failing
+    broken = tmp_path / "broken.json"
+    broken.write_text('{"a": 1,\n "a": 2}', encoding="utf-8")
+
+    ran = policyeng("check", str(broken), path, "--policy", policies)
+
+    assert ran.returncode == 2
+    assert f"{broken}:2" in ran.stdout
+    assert "T-A-1" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("check", "x.json", "--select", "AML-NET-0001"), "did you mean `AML-NET-001`"),
+        (("check", "x.json", "--ignore", "netwrk"), "did you mean `network`"),
+        (("check", "x.json", "--format", "jsn"), "did you mean `json`"),
+        (("check", "x.json", "--from", "nativ"), "did you mean `native`"),
+        (("check", "x.json", "--fail-on", "hgh"), "fail_on"),
+        (("check", "x.json", "--as-of", "tomorrow"), "no time for --as-of"),
+        (("check", "x.json", "--engine", "opal"), "no engine is called"),
+        (("check", "x.json", "--output", "sarif"), "not FORMAT=PATH"),
+        (("check", "x.json", "--policy", "nowhere"), "is not a directory"),
+        (("check", "x.json", "--fail_on", "low"), "--fail-on"),
+        (("check", "x.json", "--config", "nowhere.toml"), "no such configuration file"),
+        (("check",), "INPUT"),
+        (("chek",), "chek"),
+        (("policies", "show", "AML-NET-0001"), "did you mean `AML-NET-001`"),
+    ],
+)
+def test_a_wrong_use_exits_3_and_says_what_was_meant(arguments: tuple[str, ...], said: str, root: Path) -> None:
+    """Options, ids, formats and values that do not exist are usage errors with the nearest name."""
+    files = {"x.json": str(root / "samples/workspaces/compliant.json")}
+
+    ran = policyeng(*(files.get(argument, argument) for argument in arguments))
+
+    assert ran.returncode == (2 if "nowhere" in arguments else 3), ran.stderr
+    assert said in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_missing_file_and_nothing_to_judge_exit_2(tmp_path: Path) -> None:
+    """What cannot be decided is never compliant."""
+    missing = policyeng("check", str(tmp_path / "nowhere.json"))
+    empty = policyeng("check", file(tmp_path))
+
+    assert (missing.returncode, empty.returncode) == (2, 2)
+    assert "nowhere.json" in missing.stdout
+    assert "nothing was evaluated" in empty.stdout
+
+
+def test_configuration_environment_and_flags_in_their_order(failing: tuple[str, str], tmp_path: Path) -> None:
+    """The file is overridden by the environment, and that by a flag."""
+    policies, path = failing
+    (tmp_path / "policyeng.toml").write_text('fail_on = "critical"\n', encoding="utf-8")
+    given = ("check", path, "--policy", policies)
+
+    assert policyeng(*given, folder=tmp_path).returncode == 0
+    assert policyeng(*given, folder=tmp_path, POLICYENG_FAIL_ON="high").returncode == 1
+    assert policyeng(*given, "--fail-on", "critical", folder=tmp_path, POLICYENG_FAIL_ON="high").returncode == 0
+    assert policyeng(*given, folder=tmp_path, POLICYENG_FAIL_OM="high").returncode == 3
+
+
+def test_parameters_for_a_policy_that_does_not_exist_are_refused(failing: tuple[str, str], tmp_path: Path) -> None:
+    """A misspelt id in the configuration is not left alone."""
+    (tmp_path / "policyeng.toml").write_text('[parameters."T-A-2"]\nx = 1\n', encoding="utf-8")
+
+    ran = policyeng("check", failing[1], "--policy", failing[0], folder=tmp_path)
+
+    assert ran.returncode == 3
+    assert "did you mean `T-A-1`" in ran.stderr
+
+
+def test_reports_go_to_files_beside_what_is_printed(failing: tuple[str, str], tmp_path: Path) -> None:
+    """`--output` can be repeated, and a baseline made that way silences what it knows."""
+    policies, path = failing
+    report = tmp_path / "report.json"
+    given = ("check", path, "--policy", policies)
+
+    policyeng(*given, "--output", f"json={report}", "--output", f"junit={tmp_path / 'junit.xml'}")
+    again = policyeng(*given, "--baseline", str(report))
+
+    assert (tmp_path / "junit.xml").read_text(encoding="utf-8").startswith("<?xml")
+    assert again.returncode == 0
+    assert "stand in the baseline" in again.stdout
+
+
+def test_policies_are_listed_and_shown() -> None:
+    """The list names what judges each policy; a page shows its fields."""
+    listed = policyeng("policies", "list", "--engine")
+    shown = policyeng("policies", "show", "aml-net-001")
+    described = json.loads(policyeng("policies", "list", "--format", "json").stdout)
+
+    assert listed.returncode == shown.returncode == 0
+    assert {"rvm", "python"} <= set(re.split(r"\s+", listed.stdout))
+    assert "/properties/publicNetworkAccess" in shown.stdout
+    assert len(described) == len(listed.stdout.splitlines()) - 1
+
+
+def test_cases_are_run_and_counted(tmp_path: Path) -> None:
+    """A case that does not hold fails the command, is named with its reason, and stands in the JUnit report."""
+    edit = "{patch: {properties: {n: 1}}"
+    cases = f"baseline: workspace\npass:\n  good: {edit}}}\nfail:\n  bad: {edit}, path: /x}}\n"
+    policies = write(
+        tmp_path, {"area/a/a.rego": rego("a", deny_when("input.resource.properties.n > 1")), "area/a/cases.yaml": cases}
+    )
+
+    ran = policyeng("test", "--policy", str(policies), "--junit", str(tmp_path / "junit.xml"))
+
+    assert ran.returncode == 1
+    assert "FAIL T-A-1 bad: expected fail, found pass" in ran.stdout
+    assert ran.stdout.endswith("1 passed, 1 failed\n")
+    assert 'failures="1"' in (tmp_path / "junit.xml").read_text(encoding="utf-8")
+
+
+def test_no_cases_are_no_success(failing: tuple[str, str]) -> None:
+    """A bundle without a case exits 2."""
+    ran = policyeng("test", "--policy", failing[0])
+
+    assert ran.returncode == 2
+    assert "no case was found" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    "command", [(), ("check",), ("test",), ("policies",), ("policies", "list"), ("policies", "show")]
+)
+def test_every_command_explains_itself(command: tuple[str, ...]) -> None:
+    """`--help` works everywhere and names the exit codes at the top."""
+    ran = policyeng(*command, "--help")
+
+    assert ran.returncode == 0
+    assert "Usage: policyeng" in ran.stdout
+    assert command or "Exit codes" in ran.stdout
+
+
+def test_completion_is_offered() -> None:
+    """Shell completion can be printed."""
+    assert "policyeng" in policyeng("--show-completion", "bash").stdout
+
+
+def test_checking_imports_only_what_it_uses(failing: tuple[str, str]) -> None:
+    """The cold start does not pay for libraries that the run has no use for."""
+    program = (
+        "import sys; from policyeng.cli import run; run(sys.argv[1:]);"
+        "print(sorted({'rich', 'jsonschema', 'hypothesis', 'policyeng.verify'} & set(sys.modules)), file=sys.stderr)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program, "check", failing[1], "--policy", failing[0]],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ran.stderr.strip() == "[]"
+
+
+def test_a_snapshot_of_the_interface_is_that_of_the_library(failing: tuple[str, str]) -> None:
+    """Law 13 for the paths that exist: the command and the in-process call give the same findings."""
+    import policyeng as library
+
+    policies, path = failing
+    bundle, given = library.load_bundle(policies), library.load_snapshot(path)
+    from datetime import UTC, datetime
+
+    evaluation = library.evaluate(bundle, given, as_of=datetime(2026, 6, 1, tzinfo=UTC))
+    printed = json.loads(policyeng("check", path, "--policy", policies, *AT, "--format", "json").stdout)
+
+    assert printed == json.loads(evaluation.model_dump_json(by_alias=True))
+    assert snapshot(*given.resources).resources == given.resources

@@ -1,0 +1,286 @@
+"""Settings: flag over environment over file over default, and every wrong key refused with the nearest right one."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policyeng.configuration import Settings, resolve
+from policyeng.errors import UsageError
+from policyeng.models import Severity
+
+EVERYTHING = """\
+profile = "strict"
+fail_on = "high"
+select = ["network", "AML-RBAC-101"]
+ignore = "cost"
+exemptions = ["exemptions.yaml", "/etc/more.yaml"]
+max_exemption_days = 90
+
+[parameters."AML-INF-101"]
+limit = 3
+regions = ["eastus"]
+"""
+
+
+def configured(directory: Path, text: str, name: str = "policyeng.toml") -> Path:
+    """A configuration file with some text."""
+    path = directory / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_without_anything_the_defaults_hold(tmp_path: Path) -> None:
+    """Every setting has a default, and says so."""
+    settings = resolve({}, {}, tmp_path)
+
+    assert settings == Settings(origins=settings.origins)
+    assert settings.fail_on is Severity.LOW
+    assert settings.max_exemption_days == 365
+    assert set(settings.origins.values()) == {"default"}
+
+
+def test_everything_can_stand_in_the_file(tmp_path: Path) -> None:
+    """Origins name file and line; exemption files are relative to the file."""
+    path = configured(tmp_path, EVERYTHING)
+    settings = resolve({}, {}, tmp_path)
+
+    assert settings == Settings(
+        profile="strict",
+        fail_on=Severity.HIGH,
+        select=("network", "AML-RBAC-101"),
+        ignore=("cost",),
+        exemptions=(tmp_path / "exemptions.yaml", Path("/etc/more.yaml")),
+        max_exemption_days=90,
+        parameters={"AML-INF-101": {"limit": 3, "regions": ["eastus"]}},
+        origins={
+            "profile": f"{path}:1",
+            "fail_on": f"{path}:2",
+            "select": f"{path}:3",
+            "ignore": f"{path}:4",
+            "exemptions": f"{path}:5",
+            "max_exemption_days": f"{path}:6",
+            "parameters": f"{path}:8",
+        },
+    )
+
+
+def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
+    """Each setting alone: what a stronger place does not say is taken from the next."""
+    configured(tmp_path, EVERYTHING)
+    environ = {
+        "POLICYENG_FAIL_ON": "critical",
+        "POLICYENG_SELECT": " sku , network ",
+        "POLICYENG_IGNORE": "",
+        "PATH": "x",
+    }
+    flags = {"fail_on": "info", "select": None, "ignore": (), "exemptions": [Path("mine.yaml")], "profile": None}
+    settings = resolve(flags, environ, tmp_path)
+
+    assert settings.fail_on is Severity.INFO
+    assert settings.select == ("sku", "network")
+    assert settings.ignore == ("cost",)
+    assert settings.exemptions == (Path("mine.yaml"),)
+    assert settings.profile == "strict"
+    assert settings.origins["fail_on"] == "flag --fail-on"
+    assert settings.origins["select"] == "environment POLICYENG_SELECT"
+    assert settings.origins["ignore"].endswith("policyeng.toml:4")
+
+
+def test_lists_take_commas_in_flags_and_in_the_environment(tmp_path: Path) -> None:
+    """A repeated flag and one with commas say the same."""
+    environ = {"POLICYENG_IGNORE": "a,b", "POLICYENG_MAX_EXEMPTION_DAYS": "30", "POLICYENG_EXEMPTIONS": "x.yaml"}
+    settings = resolve({"select": ["a,b", "c"]}, environ, tmp_path)
+
+    assert settings.select == ("a", "b", "c")
+    assert settings.ignore == ("a", "b")
+    assert settings.max_exemption_days == 30
+    assert settings.exemptions == (Path("x.yaml"),)
+
+
+def test_the_file_is_searched_upward(tmp_path: Path) -> None:
+    """The nearest one counts; a `pyproject.toml` without our table is passed over, `policyeng.toml` comes first."""
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    configured(tmp_path, 'profile = "outer"')
+    configured(inner, "[tool.other]\nselect = 1", "pyproject.toml")
+    assert resolve({}, {}, inner).profile == "outer"
+
+    configured(tmp_path / "a", '[tool.policyeng]\nprofile = "middle"\n', "pyproject.toml")
+    assert resolve({}, {}, inner).profile == "middle"
+
+    configured(tmp_path / "a", 'profile = "first"')
+    assert resolve({}, {}, inner).profile == "first"
+
+
+def test_lines_in_pyproject_are_those_of_our_table(tmp_path: Path) -> None:
+    """Another tool's key of the same name is not ours."""
+    path = configured(
+        tmp_path, '[tool.ruff]\nselect = ["E"]\n\n[tool.policyeng]\nselect = ["network"]\n', "pyproject.toml"
+    )
+
+    assert resolve({}, {}, tmp_path).origins["select"] == f"{path}:5"
+
+
+def test_a_file_that_is_named_replaces_the_search(tmp_path: Path) -> None:
+    """By flag, else by the environment; relative to the directory."""
+    configured(tmp_path, 'profile = "found"')
+    configured(tmp_path, 'profile = "named"', "other.toml")
+    configured(tmp_path, '[tool.policyeng]\nprofile = "table"\n', "pyproject.toml")
+
+    assert resolve({}, {}, tmp_path, Path("other.toml")).profile == "named"
+    assert resolve({}, {"POLICYENG_CONFIG": "other.toml"}, tmp_path).profile == "named"
+    assert resolve({}, {"POLICYENG_CONFIG": "none.toml"}, tmp_path, tmp_path / "pyproject.toml").profile == "table"
+
+
+REFUSED: dict[str, tuple[str, int, str, str]] = {
+    "an unknown key": (
+        '# x\nfailon = "high"',
+        2,
+        "unknown key `failon`; did you mean `fail_on`",
+        "known are `profile`",
+    ),
+    "an unknown table": ("[paramters.x]", 1, "unknown key `paramters`; did you mean `parameters`", "known are"),
+    "a camelCase key": ('failOn = "high"', 1, "unknown key `failOn`; did you mean `fail_on`", "known are"),
+    "origins": ("origins = {}", 1, "unknown key `origins`", "known are"),
+    "another severity": (
+        '\nfail_on = "sever"',
+        2,
+        "`fail_on` does not fit: `sever`",
+        "`info`, `low`, `medium`, `high`",
+    ),
+    "a profile that is a number": ("profile = 1", 1, "`profile` does not fit: `1`", "it should be a valid string"),
+    "a list of numbers": ("select = [1]", 1, "`select` is not a list of text", 'write `select = ["..."]`'),
+    "an empty file name": (
+        'exemptions = [""]',
+        1,
+        "`exemptions` is not a list of text",
+        'write `exemptions = ["..."]`',
+    ),
+    "days as text": ('max_exemption_days = "30"', 1, "`max_exemption_days` does not fit: `30`", "a number of days"),
+    "days that are true": ("max_exemption_days = true", 1, "`max_exemption_days` does not fit", "a number of days"),
+    "no days": ("max_exemption_days = 0", 1, "`max_exemption_days` does not fit: `0`", "greater than or equal to 1"),
+    "parameters that are text": ('parameters = "x"', 1, "`parameters` is not a table", '`[parameters."AML-..."]`'),
+    "a policy without a table": (
+        '[parameters]\n"AML-A-1" = 3',
+        2,
+        "the parameters of `AML-A-1` are not a table",
+        '`[parameters."AML-..."]`',
+    ),
+    "a parameter that is a time": (
+        '[parameters."AML-A-1"]\nsince = 2026-01-01',
+        2,
+        "the parameter `since` of `AML-A-1` is not a JSON value",
+        "write times in quotes",
+    ),
+    "a parameter beyond 64 bits": (f"[parameters.A]\nx = {2**64}", 2, "`x` of `A` is not a JSON value", "64 bits"),
+    "a parameter that is NaN": (
+        '[parameters."AML-A-1"]\nx = [{y = nan}]',
+        2,
+        "`x` of `AML-A-1` is not a JSON value",
+        "write",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "said", "remedy"), REFUSED.values(), ids=REFUSED)
+def test_a_wrong_file_is_a_usage_error(tmp_path: Path, text: str, line: int, said: str, remedy: str) -> None:
+    """File and line, what is wrong with the nearest name, and the remedy."""
+    path = configured(tmp_path, text)
+    with pytest.raises(UsageError) as refused:
+        resolve({}, {}, tmp_path)
+
+    assert refused.value.place == (f"{path}:{line}",)
+    assert said in refused.value.message
+    assert remedy in refused.value.remedy
+    assert refused.value.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"profile = ", "not valid TOML (Invalid value (at end of document)); correct it there"),
+        (b'profile = "a"\nprofile = "b"', "not valid TOML (Cannot overwrite a value (at end of document)); correct it"),
+        (b"profile = '\xff'", "not valid TOML ("),
+        (b"x = " + b"[" * 100_000, "not valid TOML ("),
+    ],
+)
+def test_a_file_that_is_not_toml_is_a_usage_error(tmp_path: Path, content: bytes, said: str) -> None:
+    """The parser's reason stands in the message."""
+    path = tmp_path / "policyeng.toml"
+    path.write_bytes(content)
+    with pytest.raises(UsageError) as refused:
+        resolve({}, {}, tmp_path)
+
+    assert str(refused.value).startswith(f"{path}: {said}")
+
+
+def test_a_named_file_must_be_there_and_ours(tmp_path: Path) -> None:
+    """A missing one and a `pyproject.toml` without our table are refused."""
+    with pytest.raises(UsageError, match=r"none\.toml: no such configuration file; name a file that exists"):
+        resolve({}, {}, tmp_path, Path("none.toml"))
+    configured(tmp_path, "[tool.other]", "pyproject.toml")
+    with pytest.raises(UsageError, match=r"pyproject\.toml: the file has no `\[tool\.policyeng\]`; add"):
+        resolve({}, {}, tmp_path, Path("pyproject.toml"))
+
+
+def test_a_file_that_cannot_be_read_is_a_usage_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system's reason is passed on."""
+    configured(tmp_path, "")
+
+    def refuse(_: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(UsageError, match=r"policyeng\.toml: cannot be read \(permission denied\); make it readable$"):
+        resolve({}, {}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "said"),
+    [
+        (
+            {},
+            {"POLICYENG_FAILON": "high"},
+            "environment POLICYENG_FAILON: unknown variable; did you mean `POLICYENG_FAIL_ON`; known are",
+        ),
+        (
+            {},
+            {"POLICYENG_FAIL_ON": "HIGHEST"},
+            "environment POLICYENG_FAIL_ON: `fail_on` does not fit: `HIGHEST`; it should be `info`, `low`, `medium`",
+        ),
+        (
+            {},
+            {"POLICYENG_MAX_EXEMPTION_DAYS": "many"},
+            "environment POLICYENG_MAX_EXEMPTION_DAYS: `max_exemption_days` does not fit: `many`; it should be a valid",
+        ),
+        ({"fail_on": "none"}, {}, "flag --fail-on: `fail_on` does not fit: `none`; it should be"),
+        ({"selct": "x"}, {}, "flag --selct: unknown setting `selct`; did you mean `select`; known are"),
+    ],
+)
+def test_wrong_flags_and_variables_are_usage_errors(
+    tmp_path: Path, flags: dict[str, object], environ: dict[str, str], said: str
+) -> None:
+    """The place is the flag or the variable."""
+    with pytest.raises(UsageError) as refused:
+        resolve(flags, environ, tmp_path)
+
+    assert str(refused.value).startswith(said)
+
+
+def test_variables_of_other_flags_are_left_to_them(tmp_path: Path) -> None:
+    """Only what nobody reads is refused."""
+    assert resolve({}, {"POLICYENG_OPA_URL": "x"}, tmp_path, flags_elsewhere=["opa-url"]).profile is None
+
+
+@given(st.binary(max_size=200) | st.text(alphabet='[]{}=".,\n#abprofileselect-1', max_size=60).map(str.encode))
+def test_any_file_gives_settings_or_a_usage_error(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    """Nothing else comes out, whatever the file holds."""
+    path = tmp_path_factory.getbasetemp() / "any.toml"
+    path.write_bytes(content)
+    with suppress(UsageError):
+        resolve({}, {}, path.parent, path)

@@ -1,0 +1,144 @@
+"""What the documents show is executed: commands with their output, Python, Rego, YAML, JSON and TOML."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from policyeng.bundle import load_bundle
+from policyeng.strict import load_yaml
+from tests.bundles import write
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(language: str) -> Iterator[pytest.param]:  # type: ignore[valid-type]  # pytest gives param no type
+    """Every fenced block of a language, named by page and line."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for fence in FENCE.finditer(text):
+            if fence[1] == language:
+                line = text[: fence.start()].count("\n") + 1
+                yield pytest.param(fence[2], id=f"{page.relative_to(ROOT)}:{line}")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the samples and a user's snapshot, where the documents' commands run."""
+    shutil.copytree(ROOT / "samples", tmp_path / "samples")
+    shutil.copy(ROOT / "samples/workspaces/regulated.json", tmp_path / "snapshot.json")
+    binaries = tmp_path / ".venv" / "bin"
+    binaries.mkdir(parents=True)
+    program = binaries / "policyeng"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m policyeng "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    return tmp_path
+
+
+@pytest.mark.parametrize("text", blocks("console"))
+def test_commands_print_what_the_documents_say(text: str, folder: Path) -> None:
+    """Lines after `$ ` are run; what follows is what they print, `...` standing for any lines."""
+    environ = {**os.environ, "PATH": f"{folder / '.venv/bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, expected = part.partition("\n")
+        ran = subprocess.run(
+            ["sh", "-c", command], cwd=folder, env=environ, capture_output=True, text=True, check=False
+        )
+        pattern = re.sub(r"\[", "[[]", expected.rstrip("\n")).replace("...", "*")
+        printed = ran.stdout.rstrip("\n") + ran.stderr.rstrip("\n")
+
+        assert fnmatch.fnmatchcase(printed, pattern), printed
+
+
+@pytest.mark.parametrize("text", blocks("python"))
+def test_python_runs(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python in the documents runs as it stands, beside the samples; a policy in it is a policy."""
+    monkeypatch.chdir(folder)
+    if "@policy" in text:
+        assert load_bundle(write(folder / "b", {"area/p/p.py": text})).policies
+    else:
+        exec(compile(text, "page", "exec"), {"__name__": "page"})  # noqa: S102  # our own documents
+
+
+@pytest.mark.parametrize("text", blocks("rego"))
+def test_rego_is_a_policy(text: str, tmp_path: Path) -> None:
+    """Rego in the documents is a policy with a header that compiles."""
+    from policyeng.engines.embedded import form_of
+
+    assert form_of(load_bundle(write(tmp_path, {"area/x/x.rego": text})))
+
+
+def test_the_cases_of_the_authoring_page_hold(tmp_path: Path) -> None:
+    """The policy and the cases that the page shows belong together and pass."""
+    from policyeng.verify.case_runs import run_cases
+
+    page = (ROOT / "docs/policy-authoring.md").read_text(encoding="utf-8")
+    shown = {fence[1]: fence[2] for fence in FENCE.finditer(page)}
+    write(
+        tmp_path,
+        {"acme/scale_to_zero/scale_to_zero.rego": shown["rego"], "acme/scale_to_zero/cases.yaml": shown["yaml"]},
+    )
+
+    runs = list(run_cases(load_bundle(tmp_path)))
+
+    assert [run.reason for run in runs] == [""] * 5
+
+
+@pytest.mark.parametrize("text", blocks("yaml"))
+def test_yaml_is_read(text: str) -> None:
+    """YAML in the documents is what our strict reader takes."""
+    assert load_yaml(text, "page")
+
+
+@pytest.mark.parametrize("text", blocks("json"))
+def test_json_is_read(text: str) -> None:
+    """JSON in the documents is JSON."""
+    assert json.loads(text)
+
+
+@pytest.mark.parametrize("text", blocks("toml"))
+def test_toml_is_configuration(text: str, tmp_path: Path) -> None:
+    """TOML in the documents is a configuration that is taken."""
+    from policyeng.configuration import resolve
+
+    assert tomllib.loads(text)
+    write(tmp_path, {"policyeng.toml": text})
+    assert resolve({}, {}, tmp_path)
+
+
+def test_every_link_leads_somewhere() -> None:
+    """Relative links of the documents name files that exist."""
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_every_command_and_option_is_in_the_readme() -> None:
+    """A command or option that the README does not know is not documented."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for command in (("check",), ("test",), ("policies", "list"), ("policies", "show")):
+        shown = subprocess.run(
+            [sys.executable, "-m", "policyeng", *command, "--help"],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=ROOT,
+        ).stdout
+        for option in set(re.findall(r"--[a-z][a-z-]+", shown)) - {
+            "--help",
+            "--install-completion",
+            "--show-completion",
+        }:
+            assert option in readme, f"{' '.join(command)} {option}"

@@ -1,0 +1,224 @@
+"""Evaluation: one finding for each applicable pair, three-valued, counted, with an exit code."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from policyeng.bundle import Bundle, load_bundle
+from policyeng.errors import UsageError
+from policyeng.evaluate import evaluate
+from policyeng.evaluate.baseline import against_baseline
+from policyeng.models import Evaluation, Outcome, Problem, Severity, Snapshot
+from tests.bundles import WORKSPACE, deny_when, rego, snapshot, workspace, write
+
+AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
+
+
+def judged(bundle: Bundle, given: Snapshot, **options: object) -> Evaluation:
+    """An evaluation at a fixed time."""
+    return evaluate(bundle, given, as_of=AS_OF, **options)  # type: ignore[arg-type]  # options vary by test
+
+
+def one(tmp_path: Path, body: str, **header: str) -> Bundle:
+    """A bundle of one Rego policy."""
+    return load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", body, **header)}))
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome"),
+    [
+        (deny_when("false"), Outcome.PASS),
+        (deny_when("true"), Outcome.FAIL),
+        (deny_when("false") + '\nunknown contains {"msg": "u", "path": "/x"} if true', Outcome.UNKNOWN),
+        (deny_when("true") + '\nunknown contains {"msg": "u", "path": "/x"} if true', Outcome.FAIL),
+        (deny_when('to_number("x") == 1'), Outcome.ERROR),
+        ("deny := 3", Outcome.ERROR),
+        ('deny contains {"path": "/x"} if true', Outcome.ERROR),
+        ('deny contains {"msg": "m", "colour": "red"} if true', Outcome.ERROR),
+        ('deny contains "just text" if true', Outcome.FAIL),
+        (deny_when("true") + "\napplies := 3", Outcome.ERROR),
+    ],
+)
+def test_a_policy_says_one_of_four_things(tmp_path: Path, body: str, outcome: Outcome) -> None:
+    """Denials outrank unknowns, and whatever is wrong with a policy is an error, never a pass."""
+    (finding,) = judged(one(tmp_path, body), snapshot(workspace())).findings
+
+    assert finding.outcome is outcome
+    assert bool(finding.denials) is (outcome is Outcome.FAIL)
+
+
+@pytest.mark.parametrize(
+    ("rule", "findings"), [("applies if false", 0), ("applies := true", 1), ("applies if input.x", 0)]
+)
+def test_a_policy_that_does_not_apply_gives_no_finding(tmp_path: Path, rule: str, findings: int) -> None:
+    """`applies` decides whether a resource is judged at all."""
+    bundle = one(tmp_path, deny_when("true") + "\n" + rule)
+
+    assert len(judged(bundle, snapshot(workspace())).findings) == findings
+
+
+def test_an_error_is_that_of_its_pair_alone(tmp_path: Path) -> None:
+    """The resource after the one that breaks a policy is judged as if nothing had happened."""
+    bundle = one(tmp_path, deny_when("to_number(input.resource.properties.n) > 1"))
+
+    found = judged(bundle, snapshot(workspace("a", n="x"), workspace("b", n="2"), workspace("c", n="1"))).findings
+
+    assert [finding.outcome for finding in found] == [Outcome.ERROR, Outcome.FAIL, Outcome.PASS]
+
+
+@pytest.mark.parametrize(
+    ("pointer", "unreadable", "outcome"),
+    [
+        ("/properties/x", "/properties/x", Outcome.UNKNOWN),
+        ("/properties/x", "/properties", Outcome.UNKNOWN),
+        ("/properties/x", "/properties/x/deeper", Outcome.UNKNOWN),
+        ("/properties/x", "/properties/xy", Outcome.FAIL),
+        ("/properties/list/*/x", "/properties/list/3/x", Outcome.UNKNOWN),
+        ("workspace:/properties/x", "/properties/x", Outcome.UNKNOWN),
+    ],
+)
+def test_an_unreadable_field_that_is_inspected_makes_unknown(
+    tmp_path: Path, pointer: str, unreadable: str, outcome: Outcome
+) -> None:
+    """What the format could not carry is never read as absent: pointers overlap by whole segments."""
+    bundle = one(tmp_path, deny_when("true"), more=f'inspects: ["{pointer}"]\nwhen_absent: fail')
+    given = snapshot(workspace(), unreadable={WORKSPACE.lower(): {unreadable: "not in this format"}})
+
+    (finding,) = judged(bundle, given).findings
+
+    assert finding.outcome is outcome
+    assert not finding.unknowns or finding.unknowns[0].msg == "not in this format"
+
+
+def test_narrowing_by_an_unreadable_field_is_unknown(tmp_path: Path) -> None:
+    """A field that decides whether a policy judges the resource, and cannot be read, does not rule it out."""
+    narrowed = "judges:\n  - type: Microsoft.MachineLearningServices/workspaces\n    where: {/kind: [Default]}"
+    text = rego("a", deny_when("true"), more=narrowed).replace(
+        "#   judges: [Microsoft.MachineLearningServices/workspaces]\n", ""
+    )
+    bundle = load_bundle(write(tmp_path, {"area/a/a.rego": text}))
+    plain = workspace()
+
+    assert judged(bundle, snapshot({**plain, "kind": "DEFAULT"})).findings[0].outcome is Outcome.FAIL
+    assert judged(bundle, snapshot({**plain, "kind": "Hub"})).findings == ()
+    unread = snapshot(plain, unreadable={WORKSPACE.lower(): {"/kind": "an expression"}})
+    assert judged(bundle, unread).findings[0].outcome is Outcome.UNKNOWN
+
+
+def test_python_policies_are_judged_the_same_way(tmp_path: Path) -> None:
+    """Denials, unknowns, errors and applicability from Python are those of Rego."""
+    source = """
+from policyeng import Denial, Unknown, policy
+
+@policy(id="T-P-1", title="t", severity="low", judges=["microsoft.machinelearningservices/WORKSPACES"],
+        parameters={"most": {"type": "integer", "default": 1}},
+        applies=lambda input: input.resource["properties"]["n"] != 9)
+def by_number(input):
+    n = input.resource["properties"]["n"]
+    if n == 0:
+        yield Unknown(msg="u")
+    elif n > input.parameters["most"]:
+        yield Denial(msg="m", path="/properties/n", actual=n)
+    elif n < 0:
+        yield "text"
+"""
+    bundle = load_bundle(write(tmp_path, {"area/p/p.py": source}))
+    given = snapshot(
+        *(workspace(name, n=n) for name, n in [("a", 0), ("b", 2), ("c", 1), ("d", -1), ("e", "x"), ("f", 9)])
+    )
+
+    found = {finding.resource[-1]: finding.outcome.value for finding in judged(bundle, given).findings}
+
+    assert found == {"a": "unknown", "b": "fail", "c": "pass", "d": "error", "e": "error"}
+    limits = {"T-P-1": {"most": 2}}
+    assert {finding.outcome.value for finding in judged(bundle, given, parameters=limits).findings} >= {"pass", "error"}
+
+
+def test_counts_add_up_and_compliance_is_counted_both_ways(tmp_path: Path) -> None:
+    """Strictly only passes are good; Azure counts unknown and exempt as good too."""
+    unknown = '\nunknown contains {"msg": "u", "path": "/x"} if input.resource.properties.n == 0'
+    bundle = one(tmp_path, deny_when("input.resource.properties.n > 1") + unknown)
+
+    summary = judged(bundle, snapshot(*(workspace(str(n), n=n) for n in (0, 1, 2)))).summary
+
+    assert (summary.pass_, summary.fail, summary.unknown, summary.error) == (1, 1, 1, 0)
+    assert (summary.strict_compliance, summary.azure_compliance) == (33.33, 66.67)
+
+
+@pytest.mark.parametrize(
+    ("severity", "gate", "code"),
+    [("high", "high", 1), ("medium", "high", 0), ("info", "low", 0), ("info", "info", 1), ("critical", "info", 1)],
+)
+def test_the_gate_decides_between_0_and_1(tmp_path: Path, severity: str, gate: str, code: int) -> None:
+    """Failures below `--fail-on` are reported and do not fail the run."""
+    bundle = one(tmp_path, deny_when("true"), severity=severity)
+
+    assert judged(bundle, snapshot(workspace()), fail_on=Severity(gate)).exit_code == code
+
+
+def test_nothing_evaluated_is_undecided(bundle: Bundle) -> None:
+    """No resource, or none that a policy judges, is exit 2 with a reason."""
+    for given in (snapshot(), snapshot({"id": "/x/y", "type": "Microsoft.Foo/bars"})):
+        evaluation = judged(bundle, given)
+
+        assert evaluation.exit_code == 2
+        assert "nothing was evaluated" in evaluation.problems[-1].message
+
+
+def test_undecided_outranks_failures(tmp_path: Path) -> None:
+    """A problem on the way to the snapshot makes exit 2, and the failures are still there."""
+    bundle = one(tmp_path, deny_when("true"))
+
+    evaluation = judged(bundle, snapshot(workspace()), problems=[Problem(level="error", message="unreadable")])
+
+    assert (evaluation.exit_code, evaluation.summary.fail) == (2, 1)
+
+
+def test_two_resources_with_one_id_are_a_problem(bundle: Bundle) -> None:
+    """Both of them with one finding each would be two verdicts on one resource."""
+    evaluation = judged(bundle, snapshot(workspace(), {**workspace(a=1), "id": WORKSPACE.upper()}))
+
+    assert evaluation.exit_code == 2
+    assert "two resources have this id" in evaluation.problems[0].message
+
+
+def test_secrets_are_masked_in_findings(tmp_path: Path) -> None:
+    """What a policy shows as `actual` is masked before any report sees it."""
+    body = 'deny contains {"msg": "m", "path": "/properties/adminPassword", "actual": "hunter2"} if true'
+
+    (finding,) = judged(one(tmp_path, body), snapshot(workspace())).findings
+
+    assert finding.denials[0].actual == "***"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [({"limt": 3}, "did you mean `limit`"), ({"limit": "3"}, "is not of type 'integer'")],
+)
+def test_parameters_are_held_against_their_schema(tmp_path: Path, given: dict[str, object], said: str) -> None:
+    """A name that does not exist and a value that does not fit are usage errors."""
+    more = "parameters: {limit: {type: integer, default: 1}}"
+    bundle = one(tmp_path, deny_when("input.parameters.limit > 1"), more=more)
+
+    with pytest.raises(UsageError, match=said):
+        judged(bundle, snapshot(workspace()), parameters={"T-A-1": given})
+    assert judged(bundle, snapshot(workspace()), parameters={"T-A-1": {"limit": 2}}).exit_code == 1
+
+
+def test_a_baseline_fails_only_on_new_failures(tmp_path: Path) -> None:
+    """Known failures pass the gate; another resource, or another path of the same policy, is new."""
+    bundle = one(tmp_path, deny_when("input.resource.properties.n > 1"))
+    before = judged(bundle, snapshot(workspace("a", n=2)))
+
+    same = against_baseline(judged(bundle, snapshot(workspace("a", n=3))), before)
+    more = against_baseline(judged(bundle, snapshot(workspace("a", n=2), workspace("b", n=2))), before)
+
+    assert (same.exit_code, more.exit_code) == (0, 1)
+    assert "1 failing findings stand in the baseline" in same.problems[-1].message
+    assert more.problems[-1].place.endswith("/b")
+    moved = before.findings[0].denials[0].model_copy(update={"path": "/elsewhere"})
+    elsewhere = before.model_copy(update={"findings": (before.findings[0].model_copy(update={"denials": (moved,)}),)})
+    assert against_baseline(before, elsewhere).exit_code == 1

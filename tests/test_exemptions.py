@@ -1,0 +1,142 @@
+"""Exemptions mark failures of one policy at and under one scope, while they are in force, and change nothing else."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from policyeng.bundle import Bundle
+from policyeng.exemptions import apply
+from policyeng.models import Denial, Exemption, Finding, Outcome, Severity
+
+GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
+WORKSPACE = f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces/ws"
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+END = datetime(2026, 7, 1, tzinfo=UTC)
+
+
+def exemption(**changes: object) -> Exemption:
+    """An exemption in force on 2026-06-01, with changes."""
+    fields: dict[str, object] = {
+        "id": "E-1",
+        "policy": "AML-NET-001",
+        "scope": GROUP,
+        "category": "waiver",
+        "reason": "migration",
+        "owner": "a@x",
+        "approved_by": "b@x",
+        "created_at": BEGIN,
+        "expires_at": END,
+    }
+    return Exemption.model_validate({**fields, **changes})
+
+
+def finding(resource: str = WORKSPACE, outcome: Outcome = Outcome.FAIL) -> Finding:
+    """A finding of AML-NET-001."""
+    denials = (Denial(msg="m"),) if outcome is Outcome.FAIL else ()
+    return Finding(
+        policy="AML-NET-001",
+        title="t",
+        severity=Severity.HIGH,
+        resource=resource,
+        resource_type="x",
+        outcome=outcome,
+        denials=denials,
+    )
+
+
+def marked(
+    bundle: Bundle, found: Finding, *exemptions: Exemption, at: datetime = datetime(2026, 6, 1, tzinfo=UTC)
+) -> bool:
+    """Whether the finding carries a mark."""
+    return apply([found], exemptions, bundle.policies, {}, at)[0][0].exemption is not None
+
+
+@pytest.mark.parametrize(
+    ("scope", "covered"),
+    [
+        (WORKSPACE, True),
+        (WORKSPACE.upper(), True),
+        (GROUP, True),
+        ("/subscriptions/11111111-1111-1111-1111-111111111111", True),
+        (f"{GROUP}-2", False),
+        (GROUP[:-1], False),
+        (f"{WORKSPACE}2", False),
+        (f"{WORKSPACE}/computes/c", False),
+        ("/subscriptions/22222222-2222-2222-2222-222222222222", False),
+    ],
+)
+def test_scope_covers_itself_and_everything_under_it_by_whole_segments(
+    bundle: Bundle, scope: str, covered: bool
+) -> None:
+    """A shared prefix is no scope, and letter case makes no difference."""
+    assert marked(bundle, finding(), exemption(scope=scope)) is covered
+
+
+@pytest.mark.parametrize(
+    ("at", "in_force"),
+    [
+        (BEGIN - timedelta(microseconds=1), False),
+        (BEGIN, True),
+        (END - timedelta(microseconds=1), True),
+        (END, False),
+    ],
+)
+def test_in_force_from_its_creation_until_just_before_its_expiry(bundle: Bundle, at: datetime, in_force: bool) -> None:
+    """Both ends to the microsecond."""
+    assert marked(bundle, finding(), exemption(), at=at) is in_force
+
+
+@pytest.mark.parametrize("outcome", [Outcome.PASS, Outcome.UNKNOWN, Outcome.ERROR])
+def test_only_failures_are_marked(bundle: Bundle, outcome: Outcome) -> None:
+    """What is unknown or went wrong cannot be accepted."""
+    assert not marked(bundle, finding(outcome=outcome), exemption())
+
+
+def test_the_policy_is_one_exact_id(bundle: Bundle) -> None:
+    """Another policy's exemption covers nothing, nor does a prefix."""
+    assert not marked(bundle, finding(), exemption(policy="AML-NET-101"))
+    assert not marked(bundle, finding(), exemption(policy="AML-NET"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"expires_at": datetime(2026, 2, 1, tzinfo=UTC)}, "expired"),
+        ({"created_at": datetime(2026, 6, 2, tzinfo=UTC)}, "not yet valid"),
+        ({"policy": "AML-NET-01"}, "did you mean"),
+        ({"scope": f"{GROUP}-2"}, "covers no failure"),
+    ],
+)
+def test_an_exemption_without_effect_says_why(bundle: Bundle, changes: dict[str, object], said: str) -> None:
+    """Nothing about exemptions is silent."""
+    _, problems = apply([finding()], [exemption(**changes)], bundle.policies, {}, datetime(2026, 6, 1, tzinfo=UTC))
+
+    assert [problem.level for problem in problems] == ["warning"]
+    assert said in problems[0].message
+    assert problems[0].place == "exemption E-1"
+
+
+def test_a_policy_that_takes_no_exemptions_takes_none(bundle: Bundle) -> None:
+    """`exemptable: false` stands above every exemption, and the report says so."""
+    policy = next(entry for entry in bundle.policies if entry.id == "AML-NET-001")
+    strict = policy.__class__(
+        policy.header.model_copy(update={"exemptable": False}), policy.area, policy.name, policy.file, policy.rules
+    )
+
+    found, problems = apply([finding()], [exemption()], [strict], {}, datetime(2026, 6, 1, tzinfo=UTC))
+
+    assert found[0].exemption is None
+    assert "takes no exemptions" in problems[0].message
+
+
+def test_of_several_the_one_that_lasts_longest_marks(bundle: Bundle) -> None:
+    """The mark tells how long the acceptance holds; none of the others is called useless."""
+    later = exemption(id="E-2", expires_at=END + timedelta(days=30))
+
+    found, problems = apply([finding()], [exemption(), later], bundle.policies, {}, datetime(2026, 6, 1, tzinfo=UTC))
+
+    assert found[0].exemption is not None
+    assert found[0].exemption.id == "E-2"
+    assert problems == []

@@ -1,0 +1,214 @@
+"""Masking: secrets never reach a report, and what people must read does."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policyeng.masking import MASK, masked
+
+STORAGE_KEY = base64.b64encode(bytes(range(64))).decode()
+JWT = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
+ARM_ID = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg/providers/Microsoft.KeyVault/vaults/kv"
+SSH_KEY = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABgQC7" + "Zx9/" * 90 + " azureuser@host"
+LONG_SSH_KEY = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTY" + "A" * 72 + "="
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "password", "adminPassword", "administratorLoginPassword", "ADMIN_PASSWORD", "db-password", "passwd",
+        "passphrase",
+        "secret", "clientSecret", "secretValue", "client_secret", "token", "sasToken", "accessToken", "refresh_token",
+        "accountKey", "storageAccountKey", "connectionString", "AzureWebJobsConnectionString", "apiKey", "API_KEY",
+        "primaryKey", "secondaryKey", "privateKey", "sshPrivateKey", "sharedKey", "instrumentationKey", "key1", "key2",
+        "credentials", "secrets", "dbPwd", "pwd", "pat", "sas", "accountSas", "sasUri", "webhookUrl", "secureValue",
+        "password2", "passwordBase64",
+    ],
+)  # fmt: skip
+def test_names_of_secrets(name: str) -> None:
+    """Text under such a name is masked: as the last segment of the path, as a key, and anywhere below it."""
+    assert masked("hunter2", f"/properties/{name}") == MASK
+    assert masked("hunter2", f"workspace:/properties/{name}") == MASK
+    assert masked(["hunter2"], f"/properties/{name}/0") == [MASK]
+    assert masked({"a": [{name: "hunter2"}]}) == {"a": [{name: MASK}]}
+    assert masked({name: {"inner": ["hunter2"]}}) == {name: {"inner": [MASK]}}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "keyVault", "keyVaultId", "keyVaultArmId", "keyVaultUri", "keyIdentifier", "publicKey", "sshPublicKey",
+        "adminUserSshPublicKey", "disableLocalAuth", "identityType", "authMode", "secretName", "secretUri",
+        "tokenEndpoint",
+        "passwordPolicy", "credentialsType", "secretsType", "allowSharedKeyAccess", "partitionKey", "keyName", "compat",
+        "path", "kansas", "key", "keySource", "customerManagedKey", "primaryUserAssignedIdentity", "patch",
+    ],
+)  # fmt: skip
+def test_names_that_are_no_secrets(name: str) -> None:
+    """Names that describe or point are read as they are, in a path and as a key."""
+    assert masked("AMLToken", f"/properties/{name}") == "AMLToken"
+    assert masked({name: "AMLToken"}) == {name: "AMLToken"}
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        STORAGE_KEY,
+        f"DefaultEndpointsProtocol=https;AccountName=acct;AccountKey={STORAGE_KEY};EndpointSuffix=core.windows.net",
+        "AccountKey = abc",
+        "Endpoint=sb://ns.servicebus.windows.net/;SharedAccessKeyName=Root;SharedAccessKey=abcdef=",
+        "Server=tcp:db;User ID=sa;Password=hunter2;",
+        "SharedAccessSignature=sv=2022-11-02&sr=c",
+        "SharedAccessSignature sr=https%3A%2F%2Fhub&sig=abc&se=1",
+        "https://acct.blob.core.windows.net/c?sv=2022-11-02&sig=2Mq%2BAbCdEfGhIjKlMnOp%3D",
+        "sig=2MqAbCdEfGhIjKlMnOp",
+        JWT,
+        f"Authorization: Bearer {JWT}",
+        "bearer abcdefghijklmnopqrstuvwxyz",
+        "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----",
+        "-----BEGIN OPENSSH PRIVATE KEY-----",
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "git+https://user:hunter2@github.com/org/repo.git",
+        "postgres://:hunter2@db/ws",
+        "python train.py --db-password hunter2",
+        "python train.py --api-key=abc",
+        "a" * 52 + "JQQJ99" + "B" * 26,
+        "Qx78Q~" + "abcdefghijklmnopqrstuvwxyz_-.~01234567"[:34],
+        "ghp_" + "a1B2" * 9,
+        "dapi" + "0a" * 16,
+        "hf_" + "aB" * 17,
+    ],
+)
+def test_shapes_of_secrets(secret: str) -> None:
+    """A text that looks like a secret is masked wherever it stands."""
+    assert masked(secret, "/properties/description") == MASK
+    assert masked({"command": [secret]}) == {"command": [MASK]}
+
+
+ORDINARY = [
+    ARM_ID, "Standard_DS3_v2", "Standard_NC24ads_A100_v4", "b24988ac-6180-42a0-ab88-20f7382dd24c", "PT30M", "P1DT12H",
+    "2026-06-01T00:00:00Z", SSH_KEY, LONG_SSH_KEY, "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + "A" * 43, "AMLToken",
+    "AccountKey", "SharedAccessSignature", "Password", "https://kv.vault.azure.net/keys/cmk/0123456789abcdef0123456789abcdef",
+    "https://acct.blob.core.windows.net/container/path?restype=container", "mcr.microsoft.com/azureml/base:20260101.v1",
+    "azureml://registries/azureml/models/m/versions/1", "user@example.com", "10.0.0.0/16", "2001:db8::1",
+    "sha256:" + "0a" * 32,
+    "-----BEGIN PUBLIC KEY-----", "-----BEGIN CERTIFICATE-----", "python train.py --epochs 3 --token-limit 5",
+    "Microsoft.MachineLearningServices/workspaces/listKeys/action", "", "***", "the password is not rotated", "eyJ",
+    "A" * 88,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_text_is_never_masked(text: str) -> None:
+    """Ids, sizes, durations, digests, addresses, public keys and the names of kinds of secrets are read as they are."""
+    assert masked(text, "/properties/value") == text
+    assert masked({"actual": [text]}) == {"actual": [text]}
+
+
+def test_only_text_is_masked() -> None:
+    """Numbers, booleans, null and empty text say nothing that must be hidden."""
+    under = {"password": None, "hasPassword": True, "maxTokens": 4096, "token": "", "secrets": [1.5, False]}
+    assert masked(under) == under
+
+
+def test_what_describes_an_object_of_secrets_is_read() -> None:
+    """A datastore's credentials: the kinds and ids stay, the secrets go."""
+    described = {
+        "credentialsType": "ServicePrincipal",
+        "clientId": "b24988ac-6180-42a0-ab88-20f7382dd24c",
+        "tenantId": "72f988bf-86f1-41af-91ab-2d7cd011db47",
+        "authorityUrl": "https://login.microsoftonline.com",
+    }
+    secrets = {"secretsType": "ServicePrincipal", "clientSecret": "hunter2", "certificate": "MIIE", "key": "abc"}
+    hidden = {"secretsType": "ServicePrincipal", "clientSecret": MASK, "certificate": MASK, "key": MASK}
+    assert masked({"credentials": {**described, "secrets": secrets}}) == {
+        "credentials": {**described, "secrets": hidden}
+    }
+
+
+def test_an_id_under_the_name_of_a_secret_is_read() -> None:
+    """Where the secret is kept is no secret."""
+    assert masked({"secret": ARM_ID}) == {"secret": ARM_ID}
+
+
+@pytest.mark.parametrize("name_key", ["name", "key"])
+def test_pairs_of_name_and_value(name_key: str) -> None:
+    """Environment variables as lists of pairs: the name decides about the value."""
+    secret = {name_key: "DB_PASSWORD", "value": "hunter2", "ref": "x"}
+    plain = {name_key: "EPOCHS", "value": "3", "secureValue": "hunter2"}
+    assert masked([secret, plain]) == [{**secret, "value": MASK}, {**plain, "secureValue": MASK}]
+
+
+def test_segments_of_the_path_are_decoded() -> None:
+    """`~1` and `~0` are JSON Pointer's escapes."""
+    assert masked("x", "/tags/db~1password") == MASK
+    assert masked("x", "/tags/password~0/name") == "x"
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text() | st.sampled_from([*ORDINARY, STORAGE_KEY, JWT]),
+    lambda below: (
+        st.lists(below, max_size=3)
+        | st.dictionaries(
+            st.text() | st.sampled_from(["password", "secrets", "name", "value", "type", "0"]), below, max_size=3
+        )
+    ),
+    max_leaves=10,
+)
+paths = st.lists(st.sampled_from(["properties", "secrets", "0", "id", "apiKey", "a~1b"]) | st.text()).map(
+    lambda segments: "".join(f"/{segment}" for segment in segments)
+)
+
+
+@given(json_values, paths)
+def test_masking_is_deterministic_idempotent_and_changes_nothing_else(value: object, path: str) -> None:
+    """Twice is once, the argument is left alone, and only texts differ: by being the mask."""
+    before = copy.deepcopy(value)
+    once = masked(value, path)
+    assert value == before
+    assert masked(value, path) == once
+    assert masked(once, path) == once
+    assert _same_but_for_masks(value, once)
+
+
+def _same_but_for_masks(value: object, shown: object) -> bool:
+    if isinstance(value, dict) and isinstance(shown, dict):
+        return list(value) == list(shown) and all(_same_but_for_masks(value[key], shown[key]) for key in value)
+    if isinstance(value, list) and isinstance(shown, list):
+        return len(value) == len(shown) and all(map(_same_but_for_masks, value, shown))
+    return value == shown or (isinstance(value, str) and shown == MASK)
+
+
+@given(json_values, st.sampled_from(["password", "clientSecret", "sasToken", "AccountKey"]))
+def test_no_text_below_the_name_of_a_secret_is_left(value: object, name: str) -> None:
+    """Whatever stands there, only what describes or points is left of it."""
+    assert "hunter2-of-mine" not in json.dumps(masked({name: ["hunter2-of-mine", {"inner": "hunter2-of-mine"}, value]}))
+
+
+guids = st.uuids().map(str)
+sizes = st.from_regex(r"\AStandard_[A-Z]{1,3}[0-9]{1,3}[a-z]{0,4}(_v[1-9])?\Z")
+durations = st.from_regex(r"\AP([1-9][0-9]?D)?T[1-9][0-9]?[HMS]\Z")
+arm_ids = st.tuples(guids, st.from_regex(r"\A[A-Za-z0-9_.()-]{1,90}\Z"), st.from_regex(r"\A[A-Za-z0-9-]{1,24}\Z")).map(
+    lambda parts: f"/subscriptions/{parts[0]}/resourceGroups/{parts[1]}/providers/Microsoft.KeyVault/vaults/{parts[2]}"
+)
+ssh_keys = st.binary(min_size=32, max_size=400).map(
+    lambda blob: f"ssh-rsa AAAAB3NzaC1yc2{base64.b64encode(blob).decode()}"
+)
+
+
+@given(guids | sizes | durations | arm_ids | ssh_keys)
+def test_ids_sizes_durations_and_public_keys_are_never_masked(text: str) -> None:
+    """Any GUID, VM size, ISO 8601 duration, ARM id or SSH public key is read as it is."""
+    assert masked(text, "/properties/actual") == text
+
+
+@given(st.binary(min_size=64, max_size=64))
+def test_every_key_of_64_bytes_is_masked(key: bytes) -> None:
+    """A storage account's key is masked whatever its bytes."""
+    assert masked(base64.b64encode(key).decode(), "/properties/description") == MASK

@@ -1,0 +1,86 @@
+"""The JSON report and its published schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from jsonschema import Draft202012Validator
+
+from policyeng.models import Evaluation
+from policyeng.report.json import render, report_schema
+from tests.report_samples import HOSTILE, SAMPLES, evaluations, laws
+
+REGENERATE = (
+    ".venv/bin/python -c 'import json; from policyeng.report.json import report_schema;"
+    " print(json.dumps(report_schema(), indent=2))' > docs/report.schema.json"
+)
+
+
+@laws
+@given(evaluations())
+def test_a_report_reads_back_as_the_same_evaluation(evaluation: Evaluation) -> None:
+    """Law 7: the JSON report loses nothing, whatever the names, values and zones."""
+    assert Evaluation.model_validate_json(render(evaluation)) == evaluation
+
+
+@laws
+@given(evaluations())
+def test_every_report_fits_the_published_schema(evaluation: Evaluation) -> None:
+    """Any report validates against the schema."""
+    Draft202012Validator(report_schema()).validate(json.loads(render(evaluation)))
+
+
+def test_the_published_schema_is_up_to_date(root: Path) -> None:
+    """`docs/report.schema.json` is what the models say."""
+    published = (root / "docs" / "report.schema.json").read_text(encoding="utf-8")
+    assert published == json.dumps(report_schema(), indent=2) + "\n", f"stale; write it with: {REGENERATE}"
+
+
+def test_the_schema_is_a_schema_that_refuses_others() -> None:
+    """It is valid JSON Schema, and a report with another key or without a finding's outcome does not fit."""
+    schema = report_schema()
+    Draft202012Validator.check_schema(schema)
+    report = json.loads(render(SAMPLES["failures"]))
+    assert not Draft202012Validator(schema).is_valid(report | {"other": 1})
+    del report["findings"][0]["outcome"]
+    assert not Draft202012Validator(schema).is_valid(report)
+
+
+def test_the_form_is_the_documented_one() -> None:
+    """Keys, their order and their camelCase are what readers rely on."""
+    report = json.loads(render(SAMPLES["every outcome"]))
+    assert list(report) == [
+        "reportVersion", "bundle", "snapshot", "asOf", "engine", "exitCode", "summary", "findings", "problems",
+    ]  # fmt: skip
+    assert list(report["bundle"]) == ["name", "revision", "digest"]
+    assert list(report["snapshot"]) == ["scope", "takenAt", "digest"]
+    assert report["summary"] == {
+        "pass": 3, "fail": 5, "unknown": 1, "error": 1, "exempt": 1, "strictCompliance": 30.0, "azureCompliance": 50.0,
+    }  # fmt: skip
+    finding = report["findings"][0]
+    assert list(finding) == [
+        "policy", "title", "severity", "resource", "resourceType", "outcome", "denials", "unknowns", "exemption",
+        "remediation", "source", "location",
+    ]  # fmt: skip
+    assert list(finding["denials"][0]) == ["msg", "path", "actual", "expected"]
+    assert finding["location"] == {"file": "samples/inference.json", "line": 48}
+
+
+def test_times_are_rfc_3339_in_utc() -> None:
+    """A moment of another zone is written in UTC, with Z."""
+    evaluation = SAMPLES["only exempt"]
+    report = json.loads(render(evaluation))
+    assert report["asOf"] == "2026-06-01T00:00:00Z"
+    assert report["snapshot"]["takenAt"] == "2026-05-31T22:15:00Z"
+    assert report["findings"][0]["exemption"]["expiresAt"] == "2026-12-31T00:00:00Z"
+
+
+@pytest.mark.parametrize("escape", ["\\u001b[31m", "\\u202e", "\\udb40\\udc41", "\\u0023#vso[", "\\u003a:stop"])
+def test_hostile_characters_are_escapes_and_values_stay_exact(escape: str) -> None:
+    """What cannot be seen, or would be obeyed in a log, is a JSON escape; the value read back is the one judged."""
+    text = render(SAMPLES["hostile"])
+    assert escape in text
+    assert json.loads(text)["findings"][0]["title"] == HOSTILE

@@ -1,0 +1,111 @@
+"""Markdown, read back by markdown-it (CommonMark with GitHub's tables)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from policyeng.models import Evaluation, Outcome
+from policyeng.report.escapes import compact, visible
+from policyeng.report.markdown import render
+from policyeng.report.wording import denials, exempt, failed
+from tests.report_samples import SAMPLES, WORKSPACE, evaluations, laws
+
+_TAG = re.compile(r"</?(?:code|br|sub|details|summary)>")
+_PARSER = MarkdownIt("commonmark").enable("table")
+
+
+def tokens_of(text: str) -> Iterator[Token]:
+    """Every token, those within a line too."""
+    for token in _PARSER.parse(text):
+        yield token
+        yield from token.children or ()
+
+
+def text_of(text: str) -> str:
+    """What a reader sees."""
+    shown = [token.content for token in tokens_of(text) if token.type in ("text", "text_special")]
+    return "".join(shown).replace("\u200b", "")
+
+
+@laws
+@given(evaluations())
+def test_nothing_but_our_own_markup_is_in_a_report(evaluation: Evaluation) -> None:
+    """No name makes a link, a picture, a code span, emphasis or an element that we did not write."""
+    for token in tokens_of(render(evaluation)):
+        assert token.type not in ("link_open", "image", "code_inline", "em_open", "fence", "code_block", "s_open")
+        if token.type in ("html_inline", "html_block"):
+            assert (
+                _TAG.sub("", token.content).replace("\n", "").strip("0123456789() ").isalpha()
+                or not _TAG.sub("", token.content).strip()
+            )
+
+
+@laws
+@given(evaluations())
+def test_every_finding_has_its_row(evaluation: Evaluation) -> None:
+    """Law 7: failures, exempt, unknown and error findings are a row each, and one row counts them; none is cut."""
+    rows = sum(token.type == "tr_open" for token in tokens_of(render(evaluation)))
+    groups = [
+        failed(evaluation),
+        exempt(evaluation),
+        [finding for finding in evaluation.findings if finding.outcome is Outcome.UNKNOWN],
+        [finding for finding in evaluation.findings if finding.outcome is Outcome.ERROR],
+    ]
+    assert rows == sum(1 + len(group) for group in groups if group) + 2
+
+
+@laws
+@given(evaluations())
+def test_every_denial_is_read_as_it_was_written(evaluation: Evaluation) -> None:
+    """Ids, messages, paths and values survive the table, the markup and the escapes."""
+    text = text_of(render(evaluation))
+    for finding in evaluation.findings:
+        if finding.outcome is Outcome.FAIL:
+            assert visible(finding.resource).strip() in text
+            for denial in denials(finding):
+                if denial.actual is not None:
+                    assert f"actual {compact(denial.actual)}, expected" in text
+
+
+def test_a_failure_reads_as_documented() -> None:
+    """Severity, policy, resource with the whole id folded away, what, and how to mend it with why."""
+    row = render(SAMPLES["below the limit"]).splitlines()[6]
+    assert row == (
+        "| high | <code>AML-NET-001</code><br>Public network access to the workspace is disabled | <details><summary>"
+        f"<code>ws</code></summary><code>{WORKSPACE}</code><br><code>samples/inference.json&#58;12</code></details> | "
+        "public network access is not disabled <code>/properties/publicNetworkAccess</code><br>"
+        'actual <code>"Enabled"</code>, expected <code>"Disabled"</code> | '
+        "Set publicNetworkAccess to Disabled and reach the workspace through a private endpoint.<br>"
+        '<sub>004 "Network isolation"; Azure Policy 438c38d2-3772-465a-a9cc-7a6666a275ce</sub> |'
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "## policyeng: 4 failures, 1 exempt, 1 unknown, 1 error, 3 problems",
+        "**exit 2: could not decide: 1 policy error, 2 problems; 4 failures besides**",
+        "<details><summary>Error (1)</summary>",
+        "<details><summary>Unknown (1)</summary>",
+        "<details><summary>Exempt (1)</summary>",
+        "### Problems",
+        "- **error** <code>samples/broken.json&#58;17</code>: <code>not valid UTF-8 at byte 120</code>",
+        "| 3 | 5 | 1 | 1 | 1 | 30.00 % | 50.00 % |",
+    ],
+)
+def test_lines_of_every_outcome(line: str) -> None:
+    """Every part is there when there is something to say."""
+    assert line in render(SAMPLES["every outcome"]).splitlines()
+
+
+def test_parts_with_nothing_to_say_are_left_out() -> None:
+    """A compliant run is a headline, the exit, the counts and what was judged."""
+    text = render(SAMPLES["all pass"])
+    assert text.startswith("## policyeng: all 2 findings pass\n\n**exit 0: nothing fails**\n\n| Pass |")
+    assert "<details>" not in text

@@ -1,0 +1,93 @@
+"""The sentences that the reports share."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from policyeng.models import Denial, Location, Severity
+from policyeng.report.wording import denial_sentence, headline, level, place, rfc3339, short_name, verdict
+from tests.report_samples import ASSIGNMENT, CLUSTER, GROUP, SAMPLES, WORKSPACE
+
+
+@pytest.mark.parametrize(
+    ("resource", "name"),
+    [
+        (WORKSPACE, "ws"),
+        (CLUSTER, "ws/train-gpu"),
+        (ASSIGNMENT, "5a1c2f0e-7f43-4d8e-9a53-0a4b4f6c9d10"),
+        (GROUP, GROUP),
+        ("/subscriptions/1/providers/", "/subscriptions/1/providers/"),
+        ("/x/providers/Microsoft.ML/workspaces/", "/x/providers/Microsoft.ML/workspaces/"),
+        ("scoring", "scoring"),
+        ("a\nb", "a\\nb"),
+        ("", ""),
+    ],
+)
+def test_short_name(resource: str, name: str) -> None:
+    """An ARM id is named by what follows its last provider; any other id by itself."""
+    assert short_name(resource) == name
+
+
+@pytest.mark.parametrize(
+    ("denial", "sentence"),
+    [
+        (Denial(msg="is open", path="/a", actual="x", expected="y"), 'is open: /a is "x", expected "y"'),
+        (Denial(msg="is open", actual=1), "is open: is 1, expected null"),
+        (Denial(msg="is open", path="/a"), "is open: /a"),
+        (Denial(msg="is open"), "is open"),
+    ],
+)
+def test_denial_sentence(denial: Denial, sentence: str) -> None:
+    """What a denial leaves out is left out."""
+    assert denial_sentence(denial) == sentence
+
+
+def test_levels() -> None:
+    """High and above are errors, info is a note."""
+    levels = [level(severity) for severity in Severity]
+    assert levels == ["note", "warning", "warning", "error", "error"]
+
+
+def test_moments_are_utc_with_z() -> None:
+    """Other zones are converted; the edge of the calendar stays as it is."""
+    assert rfc3339(datetime(2026, 6, 1, 2, tzinfo=timezone(timedelta(hours=2)))) == "2026-06-01T00:00:00Z"
+    assert rfc3339(datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1)))) == "0001-01-01T00:00:00+01:00"
+    assert rfc3339(datetime(2026, 6, 1, tzinfo=UTC)) == "2026-06-01T00:00:00Z"
+
+
+def test_place() -> None:
+    """A resource that came from no file has no place."""
+    assert place(Location(file="a.json", line=3)) == "a.json:3"
+    assert place(Location()) == ""
+
+
+@pytest.mark.parametrize(
+    ("sample", "words"),
+    [
+        ("every outcome", "exit 2: could not decide: 1 policy error, 2 problems; 4 failures besides"),
+        ("failures", "exit 1: 2 failures, at least one at or above --fail-on"),
+        ("all pass", "exit 0: nothing fails"),
+        ("only exempt", "exit 0: nothing fails but for 1 exempt failure"),
+        ("below the limit", "exit 0: 1 failure, none that counts: below --fail-on, or in the baseline already"),
+        ("empty", "exit 2: could not decide: nothing was evaluated"),
+        ("only problems", "exit 2: could not decide: 2 problems, nothing was evaluated"),
+    ],
+)
+def test_verdict(sample: str, words: str) -> None:
+    """The exit code is explained by what decided it; 2 outranks 1 and both are said."""
+    assert verdict(SAMPLES[sample]) == words
+
+
+@pytest.mark.parametrize(
+    ("sample", "words"),
+    [
+        ("every outcome", "4 failures, 1 exempt, 1 unknown, 1 error, 3 problems"),
+        ("all pass", "all 2 findings pass"),
+        ("empty", "nothing was evaluated"),
+    ],
+)
+def test_headline(sample: str, words: str) -> None:
+    """Only what is there is counted."""
+    assert headline(SAMPLES[sample]) == words

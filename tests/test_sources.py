@@ -1,0 +1,349 @@
+"""Several inputs in one run: joined into one snapshot, and none of them hidden by another."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from policyeng.errors import InputError, UsageError
+from policyeng.models import JsonObject, Origin, Problem
+from policyeng.sources import FORMATS, load_snapshot, read_inputs
+
+GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
+WORKSPACE = f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces/ws"
+
+
+def resource(name: str, **properties: object) -> JsonObject:
+    """A compute of the workspace."""
+    return {
+        "id": f"{WORKSPACE}/computes/{name}",
+        "type": "Microsoft.MachineLearningServices/workspaces/computes",
+        "properties": properties,
+    }
+
+
+def written(path: Path, document: object) -> Path:
+    """A file with a document on lines of its own."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document, indent=1), encoding="utf-8")
+    return path
+
+
+def ids(resources: tuple[JsonObject, ...]) -> list[str]:
+    """The last segment of each id."""
+    return [entry["id"].rpartition("/")[2] for entry in resources]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory, so that files have short names."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_files_of_several_formats_become_one_snapshot(here: Path) -> None:
+    """A workspace, its computes, its roles and what the organisation states belong together."""
+    written(here / "computes.json", {"value": [resource("a"), resource("b")], "nextLink": "https://x"})
+    written(
+        here / "roles.json",
+        [{"Name": "R", "Actions": ["*"], "AssignableScopes": [GROUP]}],
+    )
+    written(
+        here / "facts.json",
+        {
+            "snapshotVersion": 1,
+            "scope": GROUP,
+            "takenAt": "2026-11-02T00:00:00Z",
+            "workloads": [{"id": "W"}],
+            "incomplete": ["jobs"],
+        },
+    )
+    written(here / "more.json", {"snapshotVersion": 1, "scope": WORKSPACE, "takenAt": "2026-11-01T00:00:00Z"})
+    snapshot, problems, files = read_inputs(["computes.json", "roles.json", "facts.json", "more.json"])
+
+    assert problems == ()
+    assert files == ("computes.json", "roles.json", "facts.json", "more.json")
+    assert ids(snapshot.resources) == ["a", "b", "R"]
+    assert snapshot.scope == f"{GROUP}, {WORKSPACE}"
+    assert str(snapshot.taken_at) == "2026-11-01 00:00:00+00:00"
+    assert [workload.id for workload in snapshot.workloads] == ["W"]
+    assert snapshot.incomplete == (
+        "computes.json: the list goes on at its `nextLink`, and the next page is not in the file",
+        "jobs",
+    )
+
+
+def test_equal_scopes_are_stated_once(here: Path) -> None:
+    """Two files of one scope give that scope."""
+    for name in ("a.json", "b.json"):
+        written(here / name, {"snapshotVersion": 1, "scope": GROUP})
+
+    assert read_inputs(["a.json", "b.json"]).snapshot.scope == GROUP
+
+
+def test_every_resource_knows_where_it_was_read(here: Path) -> None:
+    """Origins carry the file as the user named it, the pointer, and the line; declared workloads have one too."""
+    written(here / "x.json", {"value": [resource("A"), resource("b")]})
+    written(here / "n.json", {"snapshotVersion": 1, "workloads": [{"id": "Score"}]})
+    snapshot = read_inputs([Path("x.json"), "n.json"]).snapshot
+
+    assert snapshot.origins == {
+        f"{WORKSPACE}/computes/a".lower(): Origin(file="x.json", pointer="/value/0", line=3),
+        f"{WORKSPACE}/computes/b".lower(): Origin(file="x.json", pointer="/value/1", line=8),
+        "score": Origin(file="n.json", pointer="/workloads/0", line=4),
+    }
+
+
+def test_unreadable_pointers_reach_the_snapshot(here: Path) -> None:
+    """They are found by the resource's lower-case id, and only where there are some."""
+    listed = {"id": f"{WORKSPACE}/computes/A", "type": resource("A")["type"]}
+    written(here / "x.json", [listed, resource("b")])
+
+    [(identity, pointers)] = read_inputs(["x.json"]).snapshot.unreadable.items()
+    assert identity == f"{WORKSPACE}/computes/a".lower()
+    assert list(pointers) == ["/properties"]
+
+
+def test_standard_input_is_an_input_like_others(here: Path) -> None:
+    """`-` stands for the bytes that were piped in."""
+    written(here / "x.json", resource("a"))
+    inputs = read_inputs(["-", "x.json"], stdin=json.dumps(resource("b")).encode())
+
+    assert ids(inputs.snapshot.resources) == ["b", "a"]
+    assert inputs.files == ("<stdin>", "x.json")
+    assert inputs.snapshot.origins[f"{WORKSPACE}/computes/b".lower()].file == "<stdin>"
+
+
+def test_a_directory_stands_for_its_json_files(here: Path) -> None:
+    """All of them, at any depth, sorted by path; other files are not looked at."""
+    written(here / "d/z.json", resource("z"))
+    written(here / "d/a/b.JSON", resource("ab"))
+    written(here / "d/a/a.json", resource("aa"))
+    (here / "d/readme.md").write_text("no")
+    inputs = read_inputs(["d"])
+
+    assert inputs.files == ("d/a/a.json", "d/a/b.JSON", "d/z.json")
+    assert inputs.problems == ()
+
+
+def test_an_unreadable_input_hides_no_other(here: Path) -> None:
+    """What can be read is judged; each of the others is an error with file, place and remedy."""
+    written(here / "good.json", resource("a"))
+    (here / "broken.json").write_text('{"a":\n 1,}')
+    written(here / "terraform.json", {"format_version": "1.2", "planned_values": {}})
+    written(here / "error.json", {"error": {"code": "Forbidden"}})
+    (here / "empty").mkdir()
+    inputs = read_inputs(
+        ["missing.json", "broken.json", "terraform.json", "error.json", "empty", "a\0b", "-", "good.json"]
+    )
+
+    assert ids(inputs.snapshot.resources) == ["a"]
+    assert inputs.files == ("error.json", "good.json")
+    assert {problem.level for problem in inputs.problems} == {"error"}
+    assert [problem.place for problem in inputs.problems] == [
+        "missing.json",
+        "broken.json:2:4",
+        "terraform.json",
+        "error.json:1",
+        "empty",
+        "a\0b",
+        "<stdin>",
+    ]
+    said = [problem.message for problem in inputs.problems]
+    assert said[0] == "cannot be read (no such file or directory); name a file that exists and that you may read"
+    assert said[1] == "/a: not valid JSON; correct the syntax there"
+    assert said[2].startswith("of no readable format: an object with the keys `format_version`, `planned_values`; ")
+    assert all(f"`{name}`: {reader.SUMMARY}" in said[2] for name, reader in FORMATS.items())
+    assert said[3] == "an error answer (`Forbidden`), not a resource; mend the request and save its answer again"
+    assert said[4] == "the directory holds no `*.json` file; name a directory with JSON documents, or a file"
+    assert said[5] == "cannot be read (embedded null byte); name a file that exists and that you may read"
+    assert said[6] == "there is no standard input; pipe a document in, or name a file"
+
+
+def test_what_the_system_says_is_passed_on(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file or a directory that may not be read is refused with the system's reason."""
+    written(here / "d/x.json", {})
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", "d")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    assert read_inputs(["d/x.json"]).problems[0].message.startswith("cannot be read (permission denied); name a file")
+    monkeypatch.setattr(os, "scandir", refuse)
+    [problem] = read_inputs(["d"]).problems
+    assert (problem.place, problem.message[:34]) == ("d", "cannot be read (permission denied)")
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"nodes": []}, "of no readable format: an object with the keys `nodes`"),
+        ({}, "of no readable format: an empty object"),
+        ([[1]], "of no readable format: a list that begins with a list that begins with a number"),
+        ("x", "of no readable format: a string"),
+        ({"primaryKey": "x"}, "an answer that carries keys or tokens, not a resource"),
+    ],
+)
+def test_a_found_file_that_holds_nothing_is_a_warning(here: Path, document: object, said: str) -> None:
+    """Nobody named the file: it is reported, and changes no exit. Named, it is an error."""
+    written(here / "d/a.json", resource("a"))
+    written(here / "d/other.json", document)
+
+    [found] = read_inputs(["d"]).problems
+    [named] = read_inputs(["d/other.json"]).problems
+    assert (found.level, named.level) == ("warning", "error")
+    assert found.message == named.message
+    assert found.message.startswith(said)
+    assert found.place.startswith("d/other.json")
+
+
+def test_a_found_file_that_is_broken_is_an_error(here: Path) -> None:
+    """It may have held resources."""
+    written(here / "d/a.json", {"error": {"code": "x"}})
+    (here / "d/b.json").write_text("{")
+
+    assert [problem.level for problem in read_inputs(["d"]).problems] == ["error", "error"]
+
+
+def test_one_id_twice_in_a_file_is_an_error_that_names_both_places(here: Path) -> None:
+    """Even when the two are equal; ids compare without case, and the first is judged."""
+    again = resource("a")
+    again["id"] = again["id"].upper()
+    written(here / "x.json", [resource("a", n=1), resource("b"), again])
+    inputs = read_inputs(["x.json"])
+
+    assert ids(inputs.snapshot.resources) == ["a", "b"]
+    assert inputs.snapshot.resources[0]["properties"] == {"n": 1}
+    assert inputs.problems == (
+        Problem(
+            level="error",
+            message=f"the resource `{again['id']}` stands twice: x.json:2 and x.json:14; the first is judged, "
+            "remove one of them",
+            place="x.json:14",
+        ),
+    )
+
+
+def test_one_id_with_two_bodies_in_two_files_is_an_error(here: Path) -> None:
+    """Both places are named, and the first is judged."""
+    written(here / "x.json", resource("a", n=1))
+    written(here / "y.json", [resource("a", n=2)])
+    inputs = read_inputs(["x.json", "y.json"])
+
+    assert [entry["properties"] for entry in inputs.snapshot.resources] == [{"n": 1}]
+    [problem] = inputs.problems
+    assert (problem.level, problem.place) == ("error", "y.json:2")
+    assert "x.json:1 and y.json:2; the first is judged" in problem.message
+
+
+def test_the_same_resources_in_two_files_are_judged_once(here: Path) -> None:
+    """One warning for each pair of files says so."""
+    written(here / "x.json", [resource("a"), resource("b")])
+    written(here / "y.json", [resource("b"), resource("a"), resource("c")])
+    inputs = read_inputs(["x.json", "y.json"])
+
+    assert ids(inputs.snapshot.resources) == ["a", "b", "c"]
+    assert inputs.problems == (
+        Problem(
+            level="warning",
+            message="2 entries stand in `x.json` as well, with the same content; each is judged once",
+            place="y.json",
+        ),
+    )
+
+
+def test_stated_facts_are_joined_and_their_ids_are_unique(here: Path) -> None:
+    """Approvals, workloads and principals are known by their ids; quotas and metrics are just listed."""
+    quota = {"scope": GROUP, "region": "eastus", "family": "f", "limitVCpus": 1}
+    workloads = [{"id": "w", "cadence": "continuous"}, {"id": "w", "cadence": "sporadic"}]
+    written(here / "x.json", {"snapshotVersion": 1, "workloads": workloads, "quotas": [quota, quota]})
+    written(here / "y.json", {"snapshotVersion": 1, "workloads": workloads[:1], "quotas": [quota]})
+    inputs = read_inputs(["x.json", "y.json"])
+
+    assert [workload.cadence for workload in inputs.snapshot.workloads] == ["continuous"]
+    assert len(inputs.snapshot.quotas) == 3
+    assert [(problem.level, problem.place) for problem in inputs.problems] == [
+        ("error", "x.json:8"),
+        ("warning", "y.json"),
+    ]
+
+
+def test_a_file_named_twice_is_read_once(here: Path) -> None:
+    """Also through its directory, and it is said."""
+    written(here / "d/x.json", resource("a"))
+    inputs = read_inputs(["d/x.json", "d", "-", "-"], stdin=b"[]")
+
+    assert inputs.files == ("d/x.json", "<stdin>")
+    assert inputs.problems == tuple(
+        Problem(level="warning", message="named twice; it is read once", place=place)
+        for place in ("d/x.json", "<stdin>")
+    )
+
+
+def test_from_insists_on_a_format(here: Path) -> None:
+    """What does not fit is refused as that format, whatever its content looks like."""
+    written(here / "x.json", {"snapshotVersion": 1})
+
+    [problem] = read_inputs(["x.json"], from_format="arm-rest").problems
+    assert problem.message.startswith("neither an ARM `id` nor a `type`, so not a resource: `snapshotVersion`")
+    assert read_inputs(["x.json"], from_format="native").problems == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("arm_rest", "; did you mean `arm-rest`; there are "), ("zzz", "; there are ")]
+)
+def test_an_unknown_format_is_a_usage_error(name: str, said: str) -> None:
+    """It names the nearest format, and all of them."""
+    with pytest.raises(UsageError) as refused:
+        read_inputs([], from_format=name)
+
+    assert str(refused.value) == f"there is no format `{name}`{said}`native`, `role-access`, `arm-rest`"
+
+
+def test_the_size_limit_holds_for_files_and_standard_input(here: Path) -> None:
+    """A file over the limit is not read to its end."""
+    written(here / "x.json", [])
+    inputs = read_inputs(["x.json", "-"], stdin=b"[ ]", max_bytes=1)
+
+    assert [problem.message for problem in inputs.problems] == [
+        "larger than the limit of 1 bytes; split it, or raise the limit"
+    ] * 2
+
+
+def test_names_that_are_not_text_can_be_reported(here: Path) -> None:
+    """A file name that is not UTF-8 is shown escaped."""
+    name = os.fsdecode(b"d\xff.json")
+    written(here / name, resource("a"))
+
+    assert read_inputs([name]).files == ("d\\xff.json",)
+
+
+def test_resources_are_not_copied() -> None:
+    """A resource in ARM shape is the very value that was parsed, so that large snapshots cost nothing more."""
+    document = [resource("a")]
+    [placed] = FORMATS["arm-rest"].read(document).resources
+
+    assert placed.resource is document[0]
+
+
+def test_load_snapshot_gives_all_or_nothing(here: Path) -> None:
+    """For programs: the snapshot, or one error with the first fault, how many more there are, place and remedy."""
+    written(here / "good.json", resource("a"))
+    written(here / "bad.json", {"snapshotVersion": 1, "scope": 1, "quota": []})
+
+    assert ids(load_snapshot(here / "good.json").resources) == ["a"]
+    with pytest.raises(InputError) as refused:
+        load_snapshot("bad.json")
+    assert str(refused.value).startswith("bad.json:4: /quota: unknown key `quota`; did you mean `quotas`; known are")
+    assert str(refused.value).endswith(" (and 1 more)")
+
+
+def test_load_snapshot_lets_warnings_pass(here: Path) -> None:
+    """A file that holds nothing in a directory changes nothing."""
+    written(here / "d/a.json", resource("a"))
+    written(here / "d/other.json", {"nodes": []})
+
+    assert ids(load_snapshot("d").resources) == ["a"]

@@ -1,0 +1,234 @@
+"""Exemption files: every entry names an owner, an approver and an end, or is refused with file, line and remedy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from policyeng.errors import InputError
+from policyeng.sources import load_exemptions, read_exemptions
+
+SCOPE = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
+ENTRY = {
+    "id": "EX-1",
+    "policy": "AML-NET-001",
+    "scope": SCOPE,
+    "category": "waiver",
+    "reason": "migration",
+    "owner": "a@example.com",
+    "approvedBy": "b@example.com",
+    "createdAt": "2026-01-01T00:00:00Z",
+    "expiresAt": "2027-01-01T00:00:00Z",
+}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory, so that files have short names."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def yaml_of(*entries: Mapping[str, object]) -> str:
+    """A file in which the first entry begins in line 2, one key in each line."""
+    lines = ["exemptions:"]
+    for entry in entries:
+        keys = [f"{key}: {json.dumps(value)}" for key, value in entry.items()]
+        lines += [f"{'  - ' if index == 0 else '    '}{text}" for index, text in enumerate(keys)]
+    return "\n".join(lines) + "\n"
+
+
+def test_yaml_and_json_say_the_same(here: Path) -> None:
+    """The name of the file decides; times need no quotes in YAML."""
+    (here / "e.yaml").write_text(yaml_of(ENTRY).replace('"2026-01-01T00:00:00Z"', "2026-01-01T00:00:00Z"))
+    (here / "e.json").write_text(json.dumps({"exemptions": [ENTRY]}, indent="\t"))
+    [exemption] = load_exemptions("e.yaml")
+
+    assert load_exemptions(here / "e.json") == (exemption,)
+    assert exemption.created_at == datetime(2026, 1, 1, tzinfo=UTC)
+    assert exemption.approved_by == "b@example.com"
+
+
+def test_no_exemptions_is_a_list_without_entries(here: Path) -> None:
+    """An empty list is fine; a file without the list is not."""
+    (here / "e.yaml").write_text("exemptions: []\n")
+
+    assert load_exemptions("e.yaml") == ()
+
+
+def without(key: str) -> dict[str, object]:
+    """The entry without one key."""
+    return {name: value for name, value in ENTRY.items() if name != key}
+
+
+REFUSED: dict[str, tuple[dict[str, object], int, str, str]] = {
+    "no end": (without("expiresAt"), 2, "`expiresAt` is missing", "add `expiresAt`"),
+    "no owner": (without("owner"), 2, "`owner` is missing", "add `owner`"),
+    "a time without zone": ({**ENTRY, "createdAt": "2026-01-01T00:00:00"}, 9, "`createdAt` has no zone", "with a zone"),
+    "a day": ({**ENTRY, "expiresAt": "2026-12-01"}, 10, "`expiresAt` is not a time", "with a zone"),
+    "a time of digits": ({**ENTRY, "expiresAt": "1800000000"}, 10, "`expiresAt` is not a time", "with a zone"),
+    "a time that is a number": ({**ENTRY, "expiresAt": 1800000000}, 10, "`expiresAt` is not a time", "with a zone"),
+    "an end before the beginning": (
+        {**ENTRY, "expiresAt": "2025-12-31T00:00:00Z"},
+        10,
+        "`expiresAt` is not after `createdAt`",
+        "give a later `expiresAt`",
+    ),
+    "an end at the beginning": (
+        {**ENTRY, "expiresAt": "2026-01-01T01:00:00+01:00"},
+        10,
+        "`expiresAt` is not after `createdAt`",
+        "give a later `expiresAt`",
+    ),
+    "an end a second too late": (
+        {**ENTRY, "expiresAt": "2027-01-01T00:00:01Z"},
+        10,
+        "`expiresAt` is more than 365 days after `createdAt`",
+        "within 365 days and renew it, or raise `max_exemption_days`",
+    ),
+    "approved by its owner": (
+        {**ENTRY, "approvedBy": " A@Example.com "},
+        8,
+        "`owner` and `approvedBy` are both `a@example.com`",
+        "let someone other than the owner approve it",
+    ),
+    "a blank reason": ({**ENTRY, "reason": "  "}, 6, "`reason` is blank", "say the reason"),
+    "a blank approver": ({**ENTRY, "approvedBy": "\t"}, 8, "`approvedBy` is blank", "say the approvedBy"),
+    "an empty owner": ({**ENTRY, "owner": ""}, 7, "`owner` does not fit", "at least 1 character"),
+    "a pattern of policies": (
+        {**ENTRY, "policy": "AML-NET-*"},
+        3,
+        "not one exact id: `AML-NET-*`",
+        "one exemption for",
+    ),
+    "two policies": ({**ENTRY, "policy": "AML-NET-001, AML-NET-002"}, 3, "not one exact id", "one exemption for each"),
+    "a list of policies": ({**ENTRY, "policy": ["AML-NET-001"]}, 3, "`policy` does not fit", "a valid string"),
+    "a scope that is a name": ({**ENTRY, "scope": "ws"}, 4, "`scope` is not an ARM id: `ws`", "give the ARM id of"),
+    "a scope that is everything": ({**ENTRY, "scope": "/"}, 4, "`scope` is not an ARM id: `/`", "give the ARM id of"),
+    "a scope with a wildcard": ({**ENTRY, "scope": f"{SCOPE}*"}, 4, "`scope` is not an ARM id", "give the ARM id of"),
+    "a scope with a placeholder": ({**ENTRY, "scope": "/subscriptions/<id>"}, 4, "is not an ARM id", "give the ARM id"),
+    "a scope cut short": ({**ENTRY, "scope": f"{SCOPE}/providers/A"}, 4, "is not an ARM id", "give the ARM id of"),
+    "another category": ({**ENTRY, "category": "accepted"}, 5, "`category` does not fit", "`waiver` or `mitigated`"),
+    "an unknown key": (
+        {**ENTRY, "expires": ""},
+        11,
+        "unknown key `expires`; did you mean `expiresAt`",
+        "known are `id`",
+    ),
+    "a snake_case key": (
+        {**without("approvedBy"), "approved_by": "b"},
+        2,
+        "`approvedBy` is missing",
+        "add `approvedBy`",
+    ),
+}
+
+
+@pytest.mark.parametrize(("entry", "line", "said", "remedy"), REFUSED.values(), ids=REFUSED)
+def test_an_entry_that_does_not_fit_is_refused(
+    here: Path, entry: dict[str, object], line: int, said: str, remedy: str
+) -> None:
+    """The message names file, line, entry and remedy, and the entry exempts nothing."""
+    (here / "e.yaml").write_text(yaml_of(entry))
+    exemptions, problems = read_exemptions("e.yaml")
+
+    assert exemptions == ()
+    assert problems[0].level == "error"
+    assert problems[0].place == f"e.yaml:{line}"
+    assert problems[0].message.startswith("exemption `EX-1`: ")
+    assert said in problems[0].message
+    assert remedy in problems[0].message
+
+
+def test_json_files_are_refused_with_their_lines_too(here: Path) -> None:
+    """The line is that of the value."""
+    (here / "e.json").write_text(json.dumps({"exemptions": [{**ENTRY, "policy": "*"}]}, indent=1))
+
+    assert read_exemptions("e.json").problems[0].place == "e.json:5"
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "said"),
+    [
+        ("", "e.yaml", "the file is empty; give a YAML document"),
+        ("exemptions: [", "e.yaml:2:1", "not valid YAML (did not find expected node content); correct it there"),
+        (
+            "exemptions:\nexemptions:\n",
+            "e.yaml:2:1",
+            "/exemptions: the key `exemptions` stands twice, first in line 1; ",
+        ),
+        (
+            "- id: EX-1",
+            "e.yaml:1",
+            "no `exemptions` in the file: a list that begins with an object with the keys `id`; ",
+        ),
+        ("exemption: []", "e.yaml:1", "no `exemptions` in the file: an object with the keys `exemption`; begin with"),
+        ("exemptions: {}", "e.yaml:1", "`exemptions` is an object, not a list; list the exemptions, each with a dash"),
+        ("exemptions:\n", "e.yaml:1", "`exemptions` is null, not a list; list the exemptions, each with a dash"),
+        ("exemptions: []\nexemption: []", "e.yaml:2", "unknown key `exemption`; did you mean `exemptions`; remove it"),
+        ("exemptions:\n- text", "e.yaml:2", 'exemption 1: the document does not fit: `"text"`; it should be an object'),
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused(here: Path, text: str, place: str, said: str) -> None:
+    """What is wrong with the file as a whole is said with its line."""
+    (here / "e.yaml").write_text(text)
+    [problem] = read_exemptions("e.yaml").problems
+
+    assert problem.place == place
+    assert problem.message.startswith(said)
+
+
+def test_a_missing_file_is_refused() -> None:
+    """The message names it."""
+    with pytest.raises(InputError, match=r"^none\.yaml: cannot be read \(no such file or directory\); name a file"):
+        load_exemptions("none.yaml")
+
+
+def test_one_id_twice_is_refused(here: Path) -> None:
+    """The first stays; the second is refused where its id stands."""
+    (here / "e.yaml").write_text(yaml_of(ENTRY, {**ENTRY, "policy": "AML-NET-002"}))
+    exemptions, [problem] = read_exemptions("e.yaml")
+
+    assert [exemption.policy for exemption in exemptions] == ["AML-NET-001"]
+    assert problem.place == "e.yaml:11"
+    assert problem.message == "exemption `EX-1`: another exemption before it has the same `id`; give each its own"
+
+
+def test_a_faulty_entry_hides_no_other(here: Path) -> None:
+    """The good ones are read; for programs, one fault refuses the file and the others are counted."""
+    (here / "e.yaml").write_text(yaml_of({**ENTRY, "scope": "x", "policy": "*"}, {**ENTRY, "id": "EX-2"}))
+
+    assert [exemption.id for exemption in read_exemptions("e.yaml").exemptions] == ["EX-2"]
+    with pytest.raises(
+        InputError, match=r"^e\.yaml:3: exemption `EX-1`: `policy` is not one exact id.*\(and 1 more\)$"
+    ):
+        load_exemptions("e.yaml")
+
+
+def test_the_longest_life_is_an_argument(here: Path) -> None:
+    """Exactly the longest is allowed."""
+    (here / "e.yaml").write_text(yaml_of({**ENTRY, "expiresAt": "2026-01-31T00:00:00Z"}))
+
+    assert len(load_exemptions("e.yaml", max_days=30)) == 1
+    with pytest.raises(InputError, match="more than 29 days after"):
+        load_exemptions("e.yaml", max_days=29)
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [
+        "/subscriptions/11111111-1111-1111-1111-111111111111",
+        SCOPE,
+        f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws/computes/c",
+        "/providers/Microsoft.Management/managementGroups/mg",
+    ],
+)
+def test_scopes_are_resources_and_what_holds_them(here: Path, scope: str) -> None:
+    """Management groups, subscriptions, resource groups and resources."""
+    (here / "e.yaml").write_text(yaml_of({**ENTRY, "scope": scope}))
+
+    assert load_exemptions("e.yaml")[0].scope == scope

@@ -1,0 +1,188 @@
+"""Native snapshots: what they carry, and every part that is refused alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from policyeng.models import JsonObject
+from policyeng.sources import native, read_inputs
+from policyeng.sources.reading import Reading
+
+SUBSCRIPTION = "/subscriptions/11111111-1111-1111-1111-111111111111"
+WORKSPACE = f"{SUBSCRIPTION}/resourceGroups/rg-ml/providers/Microsoft.MachineLearningServices/workspaces/ws"
+RESOURCE: JsonObject = {
+    "id": WORKSPACE,
+    "type": "Microsoft.MachineLearningServices/workspaces",
+    "name": "ws",
+    "properties": {"hbiWorkspace": True},
+}
+SNAPSHOT: JsonObject = {
+    "snapshotVersion": 1,
+    "scope": SUBSCRIPTION,
+    "takenAt": "2026-11-01T02:00:00+02:00",
+    "resources": [RESOURCE],
+    "approvals": [{"id": "A-1", "series": "NCsv3", "scope": SUBSCRIPTION, "status": "granted"}],
+    "workloads": [{"id": "scoring", "purpose": "realtime-inference", "model": {"sizeGiB": 0.2}}],
+    "quotas": [{"scope": SUBSCRIPTION, "region": "eastus", "family": "standardNCSv3Family", "limitVCpus": 100}],
+    "metrics": [{"resourceId": WORKSPACE, "name": "cpuUtilization", "unit": "percent", "average": 12}],
+    "principals": [{"id": "p", "type": "User", "userType": "Guest"}],
+    "incomplete": ["the jobs of ws"],
+}
+
+
+def test_everything_a_snapshot_states_is_read() -> None:
+    """Resources are taken as they are; the other collections become nouns, each with its pointer."""
+    reading = native.read(SNAPSHOT)
+
+    assert reading.refusals == ()
+    assert reading.resources[0].resource is RESOURCE
+    assert reading.resources[0].pointer == "/resources/0"
+    assert [(stated.collection, stated.pointer) for stated in reading.stated] == [
+        ("approvals", "/approvals/0"),
+        ("workloads", "/workloads/0"),
+        ("quotas", "/quotas/0"),
+        ("metrics", "/metrics/0"),
+        ("principals", "/principals/0"),
+    ]
+    assert reading.scope == SUBSCRIPTION
+    assert reading.taken_at == datetime(2026, 11, 1, tzinfo=UTC)
+    assert reading.incomplete == ("the jobs of ws",)
+
+
+def test_only_the_version_is_required() -> None:
+    """A snapshot may hold nothing."""
+    assert native.read({"snapshotVersion": 1}) == Reading()
+
+
+def changed(**keys: object) -> JsonObject:
+    """The snapshot with other values under some keys."""
+    return {**SNAPSHOT, **keys}
+
+
+REFUSED: dict[str, tuple[object, str, str, str]] = {
+    "another version": (
+        changed(snapshotVersion=2),
+        "/snapshotVersion",
+        "`snapshotVersion` is `2`; version 1",
+        "write 1",
+    ),
+    "a version that is true": (changed(snapshotVersion=True), "/snapshotVersion", "is true; version 1", "write 1"),
+    "a version as text": (changed(snapshotVersion="1"), "/snapshotVersion", "version 1 is the one", "write 1"),
+    "no version": ({"resources": []}, "", "`snapshotVersion` is null; version 1 is the one that is read", "write 1"),
+    "an unknown key": (
+        changed(resorces=[]),
+        "/resorces",
+        "unknown key `resorces`; did you mean `resources`",
+        "known are",
+    ),
+    "a snake_case key": (changed(taken_at=""), "/taken_at", "`taken_at`; did you mean `takenAt`", "known are"),
+    "a time without zone": (changed(takenAt="2026-11-01T00:00:00"), "/takenAt", "`takenAt` has no zone", "with a zone"),
+    "a time of digits": (changed(takenAt="1700000000"), "/takenAt", "`takenAt` is not a time", "with a zone"),
+    "a scope that is no text": (changed(scope=1), "/scope", "`scope` does not fit: `1`", "it should be a valid string"),
+    "resources that are no list": (changed(resources={}), "/resources", "is an object, not a list", "as a list"),
+    "approvals that are null": (changed(approvals=None), "/approvals", "is null, not a list", "as a list"),
+    "incomplete that is text": (changed(incomplete="x"), "/incomplete", "`incomplete` does not fit", "it should be"),
+    "a resource that is no object": (changed(resources=[1]), "/resources/0", "a number where an object", "REST API"),
+    "a resource without id": (changed(resources=[{"type": "A/b"}]), "/resources/0", "without `id`", "ARM `id`"),
+    "a resource without type": (changed(resources=[{"id": WORKSPACE}]), "/resources/0", "without `type`", "ARM `type`"),
+    "a flattened resource": (
+        changed(resources=[{**RESOURCE, "properties": None, "hbiWorkspace": True}]),
+        "/resources/0",
+        "a flattened listing: `hbiWorkspace` stands beside `id`, and `properties` is missing",
+        "REST API",
+    ),
+    "an approval without scope": (
+        changed(approvals=[{"id": "A-1", "status": "granted"}]),
+        "/approvals/0",
+        "`scope` is missing",
+        "add `scope`",
+    ),
+    "an approval with another status": (
+        changed(approvals=[{"id": "A-1", "scope": "/", "status": "maybe"}]),
+        "/approvals/0/status",
+        '`status` does not fit: `"maybe"`',
+        "`requested`, `granted`, `denied` or `revoked`",
+    ),
+    "an approval with an unknown key": (
+        changed(approvals=[{"id": "A-1", "scope": "/", "status": "granted", "aprovedBy": "x"}]),
+        "/approvals/0/aprovedBy",
+        "unknown key `aprovedBy`; did you mean `approvedBy`",
+        "known are",
+    ),
+    "an approval that lapses at digits": (
+        changed(approvals=[{"id": "A-1", "scope": "/", "status": "granted", "expiresAt": "1700000000"}]),
+        "/approvals/0/expiresAt",
+        "`expiresAt` is not a time: `1700000000`",
+        "with a zone",
+    ),
+    "a workload with an unknown purpose": (
+        changed(workloads=[{"id": "w", "purpose": "fun"}]),
+        "/workloads/0/purpose",
+        "`purpose` does not fit",
+        "`experimentation`",
+    ),
+    "a model with an unknown key": (
+        changed(workloads=[{"id": "w", "model": {"sizeGB": 1}}]),
+        "/workloads/0/model/sizeGB",
+        "unknown key `sizeGB`; did you mean `sizeGiB`",
+        "known are `sizeGiB`, `memoryGiB`",
+    ),
+    "a quota as text": (
+        changed(quotas=[{"scope": "/", "region": "r", "family": "f", "limitVCpus": "100"}]),
+        "/quotas/0/limitVCpus",
+        '`limitVCpus` does not fit: `"100"`',
+        "it should be a valid integer",
+    ),
+    "a metric without zone": (
+        changed(metrics=[{"resourceId": "r", "name": "n", "unit": "u", "to": "2026-11-01T00:00:00"}]),
+        "/metrics/0/to",
+        "`to` has no zone",
+        "with a zone",
+    ),
+    "a principal with an empty id": (
+        changed(principals=[{"id": ""}]),
+        "/principals/0/id",
+        "`id` does not fit",
+        "at least 1 character",
+    ),
+    "a list": ([], "", "not a native snapshot: a list where an object should be", "begin with `snapshotVersion`: 1"),
+}
+
+
+@pytest.mark.parametrize(("document", "pointer", "said", "remedy"), REFUSED.values(), ids=REFUSED)
+def test_what_is_wrong_is_refused_with_its_pointer(document: object, pointer: str, said: str, remedy: str) -> None:
+    """One fault gives one refusal: a pointer, a message and a remedy."""
+    [refusal] = native.read(document).refusals
+
+    assert refusal.pointer == pointer
+    assert said in refusal.message
+    assert remedy in refusal.remedy
+
+
+def test_a_refused_part_hides_no_other() -> None:
+    """The workload that is wrong is left out; everything else is read."""
+    reading = native.read(changed(workloads=[{"id": ""}, {"id": "w"}], takenAt="yesterday"))
+
+    assert [refusal.pointer for refusal in reading.refusals] == ["/takenAt", "/workloads/0/id"]
+    assert [stated.pointer for stated in reading.stated if stated.collection == "workloads"] == ["/workloads/1"]
+    assert len(reading.resources) == 1
+
+
+def test_the_problem_names_file_line_and_pointer() -> None:
+    """A reader finds the fault in the file."""
+    content = (
+        b'{"snapshotVersion": 1,\n "quotas": [\n  {"scope": "/", "region": "r",\n   "family": 1, "limitVCpus": 1}]}'
+    )
+    [problem] = read_inputs(["-"], stdin=content).problems
+
+    assert problem.place == "<stdin>:4"
+    assert problem.message == "/quotas/0/family: `family` does not fit: `1`; it should be a valid string"
+
+
+def test_detection_asks_for_the_version_alone() -> None:
+    """`snapshotVersion` says that the document is native, whatever else is wrong with it."""
+    assert native.detect({"snapshotVersion": "x"})
+    assert not native.detect({"resources": []})
+    assert not native.detect([{"snapshotVersion": 1}])

@@ -1,0 +1,153 @@
+"""What `derive` says of jobs."""
+
+from __future__ import annotations
+
+import pytest
+
+from policyeng.models import JsonObject
+from tests.workload_parts import AKS, CLUSTER, GPUS, K8S, WS, compute, job, one
+
+
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [
+        ("AmlCompute", "compute-cluster"),
+        ("amlcompute", "compute-cluster"),
+        ("ComputeInstance", "compute-instance"),
+        ("Kubernetes", "kubernetes"),
+        ("Aks", "aks"),
+        ("VirtualMachine", "attached-vm"),
+        ("Databricks", "databricks"),
+        ("DataLakeAnalytics", "data-lake-analytics"),
+        ("HDInsight", "hdinsight"),
+        ("SynapseSpark", "synapse-spark"),
+        ("Batch", "batch"),
+        ("DataFactory", None),
+        (None, None),
+        (7, None),
+    ],
+)
+def test_the_target_of_a_job_is_its_computes_kind(kind: object, target: str | None) -> None:
+    """The computeType decides, whatever its letters; one that is no target leaves the job undecided."""
+    found = one(job({"computeId": f"{WS.upper()}/COMPUTES/C"}), compute("c", kind))
+    assert found.document["target"] == target
+    assert found.document["computeId"] == f"{WS}/computes/c"
+    assert ("/target" in found.unreadable) is (target is None)
+
+
+@pytest.mark.parametrize(
+    ("reference", "target", "compute_id"),
+    [
+        (f"{WS}/computes/CPU", "compute-cluster", f"{WS}/computes/cpu"),
+        (f"azureml:{WS}/computes/cpu/", "compute-cluster", f"{WS}/computes/cpu"),
+        ("azureml:cpu", "compute-cluster", f"{WS}/computes/cpu"),
+        (" Cpu ", "compute-cluster", f"{WS}/computes/cpu"),
+        (None, "serverless", None),
+        ("", "serverless", None),
+        ("Serverless", "serverless", None),
+        ("azureml:local", "local", None),
+        ("cpu2", None, None),
+        (f"{WS}2/computes/cpu", None, None),
+        ("${{parent.inputs.compute}}", None, None),
+        ({}, None, None),
+    ],
+)
+def test_a_compute_is_named_by_id_or_by_name(reference: object, target: str | None, compute_id: str | None) -> None:
+    """Ids and bare names compare without case; a dangling name, an expression and a wrong type are undecided."""
+    found = one(job({"computeId": reference}), CLUSTER)
+    assert (found.document["target"], found.document["computeId"]) == (target, compute_id)
+    assert ("/target" in found.unreadable) is (target is None)
+
+
+@pytest.mark.parametrize(
+    ("properties", "target", "accelerator", "compute_id"),
+    [
+        ({"settings": {"default_compute": "cpu"}, "jobs": {"a": {}, "b": None}}, "compute-cluster", "none", "cpu"),
+        ({"settings": {"default_compute": "cpu"}, "jobs": {"a": {}, "b": {}}}, "compute-cluster", "none", "cpu"),
+        (
+            {"settings": {"defaultCompute": "cpu"}, "jobs": {"a": {"computeId": "CPU"}}},
+            "compute-cluster",
+            "none",
+            "cpu",
+        ),
+        ({"computeId": "cpu", "jobs": {"a": {}, "b": {"computeId": "gpu"}}}, "compute-cluster", None, None),
+        ({"jobs": {"a": {"computeId": "cpu"}, "b": {}}}, None, None, None),
+        ({"jobs": {"a": {"resources": {"instance_type": "Standard_GPU"}}}}, "serverless", "gpu", None),
+        ({"jobs": {"a": {"computeId": "gone"}, "b": {"computeId": "cpu"}}}, None, None, None),
+        ({"jobs": [1]}, None, None, None),
+        ({"settings": {"default_compute": "cpu"}}, "compute-cluster", "none", "cpu"),
+    ],
+)
+def test_a_pipeline_gathers_its_steps(
+    properties: JsonObject, target: str | None, accelerator: str | None, compute_id: str | None
+) -> None:
+    """The steps' computes, or the default where a step names none, must agree, or the field is undecided."""
+    found = one(job({"jobType": "Pipeline", **properties}), CLUSTER, GPUS)
+    spelled = f"{WS}/computes/{compute_id}" if compute_id else None
+    assert (found.document["target"], found.document["accelerator"]) == (target, accelerator)
+    assert found.document["computeId"] == spelled
+
+
+@pytest.mark.parametrize(
+    ("properties", "features"),
+    [
+        ({}, []),
+        ({"jobType": "AUTOML"}, ["automl"]),
+        ({"jobType": "Sweep", "trial": {"resources": {"instanceCount": 2}}}, ["sweep", "distributed"]),
+        ({"jobType": "Pipeline"}, ["pipeline"]),
+        (
+            {"jobType": "Pipeline", "jobs": {"a": {"type": "automl"}, "b": {"jobType": "Sweep"}}},
+            "automl pipeline sweep",
+        ),
+        ({"jobType": "Pipeline", "jobs": {"a": {"resources": {"instance_count": 4}}}}, ["pipeline", "distributed"]),
+        ({"resources": {"instanceCount": 2}}, ["distributed"]),
+        ({"resources": {"instanceCount": "2"}, "distribution": {"distributionType": "PyTorch"}}, ["distributed"]),
+        ({"resources": {"instanceCount": 1}, "distribution": {"distributionType": "PyTorch"}}, []),
+        ({"distribution": {"distributionType": "Mpi"}}, ["distributed"]),
+        ({"distribution": None}, []),
+        ({"jobType": None}, None),
+        ({"jobType": ["AutoML"]}, None),
+        ({"resources": {"instanceCount": "${{n}}"}}, None),
+    ],
+)
+def test_the_features_of_a_job(properties: JsonObject, features: object) -> None:
+    """Features come from the types of the job and its steps; more than one node is distributed."""
+    found = one(job(properties))
+    assert found.document["features"] == (features.split() if isinstance(features, str) else features)
+    assert ("/features" in found.unreadable) is (features is None)
+
+
+@pytest.mark.parametrize(
+    ("properties", "others", "accelerator"),
+    [
+        ({"computeId": "cpu"}, [CLUSTER], "none"),
+        ({"computeId": "gpu"}, [GPUS], "gpu"),
+        ({"computeId": "aks"}, [AKS], "fpga"),
+        ({"computeId": "c"}, [compute("c", "AmlCompute", vmSize="Standard_Unheard")], None),
+        ({"computeId": "c"}, [compute("c", "AmlCompute")], None),
+        ({"computeId": "c"}, [compute("c", "Databricks")], None),
+        ({"computeId": "c"}, [compute("c", "VirtualMachine", virtualMachineSize="standard_gpu")], "gpu"),
+        ({"computeId": "c"}, [compute("c", "VirtualMachine")], None),
+        ({"computeId": "local"}, [], None),
+        ({}, [], None),
+        ({"resources": {"instanceType": "Standard_CPU"}}, [], "none"),
+        ({"resources": {"instanceType": 5}}, [], None),
+        ({"computeId": "k8s"}, [K8S], "none"),
+        ({"computeId": "k8s", "resources": {"instanceType": "BIG"}}, [K8S], "gpu"),
+        ({"computeId": "k8s", "resources": {"instanceType": "small"}}, [K8S], "none"),
+        ({"computeId": "k8s", "resources": {"instanceType": "other"}}, [K8S], None),
+    ],
+)
+def test_the_accelerator_of_a_job(properties: JsonObject, others: list[JsonObject], accelerator: str | None) -> None:
+    """The compute's size decides, or the instance type; what states no known size is undecided."""
+    found = one(job(properties), *others)
+    assert found.document["accelerator"] == accelerator
+    assert ("/accelerator" in found.unreadable) is (accelerator is None)
+
+
+def test_an_attached_machine_without_a_size_has_that_of_its_virtual_machine() -> None:
+    """The size of the virtual machine that resourceId names counts where the compute states none."""
+    attached = compute("vm", "VirtualMachine")
+    attached["properties"]["resourceId"] = "/subscriptions/S/vm"
+    machine = {"id": "/subscriptions/s/VM", "type": "x", "properties": {"hardwareProfile": {"vmSize": "Standard_GPU"}}}
+    assert one(job({"computeId": "vm"}), attached, machine).document["accelerator"] == "gpu"

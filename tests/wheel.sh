@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Build a wheel, install it into an empty environment outside the checkout, and judge a snapshot there.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+python=$root/${1:-.venv/bin/python}
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+"$python" -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir "$place/dist" "$root"
+cp "$root/samples/workspaces/regulated.json" "$place/snapshot.json"
+"$python" -m venv "$place/venv"
+"$place/venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$root/requirements.lock"
+"$place/venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps "$place"/dist/*.whl
+cd "$place"
+code=0
+env -u PYTHONPATH PATH=/usr/bin:/bin venv/bin/policyeng check snapshot.json --as-of 2026-06-01T00:00:00Z --format json >report.json || code=$?
+[ "$code" -eq 1 ] || { echo "expected exit 1, found $code" >&2; exit 1; }
+venv/bin/python - <<'PYTHON'
+import json, pathlib, policyeng
+home = pathlib.Path(policyeng.__file__).parent
+assert "site-packages" in home.parts, home
+assert (home / "policies" / ".manifest").is_file()
+report = json.load(open("report.json"))
+assert report["summary"]["fail"] > 0 and report["summary"]["error"] == 0, report["summary"]
+print(f"the installed wheel gave {len(report['findings'])} findings with {report['bundle']['name']} {report['bundle']['revision']}")
+PYTHON
+venv/bin/policyeng test >/dev/null
+ls -l dist/*.whl | awk '{print "wheel size:", $5, "bytes"}'
