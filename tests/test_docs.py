@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import load_bundle
-from policyeng.strict import load_yaml
+from policyeng.bundle.parsing import bundle_yaml
 from tests.bundles import write
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -99,7 +99,7 @@ def test_the_cases_of_the_authoring_page_hold(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", blocks("yaml"))
 def test_yaml_is_read(text: str) -> None:
     """YAML in the documents is what our strict reader takes."""
-    assert load_yaml(text, "page")
+    assert bundle_yaml(text, "page")
 
 
 @pytest.mark.parametrize("text", blocks("json"))

@@ -40,10 +40,7 @@ def test_nothing_but_our_own_markup_is_in_a_report(evaluation: Evaluation) -> No
     for token in tokens_of(render(evaluation)):
         assert token.type not in ("link_open", "image", "code_inline", "em_open", "fence", "code_block", "s_open")
         if token.type in ("html_inline", "html_block"):
-            assert (
-                _TAG.sub("", token.content).replace("\n", "").strip("0123456789() ").isalpha()
-                or not _TAG.sub("", token.content).strip()
-            )
+            assert "<" not in _TAG.sub("", token.content)
 
 
 @laws

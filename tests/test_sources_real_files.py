@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from policyeng.errors import InputError
 from policyeng.models import JsonObject
 from policyeng.sources import FORMATS, load_snapshot, read_inputs
-from policyeng.sources.strict import parse_json
+from policyeng.strict.json_text import parse_json
 
 ROOT = Path(__file__).resolve().parents[1]
 REAL = ROOT.parent / "shared" / "real"

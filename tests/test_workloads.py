@@ -77,7 +77,8 @@ WORDS = st.sampled_from(
 )
 KEY_WORDS = """
     computeType computeId compute jobType jobs type settings default_compute
-    resources instanceType instanceCount endpointComputeType containerResourceRequirements containerResourceLimits gpu fpga
+    resources instanceType instanceCount endpointComputeType containerResourceRequirements containerResourceLimits
+    gpu fpga
     memoryInGB tags kvTags trial distribution computeName properties vmSize
     resourceId instanceTypes deploymentConfiguration
 """

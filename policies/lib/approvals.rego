@@ -20,7 +20,7 @@ lacking(approval, asked) := [lack |
 	_lacks(approval, asked, lack)
 ]
 
-_lacks(approval, _, "not granted") if not words.folded(approval.status) == "granted"
+_lacks(approval, _, "not granted") if not _is_granted(approval)
 
 _lacks(approval, asked, "not yet in force") if {
 	times.ordered(words.text(approval.grantedAt)) > times.ordered(asked.as_of)
@@ -30,18 +30,22 @@ _lacks(approval, asked, "expired") if {
 	times.ordered(words.text(approval.expiresAt)) <= times.ordered(asked.as_of)
 }
 
-_lacks(approval, asked, "another scope") if not _covers(approval.scope, asked.resource.id)
+_lacks(approval, asked, "another scope") if not _covers(approval, asked)
 
 _lacks(approval, asked, "another region") if {
 	words.text(approval.region)
-	not _region(approval.region) == _region(_location(asked))
+	not _is_for_region(approval, asked)
 }
 
+_is_granted(approval) if words.folded(approval.status) == "granted"
+
 # A subscription, a resource group or a workspace: the tenant is too wide, a single compute too narrow.
-_covers(scope, id) if {
-	count(ids.segments(scope)) in {2, 4, 8}
-	ids.is_at_or_under(ids.workspace_id(id), scope)
+_covers(approval, asked) if {
+	count(ids.segments(approval.scope)) in {2, 4, 8}
+	ids.is_at_or_under(ids.workspace_id(asked.resource.id), approval.scope)
 }
+
+_is_for_region(approval, asked) if _region(approval.region) == _region(_location(asked))
 
 # What names no region is in the region of its workspace.
 _location(asked) := array.concat(

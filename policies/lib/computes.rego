@@ -20,8 +20,12 @@ kind(resource) := stated if {
 	lower(resource.type) == cluster_type
 } else := "deployment" if {
 	lower(resource.type) == deployment_type
-	not words.folded(resource.properties.endpointComputeType) == "kubernetes" # the nodes are the cluster's
+	not _on_kubernetes(resource) # the nodes are the cluster's
 }
+
+_on_kubernetes(deployment) if words.folded(deployment.properties.endpointComputeType) == "kubernetes"
+
+is_cluster(resource) if kind(resource) == "managedcluster"
 
 # size_pointer(resource), size(resource): where its own VM size stands and what stands there, null when nothing does.
 size_pointer(resource) := concat("/", array.concat([""], _size_place[kind(resource)]))
@@ -49,7 +53,7 @@ priority(cluster) := "dedicated" if {
 node_sizes(resource, by_id) := [{"path": size_pointer(resource), "size": size(resource)}] if {
 	kind(resource) in {"amlcompute", "computeinstance", "deployment"}
 } else := _pool_sizes(resource) if {
-	kind(resource) == "managedcluster"
+	is_cluster(resource)
 } else := [] if {
 	kind(resource) == "kubernetes"
 } else := _own_size(resource) if {
@@ -84,7 +88,7 @@ else := {}
 # cluster_of(compute, by_id): the managed cluster of the snapshot that an AKS or Kubernetes compute is attached to.
 cluster_of(compute, by_id) := cluster if {
 	cluster = ids.named(compute.properties.resourceId, by_id)
-	kind(cluster) == "managedcluster"
+	is_cluster(cluster)
 }
 
 # computes_of(workspace_id, by_type): the computes of a workspace that are in the snapshot.
@@ -103,7 +107,7 @@ backed_by(cluster, by_type) := [compute |
 # regulated(resource, workspace, snapshot, classifications): as `words.regulated`; a managed cluster belongs to no
 # workspace, it is regulated by its own tag or by any compute that runs on it.
 regulated(resource, workspace, snapshot, classifications) := answer if {
-	not kind(resource) == "managedcluster"
+	not is_cluster(resource)
 	answer = words.regulated(resource, workspace, classifications)
 } else := answer if {
 	answer = [said | some said in _answers(resource, snapshot, classifications); said.decided][0]

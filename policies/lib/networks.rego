@@ -20,8 +20,10 @@ _subnet_place := {
 # pools_outside(cluster): positions of the pools of a managed cluster that state no subnet.
 pools_outside(cluster) := [index |
 	some index, pool in computes.pools(cluster)
-	not words.text(pool.vnetSubnetID)
+	not _states_subnet(pool)
 ]
+
+_states_subnet(pool) if words.text(pool.vnetSubnetID)
 
 # placement(compute, by_id): `inside` a subnet, `outside`, or `unknown` when the cluster that holds its nodes is not in
 # the snapshot. Undefined for computes whose subnet is not a setting (a virtual machine is always in one).

@@ -13,12 +13,12 @@ from types import ModuleType
 
 import orjson
 
-from policyeng.bundle.header import PolicyHeader, header_from_metadata, parse_header, rego_metadata
 from policyeng.bundle.declaration import Declaration, Policy, PythonPolicy, Role
+from policyeng.bundle.header import PolicyHeader, header_from_metadata, parse_header, rego_metadata
+from policyeng.bundle.parsing import bundle_json, bundle_yaml
 from policyeng.errors import BundleError
 from policyeng.facts import Facts
 from policyeng.models import JsonObject
-from policyeng.strict import load_yaml, parse_json
 
 _PACKAGE = re.compile(r"^package[ \t]+([\w.\[\]\"-]+)", re.MULTILINE)
 _RULE = re.compile(r"^(?:default[ \t]+)?(applies|deny|unknown)\b", re.MULTILINE)
@@ -148,7 +148,7 @@ def _policies(root: Path, tree: Mapping[PurePosixPath, bytes]) -> list[Policy]:
 def _rego_policy(root: Path, path: PurePosixPath, source: str) -> Policy | None:
     place = str(root / path)
     metadata = rego_metadata(source)
-    header = header_from_metadata(load_yaml(metadata, place), place) if metadata is not None else None
+    header = header_from_metadata(bundle_yaml(metadata, place), place) if metadata is not None else None
     if header is None:
         return None
     package = _PACKAGE.search(source)
@@ -216,12 +216,15 @@ def _text(content: bytes, path: Path) -> str:
 def _join_data(data: JsonObject, path: PurePosixPath, content: bytes, root: Path) -> None:
     """Put a data document where its directory says, as OPA does; no two documents may give one key."""
     place = str(root / path)
-    document = parse_json(content, place) if path.suffix == ".json" else load_yaml(_text(content, root / path), place)
-    holder, key = {"data": data}, "data"
+    yaml = path.suffix != ".json"
+    document = bundle_yaml(_text(content, root / path), place) if yaml else bundle_json(content, place)
+    holder: JsonObject = {"data": data}
+    key = "data"
     for part in path.parts[:-1]:
-        holder, key = holder.setdefault(key, {}), part
-        if not isinstance(holder, dict):
+        below = holder.setdefault(key, {})
+        if not isinstance(below, dict):
             raise BundleError("it lies under a value of another data document that is no object", place=(place,))
+        holder, key = below, part
     if isinstance(document, dict) and isinstance(holder.setdefault(key, {}), dict):
         clash = sorted(set(document) & set(holder[key]))
         if clash:
@@ -237,7 +240,7 @@ def _revision(root: Path) -> str:
     manifest = root / ".manifest"
     if not manifest.is_file():
         return ""
-    document = parse_json(manifest.read_bytes(), str(manifest))
+    document = bundle_json(manifest.read_bytes(), str(manifest))
     revision = document.get("revision", "") if isinstance(document, dict) else ""
     return revision if isinstance(revision, str) else ""
 

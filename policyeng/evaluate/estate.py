@@ -10,9 +10,14 @@ from typing import Any
 import orjson
 
 from policyeng.bundle import SnapshotView
+from policyeng.errors import InputError
 from policyeng.facts import Facts, workspace_of
 from policyeng.models import WORKSPACE_TYPE, JsonObject, Location, Model, Problem, Snapshot
+from policyeng.strict.json_text import require_json
 from policyeng.workloads import derive
+
+#: How deep a resource may be nested: an engine reads documents of 127 levels, and the snapshot takes two of them.
+_MAX_DEPTH = 125
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +97,12 @@ def _sorted_resources(snapshot: Snapshot) -> tuple[list[tuple[str, bytes, JsonOb
             problems.append(Problem(level="error", message="a resource has no string `id` and `type`; give it both"))
             continue
         try:
-            rows.append((identity.lower(), orjson.dumps(resource, option=orjson.OPT_SORT_KEYS), resource))
-        except TypeError as error:
-            problems.append(Problem(level="error", message=f"the resource is not JSON: {error}", place=identity))
+            text = orjson.dumps(resource, option=orjson.OPT_SORT_KEYS)
+            require_json(text, identity, max_depth=_MAX_DEPTH)
+        except (TypeError, InputError) as error:
+            problems.append(Problem(level="error", message=f"the resource cannot be judged: {error}", place=identity))
+        else:
+            rows.append((identity.lower(), text, resource))
     rows.sort(key=lambda row: row[:2])
     unique: dict[str, tuple[str, bytes, JsonObject]] = {}
     for row in rows:
@@ -160,8 +168,8 @@ def _other_subjects(snapshot: Snapshot, derived: Any, view: SnapshotView, ids: l
             )
         )
     for approval in view.approvals:
-        identity, scope = approval["id"], approval["scope"]
-        subjects.append(Subject(approval, "approval", identity, "approval", scope, -1, {}, Location()))
+        identity, location = approval["id"], _location(snapshot, approval["id"].lower())
+        subjects.append(Subject(approval, "approval", identity, "approval", approval["scope"], -1, {}, location))
     return subjects
 
 

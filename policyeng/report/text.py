@@ -109,12 +109,12 @@ def _finding(finding: Finding, width: int) -> Iterator[Line]:
     else:
         yield head
         yield from _paragraph(title, width, indent=4)
+    if finding.exemption is not None:
+        yield from _paragraph(exemption_sentence(finding.exemption), width, indent=4, style="magenta")
     yield from _reasons(finding, width)
     if finding.outcome is Outcome.FAIL:
         yield from _field("why", visible(finding.source), width, indent=4)
         yield from _field("mend", visible(finding.remediation), width, indent=4, style="green")
-    if finding.exemption is not None:
-        yield from _paragraph(exemption_sentence(finding.exemption), width, indent=4, style="magenta")
 
 
 def _reasons(finding: Finding, width: int) -> Iterator[Line]:

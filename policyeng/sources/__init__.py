@@ -18,7 +18,7 @@ from policyeng.sources.joining import Loaded, joined
 from policyeng.sources.opening import Named, content_of, named_inputs
 from policyeng.sources.problems import problem_of, raise_errors
 from policyeng.sources.reading import Format, Reading, seen
-from policyeng.sources.strict import DEFAULT_MAX_BYTES, lines_of, parse_json
+from policyeng.strict.json_text import DEFAULT_MAX_BYTES, lines_of, parse_json
 
 #: By the name that `--from` takes, in the order in which content is looked at.
 FORMATS: Mapping[str, Format] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from policyeng.models import JsonObject
 from policyeng.sources.reading import Placed, Refusal, keys_seen, kind_of, spelled
-from policyeng.sources.strict import shortened
+from policyeng.strict.json_text import shortened
 
 #: Top-level keys of resources and of resource listings; a resource without `properties` has no others.
 ENVELOPE = frozenset(

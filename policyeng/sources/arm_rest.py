@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from policyeng.models import JsonObject
 from policyeng.sources.arm_entry import ENVELOPE, looks_like_arm, read_entry
 from policyeng.sources.reading import Placed, Reading, Refusal, kind_of, reading_of
-from policyeng.sources.strict import escaped, shortened
+from policyeng.strict.json_text import escaped, shortened
 
 SUMMARY = "ARM resources, alone, in a `value` list or in a bare list"
 

@@ -8,8 +8,8 @@ from policyeng.errors import InputError
 from policyeng.models import Evaluation
 from policyeng.sources.opening import Named, content_of, display
 from policyeng.sources.reading import Refusal, seen, spelled
-from policyeng.sources.strict import DEFAULT_MAX_BYTES, lines_of, parse_json
 from policyeng.sources.validation import validated
+from policyeng.strict.json_text import DEFAULT_MAX_BYTES, lines_of, parse_json
 
 _REMEDY = "give a report that `--output json=PATH` wrote"
 

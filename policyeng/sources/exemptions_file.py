@@ -13,9 +13,9 @@ from policyeng.sources.arm_entry import is_placeholder, types_of
 from policyeng.sources.opening import Named, content_of, display
 from policyeng.sources.problems import problem_of, raise_errors
 from policyeng.sources.reading import Refusal, kind_of, seen
-from policyeng.sources.strict import DEFAULT_MAX_BYTES, escaped, lines_of, parse_json, shortened
-from policyeng.sources.strict_yaml import parse_yaml
 from policyeng.sources.validation import validated
+from policyeng.strict.json_text import DEFAULT_MAX_BYTES, escaped, lines_of, parse_json, shortened
+from policyeng.strict.yaml_text import parse_yaml
 
 DEFAULT_MAX_DAYS = 365
 

@@ -12,8 +12,8 @@ from policyeng.errors import nearest
 from policyeng.models import Approval, DeclaredWorkload, JsonObject, Metric, Model, Principal, Quota
 from policyeng.sources.arm_entry import read_entry
 from policyeng.sources.reading import Collection, Noun, Placed, Reading, Refusal, Stated, kind_of, reading_of, spelled
-from policyeng.sources.strict import escaped, shortened
 from policyeng.sources.validation import validated
+from policyeng.strict.json_text import escaped, shortened
 
 SUMMARY = "snapshots with `snapshotVersion` and `resources`"
 

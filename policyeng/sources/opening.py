@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from policyeng.errors import InputError
-from policyeng.sources.strict import refuse_size
+from policyeng.strict.json_text import refuse_size
 
 STDIN = "<stdin>"
 

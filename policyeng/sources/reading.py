@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol
 
 from policyeng.models import Approval, DeclaredWorkload, JsonObject, Metric, Principal, Quota
-from policyeng.sources.strict import shortened
+from policyeng.strict.json_text import shortened
 
 Collection = Literal["approvals", "workloads", "quotas", "metrics", "principals"]
 Noun = Approval | DeclaredWorkload | Quota | Metric | Principal

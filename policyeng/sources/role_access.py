@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from policyeng.models import JsonObject
 from policyeng.sources.arm_entry import is_placeholder, read_entry
 from policyeng.sources.reading import Placed, Reading, Refusal, reading_of
-from policyeng.sources.strict import shortened
+from policyeng.strict.json_text import shortened
 
 SUMMARY = "role assignments and definitions from `az role ... list`, and custom roles"
 

@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from policyeng.errors import nearest
 from policyeng.models import Model
 from policyeng.sources.reading import Refusal
-from policyeng.sources.strict import escaped, shortened
+from policyeng.strict.json_text import escaped, shortened
 
 M = TypeVar("M", bound=Model)
 

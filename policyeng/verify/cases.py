@@ -12,9 +12,9 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.header import Verdict
+from policyeng.bundle.parsing import bundle_json, bundle_yaml
 from policyeng.errors import BundleError, nearest
 from policyeng.models import JsonObject, Snapshot
-from policyeng.strict import load_yaml, parse_json
 
 #: The clock of a case that names none.
 DEFAULT_AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
@@ -103,10 +103,10 @@ class Baselines:
         stated: dict[str, list[JsonObject]] = {}
         for directory in directories:
             for path in sorted(directory.glob("*.json")):
-                resources[path.stem] = _mapping(parse_json(path.read_bytes(), str(path)), path)
+                resources[path.stem] = _mapping(bundle_json(path.read_bytes(), str(path)), path)
             facts = directory / "facts.yaml"
             if facts.is_file():
-                stated.update(_mapping(load_yaml(facts.read_text(encoding="utf-8"), str(facts)), facts))
+                stated.update(_mapping(bundle_yaml(facts.read_text(encoding="utf-8"), str(facts)), facts))
         return cls(resources, stated)
 
 
@@ -126,7 +126,7 @@ def read_cases(policy: Policy) -> CaseFile | None:
     """
     if policy.cases is None:
         return None
-    document = _mapping(load_yaml(policy.cases.read_text(encoding="utf-8"), str(policy.cases)), policy.cases)
+    document = _mapping(bundle_yaml(policy.cases.read_text(encoding="utf-8"), str(policy.cases)), policy.cases)
     try:
         file = CaseFile.model_validate(document)
     except ValidationError as error:

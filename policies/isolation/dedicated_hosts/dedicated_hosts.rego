@@ -58,14 +58,18 @@ unknown contains {"msg": standing.reason, "path": "workspace:/properties/hbiWork
 
 unknown contains {"msg": "the target is not known", "path": "/target"} if {
 	standing.decided
-	not words.text(input.resource.target)
+	not has_target
 }
 
 unknown contains {"msg": "the cluster or its priority is not known", "path": "/computeId"} if {
 	standing.decided
 	on_cluster
-	not computes.priority(cluster)
+	not is_prioritised
 }
+
+has_target if words.text(input.resource.target)
+
+is_prioritised if computes.priority(cluster)
 
 on_cluster if words.folded(input.resource.target) == "compute-cluster"
 

@@ -29,13 +29,12 @@ package network.aci_in_subnet
 import data.lib.words
 
 deny contains {
-	"msg": "the container group is in no subnet",
-	"path": "/properties/subnetIds",
-	"actual": object.get(input.resource, ["properties", "subnetIds"], null),
-	"expected": "the id of a subnet",
+	"msg": "it is in no virtual network",
+	"path": place,
+	"actual": object.get(input.resource, split(trim_prefix(place, "/"), "/"), null),
+	"expected": "a subnet",
 } if {
-	is_group
-	not has_subnet
+	not is_inside
 }
 
 deny contains {
@@ -46,37 +45,36 @@ deny contains {
 } if {
 	is_group
 	input.resource.properties.ipAddress != null
-	not words.folded(input.resource.properties.ipAddress.type) == "private"
-}
-
-deny contains {
-	"msg": "the service is in no virtual network",
-	"path": "/properties/vnetConfiguration",
-	"actual": object.get(input.resource, ["properties", "vnetConfiguration"], null),
-	"expected": "the names of a virtual network and of its subnet",
-} if {
-	not is_group
-	not has_network
+	not is_private
 }
 
 deny contains {
 	"msg": "the service has a public address",
 	"path": "/properties/publicIp",
-	"actual": input.resource.properties.publicIp,
+	"actual": address,
 	"expected": null,
 } if {
 	not is_group
-	not input.resource.properties.publicIp in {null, ""}
+	address = input.resource.properties.publicIp
+	not address in {null, ""}
 }
 
 is_group if lower(input.resource.type) == "microsoft.containerinstance/containergroups"
 
-has_subnet if {
+place := "/properties/subnetIds" if {
+	is_group
+} else := "/properties/vnetConfiguration"
+
+is_inside if {
 	some subnet in input.resource.properties.subnetIds
+	is_group
 	words.text(subnet.id)
 }
 
-has_network if {
+is_inside if {
+	not is_group
 	words.text(input.resource.properties.vnetConfiguration.vnetName)
 	words.text(input.resource.properties.vnetConfiguration.subnetName)
 }
+
+is_private if words.folded(input.resource.properties.ipAddress.type) == "private"

@@ -40,7 +40,7 @@ deny contains {
 } if {
 	standing.decided
 	settings
-	not words.folded(settings.properties.publicNetworkAccess) == "disabled"
+	not is_disabled
 }
 
 deny contains {
@@ -64,6 +64,8 @@ unknown contains {"msg": "a cluster behind it is not in the snapshot", "path": "
 	standing.decided
 	networks.egress(input.resource, input.snapshot) == "unknown"
 }
+
+is_disabled if words.folded(settings.properties.publicNetworkAccess) == "disabled"
 
 place(pointer) := pointer if not networks.is_project(input.resource)
 

@@ -19,9 +19,8 @@
 #     - /properties/properties/aksNetworkingConfiguration/subnetId
 #     - /properties/resourceId
 #   when_absent:
-#     /properties/agentPoolProfiles: fail
-#     /properties/properties/aksNetworkingConfiguration/subnetId: pass
-#     /properties/resourceId: pass
+#     {/properties/agentPoolProfiles: fail, /properties/properties/aksNetworkingConfiguration/subnetId: pass,
+#     /properties/resourceId: pass}
 #   remediation:
 #     text: >-
 #       Create the node pools in a subnet (`az aks nodepool add --vnet-subnet-id <subnet id>`, or
@@ -34,6 +33,7 @@ package network.kubernetes_in_subnet
 
 import data.lib.computes
 import data.lib.networks
+import data.lib.words
 
 deny contains {
 	"msg": "no node pool is stated, and so no subnet",
@@ -41,7 +41,7 @@ deny contains {
 	"actual": object.get(input.resource, ["properties", "agentPoolProfiles"], null),
 	"expected": "node pools with a subnet",
 } if {
-	is_cluster
+	computes.is_cluster(input.resource)
 	count(computes.pools(input.resource)) == 0
 }
 
@@ -51,7 +51,7 @@ deny contains {
 	"actual": object.get(computes.pools(input.resource)[index], "vnetSubnetID", null),
 	"expected": "the id of a subnet",
 } if {
-	is_cluster
+	computes.is_cluster(input.resource)
 	some index in networks.pools_outside(input.resource)
 }
 
@@ -64,14 +64,16 @@ deny contains {
 	networks.placement(input.resource, input.snapshot.by_id) == "outside"
 }
 
-unknown contains {"msg": reason, "path": "/properties/resourceId"} if {
-	networks.placement(input.resource, input.snapshot.by_id) == "unknown"
-	reason = {
-		true: "the network of an Arc cluster is not known to Azure",
-		false: "the cluster is not in the snapshot, so its subnets are not known",
-	}[is_arc]
+unknown contains {"msg": "the network of an Arc cluster is not known to Azure", "path": "/properties/resourceId"} if {
+	undecided
+	is_arc
 }
 
-is_cluster if computes.kind(input.resource) == "managedcluster"
+unknown contains {"msg": "the cluster is not in the snapshot", "path": "/properties/resourceId"} if {
+	undecided
+	not is_arc
+}
 
-is_arc := contains(lower(input.resource.properties.resourceId), "/microsoft.kubernetes/connectedclusters/")
+undecided if networks.placement(input.resource, input.snapshot.by_id) == "unknown"
+
+is_arc if contains(words.folded(input.resource.properties.resourceId), "/microsoft.kubernetes/connectedclusters/")

@@ -36,5 +36,7 @@ deny contains {
 	"actual": object.get(input.resource, ["properties", "publicNetworkAccess"], null),
 	"expected": "Disabled",
 } if {
-	not words.folded(input.resource.properties.publicNetworkAccess) == "disabled"
+	not is_disabled
 }
+
+is_disabled if words.folded(input.resource.properties.publicNetworkAccess) == "disabled"

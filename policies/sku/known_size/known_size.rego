@@ -37,5 +37,7 @@ deny contains {
 	"actual": computes.size(input.resource),
 	"expected": "the name of a VM size",
 } if {
-	not sizes.facts_of(computes.size(input.resource))
+	not is_known
 }
+
+is_known if sizes.facts_of(computes.size(input.resource))

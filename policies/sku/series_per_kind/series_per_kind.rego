@@ -43,6 +43,7 @@ deny contains {
 	"actual": {"series": series, "compute": kind},
 	"expected": {"series": series, "compute": supporting},
 } if {
+	series
 	not kind in supporting
 }
 

@@ -39,6 +39,7 @@ deny contains {
 	"actual": {"size": computes.size(input.resource), "series": series},
 	"expected": "a series of the table or of `extra_series`",
 } if {
+	series
 	not sizes.is_supported(series, input.parameters.extra_series)
 }
 

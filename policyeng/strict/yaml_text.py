@@ -14,7 +14,7 @@ from typing import NamedTuple
 import yaml
 
 from policyeng.errors import InputError
-from policyeng.sources.strict import DEFAULT_MAX_BYTES, MAX_DEPTH, escaped, refusal, refuse_size, shortened
+from policyeng.strict.json_text import DEFAULT_MAX_BYTES, MAX_DEPTH, escaped, refusal, refuse_size, shortened
 
 #: How many values a document may hold, those that aliases repeat counted each time.
 MAX_VALUES = 1_000_000

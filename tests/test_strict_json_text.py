@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policyeng.errors import InputError
-from policyeng.sources.strict import escaped, lines_of, parse_json, shortened
+from policyeng.strict.json_text import escaped, lines_of, parse_json, shortened
 
 TEXT = st.text(st.characters(codec="utf-8"))
 SCALARS = (

@@ -1,0 +1,31 @@
+"""JSON and YAML of a bundle, read strictly; what is wrong with them is wrong with the bundle."""
+
+from __future__ import annotations
+
+from policyeng.errors import BundleError, InputError
+from policyeng.strict.json_text import parse_json
+from policyeng.strict.yaml_text import parse_yaml
+
+
+def bundle_json(content: bytes, place: str) -> object:
+    """A JSON document of a bundle.
+
+    Raises:
+        BundleError: what `parse_json` refuses, with its place.
+    """
+    try:
+        return parse_json(content, place)
+    except InputError as error:
+        raise BundleError(error.message, place=error.place, remedy=error.remedy) from error
+
+
+def bundle_yaml(text: str, place: str) -> object:
+    """A YAML document of a bundle.
+
+    Raises:
+        BundleError: what `parse_yaml` refuses, with its place.
+    """
+    try:
+        return parse_yaml(text.encode(), place).value
+    except InputError as error:
+        raise BundleError(error.message, place=error.place, remedy=error.remedy) from error
