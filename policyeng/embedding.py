@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from policyeng.bundle import Bundle
 from policyeng.bundle.parameters import refuse_unknown_ids
-from policyeng.evaluate import evaluate as _evaluate
+from policyeng.evaluation import evaluate as _evaluate
 from policyeng.models import Evaluation, Exemption, JsonObject, Severity, Snapshot
 
 
@@ -22,7 +22,7 @@ def evaluate(
     threads: int = 1,
     fail_on: Severity = Severity.LOW,
 ) -> Evaluation:
-    """Judge a snapshot with a bundle; `as_of` is now unless given. See `policyeng.evaluate.evaluate`.
+    """Judge a snapshot with a bundle; `as_of` is now unless given. See `policyeng.evaluation.evaluate`.
 
     Raises:
         UsageError: a parameter names no policy or does not fit, or the engine does not exist.

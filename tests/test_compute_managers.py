@@ -14,8 +14,8 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import Judgement, Work, judge
 from policyeng.engines.python import judge_pair
-from policyeng.evaluate.estate import estate_of
-from policyeng.evaluate.plan import plan
+from policyeng.evaluation.estate import estate_of
+from policyeng.evaluation.plan import plan
 from policyeng.models import JsonObject, Snapshot
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "real" / "rbac" / "custom_roles_docs"

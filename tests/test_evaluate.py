@@ -9,8 +9,8 @@ import pytest
 
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.errors import UsageError
-from policyeng.evaluate import evaluate
-from policyeng.evaluate.baseline import against_baseline
+from policyeng.evaluation import evaluate
+from policyeng.evaluation.baseline import against_baseline
 from policyeng.models import Evaluation, Outcome, Problem, Severity, Snapshot
 from tests.bundles import WORKSPACE, deny_when, rego, snapshot, workspace, write
 
@@ -222,3 +222,19 @@ def test_a_baseline_fails_only_on_new_failures(tmp_path: Path) -> None:
     moved = before.findings[0].denials[0].model_copy(update={"path": "/elsewhere"})
     elsewhere = before.model_copy(update={"findings": (before.findings[0].model_copy(update={"denials": (moved,)}),)})
     assert against_baseline(before, elsewhere).exit_code == 1
+
+
+def test_a_python_policy_that_shows_no_json_value_is_an_error(tmp_path: Path) -> None:
+    """What no report could print is an error of the policy, not a failure of the run."""
+    source = """
+from policyeng import Denial, policy
+
+@policy(id="T-P-1", title="t", severity="low", judges=["Microsoft.MachineLearningServices/workspaces"])
+def odd(input):
+    yield Denial(msg="m", actual={1, 2})
+"""
+    bundle = load_bundle(write(tmp_path, {"area/p/p.py": source}))
+
+    (finding,) = judged(bundle, snapshot(workspace())).findings
+
+    assert finding.outcome is Outcome.ERROR

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from policyeng.bundle import load_bundle
-from policyeng.evaluate import evaluate, exit_code
+from policyeng.evaluation import evaluate, exit_code
 from policyeng.models import Evaluation, Exemption, Finding, Outcome, Problem, Severity, Snapshot
 from policyeng.verify.cases import Baselines
 from tests.conftest import ROOT

@@ -55,7 +55,7 @@ def test_a_report_is_deterministic_and_shows_every_character(name: str, evaluati
     assert not text.endswith("\n\n")
 
 
-@pytest.mark.parametrize("name", set(FORMATS) - {"github", "azure-devops"})
+@pytest.mark.parametrize("name", sorted(set(FORMATS) - {"github", "azure-devops"}))
 @laws
 @given(evaluation=evaluations())
 def test_no_report_speaks_to_a_build_agent_unasked(name: str, evaluation: Evaluation) -> None:
@@ -63,7 +63,7 @@ def test_no_report_speaks_to_a_build_agent_unasked(name: str, evaluation: Evalua
     _assert_obeys_nothing(FORMATS[name](evaluation))
 
 
-@pytest.mark.parametrize("name", set(FORMATS) - {"github", "azure-devops"})
+@pytest.mark.parametrize("name", sorted(set(FORMATS) - {"github", "azure-devops"}))
 def test_hostile_names_speak_to_no_build_agent(name: str) -> None:
     """The same for names written to attack."""
     _assert_obeys_nothing(FORMATS[name](SAMPLES["hostile"]))
@@ -75,7 +75,7 @@ def _assert_obeys_nothing(text: str) -> None:
     assert not [line for line in text.splitlines() if line.strip().startswith("::") and line.strip()[2:3].isalpha()]
 
 
-@pytest.mark.parametrize("name", set(FORMATS) - {"json"})
+@pytest.mark.parametrize("name", sorted(set(FORMATS) - {"json"}))
 @pytest.mark.parametrize("sample", ["every outcome", "failures", "only exempt"])
 def test_every_finding_that_is_not_a_pass_is_named(name: str, sample: str) -> None:
     """Nothing is truncated: each failing, unknown and error finding's policy is in the report, exempt ones too."""

@@ -42,9 +42,9 @@ Summary
   worst     1 x AML-NET-001 (high) Public network access to the workspace is disabled
   compliant 0.00 % strictly (only passes count), 0.00 % as Azure Policy counts (exempt and unknown
             count too)
-  judged    1 resource of /subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml,
-            taken 2026-05-31T22:15:00Z, by 1 policy of policyeng 0.1.0, as of 2026-06-01T00:00:00Z,
-            engine embedded 0.14.1
+  judged    1 resource, with 1 policy of policyeng 0.1.0, in the snapshot of
+            /subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml, taken
+            2026-05-31T22:15:00Z, as of 2026-06-01T00:00:00Z, engine embedded 0.14.1
 
 exit 0: 1 failure, none that counts: below --fail-on, or in the baseline already
 """

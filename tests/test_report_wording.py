@@ -7,7 +7,16 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from policyeng.models import Denial, Location, Severity
-from policyeng.report.wording import denial_sentence, headline, level, place, rfc3339, short_name, verdict
+from policyeng.report.wording import (
+    denial_sentence,
+    headline,
+    level,
+    place,
+    rfc3339,
+    short_name,
+    to_the_second,
+    verdict,
+)
 from tests.report_samples import ASSIGNMENT, CLUSTER, GROUP, SAMPLES, WORKSPACE
 
 
@@ -54,7 +63,8 @@ def test_moments_are_utc_with_z() -> None:
     """Other zones are converted; the edge of the calendar stays as it is."""
     assert rfc3339(datetime(2026, 6, 1, 2, tzinfo=timezone(timedelta(hours=2)))) == "2026-06-01T00:00:00Z"
     assert rfc3339(datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1)))) == "0001-01-01T00:00:00+01:00"
-    assert rfc3339(datetime(2026, 6, 1, tzinfo=UTC)) == "2026-06-01T00:00:00Z"
+    assert rfc3339(datetime(2026, 6, 1, microsecond=5, tzinfo=UTC)) == "2026-06-01T00:00:00.000005Z"
+    assert to_the_second(datetime(2026, 6, 1, microsecond=5, tzinfo=UTC)) == "2026-06-01T00:00:00Z"
 
 
 def test_place() -> None:

@@ -52,19 +52,58 @@ pub fn refuse_deep_nesting(path: &str, source: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses modules that name a builtin which reaches for the host, called or not.
+/// What is known of one parsed module.
+#[derive(Debug)]
+pub struct Module {
+    /// Its path.
+    pub path: String,
+    /// Its imports, as regorus writes them.
+    pub imports: Json,
+    /// Its rules, as regorus writes them.
+    pub rules: Json,
+    /// The dotted name of its package, with `data` in front.
+    pub package: String,
+}
+
+/// The parsed modules of an engine, in the order in which they were added.
 ///
 /// # Errors
-/// A message that names file, line, column and builtin.
-pub fn refuse_host_builtins(engine: &regorus::Engine) -> Result<(), String> {
+/// A message when regorus cannot write them down.
+pub fn modules_of(engine: &regorus::Engine) -> Result<Vec<Module>, String> {
     let text = engine.get_ast_as_json().map_err(|error| error.to_string())?;
     let mut reader = serde_json::Deserializer::from_str(&text);
     // The tree is as deep as the modules' expressions; we are on a deep stack.
     reader.disable_recursion_limit();
-    let modules: Json = serde::Deserialize::deserialize(&mut reader).map_err(|error| error.to_string())?;
-    for module in modules.as_array().into_iter().flatten() {
-        let path = module["source"]["file"].as_str().unwrap_or_default();
-        visit(path, &module["ast"]["rules"])?;
+    let mut modules: Vec<Json> = serde::Deserialize::deserialize(&mut reader).map_err(|error| error.to_string())?;
+    Ok(modules
+        .iter_mut()
+        .map(|module| Module {
+            path: module["source"]["file"].as_str().unwrap_or_default().to_owned(),
+            package: format!(
+                "data.{}",
+                reference(&module["ast"]["package"]["refr"]).map_or_else(String::new, |(name, _)| name)
+            ),
+            imports: module["ast"]["imports"].take(),
+            rules: module["ast"]["rules"].take(),
+        })
+        .collect())
+}
+
+/// Refuses modules that name a builtin which reaches for the host, called or not, and imports that change the language.
+///
+/// # Errors
+/// A message that names file, line, column and what is refused.
+pub fn refuse_host_builtins(modules: &[Module]) -> Result<(), String> {
+    for module in modules {
+        for import in module.imports.as_array().into_iter().flatten() {
+            if let Some((name, place)) = reference(&import["refr"]).filter(|(name, _)| name == "future.keywords.not") {
+                return Err(format!(
+                    "{}:{}:{}: `{name}` is not supported",
+                    module.path, place["line"], place["col"]
+                ));
+            }
+        }
+        visit(&module.path, &module.rules)?;
     }
     Ok(())
 }
@@ -88,7 +127,7 @@ fn visit(path: &str, node: &Json) -> Result<(), String> {
 }
 
 /// The dotted name and the place of a chain of names, such as `time.now_ns`.
-fn reference(node: &Json) -> Option<(String, &Json)> {
+pub fn reference(node: &Json) -> Option<(String, &Json)> {
     if let Some(variable) = node.get("Var") {
         return Some((variable["value"].as_str()?.to_owned(), &variable["span"]));
     }
@@ -110,7 +149,7 @@ mod tests {
         engine
             .add_policy("p.rego".to_owned(), format!("package p\n\n{body}\n"))
             .unwrap();
-        refuse_host_builtins(&engine)
+        refuse_host_builtins(&modules_of(&engine).unwrap())
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub mod admission;
 pub mod ast;
 pub mod builtins;
 pub mod check;
+pub mod desugar;
 pub mod documents;
 pub mod fault;
 pub mod hazards;
@@ -36,6 +37,7 @@ pub mod judge;
 pub mod locate;
 pub mod memory;
 pub mod program;
+pub mod safety;
 pub mod scan;
 pub mod worker;
 

@@ -1,8 +1,9 @@
 //! A bundle, compiled once for both engines.
 
-use crate::hazards;
+use crate::ast::Module;
+use crate::desugar::{desugar, Dialect};
 use crate::judge::STACK_BYTES;
-use crate::{ast, builtins, Fault};
+use crate::{ast, builtins, hazards, safety, Fault};
 use regorus::languages::rego::compiler::{Compiler, SpannedCompilerError};
 use regorus::rvm::RegoVM;
 use regorus::{CompiledPolicy, Rc, Value};
@@ -86,28 +87,35 @@ impl Program {
         policies: Vec<PolicyRules>,
         interpreter_only: bool,
     ) -> Result<Self, String> {
-        let mut engine = regorus::Engine::new();
-        engine.set_strict_builtin_errors(true);
-        engine.set_gather_prints(true);
         for (path, source) in modules {
             ast::refuse_deep_nesting(path, source)?;
-            engine
-                .add_policy(path.clone(), source.clone())
-                .map_err(|error| error.to_string())?;
         }
-        ast::refuse_host_builtins(&engine)?;
+        let parsed = ast::modules_of(&engine_of(modules)?)?;
+        ast::refuse_host_builtins(&parsed)?;
         let facts = std::str::from_utf8(facts).map_err(|error| format!("the facts are not UTF-8: {error}"))?;
         let facts = crate::memory::unbounded(|| Value::from_json_str(facts))
             .map_err(|error| format!("the facts are not JSON: {error}"))?;
-        engine.add_data(facts.clone()).map_err(|error| error.to_string())?;
-        builtins::guard_interpreter(&mut engine).map_err(|error| error.to_string())?;
+        let mut interpreter = prepared(modules, &parsed, &facts, Dialect::Interpreter)?;
+        let mut machine = if interpreter_only {
+            None
+        } else {
+            Some(prepared(modules, &parsed, &facts, Dialect::Rvm)?)
+        };
         let policies = policies
             .into_iter()
-            .map(|policy| compile_policy(&mut engine, &facts, policy, interpreter_only))
-            .collect::<Result<_, _>>()?;
+            .map(|(id, mut roles)| {
+                roles.sort();
+                compile_rules(&mut interpreter, &id, &roles)?;
+                let engine = match &mut machine {
+                    Some(machine) => choose(&compile_rules(machine, &id, &roles)?, &parsed, &facts, &roles)?,
+                    None => Engine::Interpreter("asked for".to_owned()),
+                };
+                Ok(Policy { id, roles, engine })
+            })
+            .collect::<Result<_, String>>()?;
         Ok(Self {
             policies,
-            interpreter: engine,
+            interpreter,
             facts,
         })
     }
@@ -172,41 +180,60 @@ fn machine(program: Arc<regorus::rvm::Program>, facts: &Value) -> Result<RegoVM,
     Ok(machine)
 }
 
-fn compile_policy(
-    engine: &mut regorus::Engine,
+fn engine_of(modules: &[(String, String)]) -> Result<regorus::Engine, String> {
+    let mut engine = regorus::Engine::new();
+    for (path, source) in modules {
+        engine
+            .add_policy(path.clone(), source.clone())
+            .map_err(|error| error.to_string())?;
+    }
+    Ok(engine)
+}
+
+/// An engine with the modules as one of the two reads them best.
+fn prepared(
+    modules: &[(String, String)],
+    parsed: &[Module],
     facts: &Value,
-    (id, mut roles): PolicyRules,
-    interpreter_only: bool,
-) -> Result<Policy, String> {
-    roles.sort();
-    let mut compiled = None;
-    for (_, rule) in &roles {
+    dialect: Dialect,
+) -> Result<regorus::Engine, String> {
+    let sources = desugar(modules, parsed, dialect)?;
+    let paths = modules.iter().map(|(path, _)| path.clone());
+    let mut engine = engine_of(&paths.zip(sources).collect::<Vec<_>>())?;
+    engine.set_strict_builtin_errors(true);
+    engine.set_gather_prints(true);
+    engine.add_data(facts.clone()).map_err(|error| error.to_string())?;
+    if dialect == Dialect::Interpreter {
+        builtins::guard_interpreter(&mut engine).map_err(|error| error.to_string())?;
+    }
+    Ok(engine)
+}
+
+fn compile_rules(engine: &mut regorus::Engine, id: &str, roles: &[(Role, String)]) -> Result<CompiledPolicy, String> {
+    let mut compiled = Err(format!("policy {id} names no rule"));
+    for (_, rule) in roles {
         let entry: Rc<str> = Rc::from(rule.as_str());
         let policy = engine
             .compile_with_entrypoint(&entry)
             .map_err(|error| format!("policy {id}: {error}"))?;
-        compiled = Some(policy);
+        compiled = Ok(policy);
     }
-    let engine = match compiled {
-        None => return Err(format!("policy {id} names no rule")),
-        Some(compiled) => choose(&compiled, facts, &roles)?,
-    };
-    let engine = if interpreter_only {
-        Engine::Interpreter("asked for".to_owned())
-    } else {
-        engine
-    };
-    Ok(Policy { id, roles, engine })
+    compiled
 }
 
 /// The RVM where it takes the policy and judges it as OPA does, else the interpreter.
-fn choose(compiled: &CompiledPolicy, facts: &Value, roles: &[(Role, String)]) -> Result<Engine, String> {
+fn choose(
+    compiled: &CompiledPolicy,
+    parsed: &[Module],
+    facts: &Value,
+    roles: &[(Role, String)],
+) -> Result<Engine, String> {
     let rules: Vec<&str> = roles.iter().map(|(_, rule)| rule.as_str()).collect();
     let mut program = match Compiler::compile_from_policy(compiled, &rules) {
         Ok(program) => Arc::unwrap_or_clone(program),
         Err(error) => return refused(&error),
     };
-    if let Some(reason) = hazards::find(&program) {
+    if let Some(reason) = hazards::find(&program).or_else(|| safety::find(&program, parsed)) {
         return Ok(Engine::Interpreter(reason));
     }
     if let Err(reason) = builtins::shield(&mut program) {

@@ -106,17 +106,29 @@ impl<'a> Ruler<'a> {
     /// A ruler at the start of the document.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0, line: 1, column: 1 }
+        Self {
+            bytes,
+            at: 0,
+            line: 1,
+            column: 1,
+        }
     }
 
     /// Line and column of a place, both from 1; columns count characters.
     pub fn place(&mut self, at: usize) -> (usize, usize) {
         let passed = &self.bytes[self.at..at];
         let newlines = passed.iter().filter(|&&byte| byte == b'\n').count();
-        let last_line = passed.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
+        let last_line = passed
+            .iter()
+            .rposition(|&byte| byte == b'\n')
+            .map_or(0, |newline| newline + 1);
         // A byte of the form 10xxxxxx continues a character.
         let characters = passed[last_line..].iter().filter(|&&byte| byte & 0xc0 != 0x80).count();
-        self.column = if newlines == 0 { self.column + characters } else { characters + 1 };
+        self.column = if newlines == 0 {
+            self.column + characters
+        } else {
+            characters + 1
+        };
         self.line += newlines;
         self.at = at;
         (self.line, self.column)

@@ -110,10 +110,9 @@ regulated(resource, workspace, snapshot, classifications) := answer if {
 	not is_cluster(resource)
 	answer = words.regulated(resource, workspace, classifications)
 } else := answer if {
-	answer = [said | some said in _answers(resource, snapshot, classifications); said.decided][0]
-} else := answer if {
-	answer = [said | some said in _answers(resource, snapshot, classifications); said.decided == null][0]
-} else := {"decided": false, "reason": "it backs no regulated workspace"}
+	answers := _answers(resource, snapshot, classifications)
+	answer = [said | some wanted in [true, null, false]; some said in answers; said.decided == wanted][0]
+}
 
 _answers(cluster, snapshot, classifications) := array.concat([words.regulated(cluster, {}, classifications)], [said |
 	some compute in backed_by(cluster, snapshot.by_type)

@@ -17,7 +17,7 @@ segments(id) := [] if {
 
 # is_at_or_under(id, scope): whether the id is the scope or something below it; `/` is above everything.
 is_at_or_under(id, scope) if {
-	outer := segments(scope)
+	outer = segments(scope)
 	array.slice(segments(id), 0, count(outer)) == outer
 }
 
@@ -32,7 +32,7 @@ subscription(id) := segments(id)[1] if segments(id)[0] == "subscriptions"
 
 # workspace_id(id): the Machine Learning workspace that it is or lies in, in lower case.
 workspace_id(id) := concat("/", array.concat([""], array.slice(parts, 0, 8))) if {
-	parts := segments(id)
+	parts = segments(id)
 	parts[0] == "subscriptions"
 	parts[2] == "resourcegroups"
 	array.slice(parts, 4, 7) == ["providers", "microsoft.machinelearningservices", "workspaces"]

@@ -10,7 +10,7 @@ whole(value) := value if {
 	value == floor(value)
 }
 
-whole(value) := to_number(value) if {
+else := to_number(value) if {
 	is_string(value)
 	regex.match(`^[0-9]{1,9}$`, value)
 }

@@ -57,7 +57,7 @@ _after_star(literals, index) := concat("", ["(.*/)?", _escaped(substring(literal
 	_between_slashes(literals, index)
 }
 
-_after_star(literals, index) := concat("", [".*", _escaped(literals[index])]) if not _between_slashes(literals, index)
+else := concat("", [".*", _escaped(literals[index])])
 
 _between_slashes(literals, index) if {
 	endswith(literals[index - 1], "/")

@@ -19,12 +19,10 @@ _parts(id) := [part | is_string(id); some part in split(lower(trim_space(id)), "
 # role; none when neither knows it. A built-in role that acts elsewhere grants nothing in Machine Learning.
 named(id, by_type) := defined(id, by_type) if count(defined(id, by_type)) > 0
 
-named(id, by_type) := array.concat(
-	[{"guid": guid(id), "name": row.name, "permissions": row.permissions} | row := data.facts.roles[guid(id)]],
-	[{"guid": guid(id), "name": row.name, "permissions": []} | row := data.facts.roles_elsewhere[guid(id)]],
-) if {
-	count(defined(id, by_type)) == 0
-}
+else := array.concat(
+	[{"guid": guid(id), "name": row.name, "permissions": row.permissions} | some row in [data.facts.roles[guid(id)]]],
+	[{"guid": guid(id), "name": row.name, "permissions": []} | some row in [data.facts.roles_elsewhere[guid(id)]]],
+)
 
 defined(id, by_type) := [role |
 	some definition in by_type[definition_type]
@@ -37,9 +35,9 @@ defined(id, by_type) := [role |
 	}
 ]
 
-_name(definition) := trim_space(words.text(definition.properties.roleName))
+_name(definition) := trim_space(definition.properties.roleName) if words.text(definition.properties.roleName)
 
-_name(definition) := guid(definition.id) if not words.text(definition.properties.roleName)
+else := guid(definition.id)
 
 # is_sound(role): its permissions are a list of blocks that can be read.
 is_sound(role) if {
@@ -74,7 +72,7 @@ scope(assignment) := ids.segments(trim_space(words.text(assignment.properties.sc
 	startswith(trim_space(words.text(assignment.properties.scope)), "/")
 }
 
-scope(assignment) := array.slice(parts, 0, count(parts) - 4) if {
+else := array.slice(parts, 0, count(parts) - 4) if {
 	_is_absent(object.get(assignment, ["properties", "scope"], null))
 	parts := ids.segments(assignment.id)
 	count(parts) >= 4

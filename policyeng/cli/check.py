@@ -18,7 +18,7 @@ from policyeng.bundle.selection import selected
 from policyeng.cli import options
 from policyeng.configuration import Settings, resolve
 from policyeng.errors import UsageError, nearest
-from policyeng.evaluate import evaluate
+from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Exemption, Problem
 from policyeng.report import FORMATS
 from policyeng.sources import read_baseline, read_exemptions, read_inputs
@@ -55,12 +55,11 @@ def check(
     jobs: options.Jobs = 0,
     baseline: options.Baseline = None,
 ) -> int:
-    r"""Judge snapshots of workspaces and report what fails, where, why and how to mend it.
+    """Judge snapshots of workspaces and report what fails, where, why and how to mend it.
 
-    \b
     Examples:
       policyeng check snapshot.json
-      az ml workspace show --name ws --resource-group rg | policyeng check -
+      az rest --url "$WORKSPACE_URL" | policyeng check -
       policyeng check workspace.json computes.json roles.json --select network --fail-on high
       policyeng check snapshots/ --exemptions exemptions.yaml --output sarif=findings.sarif
     """
@@ -104,7 +103,7 @@ def _evaluation(request: Request, settings: Settings) -> Evaluation:
         )
     if earlier is None:
         return evaluation
-    from policyeng.evaluate.baseline import against_baseline
+    from policyeng.evaluation.baseline import against_baseline
 
     return against_baseline(evaluation, earlier, settings.fail_on)
 

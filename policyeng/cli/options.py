@@ -28,9 +28,13 @@ Policies = Annotated[
     ),
 ]
 Select = Annotated[
-    list[str] | None, typer.Option(help="Only these ids, areas or controls; repeatable, or with commas.")
+    list[str] | None,
+    typer.Option(metavar="SELECTOR", help="Only these ids, areas or controls; repeatable, or with commas."),
 ]
-Ignore = Annotated[list[str] | None, typer.Option(help="Not these ids, areas or controls; repeatable, or with commas.")]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option(metavar="SELECTOR", help="Not these ids, areas or controls; repeatable, or with commas."),
+]
 Exemptions = Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A file of exemptions; repeatable.")]
 NoExemptions = Annotated[
     bool,
@@ -61,9 +65,12 @@ AsOf = Annotated[
     str | None,
     typer.Option(metavar="TIME", envvar="POLICYENG_AS_OF", help="Judge as of this time (ISO 8601); now unless given."),
 ]
-Engine = Annotated[str, typer.Option(envvar="POLICYENG_ENGINE", help=f"What judges Rego: {', '.join(ENGINES)}.")]
+Engine = Annotated[
+    str, typer.Option(metavar="ENGINE", envvar="POLICYENG_ENGINE", help=f"What judges Rego: {', '.join(ENGINES)}.")
+]
 Jobs = Annotated[
-    int, typer.Option(min=0, envvar="POLICYENG_JOBS", help="Threads that judge; 0 is one for each processor.")
+    int,
+    typer.Option(metavar="N", min=0, envvar="POLICYENG_JOBS", help="Threads that judge; 0 is one for each processor."),
 ]
 Baseline = Annotated[
     Path | None,

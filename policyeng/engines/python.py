@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import orjson
+
 from policyeng.bundle import PolicyInput
 from policyeng.bundle.declaration import PythonPolicy
 from policyeng.engines.work import Judgement, Pair, Work
@@ -41,6 +43,7 @@ def _called(form: PythonPolicy, given: PolicyInput) -> Judgement:
     unknowns: list[Unknown] = []
     for said in form.judge(given):
         if isinstance(said, Denial):
+            orjson.dumps((said.actual, said.expected))  # what is no JSON value cannot be reported: an error
             denials.append(said)
         elif isinstance(said, Unknown):
             unknowns.append(said)

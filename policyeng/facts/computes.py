@@ -104,11 +104,7 @@ def compute_regulated(
         return regulated(resource, workspace, words)
     homes = [(compute, by_id.get(workspace_of(str(compute["id"])) or "")) for compute in backed_by(resource, by_type)]
     answers = [regulated(resource, {}, words), *(regulated(compute, home, words) for compute, home in homes)]
-    for wanted in (True, None):
-        for answer in answers:
-            if answer.decided is wanted:
-                return answer
-    return Regulated(False, "it backs no regulated workspace")
+    return next(answer for wanted in (True, None, False) for answer in answers if answer.decided is wanted)
 
 
 def _named(reference: object, by_id: Mapping[str, JsonObject]) -> JsonObject | None:

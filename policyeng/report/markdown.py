@@ -15,8 +15,8 @@ from policyeng.report.wording import (
     having,
     headline,
     place,
-    rfc3339,
     short_name,
+    to_the_second,
     unknowns,
     verdict,
 )
@@ -113,11 +113,11 @@ def _compliance(evaluation: Evaluation) -> str:
 
 def _judged(evaluation: Evaluation) -> str:
     bundle, snapshot, engine = evaluation.bundle, evaluation.snapshot, evaluation.engine
-    taken = f" taken {rfc3339(snapshot.taken_at)}" if snapshot.taken_at else ""
+    taken = f" taken {to_the_second(snapshot.taken_at)}" if snapshot.taken_at else ""
     scope = f" of {markdown_code(snapshot.scope)}" if snapshot.scope else ""
     digests = f"{markdown_code(bundle.digest)} over {markdown_code(snapshot.digest)}"
     return (
         f"<sub>Snapshot{scope}{taken}, judged by {markdown_text(f'{bundle.name} {bundle.revision}')} "
-        f"as of {rfc3339(evaluation.as_of)} with engine {markdown_text(f'{engine.name} {engine.version}')} "
+        f"as of {to_the_second(evaluation.as_of)} with engine {markdown_text(f'{engine.name} {engine.version}')} "
         f"({digests})</sub>"
     )

@@ -17,8 +17,8 @@ from policyeng.report.wording import (
     has_values,
     having,
     place,
-    rfc3339,
     short_name,
+    to_the_second,
     unknowns,
     verdict,
 )
@@ -190,14 +190,15 @@ def _compliance(evaluation: Evaluation) -> str:
 
 def _judged(evaluation: Evaluation) -> str:
     bundle, snapshot, engine = evaluation.bundle, evaluation.snapshot, evaluation.engine
-    resources = len({finding.resource for finding in evaluation.findings})
+    resources = count(len({finding.resource for finding in evaluation.findings}), "resource")
     number = len({finding.policy for finding in evaluation.findings})
     policies = "1 policy" if number == 1 else f"{number} policies"
+    subject = f"{resources}, with {policies}" if number else "nothing, with no policy"
     scope = f" of {snapshot.scope}" if snapshot.scope else ""
-    taken = f", taken {rfc3339(snapshot.taken_at)}" if snapshot.taken_at else ""
+    taken = f", taken {to_the_second(snapshot.taken_at)}" if snapshot.taken_at else ""
     return (
-        f"{count(resources, 'resource')}{scope}{taken}, by {policies} of {bundle.name} {bundle.revision}, "
-        f"as of {rfc3339(evaluation.as_of)}, engine {engine.name} {engine.version}"
+        f"{subject} of {bundle.name} {bundle.revision}, in the snapshot{scope}{taken}, "
+        f"as of {to_the_second(evaluation.as_of)}, engine {engine.name} {engine.version}"
     )
 
 

@@ -34,6 +34,11 @@ def rfc3339(moment: datetime) -> str:
     return in_utc(moment).isoformat().replace("+00:00", "Z")
 
 
+def to_the_second(moment: datetime) -> str:
+    """Give a moment as people read it: RFC 3339 in UTC, without fractions of a second."""
+    return rfc3339(moment.replace(microsecond=0))
+
+
 def count(number: int, noun: str) -> str:
     """Give `1 failure`, `2 failures`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

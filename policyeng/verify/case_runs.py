@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.header import Verdict
 from policyeng.errors import BundleError, PolicyengError
-from policyeng.evaluate import evaluate
+from policyeng.evaluation import evaluate
 from policyeng.facts import Facts, workspace_of
 from policyeng.models import DeclaredWorkload, Finding, JsonObject, Snapshot
 from policyeng.verify.cases import DEFAULT_AS_OF, Baselines, Case, CaseFile, baselines_of, estate, merged, read_cases

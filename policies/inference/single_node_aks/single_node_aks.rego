@@ -69,11 +69,11 @@ nodes := sum(counts) if {
 	count(counts) == count(stated)
 }
 
-counts := [number | some value in stated; number := numbers.whole(value)]
+counts := [numbers.whole(value) | some value in stated; numbers.whole(value) >= 0]
 
 stated := [own] if own != null
 
-stated := [object.get(pool, "count", null) | some pool in computes.pools(cluster)] if own == null
+else := [object.get(pool, "count", null) | some pool in computes.pools(cluster)]
 
 own := object.get(input.resource, ["properties", "properties", "agentCount"], null)
 

@@ -11,8 +11,8 @@ from policyeng import exemptions as exempting
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import Judgement, Work, engine_version, judge
-from policyeng.evaluate.estate import Estate, Subject, estate_of
-from policyeng.evaluate.plan import Planned, plan
+from policyeng.evaluation.estate import Estate, Subject, estate_of
+from policyeng.evaluation.plan import Planned, plan
 from policyeng.masking import masked
 from policyeng.models import (
     BundleRef,
@@ -164,7 +164,12 @@ def _finding(policy: Policy, subject: Subject, judgement: Judgement) -> Finding:
 
 def _sorted(denials: Iterable[Denial]) -> tuple[Denial, ...]:
     """Denials in one order on every engine, secrets masked."""
-    shown = [denial.model_copy(update={"actual": masked(denial.actual, denial.path)}) for denial in denials]
+    shown = [
+        denial.model_copy(
+            update={"actual": masked(denial.actual, denial.path), "expected": masked(denial.expected, denial.path)}
+        )
+        for denial in denials
+    ]
     shown.sort(key=lambda denial: (denial.path, denial.msg, json.dumps(denial.actual, sort_keys=True, default=str)))
     return tuple(shown)
 

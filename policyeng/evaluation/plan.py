@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.engines import Pair
-from policyeng.evaluate.estate import Estate, Subject
+from policyeng.evaluation.estate import Estate, Subject
 from policyeng.models import JsonObject, Unknown
 
 _ABSENT = object()

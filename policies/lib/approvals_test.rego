@@ -1,0 +1,57 @@
+package lib.approvals_test
+
+import data.lib.approvals
+
+workspace := "/subscriptions/s/resourceGroups/rg/providers/Microsoft.MachineLearningServices/workspaces/ws"
+
+asked := {
+	"resource": {"id": concat("", [workspace, "/computes/c"]), "location": "East US"},
+	"workspace": {"location": "westus"},
+	"as_of": "2026-06-01T00:00:00Z",
+}
+
+good := {"id": "A", "kind": "vmSeries", "series": "M", "scope": workspace, "status": "granted"}
+
+test_approvals_of_a_series if {
+	others := [object.union(good, change) | some change in [{"kind": "quota"}, {"series": "MS"}, {"series": 7}]]
+	wanted := object.union(good, {"series": " m"})
+	approvals.of_series(array.concat(others, [wanted]), "M") == [wanted]
+}
+
+lacking_cases := [
+	{"change": {}, "lacks": []},
+	{"change": {"status": "requested"}, "lacks": ["not granted"]},
+	{"change": {"status": null}, "lacks": ["not granted"]},
+	{"change": {"grantedAt": null, "expiresAt": null, "region": null}, "lacks": []},
+	{"change": {"grantedAt": "2026-06-01T00:00:00Z"}, "lacks": []},
+	{"change": {"grantedAt": "2026-06-01T00:00:01Z"}, "lacks": ["not yet in force"]},
+	{"change": {"expiresAt": "2026-06-01T00:00:01Z"}, "lacks": []},
+	{"change": {"expiresAt": "2026-06-01T00:00:00Z"}, "lacks": ["expired"]},
+	{"change": {"scope": "/subscriptions/S"}, "lacks": []},
+	{"change": {"scope": "/subscriptions/s/resourcegroups/RG"}, "lacks": []},
+	{"change": {"scope": "/"}, "lacks": ["another scope"]},
+	{"change": {"scope": "/subscriptions/s/resourceGroups"}, "lacks": ["another scope"]},
+	{"change": {"scope": "/subscriptions/s/resourceGroups/rg-2"}, "lacks": ["another scope"]},
+	{"change": {"scope": concat("", [workspace, "/computes/c"])}, "lacks": ["another scope"]},
+	{"change": {"scope": ""}, "lacks": ["another scope"]},
+	{"change": {"region": "eastus"}, "lacks": []},
+	{"change": {"region": " EAST us "}, "lacks": []},
+	{"change": {"region": "westus"}, "lacks": ["another region"]},
+	{
+		"change": {"status": "denied", "scope": "/", "region": "x"},
+		"lacks": ["not granted", "another scope", "another region"],
+	},
+]
+
+test_what_an_approval_lacks if {
+	every case in lacking_cases {
+		approvals.lacking(object.union(good, case.change), asked) == case.lacks
+	}
+}
+
+test_region_of_the_workspace_stands_in if {
+	nowhere := {"resource": {"id": asked.resource.id}, "workspace": null, "as_of": asked.as_of}
+	western := object.union(good, {"region": "westus"})
+	approvals.lacking(western, object.union(nowhere, {"workspace": asked.workspace})) == []
+	approvals.lacking(western, nowhere) == ["another region"]
+}

@@ -1,0 +1,65 @@
+package lib.ids_test
+
+import data.lib.ids
+
+group := "/subscriptions/S/resourceGroups/rg-ml"
+
+workspace := concat("", [group, "/providers/Microsoft.MachineLearningServices/workspaces/WS"])
+
+test_segments_are_in_lower_case if {
+	ids.segments("/Subscriptions/S") == ["subscriptions", "s"]
+	ids.segments("/") == []
+}
+
+test_what_is_no_id_has_no_segments if {
+	every id in ["", "subscriptions/s", "/subscriptions//s", "/subscriptions/s/", "/subscriptions/ /x", null, 7, ["/a"]] {
+		not ids.segments(id)
+	}
+}
+
+test_under_is_by_whole_segments if {
+	ids.is_at_or_under(workspace, upper(group))
+	ids.is_at_or_under(workspace, workspace)
+	ids.is_at_or_under(workspace, "/")
+	not ids.is_at_or_under(workspace, "/subscriptions/S/resourceGroups/rg")
+	not ids.is_at_or_under(workspace, "/subscriptions/S/resourceGroups/rg-ml-2")
+	not ids.is_at_or_under(group, workspace)
+}
+
+test_no_id_is_under_nothing if {
+	not ids.is_at_or_under(workspace, "")
+	not ids.is_at_or_under("", "")
+	not ids.is_at_or_under(7, "/")
+	not ids.is_at_or_under(workspace, null)
+}
+
+test_same_ids_differ_only_in_case if {
+	ids.is_same("/A/b", "/a/B")
+	not ids.is_same("/a/b", "/a/bc")
+	not ids.is_same(null, "/a/b")
+}
+
+test_subscription if {
+	ids.subscription(workspace) == "s"
+	not ids.subscription("/providers/x/y/z")
+	not ids.subscription("/subscriptions")
+}
+
+test_workspace_of_what_lies_in_it if {
+	ids.workspace_id(concat("", [workspace, "/computes/c"])) == lower(workspace)
+	ids.workspace_id(workspace) == lower(workspace)
+	not ids.workspace_id(group)
+	not ids.workspace_id(concat("", [group, "/providers/Microsoft.MachineLearningServices/workspaces"]))
+	not ids.workspace_id(concat("", [group, "/providers/Microsoft.MachineLearningServices/registries/r"]))
+	not ids.workspace_id("/providers/a/b/c/providers/Microsoft.MachineLearningServices/workspaces/w")
+}
+
+test_resources_are_found_without_case if {
+	by_id := {lower(workspace): {"id": workspace}}
+	ids.named(upper(workspace), by_id).id == workspace
+	not ids.named(group, by_id)
+	not ids.named(7, by_id)
+	ids.workspace_of(concat("", [workspace, "/computes/c"]), by_id).id == workspace
+	ids.workspace_of(group, by_id) == null
+	ids.workspace_of(concat("", [workspace, "2"]), by_id) == null
+}

@@ -1,0 +1,87 @@
+package lib.networks_test
+
+import data.lib.computes
+import data.lib.networks
+
+ml := "Microsoft.MachineLearningServices/workspaces"
+
+base := "/subscriptions/s/resourceGroups/rg/providers"
+
+workspace_id := concat("/", [base, ml, "ws"])
+
+compute(kind, inner) := {
+	"id": concat("/", [workspace_id, "computes/c"]),
+	"type": concat("/", [ml, "computes"]),
+	"properties": {"computeType": kind, "resourceId": "/k", "properties": inner},
+}
+
+cluster(pools) := {
+	"id": "/k",
+	"type": "Microsoft.ContainerService/managedClusters",
+	"properties": {"agentPoolProfiles": pools},
+}
+
+workspace(mode) := {"id": workspace_id, "kind": "Default", "properties": {"managedNetwork": {"isolationMode": mode}}}
+
+project := {
+	"id": concat("/", [base, ml, "project"]),
+	"kind": "PROJECT",
+	"properties": {"hubResourceId": upper(workspace_id)},
+}
+
+snapshot(resources) := {"by_id": {}, "by_type": {computes.compute_type: resources}}
+
+within := {"subnet": {"id": "/v/subnets/a"}}
+
+test_subnets if {
+	networks.subnet(compute("AmlCompute", within)) == "/v/subnets/a"
+	networks.subnet_pointer(compute("ComputeInstance", {})) == "/properties/properties/subnet/id"
+	networks.subnet(compute("AKS", {"aksNetworkingConfiguration": {"subnetId": "/v"}})) == "/v"
+	every inner in [{}, null, {"subnet": null}, {"subnet": {"id": " "}}, {"subnet": {"id": 7}}, {"subnet": "text"}] {
+		not networks.subnet(compute("AmlCompute", inner))
+	}
+	not networks.subnet(compute("Kubernetes", within))
+}
+
+test_placement if {
+	inside := {"/k": cluster([{"vnetSubnetID": "/v"}, {"vnetSubnetID": "/w"}])}
+	half := {"/k": cluster([{"vnetSubnetID": "/v"}, {"vnetSubnetID": ""}])}
+	networks.placement(compute("ComputeInstance", within), {}) == "inside"
+	networks.placement(compute("AmlCompute", {}), {}) == "outside"
+	networks.placement(compute("AKS", {"aksNetworkingConfiguration": {"subnetId": "/v"}}), half) == "inside"
+	networks.placement(compute("AKS", {}), inside) == "inside"
+	networks.placement(compute("Kubernetes", {}), half) == "outside"
+	networks.placement(compute("Kubernetes", {}), {"/k": cluster([])}) == "outside"
+	networks.placement(compute("Kubernetes", {}), {}) == "unknown"
+	nowhere := json.patch(compute("AKS", {}), [{"op": "remove", "path": "/properties/resourceId"}])
+	networks.placement(nowhere, inside) == "outside"
+	not networks.placement(compute("VirtualMachine", {}), {})
+}
+
+test_settings_of_a_project_are_its_hubs if {
+	hub := workspace("Disabled")
+	networks.settings_holder(project, {lower(workspace_id): hub}) == hub
+	networks.settings_holder(hub, {}) == hub
+	not networks.settings_holder(project, {})
+	not networks.settings_holder(null, {})
+}
+
+test_isolation_mode if {
+	networks.isolation_mode(workspace("AllowInternetOutbound")) == "allowinternetoutbound"
+	every mode in [null, "", 7] {
+		networks.isolation_mode(workspace(mode)) == "disabled"
+	}
+	networks.isolation_mode({}) == "disabled"
+}
+
+test_egress if {
+	holding := snapshot([compute("AmlCompute", within), compute("Databricks", {})])
+	open := snapshot([compute("AmlCompute", {}), compute("Kubernetes", {})])
+	unsure := snapshot([compute("AmlCompute", within), compute("AKS", {})])
+	networks.egress(workspace("AllowOnlyApprovedOutbound"), open) == "closed"
+	networks.egress(workspace("AllowInternetOutbound"), holding) == "closed"
+	networks.egress(workspace("AllowInternetOutbound"), open) == "open"
+	networks.egress(workspace("Disabled"), unsure) == "unknown"
+	networks.egress(workspace("Disabled"), snapshot([])) == "open"
+	not networks.egress(project, open)
+}

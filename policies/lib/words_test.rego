@@ -1,0 +1,112 @@
+package lib.words_test
+
+import data.lib.words
+
+sensitive := ["Regulated", " restricted "]
+
+test_text_is_a_string_with_something_in_it if {
+	words.text(" a ") == " a "
+	not words.text("")
+	not words.text(" \t\n")
+	not words.text(7)
+	not words.text(null)
+}
+
+test_folded_forgets_case_and_white_space_around if {
+	words.folded(" De V\n") == "de v"
+	not words.folded(" ")
+	not words.folded(["dev"])
+}
+
+test_tag_names_compare_without_case if {
+	words.tag({"tags": {"ENVIRONMENT": "dev"}}, "environment") == "dev"
+	not words.tag({"tags": {"environments": "dev"}}, "environment")
+}
+
+test_tag_of_an_asset_is_in_its_properties if {
+	words.tag({"properties": {"tags": {"stage": "test"}}}, "stage") == "test"
+	words.tag({"tags": {"stage": "dev"}, "properties": {"tags": {"stage": "test"}}}, "stage") == "dev"
+	words.tag({"tags": {"stage": " "}, "properties": {"tags": {"stage": "test"}}}, "stage") == "test"
+}
+
+test_tag_that_says_nothing_is_not_stated if {
+	every holder in [null, {}, {"a": null}, {"a": ""}, {"a": "  "}, "text", ["a"], 7] {
+		not words.tag({"tags": holder}, "a")
+	}
+	not words.tag(null, "a")
+	not words.tag({}, "a")
+}
+
+test_tag_that_is_no_string_is_stated if {
+	words.tag({"tags": {"a": 7}}, "a") == 7
+	words.tag({"tags": {"a": false}}, "a") == false
+}
+
+test_tag_written_twice_counts_in_the_order_of_its_names if {
+	words.tag({"tags": {"stage": "test", "Stage": "dev"}}, "stage") == "dev"
+	words.tag({"tags": {"stage": "test", "Stage": ""}}, "stage") == "test"
+}
+
+hbi(value) := {"properties": {"hbiWorkspace": value}}
+
+tagged(value) := {"tags": {"data-classification": value}}
+
+# Resource, workspace, and whether it is regulated.
+regulated_cases := [
+	[{}, hbi(true), true],
+	[{}, hbi("TRUE"), true],
+	[tagged("public"), hbi(true), true],
+	[{}, hbi(false), false],
+	[{}, hbi("False"), false],
+	[{}, hbi(null), false],
+	[{}, {}, false],
+	[{}, {"properties": "text"}, false],
+	[{"tags": {"Data-Classification": "RESTRICTED"}}, {}, true],
+	[{}, tagged("regulated"), true],
+	[tagged(""), tagged("regulated"), true],
+	[tagged("public"), tagged("regulated"), false],
+	[{"properties": {"tags": {"data-classification": "restricted"}}}, {}, true],
+	[tagged("restricted"), null, true],
+	[{}, null, null],
+	[tagged("public"), null, null],
+	[{}, hbi(1), null],
+	[{}, hbi("yes"), null],
+	[{}, hbi(""), null],
+	[tagged(7), {}, null],
+]
+
+test_regulated_is_three_valued if {
+	every case in regulated_cases {
+		words.regulated(case[0], case[1], sensitive).decided == case[2]
+	}
+}
+
+test_regulated_says_why if {
+	words.regulated({}, hbi(true), []).reason == "`hbiWorkspace` of the workspace is true"
+	of_resource := words.regulated(tagged("regulated"), {}, sensitive)
+	of_resource.reason == "the tag `data-classification` of the resource is a regulated one"
+	of_workspace := words.regulated({}, tagged("regulated"), sensitive)
+	of_workspace.reason == "the tag `data-classification` of the workspace is a regulated one"
+	unreadable := words.regulated({}, hbi(1), sensitive)
+	unreadable.reason == "`hbiWorkspace` of the workspace is neither true nor false"
+	words.regulated(tagged(7), {}, sensitive).reason == "the tag `data-classification` is not text"
+}
+
+stage_cases := [
+	{"resource": {"environment": "dev"}, "workspace": {"environment": "production"}, "name": "dev"},
+	{"resource": {"environment": " Test "}, "workspace": {}, "name": "test"},
+	{"resource": {"stage": "STAGING"}, "workspace": {"environment": "dev"}, "name": "staging"},
+	{"resource": {"environment": "production", "stage": "dev"}, "workspace": {}, "name": "production"},
+	{"resource": {"environment": ""}, "workspace": {"stage": "dev"}, "name": "dev"},
+	{"resource": {"environment": "development"}, "workspace": {"environment": "dev"}, "name": "production"},
+	{"resource": {"environment": 1}, "workspace": {"environment": "dev"}, "name": "production"},
+	{"resource": {}, "workspace": {}, "name": "production"},
+]
+
+test_stage_is_the_first_one_stated if {
+	every case in stage_cases {
+		words.stage({"tags": case.resource}, {"tags": case.workspace}).name == case.name
+	}
+	words.stage({}, null) == {"name": "production", "reason": "no tag says otherwise"}
+	words.stage({"tags": {"stage": "dev"}}, null) == {"name": "dev", "reason": "tag `stage` of the resource"}
+}
