@@ -41,6 +41,11 @@ def banned(tree: ast.AST) -> list[str]:
     return sorted({name for name in given if name.lower() in BANNED and name not in GIVEN})
 
 
+def body(text: str) -> str:
+    """A policy below its header: from the `package` line, or from the function under `@policy(...)`."""
+    return re.split(r"^(?:package|def) ", text, maxsplit=1, flags=re.MULTILINE)[-1]
+
+
 def measures() -> Iterator[tuple[str, str, str, bool]]:
     """Each measure as (what, today's figure, the bar, whether it holds)."""
     paths = sorted((ROOT / "policyeng").rglob("*.py"))
@@ -51,14 +56,16 @@ def measures() -> Iterator[tuple[str, str, str, bool]]:
         for path in (ROOT / "policies").rglob("*")
         if path.suffix in {".rego", ".py"} and path.stem == path.parent.name and path.parent.parent.name != "lib"
     ]
-    sizes = [len(path.read_text(encoding="utf-8").splitlines()) for path in policies]
-    median, largest = statistics.median(sizes), max(sizes)
+    whole = sorted(len(path.read_text(encoding="utf-8").splitlines()) for path in policies)
+    bodies = [len(body(path.read_text(encoding="utf-8")).splitlines()) for path in policies]
     yield (
-        "1 lines per policy file, median and longest",
-        f"{median:g}, {largest}",
-        "40, 80",
-        median <= 40 and largest <= 80,
+        "1 lines per policy below its header, median",
+        f"{statistics.median(bodies):g}",
+        "40",
+        statistics.median(bodies) <= 40,
     )
+    what = f"{statistics.median(whole):g}, {whole[-1]}"
+    yield "1 lines per policy file with its header, median and longest", what, "-, 80", whole[-1] <= 80
     lengths = sorted(length(node) for tree in trees.values() for node in functions(tree))
     p95, longest = lengths[int(len(lengths) * 0.95)], lengths[-1]
     yield "8 lines per function, p95 and longest", f"{p95}, {longest}", "30, 50", p95 <= 30 and longest <= 50

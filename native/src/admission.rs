@@ -50,10 +50,7 @@ pub fn admit(name: &str, values: &[Value]) -> Result<(), String> {
             text_of(text.len().saturating_add(1).saturating_mul(new.len().saturating_add(1)))
         }
         ("strings.replace_n", [Value::Object(pairs), Value::String(text)]) => {
-            let grown = pairs
-                .iter()
-                .map(|(old, new)| growth(old, new))
-                .fold(text.len(), usize::saturating_mul);
+            let grown = pairs.iter().map(|(old, new)| growth(old, new)).fold(text.len(), usize::saturating_mul);
             text_of(grown)
         }
         ("sprintf", [Value::String(format), arguments]) => {
@@ -83,9 +80,7 @@ fn exhausts(value: &Value, left: &mut usize) -> bool {
     match value {
         Value::Array(items) => items.iter().any(|item| exhausts(item, left)),
         Value::Set(items) => items.iter().any(|item| exhausts(item, left)),
-        Value::Object(fields) => fields
-            .iter()
-            .any(|(key, field)| exhausts(key, left) || exhausts(field, left)),
+        Value::Object(fields) => fields.iter().any(|(key, field)| exhausts(key, left) || exhausts(field, left)),
         _ => false,
     }
 }
@@ -182,10 +177,7 @@ mod tests {
         }
         let long = "x".repeat(5_000);
         assert!(!verdict("replace", &format!("[\"{long}\", \"x\", \"{long}\"]")));
-        assert!(!verdict(
-            "strings.replace_n",
-            &format!("[{{\"x\": \"{long}\"}}, \"{long}\"]")
-        ));
+        assert!(!verdict("strings.replace_n", &format!("[{{\"x\": \"{long}\"}}, \"{long}\"]")));
     }
 
     #[test]

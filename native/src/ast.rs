@@ -53,40 +53,38 @@ pub fn refuse_deep_nesting(path: &str, source: &str) -> Result<(), String> {
 }
 
 /// What is known of one parsed module.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Module {
     /// Its path.
     pub path: String,
+    /// Its text.
+    pub source: String,
+    /// The dotted name of its package, with `data` in front.
+    pub package: String,
     /// Its imports, as regorus writes them.
     pub imports: Json,
     /// Its rules, as regorus writes them.
     pub rules: Json,
-    /// The dotted name of its package, with `data` in front.
-    pub package: String,
 }
 
 /// The parsed modules of an engine, in the order in which they were added.
 ///
 /// # Errors
 /// A message when regorus cannot write them down.
-pub fn modules_of(engine: &regorus::Engine) -> Result<Vec<Module>, String> {
-    let text = engine.get_ast_as_json().map_err(|error| error.to_string())?;
-    let mut reader = serde_json::Deserializer::from_str(&text);
-    // The tree is as deep as the modules' expressions; we are on a deep stack.
-    reader.disable_recursion_limit();
-    let mut modules: Vec<Json> = serde::Deserialize::deserialize(&mut reader).map_err(|error| error.to_string())?;
-    Ok(modules
-        .iter_mut()
-        .map(|module| Module {
-            path: module["source"]["file"].as_str().unwrap_or_default().to_owned(),
-            package: format!(
-                "data.{}",
-                reference(&module["ast"]["package"]["refr"]).map_or_else(String::new, |(name, _)| name)
-            ),
-            imports: module["ast"]["imports"].take(),
-            rules: module["ast"]["rules"].take(),
+pub fn modules_of(engine: &mut regorus::Engine) -> Result<Vec<Module>, String> {
+    let modules = engine.get_modules().iter().map(|module| {
+        let source = &module.package.span.source;
+        let mut tree = serde_json::to_value(module).map_err(|error| error.to_string())?;
+        let package = reference(&tree["package"]["refr"]).map_or_else(String::new, |(name, _)| name);
+        Ok(Module {
+            path: source.get_path().clone(),
+            source: source.get_contents().clone(),
+            package: format!("data.{package}"),
+            imports: tree["imports"].take(),
+            rules: tree["rules"].take(),
         })
-        .collect())
+    });
+    modules.collect()
 }
 
 /// Refuses modules that name a builtin which reaches for the host, called or not, and imports that change the language.
@@ -97,10 +95,7 @@ pub fn refuse_host_builtins(modules: &[Module]) -> Result<(), String> {
     for module in modules {
         for import in module.imports.as_array().into_iter().flatten() {
             if let Some((name, place)) = reference(&import["refr"]).filter(|(name, _)| name == "future.keywords.not") {
-                return Err(format!(
-                    "{}:{}:{}: `{name}` is not supported",
-                    module.path, place["line"], place["col"]
-                ));
+                return Err(format!("{}:{}:{}: `{name}` is not supported", module.path, place["line"], place["col"]));
             }
         }
         visit(&module.path, &module.rules)?;
@@ -146,43 +141,28 @@ mod tests {
 
     fn verdict(body: &str) -> Result<(), String> {
         let mut engine = regorus::Engine::new();
-        engine
-            .add_policy("p.rego".to_owned(), format!("package p\n\n{body}\n"))
-            .unwrap();
-        refuse_host_builtins(&modules_of(&engine).unwrap())
+        engine.add_policy("p.rego".to_owned(), format!("package p\n\n{body}\n")).unwrap();
+        refuse_host_builtins(&modules_of(&mut engine).unwrap())
     }
 
     #[test]
     fn a_host_builtin_is_named_with_its_place() {
-        for body in [
-            "x := time.now_ns()",
-            "x := time[\"now_ns\"]()",
-            "x if count([1]) with count as time.now_ns",
-        ] {
+        for body in ["x := time.now_ns()", "x := time[\"now_ns\"]()", "x if count([1]) with count as time.now_ns"] {
             let message = verdict(body).unwrap_err();
-            assert!(
-                message.starts_with("p.rego:3:") && message.contains("`time.now_ns`"),
-                "{message}"
-            );
+            assert!(message.starts_with("p.rego:3:") && message.contains("`time.now_ns`"), "{message}");
         }
     }
 
     #[test]
     fn strings_comments_and_fields_of_that_name_are_fine() {
-        for body in [
-            "x := \"http.send\" # http.send()",
-            "x := input.http.send",
-            "x := time.clock(0)",
-        ] {
+        for body in ["x := \"http.send\" # http.send()", "x := input.http.send", "x := time.clock(0)"] {
             assert_eq!(verdict(body), Ok(()));
         }
     }
 
     #[test]
     fn deep_nesting_is_refused_before_the_parser_sees_it() {
-        assert!(refuse_deep_nesting("p", &"(".repeat(100_000))
-            .unwrap_err()
-            .starts_with("p:1:"));
+        assert!(refuse_deep_nesting("p", &"(".repeat(100_000)).unwrap_err().starts_with("p:1:"));
         assert_eq!(refuse_deep_nesting("p", &"[1]\n".repeat(5_000)), Ok(()));
     }
 }

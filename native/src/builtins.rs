@@ -40,20 +40,16 @@ fn call<const SLOT: usize, S: 'static, E: 'static>(
         return Err(raise(Fault::new(FaultKind::Evaluation, "a builtin of another shape")));
     };
     if let Err(refusal) = admission::admit(&shielded.name, values) {
-        return Err(raise(Fault::new(
-            FaultKind::Builtin,
-            format!("{}: {refusal}", shielded.name),
-        )));
+        return Err(raise(Fault::new(FaultKind::Builtin, format!("{}: {refusal}", shielded.name))));
     }
     original(place, expressions, values, true).map_err(|error| faulted(&shielded.name, error))
 }
 
 fn faulted(name: &str, error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref::<LimitError>() {
-        Some(LimitError::RegexSizeLimitExceeded { .. }) | None => raise(Fault::new(
-            FaultKind::Builtin,
-            format!("{name}: {}", one_line(&error.to_string())),
-        )),
+        Some(LimitError::RegexSizeLimitExceeded { .. }) | None => {
+            raise(Fault::new(FaultKind::Builtin, format!("{name}: {}", one_line(&error.to_string()))))
+        }
         Some(_) => error,
     }
 }
@@ -74,18 +70,11 @@ fn shields<S: 'static, E: 'static>() -> [[Builtin<S, E>; 16]; SLOTS / 16] {
 /// # Errors
 /// A reason when the program cannot be shielded.
 pub fn shield(program: &mut Program) -> Result<(), String> {
-    let names: Vec<String> = program
-        .builtin_info_table
-        .iter()
-        .map(|info| info.name.clone())
-        .collect();
+    let names: Vec<String> = program.builtin_info_table.iter().map(|info| info.name.clone()).collect();
     cover(&names, &mut program.resolved_builtins)?;
     let first = program.builtin_info_table.len();
     for operator in ["+", "-", "*", "/", "%"] {
-        program.builtin_info_table.push(BuiltinInfo {
-            name: operator.to_owned(),
-            num_args: 2,
-        });
+        program.builtin_info_table.push(BuiltinInfo { name: operator.to_owned(), num_args: 2 });
     }
     add_arithmetic(&mut program.resolved_builtins);
     replace_arithmetic(program, first)
@@ -96,10 +85,7 @@ fn cover<S: 'static, E: 'static>(names: &[String], table: &mut [(Builtin<S, E>, 
     for (name, (builtin, _)) in names.iter().zip(table) {
         let original = *builtin;
         let slot = SHIELDED.iter().position(|slot| {
-            let taken = slot.get_or_init(|| Shielded {
-                name: name.clone(),
-                call: Box::new(original),
-            });
+            let taken = slot.get_or_init(|| Shielded { name: name.clone(), call: Box::new(original) });
             taken.name == *name
         });
         let slot = slot.ok_or_else(|| format!("more than {SLOTS} builtins are in use"))?;
@@ -121,34 +107,21 @@ fn replace_arithmetic(program: &mut Program, first: usize) -> Result<(), String>
         let too_many = |_| "too many builtins and operators".to_owned();
         let builtin_index = u16::try_from(first + operator).map_err(too_many)?;
         u16::try_from(program.instruction_data.builtin_call_params.len()).map_err(too_many)?;
-        let params = BuiltinCallParams {
-            dest,
-            builtin_index,
-            num_args: 2,
-            args: [left, right, 0, 0, 0, 0, 0, 0],
-        };
+        let params = BuiltinCallParams { dest, builtin_index, num_args: 2, args: [left, right, 0, 0, 0, 0, 0, 0] };
         *instruction = Instruction::builtin_call(program.instruction_data.add_builtin_call_params(params));
     }
     Ok(())
 }
 
 fn add_arithmetic<S: 'static, E: 'static>(table: &mut Vec<(Builtin<S, E>, u8)>) {
-    let operators: [Builtin<S, E>; 5] = [
-        operate::<'+', S, E>,
-        operate::<'-', S, E>,
-        operate::<'*', S, E>,
-        operate::<'/', S, E>,
-        operate::<'%', S, E>,
-    ];
+    let operators: [Builtin<S, E>; 5] =
+        [operate::<'+', S, E>, operate::<'-', S, E>, operate::<'*', S, E>, operate::<'/', S, E>, operate::<'%', S, E>];
     table.extend(operators.map(|operator| (operator, 2)));
 }
 
 fn operate<const OPERATOR: char, S, E>(_: &S, _: &[E], values: &[Value], _: bool) -> anyhow::Result<Value> {
     let [left, right] = values else {
-        return Err(raise(Fault::new(
-            FaultKind::Evaluation,
-            "an operator without two operands",
-        )));
+        return Err(raise(Fault::new(FaultKind::Evaluation, "an operator without two operands")));
     };
     arithmetic(OPERATOR, left, right)
         .map_err(|error| raise(Fault::new(FaultKind::Builtin, format!("`{OPERATOR}`: {error}"))))
@@ -189,10 +162,8 @@ pub fn guard_interpreter(engine: &mut Engine) -> anyhow::Result<()> {
 fn one_call(name: &str, arity: u8) -> anyhow::Result<Arc<Program>> {
     let arguments: Vec<String> = (0..arity).map(|index| format!("input[{index}]")).collect();
     let mut engine = Engine::new();
-    engine.add_policy(
-        "guard.rego".to_owned(),
-        format!("package guard\n\nout := {name}({})\n", arguments.join(", ")),
-    )?;
+    engine
+        .add_policy("guard.rego".to_owned(), format!("package guard\n\nout := {name}({})\n", arguments.join(", ")))?;
     let compiled = engine.compile_with_entrypoint(&Rc::from("data.guard.out"))?;
     let program = Compiler::compile_from_policy(&compiled, &["data.guard.out"])?;
     let mut program = Arc::unwrap_or_clone(program);
@@ -205,10 +176,8 @@ fn run(program: &Arc<Program>, values: Vec<Value>) -> anyhow::Result<Value> {
     machine.load_program(Arc::clone(program));
     machine.set_data(Value::new_object())?;
     machine.set_input(Value::from(values));
-    machine
-        .execute_entry_point_by_index(0)
-        .map_err(|error| match take_raised() {
-            Some(fault) => raise(fault),
-            None => anyhow::Error::msg(error.to_string()),
-        })
+    machine.execute_entry_point_by_index(0).map_err(|error| match take_raised() {
+        Some(fault) => raise(fault),
+        None => anyhow::Error::msg(error.to_string()),
+    })
 }

@@ -52,19 +52,11 @@ type Step<T> = Result<T, (&'static str, usize)>;
 #[must_use]
 pub fn check(document: &[u8], max_depth: usize) -> Option<Refusal> {
     if document.starts_with(b"\xef\xbb\xbf") {
-        return Some(Refusal {
-            kind: "bom",
-            pointer: String::new(),
-            line: 1,
-            column: 1,
-        });
+        return Some(Refusal { kind: "bom", pointer: String::new(), line: 1, column: 1 });
     }
     let (text, valid) = match std::str::from_utf8(document) {
         Ok(text) => (text, true),
-        Err(error) => (
-            std::str::from_utf8(&document[..error.valid_up_to()]).unwrap_or_default(),
-            false,
-        ),
+        Err(error) => (std::str::from_utf8(&document[..error.valid_up_to()]).unwrap_or_default(), false),
     };
     let mut reader = Reader {
         text,
@@ -82,12 +74,7 @@ pub fn check(document: &[u8], max_depth: usize) -> Option<Refusal> {
         Err(met) => met,
     };
     let (line, column) = Ruler::new(text.as_bytes()).place(at.min(text.len()));
-    Some(Refusal {
-        kind,
-        pointer: reader.pointer(),
-        line,
-        column,
-    })
+    Some(Refusal { kind, pointer: reader.pointer(), line, column })
 }
 
 impl Reader<'_> {
@@ -132,11 +119,7 @@ impl Reader<'_> {
             return Err(("depth", self.at));
         }
         self.at = skip_space(self.bytes, self.at + 1);
-        self.frames.push(Frame {
-            index,
-            first_key: self.keys.len(),
-            hashes: None,
-        });
+        self.frames.push(Frame { index, first_key: self.keys.len(), hashes: None });
         let (closing, array) = if index.is_some() { (b']', true) } else { (b'}', false) };
         match self.peek() {
             Some(byte) if byte == closing => self.close(),
@@ -193,9 +176,7 @@ impl Reader<'_> {
         let end = self.at;
         let quoted = &self.text[start..end];
         let hash = match quoted.contains('\\') {
-            true => self
-                .hasher
-                .hash_one(unescape(quoted).ok_or(("syntax", start))?.as_str()),
+            true => self.hasher.hash_one(unescape(quoted).ok_or(("syntax", start))?.as_str()),
             false => self.hasher.hash_one(&quoted[1..quoted.len() - 1]),
         };
         let Some(frame) = self.frames.last_mut() else {
@@ -206,10 +187,7 @@ impl Reader<'_> {
             frame.hashes = Some(keys.iter().map(|key| key.0).collect());
         }
         let met = frame.hashes.as_mut().is_none_or(|hashes| !hashes.insert(hash));
-        let duplicate = met
-            && keys
-                .iter()
-                .any(|key| key.0 == hash && same_key(&self.text[key.1..key.2], quoted));
+        let duplicate = met && keys.iter().any(|key| key.0 == hash && same_key(&self.text[key.1..key.2], quoted));
         self.keys.push((hash, start, end));
         if duplicate {
             return Err(("duplicate-key", start));
@@ -278,11 +256,7 @@ impl Reader<'_> {
         }
         // A double has 308 digits before its point at most.
         let long = self.at - start > 300;
-        if (exponent || long)
-            && self.text[start..self.at]
-                .parse::<f64>()
-                .map_or(true, |number| !number.is_finite())
-        {
+        if (exponent || long) && self.text[start..self.at].parse::<f64>().map_or(true, |number| !number.is_finite()) {
             return Err(("number", start));
         }
         Ok(())
@@ -317,10 +291,7 @@ impl Reader<'_> {
     fn pointer(&self) -> String {
         let mut pointer = String::new();
         for (place, frame) in self.frames.iter().enumerate() {
-            let next_key = self
-                .frames
-                .get(place + 1)
-                .map_or(self.keys.len(), |next| next.first_key);
+            let next_key = self.frames.get(place + 1).map_or(self.keys.len(), |next| next.first_key);
             let token = match frame.index {
                 Some(index) => index.to_string(),
                 None if next_key == frame.first_key => break,

@@ -6,13 +6,7 @@ fn met(text: &[u8]) -> Option<(&'static str, String, usize, usize)> {
 
 #[test]
 fn good_documents_pass() {
-    for text in [
-        "{}",
-        " [1, -0.5e-3, \"\\ud83d\\ude00\", null] \n",
-        "\"a\"",
-        "{\"a\":{\"a\":1},\"b\":[]}",
-        "0",
-    ] {
+    for text in ["{}", " [1, -0.5e-3, \"\\ud83d\\ude00\", null] \n", "\"a\"", "{\"a\":{\"a\":1},\"b\":[]}", "0"] {
         assert_eq!(met(text.as_bytes()), None, "{text}");
     }
 }

@@ -12,53 +12,51 @@ use std::collections::HashSet;
 /// Rewritings of rewritten text; each one takes a level of nesting.
 const MOST_PASSES: usize = 64;
 
-/// The engine that a module is written for.
+/// What a module is rewritten for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
+    /// Both engines; comes first.
+    Common,
     /// The interpreter.
     Interpreter,
     /// The virtual machine.
     Rvm,
 }
 
-/// Rewrites parsed modules, given as path and source, until nothing is left to rewrite.
+/// Rewrites parsed modules until nothing is left to rewrite.
 ///
 /// # Errors
 /// A message with path and line when a module cannot be rewritten.
-pub fn desugar(modules: &[(String, String)], parsed: &[Module], dialect: Dialect) -> Result<Vec<String>, String> {
-    let names = parsed.iter().flat_map(global_names).collect::<HashSet<String>>();
-    let rewritten = modules.iter().zip(parsed).map(|((path, source), module)| {
-        let mut text = source.clone();
-        let mut fresh = 0;
-        let mut edits = collect(path, &text, &module.rules, &names, dialect, &mut fresh)?;
-        for _ in 0..MOST_PASSES {
-            if edits.is_empty() {
-                return Ok(text);
+pub fn desugar(mut modules: Vec<Module>, dialect: Dialect) -> Result<Vec<Module>, String> {
+    let names = modules.iter().flat_map(global_names).collect::<HashSet<String>>();
+    let mut fresh = 0;
+    let mut open: Vec<usize> = (0..modules.len()).collect();
+    for _ in 0..MOST_PASSES {
+        let mut engine = regorus::Engine::new();
+        let mut rewritten = Vec::new();
+        for place in open {
+            let module = &modules[place];
+            let edits = collect(module, &names, dialect, &mut fresh)?;
+            if !edits.is_empty() {
+                let text = apply(&module.source, edits);
+                engine.add_policy(module.path.clone(), text).map_err(|error| error.to_string())?;
+                rewritten.push(place);
             }
-            text = apply(&text, edits);
-            let mut engine = regorus::Engine::new();
-            engine
-                .add_policy(path.clone(), text.clone())
-                .map_err(|error| error.to_string())?;
-            let parsed = modules_of(&engine)?;
-            edits = match parsed.first() {
-                Some(module) => collect(path, &text, &module.rules, &names, dialect, &mut fresh)?,
-                None => Vec::new(),
-            };
         }
-        Err(format!("{path}: comprehensions and negations nest too deep"))
-    });
-    rewritten.collect()
+        if rewritten.is_empty() {
+            return Ok(modules);
+        }
+        for (place, module) in rewritten.iter().zip(modules_of(&mut engine)?) {
+            modules[*place] = module;
+        }
+        open = rewritten;
+    }
+    Err(format!("{}: comprehensions and negations nest too deep", modules[open[0]].path))
 }
 
 /// Names that may stand for a rule or an import, and so may be undefined.
 fn global_names(module: &Module) -> Vec<String> {
-    let heads = module
-        .rules
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|rule| head_name(rule));
+    let heads = module.rules.as_array().into_iter().flatten().filter_map(|rule| head_name(rule));
     let imports = module.imports.as_array().into_iter().flatten().filter_map(|import| {
         let refr = &import["refr"];
         refr["RefDot"]["field"][1].as_str().map(str::to_owned)
@@ -68,10 +66,8 @@ fn global_names(module: &Module) -> Vec<String> {
 
 fn head_name(rule: &Json) -> Option<String> {
     let head = &rule["Spec"]["head"];
-    let refr = ["Compr", "Set"]
-        .iter()
-        .find_map(|kind| head.get(*kind))
-        .map_or(&rule["Default"]["refr"], |head| &head["refr"]);
+    let refr =
+        ["Compr", "Set"].iter().find_map(|kind| head.get(*kind)).map_or(&rule["Default"]["refr"], |head| &head["refr"]);
     refr["Var"]["value"].as_str().map(str::to_owned)
 }
 
@@ -105,23 +101,13 @@ struct Collector<'a> {
     edits: Vec<Edit>,
 }
 
-fn collect(
-    path: &str,
-    source: &str,
-    rules: &Json,
-    names: &HashSet<String>,
-    dialect: Dialect,
-    fresh: &mut usize,
-) -> Result<Vec<Edit>, String> {
-    let mut collector = Collector {
-        path,
-        source,
-        names,
-        dialect,
-        fresh,
-        edits: Vec::new(),
-    };
-    collector.visit(rules)?;
+fn collect(module: &Module, names: &HashSet<String>, dialect: Dialect, fresh: &mut usize) -> Result<Vec<Edit>, String> {
+    let (path, source) = (module.path.as_str(), module.source.as_str());
+    let mut collector = Collector { path, source, names, dialect, fresh, edits: Vec::new() };
+    collector.brace(&module.rules);
+    if collector.edits.is_empty() {
+        collector.visit(&module.rules)?;
+    }
     Ok(collector.edits)
 }
 
@@ -136,6 +122,9 @@ impl Collector<'_> {
                 if self.dialect == Dialect::Interpreter && node["Spec"]["head"].get("Set").is_some() {
                     self.set_rule(&node["Spec"])?;
                 }
+                if let (Dialect::Rvm, Some(list)) = (self.dialect, node.get("ArrayCompr")) {
+                    self.list(list);
+                }
                 fields.values().try_for_each(|field| self.visit(field))
             }
             _ => Ok(()),
@@ -144,7 +133,7 @@ impl Collector<'_> {
 
     fn statement(&mut self, statement: &Json) -> Result<(), String> {
         let literal = &statement["literal"];
-        if let Some(negated) = literal.get("NotExpr") {
+        if let (Dialect::Common, Some(negated)) = (self.dialect, literal.get("NotExpr")) {
             let mut operands = Vec::new();
             hoisted(&negated["expr"], self.names, &mut operands);
             return self.hoist(statement, &operands, "");
@@ -153,11 +142,7 @@ impl Collector<'_> {
             let collection = &some["collection"];
             let (kind, _) = kind_of(collection);
             if matches!(kind, "RefDot" | "RefBrack" | "Var" | "Call") && !generated(collection) {
-                return self.hoist(
-                    statement,
-                    &[collection],
-                    "type_name(NAME) in {\"array\", \"object\", \"set\"}; ",
-                );
+                return self.hoist(statement, &[collection], "type_name(NAME) in {\"array\", \"object\", \"set\"}; ");
             }
         }
         if let (Dialect::Rvm, Some(assignment)) = (self.dialect, literal["Expr"]["expr"].get("AssignExpr")) {
@@ -184,23 +169,11 @@ impl Collector<'_> {
                 return Ok(());
             }
             let name = self.fresh_name();
-            before.push_str(&format!(
-                "{name} := {}{with}; {}",
-                &self.source[from..to],
-                then.replace("NAME", &name)
-            ));
-            replaced.push(Edit {
-                start: from,
-                end: to,
-                text: name,
-            });
+            before.push_str(&format!("{name} := {}{with}; {}", &self.source[from..to], then.replace("NAME", &name)));
+            replaced.push(Edit { start: from, end: to, text: name });
         }
         if !before.is_empty() && !self.overlaps(start, start) {
-            self.edits.push(Edit {
-                start,
-                end: start,
-                text: before,
-            });
+            self.edits.push(Edit { start, end: start, text: before });
             self.edits.extend(replaced);
         }
         Ok(())
@@ -210,16 +183,30 @@ impl Collector<'_> {
     fn assert_defined(&mut self, statement: &Json, assignment: &Json) {
         let name = assignment["lhs"]["Var"]["value"].as_str().unwrap_or("_");
         let (kind, _) = kind_of(&assignment["rhs"]);
-        let always = matches!(
-            kind,
-            "String" | "RawString" | "Number" | "Bool" | "Null" | "ArrayCompr" | "SetCompr"
-        );
+        let always = matches!(kind, "String" | "RawString" | "Number" | "Bool" | "Null" | "ArrayCompr" | "SetCompr");
         let declares = assignment["op"] == "ColEq";
         let end = self.end(statement);
         let text = format!("; {name} == {name}");
         if declares && !always && name != "_" && !self.source[end..].starts_with(&text) && !self.overlaps(end, end) {
             self.edits.push(Edit { start: end, end, text });
         }
+    }
+
+    /// Writes `[E | Q]` as `[x | Q; x := E]`.
+    fn list(&mut self, list: &Json) {
+        let (start, bar) = (offset(list, "start"), offset(&list["query"], "start"));
+        let last = list["query"]["stmts"].as_array().and_then(|statements| statements.last());
+        let (Some(last), Some(b'[')) = (last, self.source.as_bytes().get(start)) else {
+            return;
+        };
+        let plain = matches!(kind_of(&list["term"]).0, "Var" | "String" | "RawString" | "Number" | "Bool" | "Null");
+        if plain || self.overlaps(start, self.end(list)) {
+            return;
+        }
+        let (name, end) = (self.fresh_name(), self.end(last));
+        let term = self.source[start + 1..bar].trim().to_owned();
+        self.edits.push(Edit { start: start + 1, end: bar, text: format!("{name} ") });
+        self.edits.push(Edit { start: end, end, text: format!("; {name} := {term}") });
     }
 
     /// Writes `p contains E if Q` as `p contains x if { Q; x := E }`.
@@ -242,21 +229,13 @@ impl Collector<'_> {
         let name = self.fresh_name();
         let element = self.source[from..end].trim().to_owned();
         let lines = "\n".repeat(element.matches('\n').count());
-        self.edits.push(Edit {
-            start: from,
-            end,
-            text: format!(" {name}"),
-        });
+        self.edits.push(Edit { start: from, end, text: format!(" {name}") });
         let bodies = rule["bodies"].as_array().map_or(&[][..], Vec::as_slice);
         for body in bodies {
             self.end_body(body, &name, &element, &lines)?;
         }
         if bodies.is_empty() {
-            self.edits.push(Edit {
-                start: end,
-                end,
-                text: format!(" if {{ {name} := {element} }}"),
-            });
+            self.edits.push(Edit { start: end, end, text: format!(" if {{ {name} := {element} }}") });
         }
         Ok(())
     }
@@ -265,23 +244,23 @@ impl Collector<'_> {
         let query = &body["query"];
         let (start, _) = self.range(query, query)?;
         let last = query["stmts"].as_array().and_then(|statements| statements.last());
-        let Some(last) = last else {
-            return Ok(());
-        };
-        let end = self.end(last);
-        let braced = self.source[start..].starts_with('{') && self.end(query) > end;
-        let (open, close) = if braced { ("", "") } else { ("{ ", " }") };
-        self.edits.push(Edit {
-            start: start + usize::from(braced),
-            end: start + usize::from(braced),
-            text: format!("{open}{lines}"),
-        });
-        self.edits.push(Edit {
-            start: end,
-            end,
-            text: format!("; {name} := {element}{close}"),
-        });
+        let end = last.map_or(start + 1, |last| self.end(last));
+        self.edits.push(Edit { start: start + 1, end: start + 1, text: lines.to_owned() });
+        self.edits.push(Edit { start: end, end, text: format!("; {name} := {element}") });
         Ok(())
+    }
+
+    /// Puts the bodies of rules in braces, so that statements can be added to them.
+    fn brace(&mut self, rules: &Json) {
+        let bodies = rules.as_array().into_iter().flatten().filter_map(|rule| rule["Spec"]["bodies"].as_array());
+        for query in bodies.flatten().map(|body| &body["query"]) {
+            let start = offset(query, "start");
+            if query["stmts"].get(0).is_some_and(|first| offset(first, "start") == start) {
+                let end = self.end(query);
+                self.edits.push(Edit { start, end: start, text: "{ ".to_owned() });
+                self.edits.push(Edit { start: end, end, text: " }".to_owned() });
+            }
+        }
     }
 
     fn fresh_name(&mut self) -> String {
@@ -295,18 +274,12 @@ impl Collector<'_> {
     }
 
     fn overlaps(&self, from: usize, to: usize) -> bool {
-        self.edits
-            .iter()
-            .any(|edit| edit.start < to.max(from + 1) && from < edit.end)
+        self.edits.iter().any(|edit| edit.start < to.max(from + 1) && from < edit.end)
     }
 
     /// Where a node starts and ends; its text must stand alone.
     fn range(&self, node: &Json, statement: &Json) -> Result<(usize, usize), String> {
-        let inner = if node.get("span").is_some() {
-            node
-        } else {
-            kind_of(node).1
-        };
+        let inner = if node.get("span").is_some() { node } else { kind_of(node).1 };
         let start = offset(inner, "start");
         let end = self.end(inner);
         let text = self.source.get(start..end).unwrap_or("(");
@@ -315,10 +288,7 @@ impl Collector<'_> {
             return Ok((start, end));
         }
         let line = &statement["span"]["line"];
-        Err(format!(
-            "{}:{line}: cannot take this statement apart; give its operands names of their own",
-            self.path
-        ))
+        Err(format!("{}:{line}: cannot take this statement apart; give its operands names of their own", self.path))
     }
 
     /// The end of a node; regorus leaves the closing quote of a string out.
@@ -329,10 +299,7 @@ impl Collector<'_> {
 }
 
 fn offset(node: &Json, side: &str) -> usize {
-    node["span"][side]
-        .as_u64()
-        .and_then(|offset| usize::try_from(offset).ok())
-        .unwrap_or_default()
+    node["span"][side].as_u64().and_then(|offset| usize::try_from(offset).ok()).unwrap_or_default()
 }
 
 /// The kind of an expression or literal and what it is made of.
@@ -351,9 +318,7 @@ fn hoisted<'a>(node: &'a Json, names: &HashSet<String>, operands: &mut Vec<&'a J
     let (kind, inner) = kind_of(node);
     let equality = kind == "AssignExpr" || kind == "BoolExpr" && inner["op"] == "Eq";
     let parts: Vec<&Json> = match kind {
-        "Call" => inner["params"]
-            .as_array()
-            .map_or_else(Vec::new, |params| params.iter().collect()),
+        "Call" => inner["params"].as_array().map_or_else(Vec::new, |params| params.iter().collect()),
         "BoolExpr" | "ArithExpr" | "BinExpr" | "AssignExpr" => vec![&inner["lhs"], &inner["rhs"]],
         "Membership" => vec![&inner["key"], &inner["value"], &inner["collection"]],
         _ => return,

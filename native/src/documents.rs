@@ -37,10 +37,7 @@ impl Documents {
         let root = value.as_object_mut().map_err(|error| error.to_string())?;
         root.insert(Value::from("by_id"), by_id);
         root.insert(Value::from("by_type"), by_type);
-        Ok(Self {
-            snapshot: value,
-            subjects,
-        })
+        Ok(Self { snapshot: value, subjects })
     }
 
     /// The number of subjects.
@@ -75,18 +72,12 @@ fn indices(resources: &[Value]) -> (Value, Value) {
             by_type.entry(kind).or_default().push(resource.clone());
         }
     }
-    let by_type: BTreeMap<_, _> = by_type
-        .into_iter()
-        .map(|(kind, members)| (kind, Value::from(members)))
-        .collect();
+    let by_type: BTreeMap<_, _> = by_type.into_iter().map(|(kind, members)| (kind, Value::from(members))).collect();
     (Value::from(by_id), Value::from(by_type))
 }
 
 fn lower(resource: &Value, key: &str) -> Option<Value> {
-    resource[&Value::from(key)]
-        .as_string()
-        .ok()
-        .map(|text| Value::from(text.to_lowercase()))
+    resource[&Value::from(key)].as_string().ok().map(|text| Value::from(text.to_lowercase()))
 }
 
 #[cfg(test)]
@@ -101,13 +92,7 @@ mod tests {
         assert_eq!(documents.len(), 5);
         let first = &documents.snapshot[&Value::from("by_id")][&Value::from("/a")];
         assert_eq!(first, &documents.subjects[0]);
-        assert_eq!(
-            documents.snapshot[&Value::from("by_type")][&Value::from("t")]
-                .as_array()
-                .unwrap()
-                .len(),
-            2
-        );
+        assert_eq!(documents.snapshot[&Value::from("by_type")][&Value::from("t")].as_array().unwrap().len(), 2);
     }
 
     #[test]

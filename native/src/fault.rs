@@ -54,11 +54,7 @@ impl Fault {
     /// A fault of the pair itself.
     #[must_use]
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-            shared: false,
-        }
+        Self { kind, message: message.into(), shared: false }
     }
 
     /// Reads an error of the RVM, which an error raised by a shielded builtin hides behind.
@@ -72,10 +68,7 @@ impl Fault {
             VmError::TimeLimitExceeded { .. } => Self::new(FaultKind::Deadline, message),
             VmError::InstructionLimitExceeded { .. } => Self::new(FaultKind::Instructions, message),
             VmError::MemoryBudgetExceeded { .. } => Self::new(FaultKind::Memory, message),
-            VmError::MemoryLimitExceeded { .. } => Self {
-                shared: true,
-                ..Self::new(FaultKind::Memory, message)
-            },
+            VmError::MemoryLimitExceeded { .. } => Self { shared: true, ..Self::new(FaultKind::Memory, message) },
             VmError::RegexSizeLimitExceeded { .. } | VmError::NumericOverflow { .. } => {
                 Self::new(FaultKind::Builtin, message)
             }
@@ -97,10 +90,7 @@ impl Fault {
         } else if matches!(limit, Some(LimitError::MemoryLimitExceeded { .. }))
             || text.contains("exceeded memory limit")
         {
-            Self {
-                shared: true,
-                ..Self::new(FaultKind::Memory, message)
-            }
+            Self { shared: true, ..Self::new(FaultKind::Memory, message) }
         } else if text.contains("multiple outputs") || text.contains("generated multiple times") {
             Self::new(FaultKind::Conflict, message)
         } else if text.contains("could not find function") || text.contains("internal error") {
@@ -122,11 +112,7 @@ pub fn raise(fault: Fault) -> anyhow::Error {
         slot.get_or_insert(fault);
     });
     let never = std::time::Duration::ZERO;
-    LimitError::TimeLimitExceeded {
-        elapsed: never,
-        limit: never,
-    }
-    .into()
+    LimitError::TimeLimitExceeded { elapsed: never, limit: never }.into()
 }
 
 /// Takes the fault that was raised on this thread, if any.
@@ -161,10 +147,7 @@ mod tests {
     fn the_first_raised_fault_wins_over_the_error_that_carries_it() {
         let carrier = raise(Fault::new(FaultKind::Builtin, "first"));
         drop(raise(Fault::new(FaultKind::Conflict, "second")));
-        assert_eq!(
-            Fault::from_interpreter(&carrier),
-            Fault::new(FaultKind::Builtin, "first")
-        );
+        assert_eq!(Fault::from_interpreter(&carrier), Fault::new(FaultKind::Builtin, "first"));
         assert_eq!(Fault::from_interpreter(&carrier).kind, FaultKind::Deadline);
     }
 }

@@ -14,10 +14,7 @@ const RESULT: u8 = 0;
 #[must_use]
 pub fn find(program: &Program) -> Option<String> {
     let params = &program.instruction_data.comprehension_begin_params;
-    if params
-        .iter()
-        .any(|params| matches!(params.mode, ComprehensionMode::Object))
-    {
+    if params.iter().any(|params| matches!(params.mode, ComprehensionMode::Object)) {
         return Some("an object comprehension, whose key may get two values".to_owned());
     }
     program.rule_infos.iter().find_map(|rule| in_rule(program, rule))
@@ -33,9 +30,8 @@ fn in_rule(program: &Program, rule: &RuleInfo) -> Option<String> {
         return Some(format!("{} has several definitions, which may disagree", rule.name));
     }
     let entries = rule.definitions.iter().flatten();
-    let looped = entries
-        .into_iter()
-        .any(|&entry| value_from_loop(program, usize::try_from(entry).unwrap_or(usize::MAX)));
+    let looped =
+        entries.into_iter().any(|&entry| value_from_loop(program, usize::try_from(entry).unwrap_or(usize::MAX)));
     looped.then(|| format!("{} takes its value from a loop, which may give several", rule.name))
 }
 
@@ -47,9 +43,8 @@ fn value_from_loop(program: &Program, entry: usize) -> bool {
         match *instruction {
             Instruction::LoopStart { params_index } => {
                 let params = program.instruction_data.get_loop_params(params_index);
-                let end = params
-                    .filter(|params| !matches!(params.mode, LoopMode::Every))
-                    .map_or(0, |params| params.loop_end);
+                let end =
+                    params.filter(|params| !matches!(params.mode, LoopMode::Every)).map_or(0, |params| params.loop_end);
                 loop_end = loop_end.max(usize::from(end));
             }
             Instruction::Load { dest, .. }

@@ -70,10 +70,7 @@ pub struct Bench<'a> {
 pub fn judge(bench: Bench<'_>, pairs: &[Pair], threads: usize) -> Result<Vec<Outcome>, String> {
     admit(bench, pairs)?;
     let threads = threads.clamp(1, pairs.len().div_ceil(CHUNK).max(1));
-    let bytes = bench
-        .limits
-        .memory
-        .saturating_mul(u64::try_from(threads).unwrap_or(u64::MAX));
+    let bytes = bench.limits.memory.saturating_mul(u64::try_from(threads).unwrap_or(u64::MAX));
     let _allowance = bench.program.uses_interpreter().then(|| Allowance::new(bytes));
     let next = AtomicUsize::new(0);
     let outcomes: Vec<OnceLock<Outcome>> = pairs.iter().map(|_| OnceLock::new()).collect();
@@ -86,10 +83,7 @@ pub fn judge(bench: Bench<'_>, pairs: &[Pair], threads: usize) -> Result<Vec<Out
         }
         Ok::<(), String>(())
     })?;
-    outcomes
-        .into_iter()
-        .map(|slot| slot.into_inner().ok_or_else(|| "a pair was not judged".to_owned()))
-        .collect()
+    outcomes.into_iter().map(|slot| slot.into_inner().ok_or_else(|| "a pair was not judged".to_owned())).collect()
 }
 
 fn work(bench: Bench<'_>, pairs: &[Pair], next: &AtomicUsize, outcomes: &[OnceLock<Outcome>]) {
@@ -112,16 +106,11 @@ fn work(bench: Bench<'_>, pairs: &[Pair], next: &AtomicUsize, outcomes: &[OnceLo
 fn admit(bench: Bench<'_>, pairs: &[Pair]) -> Result<(), String> {
     let (policies, subjects) = (bench.program.len(), bench.documents.len());
     if bench.parameters.len() != policies {
-        return Err(format!(
-            "{} parameters given for {policies} policies",
-            bench.parameters.len()
-        ));
+        return Err(format!("{} parameters given for {policies} policies", bench.parameters.len()));
     }
     for (place, pair) in pairs.iter().enumerate() {
         if pair.policy >= policies || pair.subject.max(pair.workspace.unwrap_or(0)) >= subjects {
-            return Err(format!(
-                "pair {place} is out of range: {policies} policies, {subjects} subjects"
-            ));
+            return Err(format!("pair {place} is out of range: {policies} policies, {subjects} subjects"));
         }
     }
     Ok(())

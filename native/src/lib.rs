@@ -26,6 +26,7 @@
 //! name the same part twice, many levels deep: its time doubles with each level and nothing can interrupt it.
 
 pub mod admission;
+pub mod arguments;
 pub mod ast;
 pub mod builtins;
 pub mod check;

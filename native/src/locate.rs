@@ -25,15 +25,7 @@ pub fn locate(document: &[u8], pointers: &[String]) -> Vec<Option<(usize, usize)
     let mut found = vec![None; pointers.len()];
     let mut ruler = Ruler::new(document);
     let mut frames = Vec::new();
-    let mut at = arrive(
-        document,
-        skip_space(document, 0),
-        0,
-        &nodes,
-        &mut frames,
-        &mut ruler,
-        &mut found,
-    );
+    let mut at = arrive(document, skip_space(document, 0), 0, &nodes, &mut frames, &mut ruler, &mut found);
     while let Some(frame) = frames.last_mut() {
         at = skip_space(document, at);
         match document.get(at) {
@@ -89,10 +81,7 @@ fn arrive(
     }
     if !nodes[node].wanted.is_empty() {
         let place = ruler.place(at);
-        nodes[node]
-            .wanted
-            .iter()
-            .for_each(|&wanted| found[wanted] = Some(place));
+        nodes[node].wanted.iter().for_each(|&wanted| found[wanted] = Some(place));
     }
     let index = match document[at] {
         b'{' if !nodes[node].keys.is_empty() => None,
@@ -113,10 +102,7 @@ fn tree(pointers: &[String]) -> Vec<Node> {
         let mut node = 0;
         for token in pointer.split('/').skip(1) {
             let fresh = nodes.len();
-            node = *nodes[node]
-                .keys
-                .entry(token.replace("~1", "/").replace("~0", "~"))
-                .or_insert(fresh);
+            node = *nodes[node].keys.entry(token.replace("~1", "/").replace("~0", "~")).or_insert(fresh);
             if node == fresh {
                 nodes.push(Node::default());
             }
@@ -152,18 +138,7 @@ mod tests {
 
     #[test]
     fn a_broken_document_ends_the_search() {
-        for text in [
-            "",
-            "[",
-            "{\"a\"",
-            "{\"a\": [1",
-            "{\"a\" 1",
-            "[1 1 1",
-            "[}",
-            "{]",
-            "[:",
-            "{:::",
-        ] {
+        for text in ["", "[", "{\"a\"", "{\"a\": [1", "{\"a\" 1", "[1 1 1", "[}", "{]", "[:", "{:::"] {
             let places = locate(text.as_bytes(), &["/a/7".to_owned(), "/9".to_owned()]);
             assert_eq!(places, [None, None], "{text}");
         }

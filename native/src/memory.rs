@@ -8,11 +8,7 @@ use std::sync::{Mutex, PoisonError, RwLock};
 
 /// Held for reading by a pair, for writing by a pair that is judged alone.
 static GATE: RwLock<()> = RwLock::new(());
-static CEILING: Mutex<Ceiling> = Mutex::new(Ceiling {
-    judgings: 0,
-    alive: 0,
-    allowance: 0,
-});
+static CEILING: Mutex<Ceiling> = Mutex::new(Ceiling { judgings: 0, alive: 0, allowance: 0 });
 
 struct Ceiling {
     judgings: usize,

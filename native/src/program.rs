@@ -3,7 +3,7 @@
 use crate::ast::Module;
 use crate::desugar::{desugar, Dialect};
 use crate::judge::STACK_BYTES;
-use crate::{ast, builtins, hazards, safety, Fault};
+use crate::{arguments, ast, builtins, hazards, safety, Fault};
 use regorus::languages::rego::compiler::{Compiler, SpannedCompilerError};
 use regorus::rvm::RegoVM;
 use regorus::{CompiledPolicy, Rc, Value};
@@ -90,34 +90,27 @@ impl Program {
         for (path, source) in modules {
             ast::refuse_deep_nesting(path, source)?;
         }
-        let parsed = ast::modules_of(&engine_of(modules)?)?;
+        let parsed = ast::modules_of(&mut engine_of(modules.iter().cloned())?)?;
         ast::refuse_host_builtins(&parsed)?;
+        let parsed = desugar(parsed, Dialect::Common)?;
         let facts = std::str::from_utf8(facts).map_err(|error| format!("the facts are not UTF-8: {error}"))?;
         let facts = crate::memory::unbounded(|| Value::from_json_str(facts))
             .map_err(|error| format!("the facts are not JSON: {error}"))?;
-        let mut interpreter = prepared(modules, &parsed, &facts, Dialect::Interpreter)?;
-        let mut machine = if interpreter_only {
-            None
-        } else {
-            Some(prepared(modules, &parsed, &facts, Dialect::Rvm)?)
-        };
+        let mut interpreter = prepared(parsed.clone(), &facts, Dialect::Interpreter)?.0;
+        let mut machine = if interpreter_only { None } else { Some(prepared(parsed, &facts, Dialect::Rvm)?) };
         let policies = policies
             .into_iter()
             .map(|(id, mut roles)| {
                 roles.sort();
                 compile_rules(&mut interpreter, &id, &roles)?;
                 let engine = match &mut machine {
-                    Some(machine) => choose(&compile_rules(machine, &id, &roles)?, &parsed, &facts, &roles)?,
+                    Some((machine, parsed)) => choose(&compile_rules(machine, &id, &roles)?, parsed, &facts, &roles)?,
                     None => Engine::Interpreter("asked for".to_owned()),
                 };
                 Ok(Policy { id, roles, engine })
             })
             .collect::<Result<_, String>>()?;
-        Ok(Self {
-            policies,
-            interpreter,
-            facts,
-        })
+        Ok(Self { policies, interpreter, facts })
     }
 
     /// The number of policies.
@@ -153,9 +146,7 @@ impl Program {
     /// Whether any policy is judged by the interpreter.
     #[must_use]
     pub fn uses_interpreter(&self) -> bool {
-        self.policies
-            .iter()
-            .any(|policy| matches!(policy.engine, Engine::Interpreter(_)))
+        self.policies.iter().any(|policy| matches!(policy.engine, Engine::Interpreter(_)))
     }
 
     /// A new interpreter; the compiled modules are shared.
@@ -180,42 +171,32 @@ fn machine(program: Arc<regorus::rvm::Program>, facts: &Value) -> Result<RegoVM,
     Ok(machine)
 }
 
-fn engine_of(modules: &[(String, String)]) -> Result<regorus::Engine, String> {
+fn engine_of(modules: impl Iterator<Item = (String, String)>) -> Result<regorus::Engine, String> {
     let mut engine = regorus::Engine::new();
     for (path, source) in modules {
-        engine
-            .add_policy(path.clone(), source.clone())
-            .map_err(|error| error.to_string())?;
+        engine.add_policy(path, source).map_err(|error| error.to_string())?;
     }
     Ok(engine)
 }
 
-/// An engine with the modules as one of the two reads them best.
-fn prepared(
-    modules: &[(String, String)],
-    parsed: &[Module],
-    facts: &Value,
-    dialect: Dialect,
-) -> Result<regorus::Engine, String> {
-    let sources = desugar(modules, parsed, dialect)?;
-    let paths = modules.iter().map(|(path, _)| path.clone());
-    let mut engine = engine_of(&paths.zip(sources).collect::<Vec<_>>())?;
+/// An engine with the modules as one of the two reads them best, and these modules.
+fn prepared(parsed: Vec<Module>, facts: &Value, dialect: Dialect) -> Result<(regorus::Engine, Vec<Module>), String> {
+    let modules = desugar(parsed, dialect)?;
+    let mut engine = engine_of(modules.iter().map(|module| (module.path.clone(), module.source.clone())))?;
     engine.set_strict_builtin_errors(true);
     engine.set_gather_prints(true);
     engine.add_data(facts.clone()).map_err(|error| error.to_string())?;
     if dialect == Dialect::Interpreter {
         builtins::guard_interpreter(&mut engine).map_err(|error| error.to_string())?;
     }
-    Ok(engine)
+    Ok((engine, modules))
 }
 
 fn compile_rules(engine: &mut regorus::Engine, id: &str, roles: &[(Role, String)]) -> Result<CompiledPolicy, String> {
     let mut compiled = Err(format!("policy {id} names no rule"));
     for (_, rule) in roles {
         let entry: Rc<str> = Rc::from(rule.as_str());
-        let policy = engine
-            .compile_with_entrypoint(&entry)
-            .map_err(|error| format!("policy {id}: {error}"))?;
+        let policy = engine.compile_with_entrypoint(&entry).map_err(|error| format!("policy {id}: {error}"))?;
         compiled = Ok(policy);
     }
     compiled
@@ -236,7 +217,7 @@ fn choose(
     if let Some(reason) = hazards::find(&program).or_else(|| safety::find(&program, parsed)) {
         return Ok(Engine::Interpreter(reason));
     }
-    if let Err(reason) = builtins::shield(&mut program) {
+    if let Err(reason) = arguments::guard(&mut program).and_then(|()| builtins::shield(&mut program)) {
         return Ok(Engine::Interpreter(reason));
     }
     // Each policy has a program of its own; the text of all modules in each would only cost memory.
@@ -260,11 +241,7 @@ fn refused(error: &SpannedCompilerError) -> Result<Engine, String> {
 fn on_a_deep_stack<R: Send>(run: impl FnOnce() -> Result<R, String> + Send) -> Result<R, String> {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
-        let thread = builder
-            .spawn_scoped(scope, run)
-            .map_err(|error| format!("cannot start a thread: {error}"))?;
-        thread
-            .join()
-            .unwrap_or_else(|_| Err("the compiler panicked".to_owned()))
+        let thread = builder.spawn_scoped(scope, run).map_err(|error| format!("cannot start a thread: {error}"))?;
+        thread.join().unwrap_or_else(|_| Err("the compiler panicked".to_owned()))
     })
 }

@@ -17,9 +17,7 @@ struct Documents(crate::Documents);
 impl Documents {
     #[new]
     fn new(py: Python<'_>, snapshot: PyBackedBytes) -> PyResult<Self> {
-        py.detach(|| crate::Documents::parse(&snapshot))
-            .map(Self)
-            .map_err(PyValueError::new_err)
+        py.detach(|| crate::Documents::parse(&snapshot)).map(Self).map_err(PyValueError::new_err)
     }
 
     fn __len__(&self) -> usize {
@@ -42,10 +40,7 @@ impl Program {
         policies: Vec<(String, Vec<(String, String)>)>,
         interpreter: bool,
     ) -> PyResult<Self> {
-        let policies = policies
-            .into_iter()
-            .map(|(id, roles)| Ok((id, named_roles(roles)?)))
-            .collect::<Result<_, _>>();
+        let policies = policies.into_iter().map(|(id, roles)| Ok((id, named_roles(roles)?))).collect::<Result<_, _>>();
         let policies = policies.map_err(|error: String| PyValueError::new_err(error))?;
         py.detach(|| crate::Program::compile(&modules, &facts, policies, interpreter))
             .map(Self)
@@ -78,33 +73,18 @@ impl Program {
             instructions,
         };
         let outcomes = py.detach(|| {
-            let parameters = parameters
-                .iter()
-                .map(|text| parse(text))
-                .collect::<PyResult<Vec<_>>>()?;
+            let parameters = parameters.iter().map(|text| parse(text)).collect::<PyResult<Vec<_>>>()?;
             let pairs = pairs.into_iter().map(pair).collect::<PyResult<Vec<_>>>()?;
-            let bench = Bench {
-                program: &self.0,
-                documents: &documents.0,
-                parameters: &parameters,
-                as_of,
-                limits,
-            };
+            let bench = Bench { program: &self.0, documents: &documents.0, parameters: &parameters, as_of, limits };
             crate::judge(bench, &pairs, threads).map_err(PyIndexError::new_err)
         })?;
-        let outcomes = outcomes
-            .into_iter()
-            .map(|outcome| to_python(py, outcome))
-            .collect::<PyResult<Vec<_>>>()?;
+        let outcomes = outcomes.into_iter().map(|outcome| to_python(py, outcome)).collect::<PyResult<Vec<_>>>()?;
         PyList::new(py, outcomes)
     }
 }
 
 fn named_roles(roles: Vec<(String, String)>) -> Result<Vec<(Role, String)>, String> {
-    roles
-        .into_iter()
-        .map(|(role, rule)| Ok((Role::parse(&role)?, rule)))
-        .collect()
+    roles.into_iter().map(|(role, rule)| Ok((Role::parse(&role)?, rule))).collect()
 }
 
 fn pair((policy, subject, workspace): (usize, usize, i64)) -> PyResult<Pair> {
@@ -112,20 +92,14 @@ fn pair((policy, subject, workspace): (usize, usize, i64)) -> PyResult<Pair> {
         -1 => None,
         index => Some(usize::try_from(index).map_err(|_| PyIndexError::new_err("a workspace index below -1"))?),
     };
-    Ok(Pair {
-        policy,
-        subject,
-        workspace,
-    })
+    Ok(Pair { policy, subject, workspace })
 }
 
 fn parse(text: &[u8]) -> PyResult<Value> {
     let text = std::str::from_utf8(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let value = crate::memory::unbounded(|| Value::from_json_str(text));
     let value = value.map_err(|error| PyValueError::new_err(format!("parameters: {error}")))?;
-    value
-        .as_object()
-        .map_err(|_| PyValueError::new_err("parameters are not a JSON object"))?;
+    value.as_object().map_err(|_| PyValueError::new_err("parameters are not a JSON object"))?;
     Ok(value)
 }
 

@@ -1,8 +1,8 @@
 //! Rules that the RVM may be trusted with.
 //!
-//! Found by comparing the RVM with OPA, and not visible in its bytecode: an array keeps undefined elements, a function
-//! is called with undefined arguments, a condition in a comprehension that comes before its first loop ends the loop
-//! around the comprehension, defaults are lost, and rules named by a reference are taken for others.
+//! Found by comparing the RVM with OPA, and not visible in its bytecode: a list keeps undefined elements, a condition in
+//! a comprehension that comes before its first loop ends the loop around the comprehension, defaults that are computed
+//! or of functions are lost, and rules named by a reference are taken for others.
 
 use crate::ast::{reference, Module};
 use crate::desugar::kind_of;
@@ -11,14 +11,8 @@ use serde_json::Value as Json;
 use std::collections::HashSet;
 
 /// Parts of the input that are there for every pair.
-const ALWAYS: [&str; 6] = [
-    "input",
-    "input.resource",
-    "input.workspace",
-    "input.snapshot",
-    "input.parameters",
-    "input.as_of",
-];
+const ALWAYS: [&str; 6] =
+    ["input", "input.resource", "input.workspace", "input.snapshot", "input.parameters", "input.as_of"];
 
 /// Says why the RVM must not judge the rules of a program, if it must not; the modules are those it was compiled from.
 #[must_use]
@@ -39,11 +33,7 @@ pub fn find(program: &Program, modules: &[Module]) -> Option<String> {
 /// The name of a rule, or none when its head is a longer reference.
 fn rule_name(rule: &Json) -> Option<String> {
     let head = kind_of(&rule["Spec"]["head"]).1;
-    let refr = if rule.get("Default").is_some() {
-        &rule["Default"]["refr"]
-    } else {
-        &head["refr"]
-    };
+    let refr = if rule.get("Default").is_some() { &rule["Default"]["refr"] } else { &head["refr"] };
     refr["Var"]["value"].as_str().map(str::to_owned)
 }
 
@@ -52,10 +42,7 @@ fn in_rule(rule: &Json, names: &HashSet<&str>) -> Option<&'static str> {
         if default["args"].as_array().is_some_and(|args| !args.is_empty()) {
             return Some("a default function");
         }
-        let plain = matches!(
-            kind_of(&default["value"]).0,
-            "String" | "RawString" | "Number" | "Bool" | "Null"
-        );
+        let plain = matches!(kind_of(&default["value"]).0, "String" | "RawString" | "Number" | "Bool" | "Null");
         return (!plain).then_some("a default that is computed");
     }
     if rule_name(rule).is_none() {
@@ -81,11 +68,6 @@ fn in_expression(kind: &str, inner: &Json, names: &HashSet<&str>) -> Option<&'st
         "ArrayCompr" | "SetCompr" if !starts_with_a_loop(&inner["query"]) => {
             Some("a comprehension that does not start with `some ... in`")
         }
-        "Call"
-            if ours(&inner["fcn"], names) && !inner["params"].as_array()?.iter().all(|param| defined(param, names)) =>
-        {
-            Some("a call with arguments that may be undefined")
-        }
         _ => None,
     }
 }
@@ -103,10 +85,4 @@ fn defined(term: &Json, names: &HashSet<&str>) -> bool {
         "RefDot" => reference(term).is_some_and(|(name, _)| ALWAYS.contains(&name.as_str())),
         _ => false,
     }
-}
-
-/// Whether a call may be one of a rule, and not of a builtin, whose arguments the RVM does look at.
-fn ours(function: &Json, names: &HashSet<&str>) -> bool {
-    let path = reference(function).map(|(name, _)| name).unwrap_or_default();
-    path.rsplit('.').next().is_none_or(|name| names.contains(name))
 }

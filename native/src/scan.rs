@@ -28,10 +28,7 @@ pub fn skip_space(bytes: &[u8], mut at: usize) -> usize {
 #[must_use]
 pub fn skip_plain(bytes: &[u8], at: usize) -> usize {
     let rest = bytes.get(at..).unwrap_or_default();
-    at + rest
-        .iter()
-        .position(|&byte| !PLAIN[usize::from(byte)])
-        .unwrap_or(rest.len())
+    at + rest.iter().position(|&byte| !PLAIN[usize::from(byte)]).unwrap_or(rest.len())
 }
 
 /// The place after the string whose opening quote is at `at`; the end of the bytes if it does not end.
@@ -77,12 +74,8 @@ pub fn skip_value(bytes: &[u8], at: usize) -> usize {
 }
 
 fn skip_scalar(bytes: &[u8], at: usize) -> usize {
-    let ends = |byte: &u8| {
-        matches!(
-            byte,
-            b',' | b']' | b'}' | b':' | b' ' | b'\n' | b'\r' | b'\t' | b'"' | b'[' | b'{'
-        )
-    };
+    let ends =
+        |byte: &u8| matches!(byte, b',' | b']' | b'}' | b':' | b' ' | b'\n' | b'\r' | b'\t' | b'"' | b'[' | b'{');
     let rest = &bytes[at..];
     at + rest.iter().position(ends).unwrap_or(rest.len())
 }
@@ -106,29 +99,17 @@ impl<'a> Ruler<'a> {
     /// A ruler at the start of the document.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            bytes,
-            at: 0,
-            line: 1,
-            column: 1,
-        }
+        Self { bytes, at: 0, line: 1, column: 1 }
     }
 
     /// Line and column of a place, both from 1; columns count characters.
     pub fn place(&mut self, at: usize) -> (usize, usize) {
         let passed = &self.bytes[self.at..at];
         let newlines = passed.iter().filter(|&&byte| byte == b'\n').count();
-        let last_line = passed
-            .iter()
-            .rposition(|&byte| byte == b'\n')
-            .map_or(0, |newline| newline + 1);
+        let last_line = passed.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
         // A byte of the form 10xxxxxx continues a character.
         let characters = passed[last_line..].iter().filter(|&&byte| byte & 0xc0 != 0x80).count();
-        self.column = if newlines == 0 {
-            self.column + characters
-        } else {
-            characters + 1
-        };
+        self.column = if newlines == 0 { self.column + characters } else { characters + 1 };
         self.line += newlines;
         self.at = at;
         (self.line, self.column)
@@ -141,14 +122,7 @@ mod tests {
 
     #[test]
     fn values_are_skipped_whole() {
-        for text in [
-            "[1, {\"a]\": \"\\\"}\"}]",
-            "\"a\\\\\"",
-            "-1.5e3",
-            "true",
-            "{}",
-            "[[[]]]",
-        ] {
+        for text in ["[1, {\"a]\": \"\\\"}\"}]", "\"a\\\\\"", "-1.5e3", "true", "{}", "[[[]]]"] {
             let padded = format!("{text},");
             assert_eq!(skip_value(padded.as_bytes(), 0), text.len(), "{text}");
         }

@@ -92,9 +92,7 @@ impl<'a> Worker<'a> {
 
     fn input(&self, pair: Pair) -> Value {
         let documents = self.bench.documents;
-        let workspace = pair
-            .workspace
-            .map_or(Value::Null, |index| documents.subjects[index].clone());
+        let workspace = pair.workspace.map_or(Value::Null, |index| documents.subjects[index].clone());
         let values = [
             documents.subjects[pair.subject].clone(),
             workspace,
@@ -111,10 +109,7 @@ impl<'a> Worker<'a> {
         if limit.is_zero() {
             return Err(Fault::new(FaultKind::Deadline, format!("no time left for {rule}")));
         }
-        let timer = ExecutionTimerConfig {
-            limit,
-            check_interval: CLOCK_STEPS,
-        };
+        let timer = ExecutionTimerConfig { limit, check_interval: CLOCK_STEPS };
         let value = match &self.bench.program.policy(policy).engine {
             Engine::Rvm(program) => {
                 let machine = match &mut self.machines[policy] {
@@ -126,17 +121,13 @@ impl<'a> Worker<'a> {
                     .set_memory_budget_config(NonZeroU64::new(limits.memory).map(|limit| MemoryBudgetConfig { limit }));
                 machine.set_execution_timer_config(Some(timer));
                 machine.set_input(input.clone());
-                machine
-                    .execute_entry_point_by_name(rule)
-                    .map_err(|error| Fault::from_vm(&error))
+                machine.execute_entry_point_by_name(rule).map_err(|error| Fault::from_vm(&error))
             }
             Engine::Interpreter(_) => {
                 let engine = self.interpreter.get_or_insert_with(|| self.bench.program.interpreter());
                 engine.set_execution_timer_config(timer);
                 engine.set_input(input.clone());
-                engine
-                    .eval_rule(rule.to_owned())
-                    .map_err(|error| Fault::from_interpreter(&error))
+                engine.eval_rule(rule.to_owned()).map_err(|error| Fault::from_interpreter(&error))
             }
         }?;
         // An engine may have absorbed the error of a shielded builtin; we do not.
@@ -152,16 +143,10 @@ fn findings(rule: &str, value: &Value) -> Result<String, Fault> {
         _ => false,
     };
     if !objects {
-        return Err(Fault::new(
-            FaultKind::Evaluation,
-            format!("{rule} is not a set or list of objects"),
-        ));
+        return Err(Fault::new(FaultKind::Evaluation, format!("{rule} is not a set or list of objects")));
     }
     if admission::larger_than(value, LARGEST_FINDINGS) {
-        return Err(Fault::new(
-            FaultKind::Memory,
-            format!("{rule} gives more than {LARGEST_FINDINGS} values"),
-        ));
+        return Err(Fault::new(FaultKind::Memory, format!("{rule} gives more than {LARGEST_FINDINGS} values")));
     }
     serde_json::to_string(value).map_err(|error| Fault::new(FaultKind::Evaluation, format!("{rule}: {error}")))
 }

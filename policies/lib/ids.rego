@@ -30,13 +30,14 @@ is_same(id, other) if {
 # subscription(id): the subscription that holds it, in lower case.
 subscription(id) := segments(id)[1] if segments(id)[0] == "subscriptions"
 
-# workspace_id(id): the Machine Learning workspace that it is or lies in, in lower case.
+# workspace_id(id): the Machine Learning workspace that it is or lies in, in lower case; types and names come in pairs.
 workspace_id(id) := concat("/", array.concat([""], array.slice(parts, 0, 8))) if {
 	parts = segments(id)
 	parts[0] == "subscriptions"
 	parts[2] == "resourcegroups"
 	array.slice(parts, 4, 7) == ["providers", "microsoft.machinelearningservices", "workspaces"]
 	count(parts) > 7
+	count(parts) % 2 == 0
 }
 
 # named(id, by_id): the resource of the snapshot that has the id.

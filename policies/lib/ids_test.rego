@@ -49,6 +49,7 @@ test_workspace_of_what_lies_in_it if {
 	ids.workspace_id(concat("", [workspace, "/computes/c"])) == lower(workspace)
 	ids.workspace_id(workspace) == lower(workspace)
 	not ids.workspace_id(group)
+	not ids.workspace_id(concat("", [workspace, "/computes"]))
 	not ids.workspace_id(concat("", [group, "/providers/Microsoft.MachineLearningServices/workspaces"]))
 	not ids.workspace_id(concat("", [group, "/providers/Microsoft.MachineLearningServices/registries/r"]))
 	not ids.workspace_id("/providers/a/b/c/providers/Microsoft.MachineLearningServices/workspaces/w")

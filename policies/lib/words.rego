@@ -1,8 +1,8 @@
 # METADATA
 # description: >-
-#   The words that policies share: tags, regulated and stage. `policyeng.facts.words` says the same in Python. Here and in
-#   the other libraries two habits keep the engines in agreement: what may be undefined is bound with `=` (the embedded
-#   engine lets `:=` bind nothing), and never stands in a call inside a `not` (OPA evaluates its arguments outside).
+#   The words that policies share: tags, regulated and stage. `policyeng.facts.words` says the same in Python. Here and
+#   in the other libraries two habits keep the engines in agreement: what may be undefined is bound with `=` (the
+#   embedded engine lets `:=` bind nothing), and is no argument of a call inside a `not` (OPA evaluates it outside).
 package lib.words
 
 # The tag that says how sensitive the work on a resource is.

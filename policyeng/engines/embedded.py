@@ -55,7 +55,7 @@ def judge_pairs(work: Work, pairs: Sequence[Pair]) -> list[Judgement]:
         work.as_of.isoformat().replace("+00:00", "Z"),
         threads=work.threads or os.cpu_count() or 1,
     )
-    return [_judgement(verdict) for verdict in verdicts]
+    return [judgement_of(verdict) for verdict in verdicts]
 
 
 class _Key:
@@ -86,7 +86,8 @@ def _program(key: _Key) -> _native.Program:
         raise EngineError(f"the bundle does not compile: {error}", place=(bundle.name,)) from error
 
 
-def _judgement(verdict: bool | bytes | tuple[str, str] | None) -> Judgement:
+def judgement_of(verdict: bool | bytes | tuple[str, str] | None) -> Judgement:
+    """What the native module says of a pair, as a judgement."""
     if verdict is None:
         return _CLEAN
     if isinstance(verdict, bool):

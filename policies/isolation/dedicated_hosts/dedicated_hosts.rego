@@ -39,7 +39,7 @@ deny contains {
 	"actual": input.resource.target,
 	"expected": "a target with isolated sizes",
 } if {
-	standing.decided
+	standing.decided == true
 	words.folded(input.resource.target) in {"serverless", "aci", "local", "functions", "iot-edge"}
 }
 
@@ -49,7 +49,7 @@ deny contains {
 	"actual": "LowPriority",
 	"expected": "Dedicated",
 } if {
-	standing.decided
+	standing.decided == true
 	on_cluster
 	computes.priority(cluster) == "lowpriority"
 }
@@ -57,12 +57,12 @@ deny contains {
 unknown contains {"msg": standing.reason, "path": "workspace:/properties/hbiWorkspace"} if standing.decided == null
 
 unknown contains {"msg": "the target is not known", "path": "/target"} if {
-	standing.decided
+	standing.decided == true
 	not has_target
 }
 
 unknown contains {"msg": "the cluster or its priority is not known", "path": "/computeId"} if {
-	standing.decided
+	standing.decided == true
 	on_cluster
 	not is_prioritised
 }

@@ -56,7 +56,7 @@ deny contains {
 	"actual": node.size,
 	"expected": "an isolated size",
 } if {
-	standing.decided
+	standing.decided == true
 	some node in nodes
 	not sizes.is_isolated(node.size)
 }
@@ -64,7 +64,7 @@ deny contains {
 unknown contains {"msg": standing.reason, "path": "workspace:/properties/hbiWorkspace"} if standing.decided == null
 
 unknown contains {"msg": "what states the size is not in the snapshot", "path": "/properties/resourceId"} if {
-	standing.decided
+	standing.decided == true
 	count(nodes) == 0
 }
 

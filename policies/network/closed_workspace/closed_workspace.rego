@@ -38,7 +38,7 @@ deny contains {
 	"actual": object.get(settings, ["properties", "publicNetworkAccess"], null),
 	"expected": "Disabled",
 } if {
-	standing.decided
+	standing.decided == true
 	settings
 	not is_disabled
 }
@@ -49,19 +49,19 @@ deny contains {
 	"actual": object.get(settings, ["properties", "managedNetwork", "isolationMode"], null),
 	"expected": "AllowOnlyApprovedOutbound, or every compute in a subnet",
 } if {
-	standing.decided
+	standing.decided == true
 	networks.egress(input.resource, input.snapshot) == "open"
 }
 
 unknown contains {"msg": standing.reason, "path": "/properties/hbiWorkspace"} if standing.decided == null
 
 unknown contains {"msg": "the hub of the project is not in the snapshot", "path": "/properties/hubResourceId"} if {
-	standing.decided
+	standing.decided == true
 	not settings
 }
 
 unknown contains {"msg": "a cluster behind it is not in the snapshot", "path": "/properties/managedNetwork"} if {
-	standing.decided
+	standing.decided == true
 	networks.egress(input.resource, input.snapshot) == "unknown"
 }
 

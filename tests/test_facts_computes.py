@@ -1,0 +1,135 @@
+"""`policyeng.facts.computes`: what kind a compute is, which sizes its nodes have, and whether it is regulated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policyeng.facts.computes import NodeSize, backed_by, cluster_of, compute_regulated, kind_of, node_sizes, own_size
+
+ML = "Microsoft.MachineLearningServices/workspaces"
+BASE = "/subscriptions/s/resourceGroups/rg/providers"
+WORKSPACE = f"{BASE}/{ML}/ws"
+COMPUTES = f"{ML}/computes".lower()
+
+
+def _compute(name: str, kind: object, inner: object = None) -> dict[str, Any]:
+    properties = {"computeType": kind, "resourceId": f"{BASE}/x/y/{name}", "properties": inner}
+    return {"id": f"{WORKSPACE}/computes/{name}", "type": f"{ML}/computes", "properties": properties}
+
+
+def _cluster(pools: object = None, **more: object) -> dict[str, Any]:
+    properties = {"agentPoolProfiles": pools}
+    return {
+        "id": f"{BASE}/x/y/K8S",
+        "type": "Microsoft.ContainerService/ManagedClusters",
+        "properties": properties,
+        **more,
+    }
+
+
+def _deployment(**properties: object) -> dict[str, Any]:
+    return {"type": f"{ML}/onlineEndpoints/deployments", "properties": properties}
+
+
+MACHINE = {"type": "Microsoft.Compute/virtualMachines", "properties": {"hardwareProfile": {"vmSize": "B"}}}
+
+
+@pytest.mark.parametrize(
+    ("resource", "kind"),
+    [
+        (_compute("c", " AmlCompute"), "amlcompute"),
+        (_compute("c", 7), None),
+        (_cluster(), "managedcluster"),
+        (_deployment(), "deployment"),
+        (_deployment(endpointComputeType="Managed"), "deployment"),
+        (_deployment(endpointComputeType="KUBERNETES"), None),
+        (MACHINE, None),
+        ({}, None),
+    ],
+)
+def test_kinds_compare_without_case(resource: dict[str, Any], kind: str | None) -> None:
+    """A deployment on Kubernetes has no nodes of its own."""
+    assert kind_of(resource) == kind
+
+
+@pytest.mark.parametrize(
+    ("resource", "expected"),
+    [
+        (_compute("c", "AmlCompute", {"vmSize": "A"}), [("/properties/properties/vmSize", "A")]),
+        (_compute("c", "ComputeInstance", {"vmSize": 7}), [("/properties/properties/vmSize", 7)]),
+        (_compute("c", "AmlCompute", "text"), [("/properties/properties/vmSize", None)]),
+        (_compute("c", "AKS", {"agentVmSize": "A"}), [("/properties/properties/agentVmSize", "A")]),
+        (_compute("c", "AKS"), []),
+        (_compute("c", "Kubernetes"), []),
+        (_compute("c", "Databricks"), None),
+        (_compute("c", "VirtualMachine"), []),
+        (_compute("VM", "VirtualMachine"), [("/properties/resourceId", "B")]),
+        (_deployment(instanceType="A"), [("/properties/instanceType", "A")]),
+        (_cluster(), [("/properties/agentPoolProfiles", None)]),
+        (_cluster("text"), [("/properties/agentPoolProfiles", None)]),
+        (
+            _cluster([{"vmSize": "A"}, "text"]),
+            [("/properties/agentPoolProfiles/0/vmSize", "A"), ("/properties/agentPoolProfiles/1/vmSize", None)],
+        ),
+    ],
+)
+def test_sizes_of_all_nodes(resource: dict[str, Any], expected: list[tuple[str, object]] | None) -> None:
+    """None where a size ought to be stated, no entry where another resource states it, None for what has no nodes."""
+    sizes = node_sizes(resource, {f"{BASE}/x/y/vm".lower(): MACHINE})
+    assert sizes == (None if expected is None else [NodeSize(*entry) for entry in expected])
+
+
+def test_a_virtual_machine_has_both_sizes_when_both_are_stated() -> None:
+    """A machine that was resized since it was attached shows it."""
+    compute = _compute("vm", "VirtualMachine", {"virtualMachineSize": "A"})
+    sizes = node_sizes(compute, {f"{BASE}/x/y/vm".lower(): MACHINE})
+    assert sizes is not None
+    assert [node.size for node in sizes] == ["A", "B"]
+
+
+def test_own_size_only_where_there_is_a_place_for_it() -> None:
+    """A managed cluster states sizes per pool, a Kubernetes compute none."""
+    assert own_size(_cluster()) is None
+    assert own_size(_compute("c", "Kubernetes")) is None
+
+
+def test_cluster_behind_a_compute_is_found_without_case() -> None:
+    """Only a managed cluster counts, and only by its whole id."""
+    by_id = {_cluster()["id"].lower(): _cluster()}
+    assert cluster_of(_compute("k8s", "Kubernetes"), by_id) == _cluster()
+    assert cluster_of(_compute("k8s-2", "Kubernetes"), by_id) is None
+    assert cluster_of(_compute("k8s", "Kubernetes"), {_cluster()["id"].lower(): MACHINE}) is None
+
+
+def test_only_aks_and_kubernetes_computes_run_on_a_cluster() -> None:
+    """Another type that names the cluster does not back it."""
+    computes = [_compute("k8s", "Kubernetes"), _compute("k8s", "AKS"), _compute("k8s", "Databricks")]
+    assert list(backed_by(_cluster(), {COMPUTES: computes})) == computes[:2]
+    assert list(backed_by(_cluster(), {})) == []
+
+
+@pytest.mark.parametrize(
+    ("workspace", "cluster", "on_it", "decided"),
+    [
+        ({"properties": {"hbiWorkspace": True}}, _cluster(), "k8s", True),
+        ({"properties": {"hbiWorkspace": False}}, _cluster(), "k8s", False),
+        (None, _cluster(), "k8s", None),
+        ({"properties": {"hbiWorkspace": True}}, _cluster(), "k8s-2", False),
+        (None, _cluster(tags={"data-classification": "X"}), "k8s-2", True),
+    ],
+)
+def test_a_cluster_is_regulated_by_what_runs_on_it(
+    workspace: dict[str, Any] | None, cluster: dict[str, Any], on_it: str, decided: bool | None
+) -> None:
+    """Its own tag counts too; a workspace that is not in the snapshot leaves it undecided."""
+    by_id = {} if workspace is None else {WORKSPACE.lower(): workspace}
+    by_type = {COMPUTES: [_compute(on_it, "Kubernetes")]}
+    assert compute_regulated(cluster, None, by_id, by_type, ["x"]).decided is decided
+
+
+def test_other_resources_are_regulated_by_their_workspace() -> None:
+    """What is no managed cluster asks the words alone."""
+    workspace = {"properties": {"hbiWorkspace": True}}
+    assert compute_regulated(_compute("c", "AmlCompute"), workspace, {}, {}, ["x"]).decided is True

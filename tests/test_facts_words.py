@@ -1,0 +1,172 @@
+"""`policyeng.facts.words`: tags, regulated and stage, three-valued and for any shape of document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policyeng.facts import words
+
+SENSITIVE = ("Regulated", " restricted ")
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.sampled_from(["", " ", "dev", "Regulated", "true"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["tags", "properties", "hbiWorkspace", "data-classification", "Environment", "stage"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+DOCUMENTS = st.dictionaries(st.sampled_from(["tags", "properties", "id"]), JSON, max_size=3)
+
+
+def _tagged(value: object) -> dict[str, Any]:
+    return {"tags": {"data-classification": value}}
+
+
+def _flagged(value: object) -> dict[str, Any]:
+    return {"properties": {"hbiWorkspace": value}}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (" De V\n", "de v"),
+        ("", None),
+        (" \t\u2003", None),
+        ("\x1f", "\x1f"),
+        (7, None),
+        (None, None),
+        (["dev"], None),
+    ],
+)
+def test_folded_forgets_case_and_white_space_around(value: object, expected: str | None) -> None:
+    """Blank and other than text is nothing; a control character is no white space, as in Rego."""
+    assert words.folded(value) == expected
+
+
+@pytest.mark.parametrize("value", [None, 7, "text", [], {"a": []}])
+def test_inside_gives_none_whatever_stands_on_the_way(value: object) -> None:
+    """A path through anything but objects leads nowhere."""
+    assert words.inside(value, "a", "b") is None
+
+
+def test_inside_follows_keys() -> None:
+    """A path of keys leads to the value."""
+    assert words.inside({"a": {"b": 7}}, "a", "b") == 7
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ({"tags": {"STAGE": "dev"}}, "dev"),
+        ({"tags": {"stages": "dev"}}, None),
+        ({"properties": {"tags": {"stage": "test"}}}, "test"),
+        ({"tags": {"stage": "dev"}, "properties": {"tags": {"stage": "test"}}}, "dev"),
+        ({"tags": {"stage": " "}, "properties": {"tags": {"stage": "test"}}}, "test"),
+        ({"tags": {"stage": "test", "Stage": "dev"}}, "dev"),
+        ({"tags": {"stage": "test", "Stage": ""}}, "test"),
+        ({"tags": {"stage": 7}}, 7),
+        ({"tags": {"stage": False}}, False),
+        ({"tags": {"stage": None}}, None),
+        ({"tags": None}, None),
+        ({"tags": ["stage"]}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_tag_is_the_first_one_stated_without_case(document: dict[str, Any] | None, expected: object) -> None:
+    """Top-level tags go before those of `properties`; absent, null and blank ones say nothing."""
+    assert words.tag(document, "stage") == expected
+
+
+@pytest.mark.parametrize(
+    ("resource", "workspace", "decided"),
+    [
+        ({}, _flagged(True), True),
+        ({}, _flagged("TRUE"), True),
+        (_tagged("public"), _flagged(True), True),
+        ({}, _flagged(False), False),
+        ({}, _flagged("False"), False),
+        ({}, _flagged(None), False),
+        ({}, {}, False),
+        ({}, {"properties": "text"}, False),
+        ({"tags": {"Data-Classification": "RESTRICTED"}}, {}, True),
+        ({}, _tagged("regulated"), True),
+        (_tagged(""), _tagged("regulated"), True),
+        (_tagged("public"), _tagged("regulated"), False),
+        ({"properties": _tagged("restricted")}, {}, True),
+        (_tagged("restricted"), None, True),
+        ({}, None, None),
+        (_tagged("public"), None, None),
+        ({}, _flagged(1), None),
+        ({}, _flagged("yes"), None),
+        ({}, _flagged(""), None),
+        (_tagged(7), {}, None),
+    ],
+)
+def test_regulated_is_three_valued(
+    resource: dict[str, Any], workspace: dict[str, Any] | None, decided: bool | None
+) -> None:
+    """The flag or the first tag stated makes it regulated; what could and cannot be read leaves it undecided."""
+    assert words.regulated(resource, workspace, SENSITIVE).decided is decided
+
+
+@pytest.mark.parametrize(
+    ("resource", "workspace", "reason"),
+    [
+        ({}, _flagged(True), "`hbiWorkspace` of the workspace is true"),
+        (_tagged("regulated"), {}, "the tag `data-classification` of the resource is a regulated one"),
+        ({}, _tagged("regulated"), "the tag `data-classification` of the workspace is a regulated one"),
+        ({}, _flagged(1), "`hbiWorkspace` of the workspace is neither true nor false"),
+        (_tagged(7), {}, "the tag `data-classification` is not text"),
+        ({}, {}, "no flag and no tag says so"),
+    ],
+)
+def test_regulated_says_why(resource: dict[str, Any], workspace: dict[str, Any], reason: str) -> None:
+    """The reason names the flag or the tag that decided, or what could not be read."""
+    assert words.regulated(resource, workspace, SENSITIVE).reason == reason
+
+
+@pytest.mark.parametrize(
+    ("of_resource", "of_workspace", "name", "reason"),
+    [
+        ({"environment": "dev"}, {"environment": "production"}, "dev", "tag `environment` of the resource"),
+        ({"environment": " Test "}, {}, "test", "tag `environment` of the resource"),
+        ({"stage": "STAGING"}, {"environment": "dev"}, "staging", "tag `stage` of the resource"),
+        ({"environment": "production", "stage": "dev"}, {}, "production", "tag `environment` of the resource"),
+        ({"environment": ""}, {"stage": "dev"}, "dev", "tag `stage` of the workspace"),
+        ({"environment": "development"}, {"environment": "dev"}, "production", "tag `environment` of the resource"),
+        ({"environment": 1}, {"environment": "dev"}, "production", "tag `environment` of the resource"),
+        ({}, {}, "production", "no tag says otherwise"),
+    ],
+)
+def test_stage_is_the_first_one_stated(
+    of_resource: dict[str, Any], of_workspace: dict[str, Any], name: str, reason: str
+) -> None:
+    """`environment` goes before `stage`, the resource before the workspace; the unknown counts as production."""
+    assert words.stage({"tags": of_resource}, {"tags": of_workspace}) == words.Stage(name, reason)
+
+
+def test_stage_without_a_workspace_is_production() -> None:
+    """A workspace that is not in the snapshot says nothing."""
+    assert words.stage({}, None).name == "production"
+
+
+@given(DOCUMENTS, st.none() | DOCUMENTS)
+def test_no_document_makes_a_word_raise(resource: dict[str, Any], workspace: dict[str, Any] | None) -> None:
+    """Any JSON gives an answer: regulated one of three, stage one of four."""
+    assert words.regulated(resource, workspace, SENSITIVE).decided in (True, False, None)
+    assert words.stage(resource, workspace).name in words.STAGES
+
+
+@given(DOCUMENTS, DOCUMENTS)
+def test_a_flag_is_never_undone(resource: dict[str, Any], workspace: dict[str, Any]) -> None:
+    """With `hbiWorkspace` true no tag of any resource makes work unregulated."""
+    assert words.regulated(resource, {**workspace, **_flagged(True)}, SENSITIVE).decided is True

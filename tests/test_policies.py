@@ -1,0 +1,128 @@
+"""The catalogue as a whole: ids, titles, folders, sources, cases, and the case runner that holds them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from policyeng.bundle import Bundle, Policy, load_bundle
+from policyeng.verify.case_runs import run_cases
+from policyeng.verify.cases import read_cases
+from tests.bundles import deny_when, rego, write
+
+AREAS = {
+    "isolation": "ISO",
+    "network": "NET",
+    "rbac": "RBAC",
+    "sku": "SKU",
+    "inference": "INF",
+    "training": "TRN",
+    "cost": "COST",
+    "operations": "OPS",
+    "compute": "CMP",
+}
+POLICIES = load_bundle().policies
+EACH = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.id)
+
+
+def test_every_case_and_every_absent_test_holds(bundle: Bundle) -> None:
+    """The whole catalogue, with at least ten cases a policy on average."""
+    runs = list(run_cases(bundle))
+
+    assert [f"{run.policy} {run.name}: {run.reason}" for run in runs if run.reason] == []
+    assert len(runs) >= 10 * len(bundle.policies)
+    assert {run.policy for run in runs if run.name.startswith("absent ")} == {policy.id for policy in bundle.policies}
+
+
+@EACH
+def test_id_folder_and_package_are_one_name(policy: Policy) -> None:
+    """`AML-<AREA>-<number>` in the folder of its area, package and file named like the folder."""
+    area, name = policy.file.split("/")[:2]
+
+    assert re.fullmatch(rf"AML-{AREAS[area]}-\d{{3}}", policy.id)
+    assert policy.name == name
+    assert all(path.startswith(f"data.{area}.{name}.") for _, path in policy.rules)
+
+
+@EACH
+def test_the_header_is_complete(policy: Policy) -> None:
+    """Every field that a reader needs is there, and the title states the compliant situation."""
+    header = policy.header
+
+    assert header.description
+    assert header.inspects
+    assert header.remediation
+    assert header.source
+    assert re.match(r"(\d{3} |[A-Z]+-\d\d)", header.source), header.source
+    assert not re.match(r"(Ensure|Check|Must|Should)\b", header.title)
+    assert not header.title.endswith(".")
+
+
+@EACH
+def test_there_are_passing_and_failing_cases(policy: Policy) -> None:
+    """At least one pass and two fails, each fail with the path that is denied."""
+    file = read_cases(policy)
+
+    assert file is not None
+    assert len(file.pass_) >= 1
+    assert len(file.fail) >= 2
+
+
+def test_titles_and_messages_are_unique(bundle: Bundle) -> None:
+    """Two policies never carry one title."""
+    assert [
+        title for title, count in Counter(policy.header.title for policy in bundle.policies).items() if count > 1
+    ] == []
+
+
+def test_a_case_that_does_not_hold_is_found(tmp_path: Path) -> None:
+    """The runner can fail: a wrong outcome, a wrong path, a wrong absence."""
+    more = "inspects: [/properties/n]\nwhen_absent: fail"
+    cases = """
+baseline: workspace
+pass:
+  wrong outcome: {patch: {properties: {n: 2}}}
+fail:
+  wrong path: {patch: {properties: {n: 2}}, path: /elsewhere}
+  right: {patch: {properties: {n: 2}}, path: /properties/x}
+not_judged:
+  judged after all: {patch: {properties: {n: 1}}}
+"""
+    policy = rego("a", deny_when("input.resource.properties.n > 1"), more=more)
+    bundle = load_bundle(write(tmp_path, {"area/a/a.rego": policy, "area/a/cases.yaml": cases}))
+
+    found = {run.name: bool(run.reason) for run in run_cases(bundle)}
+
+    assert found == {
+        "wrong outcome": True,
+        "wrong path": True,
+        "right": False,
+        "judged after all": True,
+        "absent /properties/n": True,
+    }
+    assert bundle.policies[0].cases == tmp_path / "area/a/cases.yaml"
+
+
+@pytest.mark.parametrize(
+    ("cases", "said"),
+    [
+        ("baseline: workspac\npass: {x: {}}", "did you mean `workspace`"),
+        ("baseline: workspace\npas: {x: {}}", "unknown key"),
+        ("baseline: workspace\nfail: {x: {}}", "names no `path`"),
+        ("pass: {x: {}}", "names no `baseline`"),
+        ("baseline: workspace\npass: {x: {with: {nobody: {}}}}", "no baseline is called `nobody`"),
+        ("baseline: workspace\npass: {x: {approvals: [{id: A}]}}", "approvals"),
+        ("[1]", "not a mapping"),
+    ],
+)
+def test_cases_that_are_not_well_formed_are_refused(tmp_path: Path, cases: str, said: str) -> None:
+    """A misspelt key or baseline is never an empty test."""
+    files = {"area/a/a.rego": rego("a", deny_when("true")), "area/a/cases.yaml": cases}
+
+    with pytest.raises(Exception, match=said) as refusal:
+        list(run_cases(load_bundle(write(tmp_path, files))))
+
+    assert refusal.value.__class__.__module__ == "policyeng.errors"

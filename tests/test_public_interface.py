@@ -1,0 +1,74 @@
+"""The public interface: short, sorted, guarded, and cheap to import."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import policyeng
+from policyeng import errors
+
+
+def test_every_public_name_exists_and_no_more() -> None:
+    """`__all__` is sorted, complete, and what `dir` shows."""
+    assert policyeng.__all__ == sorted(policyeng.__all__)
+    assert dir(policyeng) == policyeng.__all__
+    for name in policyeng.__all__:
+        assert getattr(policyeng, name).__doc__
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    """What is not public is not there."""
+    with pytest.raises(AttributeError, match="has no attribute `manage`"):
+        _ = policyeng.manage
+
+
+def test_importing_costs_nothing() -> None:
+    """The names are loaded when first used."""
+    program = "import sys, policyeng; print('pydantic' in sys.modules, 'orjson' in sys.modules)"
+
+    assert (
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+        == "False False\n"
+    )
+
+
+def test_evaluate_reads_the_clock_only_when_asked_to(root: Path) -> None:
+    """Without `as_of` an evaluation is of now, with one it is of then."""
+    snapshot = policyeng.load_snapshot(root / "samples/workspaces/compliant.json")
+    bundle = policyeng.load_bundle()
+    then = datetime(2026, 6, 1, tzinfo=UTC)
+
+    assert datetime.now(UTC) - policyeng.evaluate(bundle, snapshot).as_of < timedelta(minutes=1)
+    assert policyeng.evaluate(bundle, snapshot, as_of=then).as_of == then
+
+
+def test_the_error_tree_is_the_documented_one() -> None:
+    """Every class of the tree stands in its docstring with its exit code, and there are few."""
+    classes = [value for value in vars(errors).values() if isinstance(value, type)]
+    own = [kind for kind in classes if issubclass(kind, errors.PolicyengError)]
+
+    assert len(own) <= 6
+    for kind in own:
+        assert f"{kind.__name__} " in (errors.__doc__ or "")
+        assert kind.exit_code in (2, 3)
+
+
+def test_an_error_names_place_and_remedy() -> None:
+    """The text runs from the place over the message to the remedy."""
+    error = errors.InputError("not JSON", place=("a.json:3", "", "/x"), remedy="correct it")
+
+    assert str(error) == "a.json:3: /x: not JSON; correct it"
+    assert errors.nearest("netwrk", ["network", "cost"]) == "; did you mean `network`"
+    assert errors.nearest("zzz", ["network"]) == ""
+
+
+def test_every_point_of_quality_is_met(root: Path) -> None:
+    """The measures of CONTRIBUTING.md stand above their bars."""
+    ran = subprocess.run([sys.executable, "tests/quality.py"], capture_output=True, text=True, check=False, cwd=root)
+
+    assert ran.returncode == 0, ran.stdout
