@@ -151,10 +151,18 @@ fn arithmetic(operator: char, left: &Value, right: &Value) -> anyhow::Result<Val
 /// # Errors
 /// The error of regorus when such a program does not compile.
 pub fn guard_interpreter(engine: &mut Engine) -> anyhow::Result<()> {
-    for (name, arity) in admission::GUARDED {
-        let program = one_call(name, arity)?;
-        let guard = move |values: Vec<Value>| run(&program, values);
-        engine.add_extension(name.to_owned(), arity, Box::new(guard))?;
+    static PROGRAMS: OnceLock<Vec<(&str, u8, Arc<Program>)>> = OnceLock::new();
+    let programs = match PROGRAMS.get() {
+        Some(programs) => programs,
+        None => {
+            let compiled = admission::GUARDED.iter().map(|&(name, arity)| Ok((name, arity, one_call(name, arity)?)));
+            let compiled = compiled.collect::<anyhow::Result<_>>()?;
+            PROGRAMS.get_or_init(|| compiled)
+        }
+    };
+    for (name, arity, program) in programs {
+        let guard = move |values: Vec<Value>| run(program, values);
+        engine.add_extension((*name).to_owned(), *arity, Box::new(guard))?;
     }
     Ok(())
 }

@@ -12,51 +12,48 @@ use std::collections::HashSet;
 /// Rewritings of rewritten text; each one takes a level of nesting.
 const MOST_PASSES: usize = 64;
 
-/// What a module is rewritten for.
+/// The engine that a module is rewritten for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// Both engines; comes first.
-    Common,
     /// The interpreter.
     Interpreter,
     /// The virtual machine.
     Rvm,
 }
 
-/// Rewrites parsed modules until nothing is left to rewrite.
+/// The paths and the rewritten texts of parsed modules.
 ///
 /// # Errors
 /// A message with path and line when a module cannot be rewritten.
-pub fn desugar(mut modules: Vec<Module>, dialect: Dialect) -> Result<Vec<Module>, String> {
+pub fn desugar(modules: &[Module], dialect: Dialect) -> Result<Vec<(String, String)>, String> {
     let names = modules.iter().flat_map(global_names).collect::<HashSet<String>>();
+    modules.iter().map(|module| Ok((module.path.clone(), rewrite(module, &names, dialect)?))).collect()
+}
+
+fn rewrite(module: &Module, names: &HashSet<String>, dialect: Dialect) -> Result<String, String> {
     let mut fresh = 0;
-    let mut open: Vec<usize> = (0..modules.len()).collect();
+    let mut collected = collect(module, names, dialect, &mut fresh)?;
+    let mut text = module.source.clone();
     for _ in 0..MOST_PASSES {
+        let (edits, nested) = collected;
+        text = apply(&text, edits);
+        if !nested {
+            return Ok(text);
+        }
         let mut engine = regorus::Engine::new();
-        let mut rewritten = Vec::new();
-        for place in open {
-            let module = &modules[place];
-            let edits = collect(module, &names, dialect, &mut fresh)?;
-            if !edits.is_empty() {
-                let text = apply(&module.source, edits);
-                engine.add_policy(module.path.clone(), text).map_err(|error| error.to_string())?;
-                rewritten.push(place);
-            }
-        }
-        if rewritten.is_empty() {
-            return Ok(modules);
-        }
-        for (place, module) in rewritten.iter().zip(modules_of(&mut engine)?) {
-            modules[*place] = module;
-        }
-        open = rewritten;
+        engine.add_policy(module.path.clone(), text.clone()).map_err(|error| error.to_string())?;
+        let parsed = modules_of(&mut engine)?;
+        let [parsed] = parsed.as_slice() else {
+            break;
+        };
+        collected = collect(parsed, names, dialect, &mut fresh)?;
     }
-    Err(format!("{}: comprehensions and negations nest too deep", modules[open[0]].path))
+    Err(format!("{}: comprehensions and negations nest too deep", module.path))
 }
 
 /// Names that may stand for a rule or an import, and so may be undefined.
 fn global_names(module: &Module) -> Vec<String> {
-    let heads = module.rules.as_array().into_iter().flatten().filter_map(|rule| head_name(rule));
+    let heads = module.rules.as_array().into_iter().flatten().filter_map(head_name);
     let imports = module.imports.as_array().into_iter().flatten().filter_map(|import| {
         let refr = &import["refr"];
         refr["RefDot"]["field"][1].as_str().map(str::to_owned)
@@ -76,11 +73,20 @@ fn head_name(rule: &Json) -> Option<String> {
 struct Edit {
     start: usize,
     end: usize,
+    /// Which of the edits at one place comes first.
+    rank: Rank,
     text: String,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Open,
+    Inside,
+    Close,
+}
+
 fn apply(source: &str, mut edits: Vec<Edit>) -> String {
-    edits.sort_by_key(|edit| (edit.start, edit.end));
+    edits.sort_by_key(|edit| (edit.start, edit.rank, edit.end));
     let mut text = String::with_capacity(source.len() + 32 * edits.len());
     let mut at = 0;
     for edit in edits {
@@ -99,16 +105,21 @@ struct Collector<'a> {
     dialect: Dialect,
     fresh: &'a mut usize,
     edits: Vec<Edit>,
+    /// Whether something inside moved text waits for the next pass.
+    nested: bool,
 }
 
-fn collect(module: &Module, names: &HashSet<String>, dialect: Dialect, fresh: &mut usize) -> Result<Vec<Edit>, String> {
+fn collect(
+    module: &Module,
+    names: &HashSet<String>,
+    dialect: Dialect,
+    fresh: &mut usize,
+) -> Result<(Vec<Edit>, bool), String> {
     let (path, source) = (module.path.as_str(), module.source.as_str());
-    let mut collector = Collector { path, source, names, dialect, fresh, edits: Vec::new() };
+    let mut collector = Collector { path, source, names, dialect, fresh, edits: Vec::new(), nested: false };
     collector.brace(&module.rules);
-    if collector.edits.is_empty() {
-        collector.visit(&module.rules)?;
-    }
-    Ok(collector.edits)
+    collector.visit(&module.rules)?;
+    Ok((collector.edits, collector.nested))
 }
 
 impl Collector<'_> {
@@ -133,10 +144,11 @@ impl Collector<'_> {
 
     fn statement(&mut self, statement: &Json) -> Result<(), String> {
         let literal = &statement["literal"];
-        if let (Dialect::Common, Some(negated)) = (self.dialect, literal.get("NotExpr")) {
+        if let Some(negated) = literal.get("NotExpr") {
             let mut operands = Vec::new();
             hoisted(&negated["expr"], self.names, &mut operands);
-            return self.hoist(statement, &operands, "");
+            let then = if self.dialect == Dialect::Rvm { "NAME == NAME; " } else { "" };
+            return self.hoist(statement, &operands, then);
         }
         if let (Dialect::Interpreter, Some(some)) = (self.dialect, literal.get("SomeIn")) {
             let collection = &some["collection"];
@@ -170,11 +182,11 @@ impl Collector<'_> {
             }
             let name = self.fresh_name();
             before.push_str(&format!("{name} := {}{with}; {}", &self.source[from..to], then.replace("NAME", &name)));
-            replaced.push(Edit { start: from, end: to, text: name });
+            replaced.push((from, to, name));
         }
         if !before.is_empty() && !self.overlaps(start, start) {
-            self.edits.push(Edit { start, end: start, text: before });
-            self.edits.extend(replaced);
+            self.edit((start, start), Rank::Inside, before);
+            replaced.into_iter().for_each(|(from, to, name)| self.edit((from, to), Rank::Inside, name));
         }
         Ok(())
     }
@@ -188,7 +200,7 @@ impl Collector<'_> {
         let end = self.end(statement);
         let text = format!("; {name} == {name}");
         if declares && !always && name != "_" && !self.source[end..].starts_with(&text) && !self.overlaps(end, end) {
-            self.edits.push(Edit { start: end, end, text });
+            self.edit((end, end), Rank::Inside, text);
         }
     }
 
@@ -199,14 +211,18 @@ impl Collector<'_> {
         let (Some(last), Some(b'[')) = (last, self.source.as_bytes().get(start)) else {
             return;
         };
-        let plain = matches!(kind_of(&list["term"]).0, "Var" | "String" | "RawString" | "Number" | "Bool" | "Null");
+        let (kind, inner) = kind_of(&list["term"]);
+        let plain = match kind {
+            "Var" => !inner["value"].as_str().is_some_and(|name| self.names.contains(name)),
+            _ => matches!(kind, "String" | "RawString" | "Number" | "Bool" | "Null"),
+        };
         if plain || self.overlaps(start, self.end(list)) {
             return;
         }
         let (name, end) = (self.fresh_name(), self.end(last));
         let term = self.source[start + 1..bar].trim().to_owned();
-        self.edits.push(Edit { start: start + 1, end: bar, text: format!("{name} ") });
-        self.edits.push(Edit { start: end, end, text: format!("; {name} := {term}") });
+        self.edit((start + 1, bar), Rank::Inside, format!("{name} "));
+        self.edit((end, end), Rank::Inside, format!("; {name} := {term}; {name} == {name}"));
     }
 
     /// Writes `p contains E if Q` as `p contains x if { Q; x := E }`.
@@ -229,13 +245,13 @@ impl Collector<'_> {
         let name = self.fresh_name();
         let element = self.source[from..end].trim().to_owned();
         let lines = "\n".repeat(element.matches('\n').count());
-        self.edits.push(Edit { start: from, end, text: format!(" {name}") });
+        self.edit((from, end), Rank::Inside, format!(" {name}"));
         let bodies = rule["bodies"].as_array().map_or(&[][..], Vec::as_slice);
         for body in bodies {
             self.end_body(body, &name, &element, &lines)?;
         }
         if bodies.is_empty() {
-            self.edits.push(Edit { start: end, end, text: format!(" if {{ {name} := {element} }}") });
+            self.edit((end, end), Rank::Close, format!(" if {{ {name} := {element} }}"));
         }
         Ok(())
     }
@@ -245,8 +261,9 @@ impl Collector<'_> {
         let (start, _) = self.range(query, query)?;
         let last = query["stmts"].as_array().and_then(|statements| statements.last());
         let end = last.map_or(start + 1, |last| self.end(last));
-        self.edits.push(Edit { start: start + 1, end: start + 1, text: lines.to_owned() });
-        self.edits.push(Edit { start: end, end, text: format!("; {name} := {element}") });
+        let open = start + usize::from(braced(query));
+        self.edit((open, open), Rank::Inside, lines.to_owned());
+        self.edit((end, end), Rank::Inside, format!("; {name} := {element}"));
         Ok(())
     }
 
@@ -254,13 +271,16 @@ impl Collector<'_> {
     fn brace(&mut self, rules: &Json) {
         let bodies = rules.as_array().into_iter().flatten().filter_map(|rule| rule["Spec"]["bodies"].as_array());
         for query in bodies.flatten().map(|body| &body["query"]) {
-            let start = offset(query, "start");
-            if query["stmts"].get(0).is_some_and(|first| offset(first, "start") == start) {
-                let end = self.end(query);
-                self.edits.push(Edit { start, end: start, text: "{ ".to_owned() });
-                self.edits.push(Edit { start: end, end, text: " }".to_owned() });
+            if !braced(query) {
+                let (start, end) = (offset(query, "start"), self.end(query));
+                self.edit((start, start), Rank::Open, "{ ".to_owned());
+                self.edit((end, end), Rank::Close, " }".to_owned());
             }
         }
+    }
+
+    fn edit(&mut self, (start, end): (usize, usize), rank: Rank, text: String) {
+        self.edits.push(Edit { start, end, rank, text });
     }
 
     fn fresh_name(&mut self) -> String {
@@ -273,8 +293,11 @@ impl Collector<'_> {
         }
     }
 
-    fn overlaps(&self, from: usize, to: usize) -> bool {
-        self.edits.iter().any(|edit| edit.start < to.max(from + 1) && from < edit.end)
+    /// Whether an edit is to move the text around this one, which then waits for the next pass.
+    fn overlaps(&mut self, from: usize, to: usize) -> bool {
+        let met = self.edits.iter().any(|edit| edit.start < to.max(from + 1) && from < edit.end);
+        self.nested |= met;
+        met
     }
 
     /// Where a node starts and ends; its text must stand alone.
@@ -298,7 +321,14 @@ impl Collector<'_> {
     }
 }
 
-fn offset(node: &Json, side: &str) -> usize {
+/// Whether a query stands in braces of its own.
+fn braced(query: &Json) -> bool {
+    query["stmts"].get(0).is_none_or(|first| offset(first, "start") != offset(query, "start"))
+}
+
+/// Where a node starts or ends in the text.
+#[must_use]
+pub fn offset(node: &Json, side: &str) -> usize {
     node["span"][side].as_u64().and_then(|offset| usize::try_from(offset).ok()).unwrap_or_default()
 }
 

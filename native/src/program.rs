@@ -7,6 +7,7 @@ use crate::{arguments, ast, builtins, hazards, safety, Fault};
 use regorus::languages::rego::compiler::{Compiler, SpannedCompilerError};
 use regorus::rvm::RegoVM;
 use regorus::{CompiledPolicy, Rc, Value};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// What a rule of a policy says.
@@ -92,19 +93,26 @@ impl Program {
         }
         let parsed = ast::modules_of(&mut engine_of(modules.iter().cloned())?)?;
         ast::refuse_host_builtins(&parsed)?;
-        let parsed = desugar(parsed, Dialect::Common)?;
         let facts = std::str::from_utf8(facts).map_err(|error| format!("the facts are not UTF-8: {error}"))?;
         let facts = crate::memory::unbounded(|| Value::from_json_str(facts))
             .map_err(|error| format!("the facts are not JSON: {error}"))?;
-        let mut interpreter = prepared(parsed.clone(), &facts, Dialect::Interpreter)?.0;
-        let mut machine = if interpreter_only { None } else { Some(prepared(parsed, &facts, Dialect::Rvm)?) };
+        let known = rule_paths(&parsed);
+        let any = policies.iter().flat_map(|(_, roles)| roles).map(|(_, rule)| rule.as_str()).next();
+        let machine = match any {
+            Some(rule) if !interpreter_only => Some(compile_rule(&mut prepared(&parsed, &facts, Dialect::Rvm)?, rule)?),
+            _ => None,
+        };
+        let mut interpreter = prepared(&parsed, &facts, Dialect::Interpreter)?;
+        if let Some(rule) = any {
+            compile_rule(&mut interpreter, rule)?;
+        }
         let policies = policies
             .into_iter()
             .map(|(id, mut roles)| {
+                refuse_unknown_rules(&id, &roles, &known)?;
                 roles.sort();
-                compile_rules(&mut interpreter, &id, &roles)?;
-                let engine = match &mut machine {
-                    Some((machine, parsed)) => choose(&compile_rules(machine, &id, &roles)?, parsed, &facts, &roles)?,
+                let engine = match &machine {
+                    Some(compiled) => choose(compiled, &parsed, &facts, &roles)?,
                     None => Engine::Interpreter("asked for".to_owned()),
                 };
                 Ok(Policy { id, roles, engine })
@@ -179,27 +187,36 @@ fn engine_of(modules: impl Iterator<Item = (String, String)>) -> Result<regorus:
     Ok(engine)
 }
 
-/// An engine with the modules as one of the two reads them best, and these modules.
-fn prepared(parsed: Vec<Module>, facts: &Value, dialect: Dialect) -> Result<(regorus::Engine, Vec<Module>), String> {
-    let modules = desugar(parsed, dialect)?;
-    let mut engine = engine_of(modules.iter().map(|module| (module.path.clone(), module.source.clone())))?;
+/// An engine with the modules as it reads them best.
+fn prepared(parsed: &[Module], facts: &Value, dialect: Dialect) -> Result<regorus::Engine, String> {
+    let mut engine = engine_of(desugar(parsed, dialect)?.into_iter())?;
     engine.set_strict_builtin_errors(true);
     engine.set_gather_prints(true);
     engine.add_data(facts.clone()).map_err(|error| error.to_string())?;
     if dialect == Dialect::Interpreter {
         builtins::guard_interpreter(&mut engine).map_err(|error| error.to_string())?;
     }
-    Ok((engine, modules))
+    Ok(engine)
 }
 
-fn compile_rules(engine: &mut regorus::Engine, id: &str, roles: &[(Role, String)]) -> Result<CompiledPolicy, String> {
-    let mut compiled = Err(format!("policy {id} names no rule"));
-    for (_, rule) in roles {
-        let entry: Rc<str> = Rc::from(rule.as_str());
-        let policy = engine.compile_with_entrypoint(&entry).map_err(|error| format!("policy {id}: {error}"))?;
-        compiled = Ok(policy);
+fn compile_rule(engine: &mut regorus::Engine, rule: &str) -> Result<CompiledPolicy, String> {
+    engine.compile_with_entrypoint(&Rc::from(rule)).map_err(|error| error.to_string())
+}
+
+fn rule_paths(modules: &[Module]) -> HashSet<String> {
+    let rules = modules.iter().flat_map(|module| {
+        let names = module.rules.as_array().into_iter().flatten().filter_map(safety::rule_name);
+        names.map(|name| format!("{}.{name}", module.package))
+    });
+    rules.collect()
+}
+
+fn refuse_unknown_rules(id: &str, roles: &[(Role, String)], known: &HashSet<String>) -> Result<(), String> {
+    match roles.iter().find(|(_, rule)| !known.contains(rule)) {
+        Some((_, rule)) => Err(format!("policy {id}: there is no rule {rule}")),
+        None if roles.is_empty() => Err(format!("policy {id} names no rule")),
+        None => Ok(()),
     }
-    compiled
 }
 
 /// The RVM where it takes the policy and judges it as OPA does, else the interpreter.

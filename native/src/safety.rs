@@ -4,40 +4,36 @@
 //! a comprehension that comes before its first loop ends the loop around the comprehension, defaults that are computed
 //! or of functions are lost, and rules named by a reference are taken for others.
 
-use crate::ast::{reference, Module};
-use crate::desugar::kind_of;
+use crate::ast::Module;
+use crate::desugar::{kind_of, offset};
 use regorus::rvm::Program;
 use serde_json::Value as Json;
 use std::collections::HashSet;
-
-/// Parts of the input that are there for every pair.
-const ALWAYS: [&str; 6] =
-    ["input", "input.resource", "input.workspace", "input.snapshot", "input.parameters", "input.as_of"];
 
 /// Says why the RVM must not judge the rules of a program, if it must not; the modules are those it was compiled from.
 #[must_use]
 pub fn find(program: &Program, modules: &[Module]) -> Option<String> {
     let reached: HashSet<&str> = program.rule_infos.iter().map(|rule| rule.name.as_str()).collect();
-    let names: HashSet<&str> = reached.iter().filter_map(|path| path.rsplit('.').next()).collect();
     modules.iter().find_map(|module| {
         module.rules.as_array()?.iter().find_map(|rule| {
             let name = rule_name(rule);
             let path = format!("{}.{}", module.package, name.as_deref().unwrap_or_default());
             let met = name.is_none() || reached.contains(path.as_str());
-            let reason = if met { in_rule(rule, &names) } else { None };
+            let reason = if met { in_rule(rule, &module.source) } else { None };
             reason.map(|reason| format!("{path} has {reason}"))
         })
     })
 }
 
 /// The name of a rule, or none when its head is a longer reference.
-fn rule_name(rule: &Json) -> Option<String> {
+#[must_use]
+pub fn rule_name(rule: &Json) -> Option<String> {
     let head = kind_of(&rule["Spec"]["head"]).1;
     let refr = if rule.get("Default").is_some() { &rule["Default"]["refr"] } else { &head["refr"] };
     refr["Var"]["value"].as_str().map(str::to_owned)
 }
 
-fn in_rule(rule: &Json, names: &HashSet<&str>) -> Option<&'static str> {
+fn in_rule(rule: &Json, source: &str) -> Option<&'static str> {
     if let Some(default) = rule.get("Default") {
         if default["args"].as_array().is_some_and(|args| !args.is_empty()) {
             return Some("a default function");
@@ -48,23 +44,23 @@ fn in_rule(rule: &Json, names: &HashSet<&str>) -> Option<&'static str> {
     if rule_name(rule).is_none() {
         return Some("a reference for a name");
     }
-    in_node(rule, names)
+    in_node(rule, source)
 }
 
-fn in_node(node: &Json, names: &HashSet<&str>) -> Option<&'static str> {
+fn in_node(node: &Json, source: &str) -> Option<&'static str> {
     match node {
-        Json::Array(items) => items.iter().find_map(|item| in_node(item, names)),
+        Json::Array(items) => items.iter().find_map(|item| in_node(item, source)),
         Json::Object(fields) => {
             let (kind, inner) = kind_of(node);
-            in_expression(kind, inner, names).or_else(|| fields.values().find_map(|field| in_node(field, names)))
+            in_expression(kind, inner, source).or_else(|| fields.values().find_map(|field| in_node(field, source)))
         }
         _ => None,
     }
 }
 
-fn in_expression(kind: &str, inner: &Json, names: &HashSet<&str>) -> Option<&'static str> {
+fn in_expression(kind: &str, inner: &Json, source: &str) -> Option<&'static str> {
     match kind {
-        "ArrayCompr" if !defined(&inner["term"], names) => Some("a list whose elements may be undefined"),
+        "ArrayCompr" if !source[offset(inner, "start")..].starts_with('[') => Some("a list that is written oddly"),
         "ArrayCompr" | "SetCompr" if !starts_with_a_loop(&inner["query"]) => {
             Some("a comprehension that does not start with `some ... in`")
         }
@@ -74,15 +70,4 @@ fn in_expression(kind: &str, inner: &Json, names: &HashSet<&str>) -> Option<&'st
 
 fn starts_with_a_loop(query: &Json) -> bool {
     query["stmts"][0]["literal"].get("SomeIn").is_some()
-}
-
-/// Whether a term has a value wherever its variables have one.
-fn defined(term: &Json, names: &HashSet<&str>) -> bool {
-    let (kind, inner) = kind_of(term);
-    match kind {
-        "Var" => !inner["value"].as_str().is_some_and(|name| names.contains(name)),
-        "String" | "RawString" | "Number" | "Bool" | "Null" => true,
-        "RefDot" => reference(term).is_some_and(|(name, _)| ALWAYS.contains(&name.as_str())),
-        _ => false,
-    }
 }

@@ -79,6 +79,11 @@ def _overlap(pointer: str, other: str) -> bool:
     return all(left == right or "*" in (left, right) for left, right in pairs)
 
 
+def has_value(document: JsonObject, pointer: str) -> bool:
+    """Whether something stands at a JSON Pointer."""
+    return value_at(document, pointer) is not _ABSENT
+
+
 def value_at(document: JsonObject, pointer: str) -> object:
     """The value at a JSON Pointer (RFC 6901); a value equal to nothing else when there is none."""
     value: object = document

@@ -11,6 +11,7 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.header import Verdict
 from policyeng.errors import BundleError, PolicyengError
 from policyeng.evaluation import evaluate
+from policyeng.evaluation.plan import has_value
 from policyeng.facts import Facts, workspace_of
 from policyeng.models import DeclaredWorkload, Finding, JsonObject, Snapshot
 from policyeng.verify.cases import DEFAULT_AS_OF, Baselines, Case, CaseFile, baselines_of, estate, merged, read_cases
@@ -84,38 +85,48 @@ def _why(finding: Finding | None) -> str:
 
 
 def _absent(alone: Bundle, policy: Policy, pointer: str, file: CaseFile, baselines: Baselines) -> CaseRun:
-    """Delete an inspected pointer from the judged baseline and expect what `when_absent` says."""
-    expected = policy.header.absent(pointer)
-    name = f"absent {pointer}"
+    """Delete an inspected pointer from a judged baseline that has it and expect what `when_absent` says."""
+    name, expected = f"absent {pointer}", policy.header.absent(pointer)
     shared = file.filled(Case())
     place = f"{policy.cases}: {name}"
     snapshot = estate(baselines, shared, place)
     identity = shared.judged or _identity(shared, baselines, place)
-    workload = _workload(snapshot, identity, alone.facts) if _judges_workloads(policy) else None
-    if workload is not None and not pointer.startswith("workspace:"):
-        try:
-            declared = DeclaredWorkload.model_validate(_without(workload, pointer) | {"id": _ABSENT_ID})
-        except ValidationError as error:
-            raise BundleError(f"`{pointer}` cannot be left out: {error.errors()[0]['msg']}", place=(place,)) from error
-        snapshot = snapshot.model_copy(update={"workloads": (*snapshot.workloads, declared)})
+    if _judges_workloads(policy) and not pointer.startswith("workspace:"):
+        snapshot = _with_declared(snapshot, _workload(snapshot, identity, alone.facts), pointer, place)
         identity = _ABSENT_ID
     else:
+        identity = _holder(alone, policy, snapshot, identity, pointer)
         snapshot = _deleted(snapshot, identity, pointer)
     return CaseRun(policy.id, name, expected, _judged(alone, policy, shared, snapshot, identity, expected))
+
+
+def _holder(alone: Bundle, policy: Policy, snapshot: Snapshot, identity: str, pointer: str) -> str:
+    """The judged resource that has a pointer: the case file's own, else the first in the order of the baselines."""
+    judged = [identity]
+    judged += [finding.resource for finding in evaluate(alone, snapshot, as_of=DEFAULT_AS_OF).findings]
+    documents = {str(resource.get("id")).lower(): resource for resource in snapshot.resources}
+    holders = (held for held in judged if has_value(documents.get(held.lower(), {}), pointer))
+    return next(holders, identity)
+
+
+def _with_declared(snapshot: Snapshot, workload: JsonObject, pointer: str, place: str) -> Snapshot:
+    """The snapshot with one more declared workload: what can be declared of the judged one, less the pointer."""
+    try:
+        declared = DeclaredWorkload.model_validate(_without(workload, pointer) | {"id": _ABSENT_ID})
+    except ValidationError as error:
+        raise BundleError(f"`{pointer}` cannot be left out: {error.errors()[0]['msg']}", place=(place,)) from error
+    return snapshot.model_copy(update={"workloads": (*snapshot.workloads, declared)})
 
 
 def _judges_workloads(policy: Policy) -> bool:
     return any(judged.type.lower() == "workload" for judged in policy.header.judges)
 
 
-def _workload(snapshot: Snapshot, identity: str, facts: Facts) -> JsonObject | None:
+def _workload(snapshot: Snapshot, identity: str, facts: Facts) -> JsonObject:
     """The declarable part of the workload that is reported under an id."""
-    for workload in derive(snapshot, facts):
-        if workload.reported_id.lower() == identity.lower():
-            return {
-                name: workload.document[name] for name in _WORKLOAD_FIELDS if workload.document.get(name) is not None
-            }
-    return None
+    reported = [workload for workload in derive(snapshot, facts) if workload.reported_id.lower() == identity.lower()]
+    stated = reported[0].document if reported else {}
+    return {name: stated[name] for name in _WORKLOAD_FIELDS if stated.get(name) is not None}
 
 
 def _deleted(snapshot: Snapshot, identity: str, pointer: str) -> Snapshot:

@@ -48,6 +48,7 @@ stops_when_idle if {
 }
 
 stops_on_schedule if {
+	is_array(input.resource.properties.properties.schedules.computeStartStop)
 	some schedule in input.resource.properties.properties.schedules.computeStartStop
 	words.folded(schedule.status) == "enabled"
 	words.folded(schedule.action) == "stop"

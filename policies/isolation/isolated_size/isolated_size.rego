@@ -21,7 +21,7 @@
 #     "workspace:/properties/hbiWorkspace", "workspace:/tags/data-classification"]
 #   when_absent:
 #     {/properties/properties/vmSize: fail, /properties/properties/virtualMachineSize: pass,
-#     /properties/properties/agentVmSize: pass, /properties/instanceType: pass, /properties/agentPoolProfiles: pass,
+#     /properties/properties/agentVmSize: not_judged, /properties/instanceType: fail, /properties/agentPoolProfiles: fail,
 #     /properties/resourceId: pass, /tags/data-classification: pass, "workspace:/properties/hbiWorkspace": not_judged,
 #     "workspace:/tags/data-classification": pass}
 #   remediation:

@@ -8,6 +8,16 @@ from policyeng.facts.words import Regulated
 
 _ML = "Microsoft.MachineLearningServices/workspaces"
 _COMPUTE_TYPES = ["AmlCompute", "ComputeInstance", "VirtualMachine", "AKS"]
+_ABSENT = {
+    "/properties/properties/vmSize": "not_judged",
+    "/properties/properties/virtualMachineSize": "pass",
+    "/properties/properties/agentVmSize": "not_judged",
+    "/properties/instanceType": "not_judged",
+    "/properties/agentPoolProfiles": "not_judged",
+    "/tags/data-classification": "pass",
+    "workspace:/properties/hbiWorkspace": "not_judged",
+    "workspace:/tags/data-classification": "pass",
+}
 _TEXTS = {"type": "array", "items": {"type": "string"}}
 
 
@@ -35,26 +45,8 @@ def _isolated(given: PolicyInput) -> list[tuple[NodeSize, str]]:
         f"{_ML}/onlineEndpoints/deployments",
         "Microsoft.ContainerService/managedClusters",
     ],
-    inspects=[
-        "/properties/properties/vmSize",
-        "/properties/properties/virtualMachineSize",
-        "/properties/properties/agentVmSize",
-        "/properties/instanceType",
-        "/properties/agentPoolProfiles",
-        "/tags/data-classification",
-        "workspace:/properties/hbiWorkspace",
-        "workspace:/tags/data-classification",
-    ],
-    when_absent={
-        "/properties/properties/vmSize": "not_judged",
-        "/properties/properties/virtualMachineSize": "pass",
-        "/properties/properties/agentVmSize": "pass",
-        "/properties/instanceType": "pass",
-        "/properties/agentPoolProfiles": "pass",
-        "/tags/data-classification": "pass",
-        "workspace:/properties/hbiWorkspace": "not_judged",
-        "workspace:/tags/data-classification": "pass",
-    },
+    inspects=list(_ABSENT),
+    when_absent=_ABSENT,
     remediation={
         "text": "Move to an isolated size that stays, such as Standard_M128ms, before the date: recreate the compute "
         "(`az ml compute create --size Standard_M128ms ...`) and delete the old one."

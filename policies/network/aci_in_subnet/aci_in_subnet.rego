@@ -14,8 +14,7 @@
 #         /properties/computeType: [ACI]
 #     - type: Microsoft.ContainerInstance/containerGroups
 #   inspects: [/properties/subnetIds, /properties/ipAddress, /properties/vnetConfiguration, /properties/publicIp]
-#   when_absent:
-#     {/properties/subnetIds: fail, /properties/ipAddress: pass, /properties/vnetConfiguration: pass,
+#   when_absent: {/properties/subnetIds: fail, /properties/ipAddress: pass, /properties/vnetConfiguration: fail,
 #     /properties/publicIp: pass}
 #   remediation:
 #     text: >-
@@ -66,8 +65,9 @@ place := "/properties/subnetIds" if {
 } else := "/properties/vnetConfiguration"
 
 is_inside if {
-	some subnet in input.resource.properties.subnetIds
 	is_group
+	is_array(input.resource.properties.subnetIds)
+	some subnet in input.resource.properties.subnetIds
 	words.text(subnet.id)
 }
 

@@ -17,7 +17,7 @@
 #   inspects: [/properties/properties/vmSize, /properties/instanceType]
 #   when_absent:
 #     /properties/properties/vmSize: fail
-#     /properties/instanceType: pass
+#     /properties/instanceType: fail
 #   remediation:
 #     text: >-
 #       Correct the name of the size (`az ml compute list-sizes --location <region>` prints the names), or add the size

@@ -16,7 +16,7 @@
 #   inspects: [/properties/properties/vmSize, /properties/instanceType]
 #   when_absent:
 #     /properties/properties/vmSize: unknown
-#     /properties/instanceType: pass
+#     /properties/instanceType: unknown
 #   remediation:
 #     text: >-
 #       Recreate the compute with a size of a supported series (`az ml compute list-sizes --location <region>` names
