@@ -15,7 +15,8 @@ from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import Judgement, Work, embedded, python
 from policyeng.evaluation.estate import estate_of
 from policyeng.evaluation.plan import plan
-from policyeng.models import Denial, Snapshot, Unknown
+from policyeng.facts import words
+from policyeng.models import Denial, JsonObject, Snapshot, Unknown
 from policyeng.verify.cases import Baselines
 from tests.conftest import ROOT
 from tests.strategies import snapshots
@@ -84,3 +85,51 @@ def test_both_ways_of_judging_rego_agree(snapshot: Snapshot, as_of: datetime) ->
 
     for pair, left, right in zip(given_work.pairs, fast, map(embedded.judgement_of, slow), strict=True):
         assert said(left) == said(right), REGO.policies[pair.policy].id
+
+
+WORDS = """
+package probe
+import data.lib.words
+
+deny contains {"msg": "m", "actual": said}
+
+said := {
+	"stage": words.stage(input.resource, input.workspace),
+	"regulated": words.regulated(input.resource, input.workspace, ["regulated", "Restricted"]),
+}
+"""
+TAGS = st.dictionaries(
+    st.sampled_from(["environment", "Environment", "STAGE", "data-classification", "Data-Classification", "x"]),
+    st.sampled_from(["dev", " Test ", "PRODUCTION", "", " ", "regulated", "RESTRICTED ", "public", None, 7, ["dev"]]),
+    max_size=3,
+)
+HOLDERS = st.fixed_dictionaries(
+    {"id": st.just("/a/b"), "type": st.just("t")},
+    optional={
+        "tags": st.one_of(TAGS, st.none(), st.just("text")),
+        "properties": st.fixed_dictionaries(
+            {},
+            optional={"tags": TAGS, "hbiWorkspace": st.sampled_from([True, False, None, "true", " True", "no", 1, []])},
+        ),
+    },
+)
+
+
+@LAW
+@given(HOLDERS, st.one_of(st.none(), HOLDERS))
+def test_the_shared_words_mean_the_same_in_both_languages(resource: JsonObject, workspace: JsonObject | None) -> None:
+    """`stage` and `regulated` of `lib.words` and of `policyeng.facts.words` agree, with their reasons."""
+    resources = [resource] if workspace is None else [resource, {**workspace, "id": "/c/d"}]
+    document = _native.Documents(orjson.dumps({"resources": resources, "workloads": [], "approvals": []}))
+    modules = [*BUNDLE.modules, ("probe.rego", WORDS)]
+    program = _native.Program(modules, BUNDLE.data_bytes, [("probe", [("deny", "data.probe.deny")])])
+
+    (verdict,) = program.judge(document, [(0, 0, len(resources) - 1 or -1)], [b"{}"], "2026-06-01T00:00:00Z")
+
+    stage = words.stage(resource, workspace)
+    regulated = words.regulated(resource, workspace, ["regulated", "Restricted"])
+    assert isinstance(verdict, bytes), verdict
+    assert orjson.loads(verdict)["deny"][0]["actual"] == {
+        "stage": {"name": stage.name, "reason": stage.reason},
+        "regulated": {"decided": regulated.decided, "reason": regulated.reason},
+    }

@@ -6,7 +6,7 @@
 use regorus::Value;
 
 /// The guarded builtins and their numbers of arguments.
-pub const GUARDED: [(&str, u8); 13] = [
+pub const GUARDED: [(&str, u8); 17] = [
     ("bits.lsh", 2),
     ("concat", 2),
     ("graph.reachable_paths", 2),
@@ -15,10 +15,14 @@ pub const GUARDED: [(&str, u8); 13] = [
     ("net.cidr_expand", 1),
     ("numbers.range", 2),
     ("numbers.range_step", 3),
+    ("product", 1),
     ("regex.replace", 3),
     ("replace", 3),
     ("sprintf", 2),
+    ("strings.count", 2),
     ("strings.replace_n", 2),
+    ("units.parse", 1),
+    ("units.parse_bytes", 1),
     ("yaml.marshal", 1),
 ];
 
@@ -26,6 +30,8 @@ pub const GUARDED: [(&str, u8); 13] = [
 const LARGEST_COUNT: usize = 1 << 20;
 /// Bytes of a string.
 const LARGEST_TEXT: usize = 16 << 20;
+/// Bits of a number; each product may double them.
+const LARGEST_NUMBER: u64 = 1 << 17;
 /// Bits of a shift, digits of a width.
 const LARGEST_SHIFT: i64 = 1 << 16;
 
@@ -54,15 +60,40 @@ pub fn admit(name: &str, values: &[Value]) -> Result<(), String> {
             text_of(grown)
         }
         ("sprintf", [Value::String(format), arguments]) => {
-            widths(format)?;
+            verbs(format)?;
             document(arguments)
         }
         ("json.marshal" | "json.marshal_with_options" | "yaml.marshal", [value, ..]) => document(value),
+        ("product", [Value::Array(factors)]) => number_of(factors.iter().map(bits).sum()),
+        ("product", [Value::Set(factors)]) => number_of(factors.iter().map(bits).sum()),
+        ("units.parse" | "units.parse_bytes", [Value::String(text)]) => exponent(text),
         ("graph.reachable_paths", [graph, _]) if larger_than(graph, 64) => {
             Err("a graph of more than 64 nodes and edges".to_owned())
         }
         _ => Ok(()),
     }
+}
+
+/// Says whether two numbers may be multiplied.
+///
+/// # Errors
+/// What is out of proportion.
+pub fn admit_product(left: &Value, right: &Value) -> Result<(), String> {
+    number_of(bits(left) + bits(right))
+}
+
+fn bits(value: &Value) -> u64 {
+    match value {
+        Value::Number(number) if number.as_i64().is_none() => number.as_big().map_or(64, |number| number.bits()),
+        _ => 64,
+    }
+}
+
+fn number_of(bits: u64) -> Result<(), String> {
+    if bits > LARGEST_NUMBER {
+        return Err(format!("a number of more than {LARGEST_NUMBER} bits"));
+    }
+    Ok(())
 }
 
 /// Whether a document has more than `limit` values, those that it names twice counted twice.
@@ -141,15 +172,28 @@ fn text_of(bytes: usize) -> Result<(), String> {
     Ok(())
 }
 
-fn widths(format: &str) -> Result<(), String> {
-    let absurd = |verb: &str| {
+/// Refuses absurd widths, and floats without a number of digits, which regorus writes otherwise than OPA.
+fn verbs(format: &str) -> Result<(), String> {
+    for verb in format.replace("%%", "").split('%').skip(1) {
         let digits = verb.trim_start_matches('.');
         let end = digits.find(|letter: char| !letter.is_numeric()).unwrap_or(digits.len());
-        let digits = &digits[..end];
-        !digits.is_empty() && digits.parse::<i64>().map_or(true, |width| width > LARGEST_SHIFT)
-    };
-    if format.split('%').skip(1).any(absurd) {
-        return Err(format!("a width of more than {LARGEST_SHIFT}"));
+        if end > 0 && digits[..end].parse::<i64>().map_or(true, |width| width > LARGEST_SHIFT) {
+            return Err(format!("a width of more than {LARGEST_SHIFT}"));
+        }
+        if verb.starts_with(['e', 'E', 'f', 'F', 'g', 'G']) {
+            return Err(format!("`%{}` without a number of digits, such as `%.2f`", &verb[..1]));
+        }
+    }
+    Ok(())
+}
+
+fn exponent(text: &str) -> Result<(), String> {
+    let digits = text
+        .split(['e', 'E'])
+        .nth(1)
+        .map_or(0, |digits| digits.matches(|letter: char| letter.is_ascii_digit()).count());
+    if digits > 3 {
+        return Err("exponent too large".to_owned());
     }
     Ok(())
 }
@@ -172,6 +216,8 @@ mod tests {
             ("bits.lsh", "[1, 1e9]"),
             ("net.cidr_expand", "[\"10.0.0.0/8\"]"),
             ("sprintf", "[\"%999999999d\", [1]]"),
+            ("sprintf", "[\"%f\", [1]]"),
+            ("units.parse_bytes", "[\"10e10000000EiB\"]"),
         ] {
             assert!(!verdict(name, arguments), "{name}{arguments}");
         }
@@ -187,7 +233,8 @@ mod tests {
             ("numbers.range", "[\"a\", 1]"),
             ("bits.lsh", "[1, 8]"),
             ("net.cidr_expand", "[\"10.0.0.0/24\"]"),
-            ("sprintf", "[\"%5d of 20260101\", [1]]"),
+            ("sprintf", "[\"%5d of 20260101, 100%% %.2f\", [1, 2]]"),
+            ("units.parse_bytes", "[\"1e3KB\"]"),
             ("replace", "[\"abc\", \"b\", \"\"]"),
             ("concat", "[\",\", [\"a\", \"b\"]]"),
             ("count", "[[1]]"),

@@ -1,6 +1,7 @@
 //! What a module may not contain: names of builtins that reach for the host, and absurd nesting.
 
 use serde_json::Value as Json;
+use std::num::NonZeroU32;
 
 /// Builtins that read the host, the network, the clock or chance; and modules parsed or metadata read at run time.
 const HOST: [&str; 22] = [
@@ -115,10 +116,32 @@ fn visit(path: &str, node: &Json) -> Result<(), String> {
                     ));
                 }
             }
+            refuse_walk_as_a_term(path, node)?;
             fields.values().try_for_each(|field| visit(path, field))
         }
         _ => Ok(()),
     }
+}
+
+/// `x := walk(y)` is true of nothing in regorus; `walk(y, x)` is what it should be.
+fn refuse_walk_as_a_term(path: &str, node: &Json) -> Result<(), String> {
+    let call = &node["Call"];
+    match reference(&call["fcn"]) {
+        Some((name, place)) if name == "walk" && call["params"].as_array().is_some_and(|params| params.len() < 2) => {
+            Err(format!("{path}:{}:{}: write `walk(x, [path, value])`", place["line"], place["col"]))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An engine to parse with; regorus would refuse lines of more than 1,024 characters, and ours may become long.
+#[must_use]
+pub fn parser() -> regorus::Engine {
+    const LONGEST_LINE: NonZeroU32 = NonZeroU32::new(1 << 20).unwrap();
+    let mut engine = regorus::Engine::new();
+    let limits = regorus::PolicyLengthConfig { max_col: LONGEST_LINE, ..regorus::PolicyLengthConfig::default() };
+    engine.set_policy_length_config(limits);
+    engine
 }
 
 /// The dotted name and the place of a chain of names, such as `time.now_ns`.
@@ -151,6 +174,14 @@ mod tests {
             let message = verdict(body).unwrap_err();
             assert!(message.starts_with("p.rego:3:") && message.contains("`time.now_ns`"), "{message}");
         }
+    }
+
+    #[test]
+    fn walk_must_be_given_what_it_finds() {
+        assert!(verdict("x contains y if [_, y] := walk(input)")
+            .unwrap_err()
+            .contains("write `walk(x, [path, value])`"));
+        assert_eq!(verdict("x contains y if walk(input, [_, y])"), Ok(()));
     }
 
     #[test]

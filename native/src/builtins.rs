@@ -5,7 +5,7 @@
 //! itself; they are inferred here and never named.
 
 use crate::fault::{one_line, raise, take_raised};
-use crate::{admission, Fault, FaultKind};
+use crate::{admission, corrections, Fault, FaultKind};
 use regorus::languages::rego::compiler::Compiler;
 use regorus::rvm::instructions::BuiltinCallParams;
 use regorus::rvm::program::BuiltinInfo;
@@ -41,6 +41,9 @@ fn call<const SLOT: usize, S: 'static, E: 'static>(
     };
     if let Err(refusal) = admission::admit(&shielded.name, values) {
         return Err(raise(Fault::new(FaultKind::Builtin, format!("{}: {refusal}", shielded.name))));
+    }
+    if let Some(answer) = corrections::answer(&shielded.name, values) {
+        return Ok(answer);
     }
     original(place, expressions, values, true).map_err(|error| faulted(&shielded.name, error))
 }
@@ -138,7 +141,10 @@ fn arithmetic(operator: char, left: &Value, right: &Value) -> anyhow::Result<Val
     Ok(Value::from(match operator {
         '+' => x.add(y)?,
         '-' => x.sub(y)?,
-        '*' => x.mul(y)?,
+        '*' => {
+            admission::admit_product(left, right).map_err(anyhow::Error::msg)?;
+            x.mul(y)?
+        }
         '/' | '%' if zero => anyhow::bail!("divide by zero"),
         '/' => x.clone().divide(y)?,
         _ if !x.is_integer() || !y.is_integer() => anyhow::bail!("modulo on floating-point number"),

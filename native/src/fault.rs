@@ -50,11 +50,20 @@ pub struct Fault {
     pub shared: bool,
 }
 
+/// What the interpreter says of rules, functions and keys with two values.
+const CONFLICTS: [&str; 3] = ["multiple outputs", "generated multiple times", "conflicts with rule"];
+/// Characters of a message; regorus puts whole values into some.
+const LONGEST_MESSAGE: usize = 500;
+
 impl Fault {
     /// A fault of the pair itself.
     #[must_use]
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), shared: false }
+        let mut message = message.into();
+        if let Some((end, _)) = message.char_indices().nth(LONGEST_MESSAGE) {
+            message.replace_range(end.., " ...");
+        }
+        Self { kind, message, shared: false }
     }
 
     /// Reads an error of the RVM, which an error raised by a shielded builtin hides behind.
@@ -91,7 +100,7 @@ impl Fault {
             || text.contains("exceeded memory limit")
         {
             Self { shared: true, ..Self::new(FaultKind::Memory, message) }
-        } else if text.contains("multiple outputs") || text.contains("generated multiple times") {
+        } else if CONFLICTS.iter().any(|said| text.contains(said)) {
             Self::new(FaultKind::Conflict, message)
         } else if text.contains("could not find function") || text.contains("internal error") {
             Self::new(FaultKind::Evaluation, message)

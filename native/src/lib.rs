@@ -30,6 +30,7 @@ pub mod arguments;
 pub mod ast;
 pub mod builtins;
 pub mod check;
+pub mod corrections;
 pub mod desugar;
 pub mod documents;
 pub mod fault;

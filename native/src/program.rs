@@ -180,7 +180,7 @@ fn machine(program: Arc<regorus::rvm::Program>, facts: &Value) -> Result<RegoVM,
 }
 
 fn engine_of(modules: impl Iterator<Item = (String, String)>) -> Result<regorus::Engine, String> {
-    let mut engine = regorus::Engine::new();
+    let mut engine = ast::parser();
     for (path, source) in modules {
         engine.add_policy(path, source).map_err(|error| error.to_string())?;
     }

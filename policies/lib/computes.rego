@@ -91,10 +91,9 @@ cluster_of(compute, by_id) := cluster if {
 	is_cluster(cluster)
 }
 
-# computes_of(workspace_id, by_type): the computes of a workspace that are in the snapshot.
-computes_of(workspace_id, by_type) := [compute |
-	some compute in by_type[compute_type]
-	ids.is_same(ids.workspace_id(compute.id), workspace_id)
+# computes_of(workspace_id, snapshot): the computes of a workspace that are in the snapshot.
+computes_of(workspace_id, snapshot) := [snapshot.by_id[id] |
+	some id in object.get(snapshot.by_scope, [lower(workspace_id), compute_type], [])
 ]
 
 # backed_by(cluster, by_type): the computes that run on a managed cluster.

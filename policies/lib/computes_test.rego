@@ -94,9 +94,11 @@ test_cluster_behind_a_compute if {
 
 test_computes_of_a_workspace if {
 	other := object.union(compute("c", "AmlCompute", {}), {"id": concat("", [workspace, "2/computes/c"])})
-	by_type := {computes.compute_type: [compute("a", "AKS", {}), other]}
-	[found.id | some found in computes.computes_of(upper(workspace), by_type)] == [concat("", [workspace, "/computes/a"])]
-	computes.computes_of(workspace, {}) == []
+	own := compute("a", "AKS", {})
+	by_scope := {lower(workspace): {computes.compute_type: [lower(own.id)]}}
+	snapshot := {"by_id": index([own, other]), "by_scope": by_scope}
+	computes.computes_of(upper(workspace), snapshot) == [own]
+	computes.computes_of(concat("", [workspace, "3"]), snapshot) == []
 }
 
 test_cluster_is_regulated_by_what_runs_on_it if {

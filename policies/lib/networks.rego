@@ -81,6 +81,6 @@ egress(workspace, snapshot) := "closed" if {
 _mode(workspace, snapshot) := isolation_mode(settings_holder(workspace, snapshot.by_id))
 
 _placements(workspace, snapshot) := {placed |
-	some compute in computes.computes_of(workspace.id, snapshot.by_type)
+	some compute in computes.computes_of(workspace.id, snapshot)
 	placed = placement(compute, snapshot.by_id)
 }

@@ -29,7 +29,10 @@ project := {
 	"properties": {"hubResourceId": upper(workspace_id)},
 }
 
-snapshot(resources) := {"by_id": {}, "by_type": {computes.compute_type: resources}}
+snapshot(resources) := {
+	"by_id": {format_int(index, 10): resource | some index, resource in resources},
+	"by_scope": {lower(workspace_id): {computes.compute_type: [format_int(index, 10) | some index, _ in resources]}},
+}
 
 within := {"subnet": {"id": "/v/subnets/a"}}
 

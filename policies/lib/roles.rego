@@ -83,24 +83,24 @@ _is_absent(null) := true
 
 _is_absent(value) if _is_blank(value)
 
-# reaches_workspace(assignment, by_type): its scope is a workspace of the snapshot or above one. Ids do not tell what a
+# reaches_workspace(assignment, snapshot): its scope is a workspace of the snapshot or above one. Ids do not tell what a
 # management group holds, so it counts as above. Without any workspace in the snapshot an access list is read as that of
 # a workspace: whatever can be one or hold one counts.
-reaches_workspace(assignment, by_type) if {
-	some workspace in by_type[workspace_type]
-	array.slice(ids.segments(workspace.id), 0, count(scope(assignment))) == scope(assignment)
+reaches_workspace(assignment, snapshot) if {
+	path := concat("/", array.concat([""], scope(assignment)))
+	count(object.get(snapshot.by_scope, [path, workspace_type], [])) > 0
 }
 
 reaches_workspace(assignment, _) if {
 	array.slice(scope(assignment), 0, 3) == ["providers", "microsoft.management", "managementgroups"]
 }
 
-reaches_workspace(assignment, by_type) if {
-	count(object.get(by_type, workspace_type, [])) == 0
+reaches_workspace(assignment, _) if count(scope(assignment)) == 0
+
+reaches_workspace(assignment, snapshot) if {
+	count(object.get(snapshot.by_type, workspace_type, [])) == 0
 	_can_hold_workspaces(scope(assignment))
 }
-
-_can_hold_workspaces(parts) if count(parts) == 0
 
 _can_hold_workspaces(parts) if {
 	parts[0] == "subscriptions"

@@ -23,6 +23,8 @@ class SnapshotView:
     Attributes:
         by_id: lower-case ARM id to resource.
         by_type: lower-case ARM type to the resources of it.
+        by_scope: lower-case id of a subscription, resource group or workspace to the types of the resources at or
+            under it, and to their lower-case ids.
         workloads: declared and derived, joined.
     """
 
@@ -31,6 +33,7 @@ class SnapshotView:
     resources: Sequence[JsonObject]
     by_id: Mapping[str, JsonObject]
     by_type: Mapping[str, Sequence[JsonObject]]
+    by_scope: Mapping[str, Mapping[str, Sequence[str]]]
     approvals: Sequence[JsonObject] = ()
     workloads: Sequence[JsonObject] = ()
     quotas: Sequence[JsonObject] = ()

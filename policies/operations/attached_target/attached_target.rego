@@ -51,19 +51,19 @@ deny contains {
 	"expected": "the id of a resource of the snapshot",
 } if {
 	is_missing
-	ids.subscription(target) in subscriptions
+	is_in_reach
 	count(input.snapshot.incomplete) == 0
 }
 
 unknown contains {"msg": "the snapshot is incomplete: what is missing may exist", "path": "/properties/resourceId"} if {
 	is_missing
-	ids.subscription(target) in subscriptions
+	is_in_reach
 	count(input.snapshot.incomplete) > 0
 }
 
 unknown contains {"msg": "its subscription is not in the snapshot", "path": "/properties/resourceId"} if {
 	is_missing
-	not ids.subscription(target) in subscriptions
+	not is_in_reach
 }
 
 is_missing if {
@@ -71,6 +71,7 @@ is_missing if {
 	not ids.named(target, input.snapshot.by_id)
 }
 
-subscriptions := {ids.subscription(resource.id) | some resource in input.snapshot.resources}
+# Its subscription is one of those in the snapshot.
+is_in_reach if input.snapshot.by_scope[concat("/", ["", "subscriptions", ids.subscription(target)])]
 
 target := object.get(input.resource, ["properties", "resourceId"], null)

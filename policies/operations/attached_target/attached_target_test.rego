@@ -8,7 +8,7 @@ compute := {
 	"properties": {"computeType": "VirtualMachine", "resourceId": "/subscriptions/s/resourceGroups/rg/providers/x/y/vm"},
 }
 
-snapshot(incomplete) := {"resources": [compute], "by_id": {}, "incomplete": incomplete}
+snapshot(incomplete) := {"by_scope": {"/subscriptions/s": {}}, "by_id": {}, "incomplete": incomplete}
 
 # A snapshot that says that it is incomplete proves no absence; no `cases.yaml` can say so.
 test_an_incomplete_snapshot_proves_no_absence if {

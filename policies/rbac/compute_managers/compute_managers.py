@@ -12,11 +12,11 @@ ROLE = "/properties/roleDefinitionId"
 
 def _reaches_workspace(given: PolicyInput) -> bool:
     scope = _scope(given.resource)
-    if scope is None or scope[:3] == ["providers", "microsoft.management", "managementgroups"]:
+    if not scope or scope[:3] == ["providers", "microsoft.management", "managementgroups"]:
         return True
-    if workspaces := given.snapshot.by_type.get(WORKSPACE_TYPE):
-        return any((_parts(workspace["id"]) or [""])[: len(scope)] == scope for workspace in workspaces)
-    holders = {0: True, 2: scope[:1] == ["subscriptions"], 4: scope[2:3] == ["resourcegroups"]}
+    if given.snapshot.by_type.get(WORKSPACE_TYPE):
+        return WORKSPACE_TYPE in given.snapshot.by_scope.get("/" + "/".join(scope), ())
+    holders = {2: scope[:1] == ["subscriptions"], 4: scope[2:3] == ["resourcegroups"]}
     return holders.get(len(scope), len(scope) == 8 and "/".join(scope[5:7]) == WORKSPACE_TYPE)
 
 

@@ -59,7 +59,7 @@ unknown contains {"msg": "neither the snapshot nor the catalogue has the role", 
 
 unknown contains {"msg": "the scope of the assignment cannot be read", "path": "/properties/scope"} if not scope
 
-applies if roles.reaches_workspace(input.resource, input.snapshot.by_type)
+applies if roles.reaches_workspace(input.resource, input.snapshot)
 
 applies if not scope
 

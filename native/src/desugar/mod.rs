@@ -1,0 +1,253 @@
+//! Rego rewritten, before it is compiled, where regorus reads it otherwise than OPA does.
+//!
+//! OPA takes the operands of a negated call out of the negation, so `not f(input.a)` is undefined where `input.a` is;
+//! regorus leaves them in. Its interpreter loses the elements of a set rule when one of them is undefined, and stops at
+//! `some x in null`; its RVM takes `x := input.a` for true when `input.a` is undefined. Each of these is written here
+//! in a form that all of them read alike. A rewriting changes no line, so places in messages stay right by line.
+
+use crate::ast::{modules_of, parser, Module};
+use edits::{apply, Edit};
+use serde_json::Value as Json;
+use std::collections::HashSet;
+use terms::{generated, hoisted};
+pub(crate) use terms::{kind_of, offset};
+
+mod edits;
+mod moves;
+mod terms;
+
+/// Rewritings of rewritten text; each one takes a level of nesting.
+const MOST_PASSES: usize = 64;
+
+/// The engine that a module is rewritten for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// The interpreter.
+    Interpreter,
+    /// The virtual machine.
+    Rvm,
+}
+
+/// The paths and the rewritten texts of parsed modules.
+///
+/// # Errors
+/// A message with path and line when a module cannot be rewritten.
+pub fn desugar(modules: &[Module], dialect: Dialect) -> Result<Vec<(String, String)>, String> {
+    let names = modules.iter().flat_map(global_names).collect::<HashSet<String>>();
+    modules.iter().map(|module| Ok((module.path.clone(), rewrite(module, &names, dialect)?))).collect()
+}
+
+fn rewrite(module: &Module, names: &HashSet<String>, dialect: Dialect) -> Result<String, String> {
+    let mut fresh = 0;
+    let mut collected = collect(module, names, dialect, &mut fresh)?;
+    let mut text = module.source.clone();
+    for _ in 0..MOST_PASSES {
+        let (edits, nested) = collected;
+        text = apply(&text, edits);
+        if !nested {
+            return Ok(text);
+        }
+        let mut engine = parser();
+        engine.add_policy(module.path.clone(), text.clone()).map_err(|error| error.to_string())?;
+        let parsed = modules_of(&mut engine)?;
+        let [parsed] = parsed.as_slice() else {
+            break;
+        };
+        collected = collect(parsed, names, dialect, &mut fresh)?;
+    }
+    Err(format!("{}: comprehensions and negations nest too deep", module.path))
+}
+
+/// Names that may stand for a rule or an import, and so may be undefined.
+fn global_names(module: &Module) -> Vec<String> {
+    let heads = module.rules.as_array().into_iter().flatten().filter_map(head_name);
+    let imports = module.imports.as_array().into_iter().flatten().filter_map(|import| {
+        let refr = &import["refr"];
+        refr["RefDot"]["field"][1].as_str().map(str::to_owned)
+    });
+    heads.chain(imports).collect()
+}
+
+fn head_name(rule: &Json) -> Option<String> {
+    let head = &rule["Spec"]["head"];
+    let refr =
+        ["Compr", "Set"].iter().find_map(|kind| head.get(*kind)).map_or(&rule["Default"]["refr"], |head| &head["refr"]);
+    refr["Var"]["value"].as_str().map(str::to_owned)
+}
+
+struct Collector<'a> {
+    path: &'a str,
+    source: &'a str,
+    names: &'a HashSet<String>,
+    dialect: Dialect,
+    fresh: &'a mut usize,
+    edits: Vec<Edit>,
+    /// Whether something inside moved text waits for the next pass.
+    nested: bool,
+}
+
+fn collect(
+    module: &Module,
+    names: &HashSet<String>,
+    dialect: Dialect,
+    fresh: &mut usize,
+) -> Result<(Vec<Edit>, bool), String> {
+    let (path, source) = (module.path.as_str(), module.source.as_str());
+    let mut collector = Collector { path, source, names, dialect, fresh, edits: Vec::new(), nested: false };
+    collector.brace(&module.rules);
+    collector.visit(&module.rules)?;
+    Ok((collector.edits, collector.nested))
+}
+
+impl Collector<'_> {
+    fn visit(&mut self, node: &Json) -> Result<(), String> {
+        match node {
+            Json::Array(items) => items.iter().try_for_each(|item| self.visit(item)),
+            Json::Object(fields) => {
+                if node.get("sidx").is_some() {
+                    self.statement(node)?;
+                }
+                if self.dialect == Dialect::Interpreter && node["Spec"]["head"].get("Set").is_some() {
+                    self.set_rule(&node["Spec"])?;
+                }
+                if let (Dialect::Interpreter, Some(product)) = (self.dialect, node.get("ArithExpr")) {
+                    if product["op"] == "Mul" {
+                        self.product(product);
+                    }
+                }
+                if let (Dialect::Rvm, Some(list)) = (self.dialect, node.get("ArrayCompr")) {
+                    self.list(list);
+                }
+                fields.values().try_for_each(|field| self.visit(field))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn statement(&mut self, statement: &Json) -> Result<(), String> {
+        let literal = &statement["literal"];
+        if let Some(negated) = literal.get("NotExpr") {
+            let mut operands = Vec::new();
+            hoisted(&negated["expr"], self.names, &mut operands);
+            let then = if self.dialect == Dialect::Rvm { "NAME == NAME; " } else { "" };
+            return self.hoist(statement, &operands, then);
+        }
+        if let (Dialect::Interpreter, Some(some)) = (self.dialect, literal.get("SomeIn")) {
+            let collection = &some["collection"];
+            let (kind, _) = kind_of(collection);
+            if matches!(kind, "RefDot" | "RefBrack" | "Var" | "Call") && !generated(collection) {
+                return self.hoist(statement, &[collection], "type_name(NAME) in {\"array\", \"object\", \"set\"}; ");
+            }
+        }
+        if let (Dialect::Rvm, Some(assignment)) = (self.dialect, literal["Expr"]["expr"].get("AssignExpr")) {
+            self.assert_defined(statement, assignment);
+        }
+        Ok(())
+    }
+
+    fn fresh_name(&mut self) -> String {
+        loop {
+            *self.fresh += 1;
+            let name = format!("__{}", self.fresh);
+            if !self.source.contains(&name) {
+                return name;
+            }
+        }
+    }
+
+    /// Whether an edit is to move the text around this one, which then waits for the next pass.
+    fn overlaps(&mut self, from: usize, to: usize) -> bool {
+        let met = self.edits.iter().any(|edit| edit.start < to.max(from + 1) && from < edit.end);
+        self.nested |= met;
+        met
+    }
+
+    /// Where a node starts and ends; its text must stand alone.
+    fn range(&self, node: &Json, statement: &Json) -> Result<(usize, usize), String> {
+        let inner = if node.get("span").is_some() { node } else { kind_of(node).1 };
+        let start = offset(inner, "start");
+        let end = self.end(inner);
+        let text = self.source.get(start..end).unwrap_or("(");
+        let depth = |open: char, close: char| text.matches(open).count() == text.matches(close).count();
+        if depth('(', ')') && depth('[', ']') && depth('{', '}') {
+            return Ok((start, end));
+        }
+        let line = &statement["span"]["line"];
+        Err(format!("{}:{line}: cannot take this statement apart; give its operands names of their own", self.path))
+    }
+
+    /// The end of a node; regorus leaves the closing quote of a string out.
+    fn end(&self, node: &Json) -> usize {
+        let end = offset(node, "end");
+        end + usize::from(matches!(self.source.as_bytes().get(end), Some(b'"' | b'`')))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rewritten(text: &str, dialect: Dialect) -> String {
+        let mut engine = parser();
+        engine.add_policy("p.rego".to_owned(), format!("package p\n{text}")).unwrap();
+        let modules = modules_of(&mut engine).unwrap();
+        let text = desugar(&modules, dialect).unwrap().remove(0).1;
+        let mut engine = parser();
+        engine.add_policy("p.rego".to_owned(), text.clone()).unwrap();
+        text.trim_start_matches("package p\n").to_owned()
+    }
+
+    #[test]
+    fn operands_leave_a_negation() {
+        for (text, expected) in [
+            ("p if not f(input.a, 1)", "p if { __1 := input.a; not f(__1, 1) }"),
+            ("p if { x; not lower(input.a) in {1} }", "p if { x; __1 := lower(input.a); not __1 in {1} }"),
+            ("p if not input.a == 1", "p if { not input.a == 1 }"),
+            ("p if not f(1) with input as 2", "p if { not f(1) with input as 2 }"),
+            (
+                "p if not f(input.a) with input as 2",
+                "p if { __1 := input.a with input as 2; not f(__1) with input as 2 }",
+            ),
+        ] {
+            assert_eq!(rewritten(text, Dialect::Interpreter), expected);
+        }
+    }
+
+    #[test]
+    fn elements_of_a_set_rule_are_named_in_the_body() {
+        for (text, expected) in [
+            ("p contains x.a if x := input", "p contains __1 if { x := input; __1 := x.a }"),
+            ("p contains f(1)", "p contains __1 if { __1 := f(1) }"),
+            ("p contains {\n\"a\": 1} if {\n\tinput.b\n}", "p contains __1 if {\n\n\tinput.b; __1 := {\n\"a\": 1}\n}"),
+        ] {
+            assert_eq!(rewritten(text, Dialect::Interpreter), expected);
+        }
+    }
+
+    #[test]
+    fn the_interpreter_gets_collections_that_it_can_run_over_and_bounded_products() {
+        let typed = "type_name(__1) in {\"array\", \"object\", \"set\"}";
+        let expected = format!("p contains x if {{ __1 := input.a; {typed}; some x in __1 }}");
+        assert_eq!(rewritten("p contains x if some x in input.a", Dialect::Interpreter), expected);
+        let (text, expected) = ("p := (input.a + 1) * input.b", "p := product([(input.a + 1) , input.b])");
+        assert_eq!(rewritten(text, Dialect::Interpreter), expected);
+        assert_eq!(rewritten("p := input.a * 2", Dialect::Interpreter), "p := input.a * 2");
+    }
+
+    #[test]
+    fn the_rvm_gets_assignments_and_lists_that_fail_where_undefined() {
+        for (text, expected) in [
+            ("p if { x := input.a; true }", "p if { x := input.a; x == x; true }"),
+            ("p := [x.a | some x in input]", "p := [__1 | some x in input; __1 := x.a; __1 == __1]"),
+        ] {
+            assert_eq!(rewritten(text, Dialect::Rvm), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_nested_is_rewritten_too() {
+        let text = "p if not f(count([x | some x in input.a; not g(x.b)]))";
+        let rewritten = rewritten(text, Dialect::Rvm);
+        assert!(rewritten.contains("not g(__") && rewritten.contains("not f(__"), "{rewritten}");
+    }
+}

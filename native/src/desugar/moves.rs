@@ -1,0 +1,157 @@
+//! The rewritings themselves; `desugar` says what they are for.
+
+use super::edits::{Edit, Rank};
+use super::terms::{braced, kind_of, offset, plain};
+use super::Collector;
+use serde_json::Value as Json;
+
+impl Collector<'_> {
+    /// Puts `name := operand; ` before the statement for each operand, and the names in their places.
+    pub(super) fn hoist(&mut self, statement: &Json, operands: &[&Json], then: &str) -> Result<(), String> {
+        let with = match statement["with_mods"].as_array() {
+            Some(mods) if !mods.is_empty() => {
+                let (_, end) = self.range(&statement["literal"], statement)?;
+                format!(" {}", self.source[end..self.range(statement, statement)?.1].trim())
+            }
+            _ => String::new(),
+        };
+        let (start, _) = self.range(statement, statement)?;
+        let mut before = String::new();
+        let mut replaced = Vec::new();
+        for operand in operands {
+            let (from, to) = self.range(operand, statement)?;
+            if self.overlaps(from, to) {
+                return Ok(());
+            }
+            let name = self.fresh_name();
+            before.push_str(&format!("{name} := {}{with}; {}", &self.source[from..to], then.replace("NAME", &name)));
+            replaced.push((from, to, name));
+        }
+        if !before.is_empty() && !self.overlaps(start, start) {
+            self.edit((start, start), Rank::Inside, before);
+            replaced.into_iter().for_each(|(from, to, name)| self.edit((from, to), Rank::Inside, name));
+        }
+        Ok(())
+    }
+
+    /// Makes `x := operand` fail where the operand is undefined.
+    pub(super) fn assert_defined(&mut self, statement: &Json, assignment: &Json) {
+        let name = assignment["lhs"]["Var"]["value"].as_str().unwrap_or("_");
+        let (kind, _) = kind_of(&assignment["rhs"]);
+        let always = matches!(kind, "String" | "RawString" | "Number" | "Bool" | "Null" | "ArrayCompr" | "SetCompr");
+        let declares = assignment["op"] == "ColEq";
+        let end = self.end(statement);
+        let text = format!("; {name} == {name}");
+        if declares && !always && name != "_" && !self.source[end..].starts_with(&text) && !self.overlaps(end, end) {
+            self.edit((end, end), Rank::Inside, text);
+        }
+    }
+
+    /// Writes `[E | Q]` as `[x | Q; x := E]`.
+    pub(super) fn list(&mut self, list: &Json) {
+        let (start, bar) = (offset(list, "start"), offset(&list["query"], "start"));
+        let last = list["query"]["stmts"].as_array().and_then(|statements| statements.last());
+        let (Some(last), Some(b'[')) = (last, self.source.as_bytes().get(start)) else {
+            return;
+        };
+        let (kind, inner) = kind_of(&list["term"]);
+        let plain = match kind {
+            "Var" => !inner["value"].as_str().is_some_and(|name| self.names.contains(name)),
+            _ => matches!(kind, "String" | "RawString" | "Number" | "Bool" | "Null"),
+        };
+        if plain || self.overlaps(start, self.end(list)) {
+            return;
+        }
+        let (name, end) = (self.fresh_name(), self.end(last));
+        let term = self.source[start + 1..bar].trim().to_owned();
+        self.edit((start + 1, bar), Rank::Inside, format!("{name} "));
+        self.edit((end, end), Rank::Inside, format!("; {name} := {term}; {name} == {name}"));
+    }
+
+    /// Writes `p contains E if Q` as `p contains x if { Q; x := E }`.
+    pub(super) fn set_rule(&mut self, rule: &Json) -> Result<(), String> {
+        let head = &rule["head"]["Set"];
+        let (kind, _) = kind_of(&head["key"]);
+        if matches!(kind, "Var" | "String" | "RawString" | "Number" | "Bool" | "Null" | "") {
+            return Ok(());
+        }
+        let end = self.end(head);
+        let name_end = self.end(head.get("refr").map_or(head, |refr| kind_of(refr).1));
+        let rest = &self.source[name_end..end];
+        let Some(keyword) = rest.find("contains") else {
+            return Ok(());
+        };
+        let from = name_end + keyword + "contains".len();
+        if self.overlaps(from, end) {
+            return Ok(());
+        }
+        let name = self.fresh_name();
+        let element = self.source[from..end].trim().to_owned();
+        let lines = "\n".repeat(element.matches('\n').count());
+        self.edit((from, end), Rank::Inside, format!(" {name}"));
+        let bodies = rule["bodies"].as_array().map_or(&[][..], Vec::as_slice);
+        for body in bodies {
+            self.end_body(body, &name, &element, &lines)?;
+        }
+        if bodies.is_empty() {
+            self.edit((end, end), Rank::Close, format!(" if {{ {name} := {element} }}"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn end_body(&mut self, body: &Json, name: &str, element: &str, lines: &str) -> Result<(), String> {
+        let query = &body["query"];
+        let (start, _) = self.range(query, query)?;
+        let last = query["stmts"].as_array().and_then(|statements| statements.last());
+        let end = last.map_or(start + 1, |last| self.end(last));
+        let open = start + usize::from(braced(query));
+        self.edit((open, open), Rank::Inside, lines.to_owned());
+        self.edit((end, end), Rank::Inside, format!("; {name} := {element}"));
+        Ok(())
+    }
+
+    /// Puts the bodies of rules in braces, so that statements can be added to them.
+    pub(super) fn brace(&mut self, rules: &Json) {
+        let bodies = rules.as_array().into_iter().flatten().filter_map(|rule| rule["Spec"]["bodies"].as_array());
+        for query in bodies.flatten().map(|body| &body["query"]) {
+            if !braced(query) {
+                let (start, end) = (offset(query, "start"), self.end(query));
+                self.edit((start, start), Rank::Open, "{ ".to_owned());
+                self.edit((end, end), Rank::Close, " }".to_owned());
+            }
+        }
+    }
+
+    pub(super) fn edit(&mut self, (start, end): (usize, usize), rank: Rank, text: String) {
+        self.edits.push(Edit { start, end, rank, text });
+    }
+
+    /// Writes `x * y` as `product([x, y])`, which has a limit in the interpreter.
+    pub(super) fn product(&mut self, product: &Json) {
+        let (left, right) = (kind_of(&product["lhs"]).1, kind_of(&product["rhs"]).1);
+        let (from, to) = (self.end(left), offset(right, "start"));
+        // regorus leaves the parentheses around an operand out of it.
+        let between = &self.source[from..to];
+        let (mut before, mut after) = (&self.source[..offset(left, "start")], &self.source[self.end(right)..]);
+        for letter in between.chars() {
+            let around = match letter {
+                ')' => before.trim_end().strip_suffix('(').map(|rest| (rest, after)),
+                '(' => after.trim_start().strip_prefix(')').map(|rest| (before, rest)),
+                _ => Some((before, after)),
+            };
+            let Some(around) = around else {
+                return;
+            };
+            (before, after) = around;
+        }
+        let (start, end) = (before.len(), self.source.len() - after.len());
+        let Some(star) = between.find('*').map(|star| from + star) else {
+            return;
+        };
+        if !plain(&product["lhs"]) && !plain(&product["rhs"]) && !self.overlaps(start, end) {
+            self.edit((start, start), Rank::Inside, "product([".to_owned());
+            self.edit((star, star + 1), Rank::Inside, ",".to_owned());
+            self.edit((end, end), Rank::Tail, "])".to_owned());
+        }
+    }
+}
