@@ -103,7 +103,7 @@ TAGS = st.dictionaries(
     st.sampled_from(["dev", " Test ", "PRODUCTION", "", " ", "regulated", "RESTRICTED ", "public", None, 7, ["dev"]]),
     max_size=3,
 )
-HOLDERS = st.fixed_dictionaries(
+HOLDERS: st.SearchStrategy[JsonObject] = st.fixed_dictionaries(
     {"id": st.just("/a/b"), "type": st.just("t")},
     optional={
         "tags": st.one_of(TAGS, st.none(), st.just("text")),

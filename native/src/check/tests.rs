@@ -29,7 +29,7 @@ fn every_refusal_names_its_place() {
         (b"[\"a\nb\"]", "syntax", "/0", 1, 4),
         (b"{\"a\":1,\n \"\\u0061\":2}", "duplicate-key", "/a", 2, 2),
         (b"[{}, {\"x~/\": [1, NaN]}]", "nan", "/1/x~0~1/1", 1, 18),
-        (b"[-Infinity]", "nan", "/0", 1, 3),
+        (b"[-Infinity]", "nan", "/0", 1, 2),
         (b"[1e999]", "number", "/0", 1, 2),
         (b"{} {}", "trailing", "", 1, 4),
         (b"[", "syntax", "/0", 1, 2),
