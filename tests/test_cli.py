@@ -257,3 +257,21 @@ def test_a_snapshot_of_the_interface_is_that_of_the_library(failing: tuple[str, 
 
     assert printed == json.loads(evaluation.model_dump_json(by_alias=True))
     assert snapshot(*given.resources).resources == given.resources
+
+
+def test_the_sample_configuration_is_one(root: Path) -> None:
+    """Its exemptions are found beside it, its parameters exist, and with it the exempted sample is green."""
+    ran = policyeng(
+        "check",
+        str(root / "samples/workspaces/exempted.json"),
+        "--config",
+        str(root / "samples/policyeng.toml"),
+        *AT,
+        "--format",
+        "json",
+    )
+    report = json.loads(ran.stdout)
+
+    assert ran.returncode == 0, ran.stderr
+    assert report["summary"]["exempt"] == 2
+    assert {"AML-NET-104", "AML-SKU-107"} & {finding["policy"] for finding in report["findings"]} == {"AML-NET-104"}

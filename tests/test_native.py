@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ SNAPSHOT = {"resources": [RESOURCE], "workloads": [{"id": "w"}], "approvals": [{
 GOOD = 'package good\ndeny contains {"msg": "m", "n": x} if {\n\tsome x in [1, 2]\n\tx > 1\n}\n'
 GOOD_FINDINGS = b'{"deny":[{"msg":"m","n":2}],"unknown":[]}'
 DEEP = "a0 := [1]\n" + "\n".join(f"a{n + 1} := [a{n}, a{n}]" for n in range(60)) + "\n"
-RUN = "some i in input.resource.xs; some j in input.resource.xs; some k in input.resource.xs; some l in input.resource.xs"
+RUN = "; ".join(f"some {name} in input.resource.xs" for name in "ijkl")
 WORD = "input.resource.word"
 ENGINES = [False, True]
 
@@ -71,7 +72,7 @@ HOSTILE = {
         {"builtin"},
     ),
     "replaced strings": (
-        f'deny contains {{}} if count(replace(input.resource.text, "x", concat("", [{WORD}, input.resource.text]))) > 0',
+        'deny contains {} if count(replace(input.resource.text, "x", input.resource.text)) > 0',
         {"builtin"},
     ),
     "wide format": ('deny contains {} if count(sprintf("%999999999d", [1])) > 0', {"builtin"}),
@@ -87,7 +88,10 @@ HOSTILE = {
         '\tregex.match(`^(a+)+$`, sprintf("%s%d", [input.resource.text, i]))\n}',
         {"deadline"},
     ),
-    "counted repetition": ("deny contains {} if regex.match(`((a{1,999}){1,999}){1,999}`, input.resource.text)", {"builtin"}),
+    "counted repetition": (
+        "deny contains {} if regex.match(`((a{1,999}){1,999}){1,999}`, input.resource.text)",
+        {"builtin"},
+    ),
 }
 
 
@@ -138,7 +142,10 @@ FAULTY = {
     "conflicting loop": ("q := x if some x in input.resource.xs\ndeny contains {} if not q", "conflict"),
     "conflicting function loop": ("f(y) := x if some x in y\ndeny contains {} if f(input.resource.xs)", "conflict"),
     "conflicting key": ("deny contains {} if not {1: x | some x in input.resource.xs}[1]", "conflict"),
-    "conflicting key of a rule": ("q[k] := x if { some x in input.resource.xs; k := x % 2 }\ndeny contains {} if q[1]", "conflict"),
+    "conflicting key of a rule": (
+        "q[k] := x if { some x in input.resource.xs; k := x % 2 }\ndeny contains {} if q[1]",
+        "conflict",
+    ),
     "deny of strings": ('deny contains "x"', "evaluation"),
     "deny of an object": ('deny := {"msg": "m"}', "evaluation"),
 }
@@ -172,7 +179,10 @@ MEANINGS: dict[str, tuple[str, object]] = {
     "list of calls of nothing": ('q := [upper(x.a) | some x in [{"a": "b"}, {}]]', ["B"]),
     "set loses nothing": ('r contains x.a if some x in [{"a": 1}, {"a": 2}, {}]\nq := count(r)', 2),
     "set of objects with nothing": ('r contains {"b": x.a} if some x in [{"a": 1}, {}, {"a": 2}]\nq := count(r)', 2),
-    "condition in an inner list": ('q := [x | some x in [{"a": 1}, {"b": 2}]; c := [1 | x.a]; count(c) == 0]', [{"b": 2}]),
+    "condition in an inner list": (
+        'q := [x | some x in [{"a": 1}, {"b": 2}]; c := [1 | x.a]; count(c) == 0]',
+        [{"b": 2}],
+    ),
     "list within a list": ("q := [[y | some y in [1, 2]; y > x] | some x in [0, 1]]", [[1, 2], [2]]),
     "some in null": ("q := [x | some x in [null, 1][_]]", []),
     "some in a missing list": (f"q := [x | some x in {MISSING}]", []),
@@ -183,7 +193,7 @@ MEANINGS: dict[str, tuple[str, object]] = {
     "else": (f"q := 1 if {MISSING}\nelse := 2 if input.resource.name\nelse := 3", 2),
     "function of literals": ('f("a") := 1\nf("b") := 2\nq := [f(x) | some x in ["a", "b", "c"]]', [1, 2]),
     "object of some nothing": ('q := {x.a: 1 | some x in [{"a": "k"}, {}]}', {"k": 1}),
-    "with": ("q if input.a with input as {\"a\": true}", True),
+    "with": ('q if input.a with input as {"a": true}', True),
     "types in order": ('q if 1 < "a"', True),
     "occurrences": ('q := strings.count("11111", "11")', 2),
     "replaced once": ('q := strings.replace_n({"a": "b", "b": "a"}, "abba")', "baab"),
@@ -205,7 +215,8 @@ REFUSED = {
     "syntax": ("deny contains {", "p.rego:"),
     "unknown function": ("deny contains {} if nothing.such(1)", "nothing.such"),
     "unknown rule": ("other := 1", "data.p.deny"),
-    "recursion": ("deny contains {} if q\nq if r\nr if q", ""),
+    "recursion": ("deny contains {} if q\nq if r\nr if q", "data.p.q -> data.p.r -> data.p.q"),
+    "recursive function": ("f(x) := y if y := f(x - 1)\ndeny contains {} if f(1)", "data.p.f -> data.p.f"),
     "clock": ("deny contains {} if time.now_ns() > 0", "p.rego:2:"),
     "network": ('deny contains {} if http.send({"url": "x"})', "`http.send`"),
     "resolver": ('deny contains {} if net["lookup_ip_addr"]("x")', "`net.lookup_ip_addr`"),
@@ -224,9 +235,8 @@ REFUSED = {
 def test_what_cannot_be_judged_is_refused_at_once(name: str) -> None:
     """A bundle that does not compile, or reaches for the host, is refused with the place and the name."""
     rego, reason = REFUSED[name]
-    with pytest.raises(ValueError) as refusal:
+    with pytest.raises(ValueError, match=re.escape(reason)):
         program(rego)
-    assert reason in str(refusal.value)
 
 
 def test_names_in_strings_and_comments_are_no_calls(documents: Documents) -> None:
@@ -263,7 +273,7 @@ def test_the_input_is_shared_and_complete(interpreter: bool) -> None:
     snapshot = Documents(json.dumps({**SNAPSHOT, "resources": [RESOURCE, {"id": "/Ws", "type": "t"}]}).encode())
     assert len(snapshot) == 4
     rego = """deny contains {
-        "subject": input.resource.id, "workspace": object.get(input.workspace, "id", "") , "time": input.as_of,
+        "subject": input.resource.id, "workspace": input.workspace.id, "time": input.as_of,
         "limit": input.parameters.limit, "by_id": input.snapshot.by_id["/ws"].id,
         "by_type": count(input.snapshot.by_type.t), "taken": input.snapshot.takenAt,
     } if input.workspace

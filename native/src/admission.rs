@@ -55,6 +55,9 @@ pub fn admit(name: &str, values: &[Value]) -> Result<(), String> {
         ("regex.replace", [Value::String(text), _, Value::String(new)]) => {
             text_of(text.len().saturating_add(1).saturating_mul(new.len().saturating_add(1)))
         }
+        ("strings.replace_n", [Value::Object(pairs), _]) if pairs.keys().any(|old| *old == Value::from("")) => {
+            Err("an empty string to replace".to_owned())
+        }
         ("strings.replace_n", [Value::Object(pairs), Value::String(text)]) => {
             let grown = pairs.iter().map(|(old, new)| growth(old, new)).fold(text.len(), usize::saturating_mul);
             text_of(grown)
@@ -217,6 +220,7 @@ mod tests {
             ("net.cidr_expand", "[\"10.0.0.0/8\"]"),
             ("sprintf", "[\"%999999999d\", [1]]"),
             ("sprintf", "[\"%f\", [1]]"),
+            ("strings.replace_n", "[{\"\": \"x\"}, \"abc\"]"),
             ("units.parse_bytes", "[\"10e10000000EiB\"]"),
         ] {
             assert!(!verdict(name, arguments), "{name}{arguments}");

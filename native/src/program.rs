@@ -3,7 +3,7 @@
 use crate::ast::Module;
 use crate::desugar::{desugar, Dialect};
 use crate::judge::STACK_BYTES;
-use crate::{arguments, ast, builtins, hazards, safety, Fault};
+use crate::{arguments, ast, builtins, hazards, recursion, safety, Fault};
 use regorus::languages::rego::compiler::{Compiler, SpannedCompilerError};
 use regorus::rvm::RegoVM;
 use regorus::{CompiledPolicy, Rc, Value};
@@ -93,10 +93,12 @@ impl Program {
         }
         let parsed = ast::modules_of(&mut engine_of(modules.iter().cloned())?)?;
         ast::refuse_host_builtins(&parsed)?;
+        recursion::refuse(&parsed)?;
+        let known = rule_paths(&parsed);
+        policies.iter().try_for_each(|(id, roles)| refuse_unknown_rules(id, roles, &known))?;
         let facts = std::str::from_utf8(facts).map_err(|error| format!("the facts are not UTF-8: {error}"))?;
         let facts = crate::memory::unbounded(|| Value::from_json_str(facts))
             .map_err(|error| format!("the facts are not JSON: {error}"))?;
-        let known = rule_paths(&parsed);
         let any = policies.iter().flat_map(|(_, roles)| roles).map(|(_, rule)| rule.as_str()).next();
         let machine = match any {
             Some(rule) if !interpreter_only => Some(compile_rule(&mut prepared(&parsed, &facts, Dialect::Rvm)?, rule)?),
@@ -109,7 +111,6 @@ impl Program {
         let policies = policies
             .into_iter()
             .map(|(id, mut roles)| {
-                refuse_unknown_rules(&id, &roles, &known)?;
                 roles.sort();
                 let engine = match &machine {
                     Some(compiled) => choose(compiled, &parsed, &facts, &roles)?,

@@ -50,7 +50,9 @@ impl Reader<'_> {
         match self.peek() {
             Some(b'0') => self.at += 1,
             Some(b'1'..=b'9') => self.digits()?,
-            Some(b'I') => return self.not_a_number("Infinity").map_err(|(kind, at)| (kind, at - usize::from(kind == "nan"))),
+            Some(b'I') => {
+                return self.not_a_number("Infinity").map_err(|(kind, at)| (kind, at - usize::from(kind == "nan")))
+            }
             _ => return Err(("syntax", self.at)),
         }
         if self.peek() == Some(b'.') {
