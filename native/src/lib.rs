@@ -1,6 +1,6 @@
 //! The native engine of policyeng: Rego judged in parallel, under limits, with the GIL released.
 //!
-//! A [`Program`] is a bundle compiled once, [`Documents`] is a snapshot parsed once, and [`judge`] gives one
+//! A [`Program`] is a bundle compiled once, [`Documents`] is a snapshot parsed once, and [`judge()`] gives one
 //! [`Outcome`] per (policy, subject) pair, on as many threads as asked. The crate is plain Rust; the feature
 //! `extension-module` adds the module `policyeng._native`.
 //!

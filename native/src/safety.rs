@@ -1,8 +1,7 @@
 //! Rules that the RVM may be trusted with.
 //!
-//! Found by comparing the RVM with OPA, and not visible in its bytecode: a list keeps undefined elements, a condition in
-//! a comprehension that comes before its first loop ends the loop around the comprehension, defaults that are computed
-//! or of functions are lost, and rules named by a reference are taken for others.
+//! Found by comparing the RVM with OPA, and not visible in its bytecode: defaults that are computed or of functions are
+//! lost, and rules named by a reference are taken for others.
 
 use crate::ast::Module;
 use crate::desugar::{kind_of, offset};
@@ -61,13 +60,6 @@ fn in_node(node: &Json, source: &str) -> Option<&'static str> {
 fn in_expression(kind: &str, inner: &Json, source: &str) -> Option<&'static str> {
     match kind {
         "ArrayCompr" if !source[offset(inner, "start")..].starts_with('[') => Some("a list that is written oddly"),
-        "ArrayCompr" | "SetCompr" if !starts_with_a_loop(&inner["query"]) => {
-            Some("a comprehension that does not start with `some ... in`")
-        }
         _ => None,
     }
-}
-
-fn starts_with_a_loop(query: &Json) -> bool {
-    query["stmts"][0]["literal"].get("SomeIn").is_some()
 }

@@ -2,8 +2,10 @@
 //!
 //! OPA takes the operands of a negated call out of the negation, so `not f(input.a)` is undefined where `input.a` is;
 //! regorus leaves them in. Its interpreter loses the elements of a set rule when one of them is undefined, and stops at
-//! `some x in null`; its RVM takes `x := input.a` for true when `input.a` is undefined. Each of these is written here
-//! in a form that all of them read alike. A rewriting changes no line, so places in messages stay right by line.
+//! `some x in null`. Its RVM takes `x := input.a` for true when `input.a` is undefined, keeps undefined elements in
+//! lists, and lets a condition in a comprehension end the loop around the comprehension when it has none of its own.
+//! Each of these is written here in a form that means the same to all of them. A rewriting changes no line, so places in
+//! messages stay right by line.
 
 use crate::ast::{modules_of, parser, Module};
 use edits::{apply, Edit};
@@ -114,6 +116,9 @@ impl Collector<'_> {
                     if product["op"] == "Mul" {
                         self.product(product);
                     }
+                }
+                if let (Dialect::Rvm, "ArrayCompr" | "SetCompr") = (self.dialect, kind_of(node).0) {
+                    self.looped(&kind_of(node).1["query"]);
                 }
                 if let (Dialect::Rvm, Some(list)) = (self.dialect, node.get("ArrayCompr")) {
                     self.list(list);
@@ -238,6 +243,7 @@ mod tests {
     fn the_rvm_gets_assignments_and_lists_that_fail_where_undefined() {
         for (text, expected) in [
             ("p if { x := input.a; true }", "p if { x := input.a; x == x; true }"),
+            ("p := {x | x := input.a}", "p := {x | some __1 in [0]; x := input.a; x == x}"),
             ("p := [x.a | some x in input]", "p := [__1 | some x in input; __1 := x.a; __1 == __1]"),
         ] {
             assert_eq!(rewritten(text, Dialect::Rvm), expected);

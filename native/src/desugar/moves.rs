@@ -47,6 +47,18 @@ impl Collector<'_> {
         }
     }
 
+    /// Starts the query of a comprehension with a loop, which a condition can end instead of the loop around it.
+    pub(super) fn looped(&mut self, query: &Json) {
+        let Some(first) = query["stmts"].get(0) else {
+            return;
+        };
+        let start = offset(first, "start");
+        if first["literal"].get("SomeIn").is_none() && !self.overlaps(start, start) {
+            let name = self.fresh_name();
+            self.edit((start, start), Rank::Open, format!("some {name} in [0]; "));
+        }
+    }
+
     /// Writes `[E | Q]` as `[x | Q; x := E]`.
     pub(super) fn list(&mut self, list: &Json) {
         let (start, bar) = (offset(list, "start"), offset(&list["query"], "start"));
