@@ -18,7 +18,7 @@ class Documents:
         """Parse a snapshot: the bytes of a JSON object that holds at least the list `resources`.
 
         Subjects are numbered through resources, workloads, approvals. Raises ValueError for anything else, and for
-        documents nested deeper than 127 levels.
+        documents nested deeper than 132 levels.
         """
 
     def __len__(self) -> int: ...

@@ -238,3 +238,18 @@ def odd(input):
     (finding,) = judged(bundle, snapshot(workspace())).findings
 
     assert finding.outcome is Outcome.ERROR
+
+
+def test_a_resource_as_deep_as_a_document_may_be_is_judged(tmp_path: Path) -> None:
+    """128 levels are read; one more is a problem of that resource alone, and the other is judged."""
+    bundle = one(tmp_path, deny_when("input.resource.properties.n > 1"))
+    deep: object = 1
+    for _ in range(126):
+        deep = [deep]
+
+    within = judged(bundle, snapshot(workspace("a", n=2, deep=deep)))
+    beyond = judged(bundle, snapshot(workspace("a", n=2), workspace("b", n=2, deep=[deep])))
+
+    assert within.exit_code == 1
+    assert (beyond.exit_code, len(beyond.findings)) == (2, 1)
+    assert "nested deeper than 128 levels" in beyond.problems[0].message

@@ -1,7 +1,11 @@
 //! A snapshot, parsed once and shared by all pairs.
 
 use regorus::Value;
+use serde::Deserialize;
 use std::collections::BTreeMap;
+
+/// How deep a snapshot may be nested: a document of 128 levels, and the levels that hold it in a snapshot.
+pub const DEEPEST: usize = 132;
 
 /// The collections whose members can be judged, in the order of their subject indices.
 const SUBJECTS: [&str; 3] = ["resources", "workloads", "approvals"];
@@ -20,10 +24,11 @@ impl Documents {
     /// resources); the values are shared, not copied.
     ///
     /// # Errors
-    /// A message when the bytes are not UTF-8, not JSON, nested deeper than 127 levels, or not such an object.
+    /// A message when the bytes are not UTF-8, not JSON, nested deeper than [`DEEPEST`], or not such an object.
     pub fn parse(snapshot: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(snapshot).map_err(|error| format!("the snapshot is not UTF-8: {error}"))?;
         let mut value = crate::memory::unbounded(|| Value::from_json_str(text))
+            .or_else(|error| deeper(text).ok_or(error))
             .map_err(|error| format!("the snapshot is not JSON: {error}"))?;
         if value.as_object().is_err() {
             return Err("the snapshot is not a JSON object".to_owned());
@@ -51,6 +56,16 @@ impl Documents {
     pub fn is_empty(&self) -> bool {
         self.subjects.is_empty()
     }
+}
+
+/// Parses what is nested deeper than the parser's own limit of 127 levels and not deeper than ours.
+fn deeper(text: &str) -> Option<Value> {
+    if crate::check::check(text.as_bytes(), DEEPEST).is_some() {
+        return None;
+    }
+    let mut reader = serde_json::Deserializer::from_str(text);
+    reader.disable_recursion_limit();
+    crate::memory::unbounded(|| Ok(Value::deserialize(&mut reader)?)).ok()
 }
 
 fn collection(snapshot: &Value, name: &str) -> Result<Vec<Value>, String> {
@@ -106,5 +121,13 @@ mod tests {
         ] {
             assert!(Documents::parse(text).unwrap_err().contains(reason));
         }
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let nested = |levels: usize| format!("{{\"resources\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
+        assert!(Documents::parse(nested(DEEPEST - 1).as_bytes()).is_ok());
+        assert!(Documents::parse(nested(DEEPEST).as_bytes()).is_err());
+        assert!(Documents::parse(nested(1_000_000).as_bytes()).is_err());
     }
 }

@@ -136,14 +136,15 @@ impl<'a> Worker<'a> {
 }
 
 fn findings(rule: &str, value: &Value) -> Result<String, Fault> {
-    let objects = match value {
+    let is_reason = |item: &Value| matches!(item, Value::Object(_) | Value::String(_));
+    let well_formed = match value {
         Value::Undefined => return Ok("[]".to_owned()),
-        Value::Set(items) => items.iter().all(|item| matches!(item, Value::Object(_))),
-        Value::Array(items) => items.iter().all(|item| matches!(item, Value::Object(_))),
+        Value::Set(items) => items.iter().all(is_reason),
+        Value::Array(items) => items.iter().all(is_reason),
         _ => false,
     };
-    if !objects {
-        return Err(Fault::new(FaultKind::Evaluation, format!("{rule} is not a set or list of objects")));
+    if !well_formed {
+        return Err(Fault::new(FaultKind::Evaluation, format!("{rule} is not a set or list of objects or strings")));
     }
     if admission::larger_than(value, LARGEST_FINDINGS) {
         return Err(Fault::new(FaultKind::Memory, format!("{rule} gives more than {LARGEST_FINDINGS} values")));

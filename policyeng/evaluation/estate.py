@@ -16,8 +16,6 @@ from policyeng.models import WORKSPACE_TYPE, JsonObject, Location, Model, Proble
 from policyeng.strict.json_text import require_json
 from policyeng.workloads import derive
 
-#: How deep a resource may be nested: an engine reads documents of 127 levels, and the snapshot takes two of them.
-_MAX_DEPTH = 125
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +97,7 @@ def _sorted_resources(snapshot: Snapshot) -> tuple[list[tuple[str, bytes, JsonOb
             continue
         try:
             text = orjson.dumps(resource, option=orjson.OPT_SORT_KEYS)
-            require_json(text, identity, max_depth=_MAX_DEPTH)
+            require_json(text, identity)
         except (TypeError, InputError) as error:
             problems.append(Problem(level="error", message=f"the resource cannot be judged: {error}", place=identity))
         else:

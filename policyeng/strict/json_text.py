@@ -57,7 +57,7 @@ def require_json(content: bytes, file: str, *, max_bytes: int = DEFAULT_MAX_BYTE
     refuse_size(len(content), file, max_bytes)
     if content.startswith(_UTF16):
         raise InputError("encoded as UTF-16 or UTF-32", place=(f"{file}:1:1",), remedy=_REMEDY_ENCODING)
-    fault = _native.check_json(content, max_depth)
+    fault = _native.check_json(content, MAX_DEPTH)
     if fault is not None:
         kind, pointer, line, column = fault
         raise refusal(file, kind, pointer=pointer, line=line, column=column)
