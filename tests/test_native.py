@@ -146,7 +146,7 @@ FAULTY = {
         "q[k] := x if { some x in input.resource.xs; k := x % 2 }\ndeny contains {} if q[1]",
         "conflict",
     ),
-    "deny of strings": ('deny contains "x"', "evaluation"),
+    "deny of numbers": ("deny contains 7", "evaluation"),
     "deny of an object": ('deny := {"msg": "m"}', "evaluation"),
 }
 

@@ -63,9 +63,12 @@ fn deeper(text: &str) -> Option<Value> {
     if crate::check::check(text.as_bytes(), DEEPEST).is_some() {
         return None;
     }
-    let mut reader = serde_json::Deserializer::from_str(text);
-    reader.disable_recursion_limit();
-    crate::memory::unbounded(|| Ok(Value::deserialize(&mut reader)?)).ok()
+    let parse = || {
+        let mut reader = serde_json::Deserializer::from_str(text);
+        reader.disable_recursion_limit();
+        Ok(Value::deserialize(&mut reader)?)
+    };
+    crate::memory::unbounded(parse).ok()
 }
 
 fn collection(snapshot: &Value, name: &str) -> Result<Vec<Value>, String> {

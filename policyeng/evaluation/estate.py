@@ -17,7 +17,6 @@ from policyeng.strict.json_text import require_json
 from policyeng.workloads import derive
 
 
-
 @dataclass(frozen=True, slots=True)
 class Subject:
     """Something that can be judged.
