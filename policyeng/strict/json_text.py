@@ -48,8 +48,8 @@ def parse_json(content: bytes, file: str, *, max_bytes: int = DEFAULT_MAX_BYTES)
     return document
 
 
-def require_json(content: bytes, file: str, *, max_bytes: int = DEFAULT_MAX_BYTES, max_depth: int = MAX_DEPTH) -> None:
-    """Refuse bytes that `parse_json` would refuse, or that are nested deeper, without building values.
+def require_json(content: bytes, file: str, *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+    """Refuse bytes that `parse_json` would refuse, without building values.
 
     Raises:
         InputError: as `parse_json` does.

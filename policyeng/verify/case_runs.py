@@ -95,12 +95,12 @@ def _absent(alone: Bundle, policy: Policy, pointer: str, file: CaseFile, baselin
         snapshot = _with_declared(snapshot, _workload(snapshot, identity, alone.facts), pointer, place)
         identity = _ABSENT_ID
     else:
-        identity = _holder(alone, policy, snapshot, identity, pointer)
+        identity = _holder(alone, snapshot, identity, pointer)
         snapshot = _deleted(snapshot, identity, pointer)
     return CaseRun(policy.id, name, expected, _judged(alone, policy, shared, snapshot, identity, expected))
 
 
-def _holder(alone: Bundle, policy: Policy, snapshot: Snapshot, identity: str, pointer: str) -> str:
+def _holder(alone: Bundle, snapshot: Snapshot, identity: str, pointer: str) -> str:
     """The judged resource that has a pointer: the case file's own, else the first in the order of the baselines."""
     judged = [identity]
     judged += [finding.resource for finding in evaluate(alone, snapshot, as_of=DEFAULT_AS_OF).findings]
