@@ -12,7 +12,7 @@ BIN := .venv/bin
 OPA := .tools/bin/opa
 SAMPLE := samples/workspaces/regulated.json
 NATIVE_SOURCES := $(shell find native -name '*.rs' -not -path '*/target/*') native/Cargo.toml native/Cargo.lock
-say = @printf '\033[1m== %s\033[0m\n' "$(1)"
+say = @echo "== $(1)"
 
 .PHONY: check test setup lint rust rego python wheel lock clean
 
