@@ -4,14 +4,14 @@
 #   about what an id may look like between its slashes.
 package lib.ids
 
-# segments(id): the parts after the slashes, in lower case, none for `/`; undefined for what is no id: no slash first,
-# or a blank part.
+# segments(id): the parts after the slashes, in lower case, none for `/`; one slash at the end makes no difference.
+# Undefined for what is no id: no slash first, or a blank part.
 segments(id) := [] if {
 	id == "/"
 } else := parts if {
 	is_string(id)
 	startswith(id, "/")
-	parts := split(lower(substring(id, 1, -1)), "/")
+	parts := split(substring(folded(id), 1, -1), "/")
 	every part in parts { trim_space(part) != "" }
 }
 
@@ -24,8 +24,11 @@ is_at_or_under(id, scope) if {
 # is_same(id, other): whether two ids name one resource.
 is_same(id, other) if {
 	is_string(id)
-	lower(id) == lower(other)
+	folded(id) == folded(other)
 }
+
+# folded(id): an id in lower case and without a slash at its end, for comparing.
+folded(id) := trim_suffix(lower(id), "/")
 
 # subscription(id): the subscription that holds it, in lower case.
 subscription(id) := segments(id)[1] if segments(id)[0] == "subscriptions"
@@ -41,7 +44,7 @@ workspace_id(id) := concat("/", array.concat([""], array.slice(parts, 0, 8))) if
 }
 
 # named(id, by_id): the resource of the snapshot that has the id.
-named(id, by_id) := by_id[lower(id)] if is_string(id)
+named(id, by_id) := by_id[folded(id)] if is_string(id)
 
 # workspace_of(id, by_id): the workspace of the snapshot that it is or lies in, null when there is none.
 workspace_of(id, by_id) := array.concat([workspace | workspace = by_id[workspace_id(id)]], [null])[0]

@@ -8,11 +8,12 @@ workspace := concat("", [group, "/providers/Microsoft.MachineLearningServices/wo
 
 test_segments_are_in_lower_case if {
 	ids.segments("/Subscriptions/S") == ["subscriptions", "s"]
+	ids.segments("/Subscriptions/S/") == ["subscriptions", "s"]
 	ids.segments("/") == []
 }
 
 test_what_is_no_id_has_no_segments if {
-	every id in ["", "subscriptions/s", "/subscriptions//s", "/subscriptions/s/", "/subscriptions/ /x", null, 7, ["/a"]] {
+	every id in ["", "subscriptions/s", "/subscriptions//s", "/subscriptions/s//", "/subscriptions/ /x", null, 7, ["/a"]] {
 		not ids.segments(id)
 	}
 }

@@ -25,10 +25,12 @@ pools_outside(cluster) := [index |
 
 _states_subnet(pool) if words.text(pool.vnetSubnetID)
 
-# placement(compute, by_id): `inside` a subnet, `outside`, or `unknown` when the cluster that holds its nodes is not in
-# the snapshot. Undefined for computes whose subnet is not a setting (a virtual machine is always in one).
+# placement(compute, by_id): `inside` a subnet (a virtual machine always is), `outside`, or `unknown` when the cluster
+# that holds its nodes is not in the snapshot. Undefined for other computes whose subnet is not a setting.
 placement(compute, by_id) := "inside" if {
 	subnet(compute)
+} else := "inside" if {
+	computes.kind(compute) == "virtualmachine"
 } else := "outside" if {
 	computes.kind(compute) in {"amlcompute", "computeinstance"}
 } else := _pools_placement(cluster) if {
@@ -65,18 +67,25 @@ isolation_mode(workspace) := stated if {
 
 # egress(workspace, snapshot): `closed` by a managed network that allows only approved outbound traffic, or by a subnet
 # under every compute that can have one; `open` otherwise, also without any compute; `unknown` when a cluster that it
-# depends on is not in the snapshot. Undefined for a project whose hub is not in the snapshot.
+# depends on is not in the snapshot, or the snapshot is incomplete. Undefined for a project whose hub is not in it.
 egress(workspace, snapshot) := "closed" if {
 	_mode(workspace, snapshot) == "allowonlyapprovedoutbound"
 } else := "closed" if {
 	_mode(workspace, snapshot)
 	_placements(workspace, snapshot) == {"inside"}
+	_is_complete(snapshot)
 } else := "unknown" if {
 	_mode(workspace, snapshot)
-	_placements(workspace, snapshot) in {{"unknown"}, {"inside", "unknown"}}
+	_placements(workspace, snapshot) in {{"inside"}, {"unknown"}, {"inside", "unknown"}}
+} else := "unknown" if {
+	_mode(workspace, snapshot)
+	count(_placements(workspace, snapshot)) == 0
+	not _is_complete(snapshot)
 } else := "open" if {
 	_mode(workspace, snapshot)
 }
+
+_is_complete(snapshot) if count(object.get(snapshot, "incomplete", [])) == 0
 
 _mode(workspace, snapshot) := isolation_mode(settings_holder(workspace, snapshot.by_id))
 

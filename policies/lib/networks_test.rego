@@ -58,7 +58,8 @@ test_placement if {
 	networks.placement(compute("Kubernetes", {}), {}) == "unknown"
 	nowhere := json.patch(compute("AKS", {}), [{"op": "remove", "path": "/properties/resourceId"}])
 	networks.placement(nowhere, inside) == "outside"
-	not networks.placement(compute("VirtualMachine", {}), {})
+	networks.placement(compute("VirtualMachine", {}), {}) == "inside"
+	not networks.placement(compute("Databricks", {}), {})
 }
 
 test_settings_of_a_project_are_its_hubs if {
@@ -86,5 +87,10 @@ test_egress if {
 	networks.egress(workspace("AllowInternetOutbound"), open) == "open"
 	networks.egress(workspace("Disabled"), unsure) == "unknown"
 	networks.egress(workspace("Disabled"), snapshot([])) == "open"
+	networks.egress(workspace("Disabled"), snapshot([compute("VirtualMachine", {})])) == "closed"
+	partial := {"incomplete": ["computes: forbidden"]}
+	networks.egress(workspace("Disabled"), object.union(snapshot([]), partial)) == "unknown"
+	networks.egress(workspace("Disabled"), object.union(holding, partial)) == "unknown"
+	networks.egress(workspace("Disabled"), object.union(open, partial)) == "open"
 	not networks.egress(project, open)
 }

@@ -87,7 +87,7 @@ def backed_by(cluster: JsonObject, by_type: Mapping[str, Sequence[JsonObject]]) 
     for compute in by_type.get(COMPUTE_TYPE, ()):
         reference = inside(compute, "properties", "resourceId")
         on_cluster = kind_of(compute) in ("aks", "kubernetes") and isinstance(reference, str)
-        if on_cluster and str(reference).lower() == str(cluster["id"]).lower():
+        if on_cluster and _same(str(reference), str(cluster["id"])):
             yield compute
 
 
@@ -107,5 +107,9 @@ def compute_regulated(
     return next(answer for wanted in (True, None, False) for answer in answers if answer.decided is wanted)
 
 
+def _same(one: str, other: str) -> bool:
+    return one.lower().removesuffix("/") == other.lower().removesuffix("/")
+
+
 def _named(reference: object, by_id: Mapping[str, JsonObject]) -> JsonObject | None:
-    return by_id.get(reference.lower()) if isinstance(reference, str) else None
+    return by_id.get(reference.lower().removesuffix("/")) if isinstance(reference, str) else None

@@ -17,12 +17,12 @@ _WORKSPACE_TYPE = ("microsoft.machinelearningservices", "workspaces")
 def segments(arm_id: str) -> tuple[str, ...] | None:
     """The segments of an id in lower case, none for the root `/`; `None` if the id is malformed.
 
-    Well formed is: a slash first and none last, an optional subscription with an optional resource group, then
-    provider blocks, each a namespace and one or more pairs of type and name.
+    Well formed is: a slash first, one more at the end or none, an optional subscription with an optional resource
+    group, then provider blocks, each a namespace and one or more pairs of type and name.
     """
     if arm_id == "/":
         return ()
-    first, *parts = arm_id.lower().split("/")
+    first, *parts = arm_id.lower().removesuffix("/").split("/")
     if first or not parts or not all(part.strip() for part in parts):
         return None
     return tuple(parts) if _well_formed(parts) else None

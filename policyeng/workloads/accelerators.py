@@ -61,12 +61,15 @@ def of_instance_type(compute: Reader | None, instance_type: Answer[str]) -> Answ
     if defined.value:
         return of_containers(defined.value, ("resources", "limits"), ("resources", "requests"))
     if wanted == DEFAULT_INSTANCE_TYPE:
-        return Answer("none")
+        return Answer("none", presumed=True)
     return undecided(f"the instance type `{name.value}` is not defined in the snapshot")
 
 
 def of_containers(asked: Reader, *places: Segments) -> Answer[str]:
-    """The accelerator that containers ask for at any of `places`; none where no amount is above 0."""
+    """The accelerator that containers ask for at any of `places`; none where no amount is above 0.
+
+    Where no amount is stated at all, none is presumed.
+    """
     amounts = [
         (kind, asked.number(*place, key)) for place in places for key, kind in _accelerator_keys(asked, place).items()
     ]
@@ -74,7 +77,9 @@ def of_containers(asked: Reader, *places: Segments) -> Answer[str]:
     if reasons:
         return undecided(reasons[0])
     wanted = sorted({kind for kind, amount in amounts if (amount.value or 0) > 0})
-    return agreed([Answer(kind) for kind in wanted or ["none"]], "the containers ask for")
+    if not wanted:
+        return Answer("none", presumed=all(amount.absent for _, amount in amounts))
+    return agreed([Answer(kind) for kind in wanted], "the containers ask for")
 
 
 def _accelerator_keys(asked: Reader, place: Segments) -> dict[str, str]:

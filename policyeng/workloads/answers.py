@@ -12,10 +12,14 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True)
 class Answer(Generic[T_co]):
-    """A value; or an absence (neither value nor reason); or no value and the reason why it cannot be decided."""
+    """A value; or an absence (neither value nor reason); or no value and the reason why it cannot be decided.
+
+    A presumed value is one that nobody stated: what is declared takes its place.
+    """
 
     value: T_co | None = None
     reason: str = ""
+    presumed: bool = False
 
     @property
     def absent(self) -> bool:
@@ -60,7 +64,7 @@ def joined(said: Answer[T_co], declared: Iterable[T_co | None], field: str) -> A
     """What ARM says, or else what is declared; undecided where the two, or two declarations, contradict each other."""
     stated = {_text(value): value for value in declared if value is not None}
     texts = quoted(stated)
-    if said.value is None:
+    if said.value is None or said.presumed:
         if len(stated) > 1:
             return Answer(reason=f"{field}: the declared workloads contradict each other: {texts}")
         return Answer(next(iter(stated.values()))) if stated else said

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from policyeng.models import DeclaredWorkload, JsonObject
-from policyeng.workloads.answers import ABSENT, Answer, joined, quoted, undecided
+from policyeng.workloads.answers import ABSENT, Answer, joined, undecided
 from policyeng.workloads.drafts import NO_FEATURES, Draft, Tags
 from policyeng.workloads.estate import Estate, home_of
-from policyeng.workloads.reading import pointer_to
 
 FEATURES = ("automl", "pipeline", "designer", "sweep", "distributed")
 
@@ -33,12 +32,11 @@ def derived_workload(draft: Draft, additions: Sequence[DeclaredWorkload]) -> Wor
     """The workload of an ARM resource, with what is declared about it.
 
     A declared fact counts where ARM does not say; where both say and differ the field is undecided. Features add up.
-    Declared tags count where the resource has no such tag.
+    Declared tags do not: a declaration must not loosen what the tags of a resource and its workspace decide.
     """
     source = draft.source
-    purpose = ABSENT if draft.presumed_purpose and any(one.purpose for one in additions) else draft.purpose
     answers: dict[str, Answer[object]] = {
-        "/purpose": joined(purpose, [one.purpose for one in additions], "purpose"),
+        "/purpose": joined(draft.purpose, [one.purpose for one in additions], "purpose"),
         "/target": joined(draft.target, [one.target for one in additions], "target"),
         "/features": _features(draft.features, additions),
         "/accelerator": joined(draft.accelerator, [one.accelerator for one in additions], "accelerator"),
@@ -56,7 +54,7 @@ def derived_workload(draft: Draft, additions: Sequence[DeclaredWorkload]) -> Wor
             "sourceId": source.id,
         },
         answers | {"/workspaceId": Answer(workspace_id).or_reason("the id lies in no workspace")},
-        _tags(draft.tags, additions),
+        draft.tags,
     )
 
 
@@ -98,24 +96,6 @@ def _features(known: Answer[tuple[str, ...]], additions: Sequence[DeclaredWorklo
         return undecided(known.reason)
     named = {*known.value, *(feature for one in additions for feature in one.features)}
     return Answer([feature for feature in FEATURES if feature in named])
-
-
-def _tags(known: Tags, additions: Sequence[DeclaredWorkload]) -> Tags:
-    """ARM's tags and, for keys that it lacks, the declared ones; declarations that differ leave a gap."""
-    if known.written.value is None:
-        return known
-    written, gaps = dict(known.written.value), dict(known.gaps)
-    taken = {key.lower() for key in written} | {pointer.lower() for pointer in gaps}
-    stated: dict[str, dict[str, str]] = {}
-    for key, value in sorted(tag for one in additions for tag in one.tags.items()):
-        if not taken & {key.lower(), pointer_to(key).lower()}:
-            stated.setdefault(key.lower(), {}).setdefault(value, key)
-    for folded, keys in stated.items():
-        if len(keys) == 1:
-            written |= {key: value for value, key in keys.items()}
-        else:
-            gaps[pointer_to(folded)] = f"the declared workloads contradict each other: {quoted(keys)}"
-    return Tags(Answer(written), gaps)
 
 
 def _workload(fixed: JsonObject, answers: dict[str, Answer[object]], tags: Tags) -> Workload:

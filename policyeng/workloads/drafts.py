@@ -24,11 +24,7 @@ NO_FEATURES: Answer[tuple[str, ...]] = Answer(())
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What ARM says about one piece of work.
-
-    Attributes:
-        presumed_purpose: ARM does not say what a job is for; it is training unless the organisation says otherwise.
-    """
+    """What ARM says about one piece of work."""
 
     source: Reader
     purpose: Answer[str]
@@ -38,7 +34,6 @@ class Draft:
     features: Answer[tuple[str, ...]] = NO_FEATURES
     compute_id: Answer[str] = ABSENT
     memory_gib: Answer[float] = ABSENT
-    presumed_purpose: bool = False
 
 
 def compute_id(placement: Placement) -> Answer[str]:
@@ -49,15 +44,18 @@ def compute_id(placement: Placement) -> Answer[str]:
 
 
 def tags_of(source: Reader, *places: Segments) -> Tags:
-    """The tags at the first of `places`, filled up from the others; keys compare without case."""
+    """The tags at the first of `places`, filled up from the others; keys compare without case.
+
+    What is no object holds no tags, so that it counts as no tag does.
+    """
     written: JsonObject = {}
     gaps: dict[str, str] = {}
     for place in places:
-        tags = source.inside(*place)
+        tags = source.at(*place)
         if tags.reason:
             return Tags(Answer(reason=tags.reason))
         taken = {key.lower() for key in written}
-        more = tags.value.body if tags.value else {}
+        more = tags.value if isinstance(tags.value, dict) else {}
         written |= {key: value for key, value in more.items() if key.lower() not in taken}
         gaps |= source.gaps_under(*place)
     return Tags(Answer(written), gaps)

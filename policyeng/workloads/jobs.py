@@ -32,8 +32,7 @@ def job(estate: Estate, source: Reader) -> Draft:
     computes = agreed([compute_id(placement) for placement, _ in placed], "its steps run on")
     return Draft(
         source=source,
-        purpose=Answer("training"),
-        presumed_purpose=True,
+        purpose=Answer("training", presumed=True),  # ARM does not say what a job is for
         target=target,
         accelerator=agreed(accelerators, "its steps use").or_reason(runs.reason),
         compute_id=computes if computes.value or not target.reason else undecided(target.reason),

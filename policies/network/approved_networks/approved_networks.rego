@@ -17,7 +17,7 @@
 #     - /properties/properties/aksNetworkingConfiguration
 #   when_absent:
 #     /properties/properties/subnet: not_judged
-#     /properties/properties/aksNetworkingConfiguration: pass
+#     /properties/properties/aksNetworkingConfiguration: not_judged
 #   remediation:
 #     text: >-
 #       Recreate the compute in a subnet of an approved virtual network (`az ml compute create --vnet-name <network>
@@ -32,10 +32,7 @@ package network.approved_networks
 import data.lib.ids
 import data.lib.networks
 
-applies if {
-	count(input.parameters.allowed_vnets) > 0
-	networks.subnet(input.resource)
-}
+applies if networks.subnet(input.resource)
 
 deny contains {
 	"msg": "the subnet belongs to a virtual network that is not approved",
@@ -43,6 +40,7 @@ deny contains {
 	"actual": networks.subnet(input.resource),
 	"expected": input.parameters.allowed_vnets,
 } if {
+	count(input.parameters.allowed_vnets) > 0
 	not is_approved
 }
 

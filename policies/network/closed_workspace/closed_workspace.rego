@@ -60,7 +60,7 @@ unknown contains {"msg": "the hub of the project is not in the snapshot", "path"
 	not settings
 }
 
-unknown contains {"msg": "a cluster behind it is not in the snapshot", "path": "/properties/managedNetwork"} if {
+unknown contains {"msg": "what its computes sit in is not all in the snapshot", "path": "/properties/managedNetwork"} if {
 	standing.decided == true
 	networks.egress(input.resource, input.snapshot) == "unknown"
 }

@@ -72,7 +72,7 @@ def _inner(resource: JsonObject, key: str) -> object:
 
 
 def _parts(arm_id: object) -> list[str] | None:
-    first, *parts = arm_id.lower().split("/") if isinstance(arm_id, str) else [" "]
+    first, *parts = arm_id.lower().removesuffix("/").split("/") if isinstance(arm_id, str) else [" "]
     return [] if arm_id == "/" else parts if parts and not first and all(part.strip() for part in parts) else None
 
 

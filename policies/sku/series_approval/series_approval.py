@@ -28,8 +28,7 @@ def _needs_approval(given: PolicyInput, series: str) -> bool:
 
 
 def _applies(given: PolicyInput) -> bool:
-    series = _series(given)
-    return own_size(given.resource) is not None and (series is None or _needs_approval(given, series))
+    return own_size(given.resource) is not None
 
 
 def _moment(text: object) -> datetime | None:
@@ -65,6 +64,8 @@ def series_approval(given: PolicyInput) -> Iterator[Denial | Unknown]:
     path = own.path if own else ""
     if series is None:
         yield Unknown(msg="the size is not in the catalogue, so its series is not known", path=path)
+        return
+    if not _needs_approval(given, series):
         return
     of_series = [
         approval

@@ -16,7 +16,7 @@
 #   inspects: [/properties/properties/vmSize, /properties/instanceType, /location]
 #   when_absent:
 #     /properties/properties/vmSize: unknown
-#     /properties/instanceType: pass
+#     /properties/instanceType: unknown
 #     /location: pass
 #   remediation:
 #     text: >-
@@ -34,9 +34,7 @@ import data.lib.approvals
 import data.lib.computes
 import data.lib.sizes
 
-applies if sizes.needs_approval(series, input.parameters.extra_series)
-
-applies if size_is_unknown
+applies if computes.kind(input.resource)
 
 deny contains {
 	"msg": "the series needs an approval that is in force here",

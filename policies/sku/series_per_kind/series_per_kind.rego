@@ -33,10 +33,6 @@ package sku.series_per_kind
 import data.lib.computes
 import data.lib.sizes
 
-applies if not series
-
-applies if sizes.is_supported(series, input.parameters.extra_series)
-
 deny contains {
 	"msg": "the series is not supported by this kind of compute",
 	"path": computes.size_pointer(input.resource),
@@ -44,12 +40,23 @@ deny contains {
 	"expected": {"series": series, "compute": supporting},
 } if {
 	series
+	not is_in_no_table
 	not kind in supporting
+}
+
+unknown contains {"msg": "no table says which kinds of compute support the series", "path": path} if {
+	is_in_no_table
+	path := computes.size_pointer(input.resource)
 }
 
 unknown contains {"msg": "the size is not in the catalogue, so its series is not known", "path": path} if {
 	not series
 	path := computes.size_pointer(input.resource)
+}
+
+is_in_no_table if {
+	series
+	not sizes.is_supported(series, input.parameters.extra_series)
 }
 
 kind := {"amlcompute": "cluster", "computeinstance": "instance"}[computes.kind(input.resource)]
