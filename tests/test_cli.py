@@ -110,6 +110,7 @@ def test_an_unreadable_input_never_hides_the_others(failing: tuple[str, str], tm
         (("check", "x.json", "--as-of", "tomorrow"), "no time for --as-of"),
         (("check", "x.json", "--engine", "opal"), "no engine is called"),
         (("check", "x.json", "--output", "sarif"), "not FORMAT=PATH"),
+        (("check", "x.json", "--output", "json=-"), "--format prints"),
         (("check", "x.json", "--policy", "nowhere"), "is not a directory"),
         (("check", "x.json", "--fail_on", "low"), "--fail-on"),
         (("check", "x.json", "--config", "nowhere.toml"), "no such configuration file"),
@@ -275,3 +276,18 @@ def test_the_sample_configuration_is_one(root: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     assert report["summary"]["exempt"] == 2
     assert {"AML-NET-104", "AML-SKU-107"} & {finding["policy"] for finding in report["findings"]} == {"AML-NET-104"}
+
+
+@pytest.mark.parametrize("redirection", [">&-", "2>&-", "| head -1 >/dev/null; exit ${PIPESTATUS[0]}", ">/dev/full"])
+def test_a_reader_that_goes_away_is_no_traceback(failing: tuple[str, str], redirection: str) -> None:
+    """Closed and broken outputs end the run with one of our exit codes."""
+    policies, path = failing
+    command = f'"{sys.executable}" -m policyeng check "{path}" --policy "{policies}" {redirection}'
+
+    ran = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, check=False, cwd=Path(__file__).parents[1]
+    )
+
+    assert ran.returncode in (1, 2), ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert "internal error" not in ran.stderr

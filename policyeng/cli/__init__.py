@@ -59,6 +59,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output, such as `head`, went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at exit
         return 2
+    except OSError as error:  # a full disk, a closed terminal: what a report meets when it is printed
+        typer.echo(f"policyeng: {(error.strerror or str(error)).lower()}", err=True)
+        return 2
     except Exception as error:
         if os.environ.get("POLICYENG_TRACEBACK"):
             raise

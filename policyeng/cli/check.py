@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TextIO
 
 import typer
 
@@ -131,8 +132,10 @@ def _moment(text: str) -> datetime:
 
 def _output(entry: str) -> tuple[str, Path]:
     name, equals, path = entry.partition("=")
-    if not equals or not path:
-        raise UsageError(f"`{entry}` is not FORMAT=PATH", remedy="write, for example, --output sarif=findings.sarif")
+    if not equals or path in ("", "-"):
+        raise UsageError(
+            f"`{entry}` is not FORMAT=PATH", remedy="write, for example, --output sarif=findings.sarif; --format prints"
+        )
     _require_format(name)
     return name, Path(path)
 
@@ -160,15 +163,21 @@ def _print(evaluation: Evaluation, name: str) -> None:
         return
     from policyeng.report import text
 
-    color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    width = min(os.get_terminal_size().columns, 160) if sys.stdout.isatty() else 100
+    terminal = _is_terminal(sys.stdout)
+    color = terminal and "NO_COLOR" not in os.environ
+    width = min(os.get_terminal_size(sys.stdout.fileno()).columns, 160) if terminal else 100
     typer.echo(text.render(evaluation, color=color, width=width).rstrip("\n"), color=color)
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    """Whether a person reads a stream; Python has None for one that was closed before it started."""
+    return stream is not None and stream.isatty()
 
 
 @contextmanager
 def _progress(what: str) -> Iterator[None]:
     """Say on a terminal's stderr what takes long; silent elsewhere."""
-    if not sys.stderr.isatty():
+    if not _is_terminal(sys.stderr):
         yield
         return
     from rich.console import Console
