@@ -39,7 +39,7 @@ class Settings(Model):
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     exemptions: tuple[Path, ...] = ()
-    max_exemption_days: int = Field(default=365, ge=1)
+    max_exemption_days: int = Field(default=365, ge=1, le=36500)
     parameters: Mapping[str, JsonObject] = {}
     origins: Mapping[str, str] = {}
 

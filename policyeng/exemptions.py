@@ -15,7 +15,7 @@ def apply(
     findings: Sequence[Finding],
     exemptions: Iterable[Exemption],
     policies: Sequence[Policy],
-    homes: Mapping[str, str],
+    homes: Mapping[tuple[str, str], str],
     as_of: datetime,
 ) -> tuple[list[Finding], list[Problem]]:
     """Mark the failures that an exemption in force covers.
@@ -27,7 +27,7 @@ def apply(
         findings: what was judged.
         exemptions: in any order.
         policies: all policies of the bundle in force; one that is not exemptable takes no mark.
-        homes: by reported id, the ARM id that scopes are held against.
+        homes: by reported type and id, the ARM id that scopes are held against.
         as_of: the evaluation clock.
 
     Returns:
@@ -61,10 +61,12 @@ def _not_in_force(exemption: Exemption, known: Mapping[str, Policy], as_of: date
     return ""
 
 
-def _marked(finding: Finding, in_force: Sequence[Exemption], homes: Mapping[str, str], used: set[str]) -> Finding:
+def _marked(
+    finding: Finding, in_force: Sequence[Exemption], homes: Mapping[tuple[str, str], str], used: set[str]
+) -> Finding:
     if finding.outcome is not Outcome.FAIL:
         return finding
-    home = homes.get(finding.resource, finding.resource)
+    home = homes.get((finding.resource_type, finding.resource), finding.resource)
     covering = [
         entry for entry in in_force if entry.policy == finding.policy and home and is_at_or_under(home, entry.scope)
     ]

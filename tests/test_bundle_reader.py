@@ -91,7 +91,11 @@ def test_tests_and_compiled_files_are_no_part_of_a_bundle(tmp_path: Path) -> Non
         ({"x/data.json": '{"a": 1, "a": 2}'}, "stands twice"),
         ({"x/data.json": '{"y": 1}', "x/y/data.json": '{"z": 1}'}, "no object"),
         ({"p/p.py": PYTHON + PYTHON.replace("always", "again")}, "2 functions carry"),
-        ({"p/p.py": "1/0  # @policy"}, "ZeroDivisionError"),
+        ({"p/p.py": "from policyeng import policy\n1/0"}, "ZeroDivisionError"),
+        ({"p/p.py": "from policyeng import policy\nraise SystemExit(0)"}, "SystemExit"),
+        ({"p/p.py": "from policyeng import policy as rule"}, "0 functions carry"),
+        ({"a/a.rego": "package a\ndeny contains {} if true\n"}, "carries no policy header"),
+        ({"a/a.rego": rego("a", deny_when("true")).replace("id: T", "Id: T")}, "carries no policy header"),
         ({"p/p.py": PYTHON.replace('severity="low"', 'severity="dire"')}, "severity"),
     ],
 )
@@ -109,3 +113,11 @@ def test_a_missing_directory_is_refused(tmp_path: Path) -> None:
     """A misspelt `--policy` never means no policies."""
     with pytest.raises(BundleError, match="is not a directory"):
         load_bundle(tmp_path / "nowhere")
+
+
+def test_line_ends_of_windows_make_no_difference(tmp_path: Path) -> None:
+    """A policy written with CRLF is the same policy."""
+    path = write(tmp_path, {"area/a/a.rego": rego("a", deny_when("true"))}) / "area/a/a.rego"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+
+    assert [policy.id for policy in load_bundle(tmp_path).policies] == ["T-A-1"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.errors import UsageError
+from policyeng.errors import BundleError, UsageError
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.baseline import against_baseline
 from policyeng.models import Evaluation, Outcome, Problem, Severity, Snapshot
@@ -39,6 +39,8 @@ def one(tmp_path: Path, body: str, **header: str) -> Bundle:
         ('deny contains {"path": "/x"} if true', Outcome.ERROR),
         ('deny contains {"msg": "m", "colour": "red"} if true', Outcome.ERROR),
         ('deny contains "just text" if true', Outcome.FAIL),
+        (deny_when('contains(input.resource.id, "(")'), Outcome.PASS),
+        (deny_when('"a)b{[" != input.resource.id'), Outcome.FAIL),
         (deny_when("true") + "\napplies := 3", Outcome.ERROR),
     ],
 )
@@ -224,20 +226,36 @@ def test_a_baseline_fails_only_on_new_failures(tmp_path: Path) -> None:
     assert against_baseline(before, elsewhere).exit_code == 1
 
 
-def test_a_python_policy_that_shows_no_json_value_is_an_error(tmp_path: Path) -> None:
-    """What no report could print is an error of the policy, not a failure of the run."""
-    source = """
+@pytest.mark.parametrize(
+    "statement",
+    [
+        'yield Denial(msg="m", actual={1, 2})',
+        'yield Denial(msg="\\ud800")',
+        "raise SystemExit(0)",
+        'raise ValueError("\\ud800")',
+        "raise Wordless",
+    ],
+)
+def test_a_python_policy_that_breaks_is_an_error_of_its_pair(tmp_path: Path, statement: str) -> None:
+    """What no report could print, and what would end the process, is an error of the policy and not of the run."""
+    source = f"""
 from policyeng import Denial, policy
+
+class Wordless(Exception):
+    def __str__(self):
+        raise ValueError
 
 @policy(id="T-P-1", title="t", severity="low", judges=["Microsoft.MachineLearningServices/workspaces"])
 def odd(input):
-    yield Denial(msg="m", actual={1, 2})
+    {statement}
+    yield Denial(msg="never")
 """
     bundle = load_bundle(write(tmp_path, {"area/p/p.py": source}))
 
     (finding,) = judged(bundle, snapshot(workspace())).findings
 
     assert finding.outcome is Outcome.ERROR
+    assert finding.unknowns[0].msg.encode()
 
 
 def test_a_resource_as_deep_as_a_document_may_be_is_judged(tmp_path: Path) -> None:
@@ -253,3 +271,12 @@ def test_a_resource_as_deep_as_a_document_may_be_is_judged(tmp_path: Path) -> No
     assert within.exit_code == 1
     assert (beyond.exit_code, len(beyond.findings)) == (2, 1)
     assert "nested deeper than 128 levels" in beyond.problems[0].message
+
+
+@pytest.mark.parametrize("schema", ['{$ref: "http://127.0.0.1:9/x", default: 1}', "{type: integr, default: 1}"])
+def test_a_schema_that_is_wrong_or_lies_elsewhere_is_refused(tmp_path: Path, schema: str) -> None:
+    """Nothing is fetched, and the policy's file is named."""
+    bundle = one(tmp_path, deny_when("true"), more=f"parameters: {{limit: {schema}}}")
+
+    with pytest.raises(BundleError, match="schema of parameter `limit`"):
+        judged(bundle, snapshot(workspace()), parameters={"T-A-1": {"limit": 2}})

@@ -37,6 +37,14 @@ class Judged(_Strict):
     type: str = Field(min_length=1)
     where: dict[str, tuple[str | bool | int, ...]] = {}
 
+    @field_validator("where")
+    @classmethod
+    def _are_pointers(cls, value: dict[str, object]) -> dict[str, object]:
+        for pointer in value:
+            if not _POINTER.fullmatch(pointer) or pointer.startswith("workspace:"):
+                raise ValueError(f"`{pointer}` is not a JSON Pointer such as `/properties/computeType`")
+        return value
+
 
 class Remediation(_Strict):
     """How to mend a failure: text, and where a fixed change does it, a JSON Patch (RFC 6902) on the resource."""

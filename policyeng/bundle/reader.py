@@ -125,7 +125,7 @@ def _files(root: Path) -> dict[PurePosixPath, bytes]:
     for path in sorted(root.rglob("*")):
         relative = PurePosixPath(path.relative_to(root).as_posix())
         hidden = any(part.startswith((".", "__")) for part in relative.parts) and relative.name != ".manifest"
-        test = path.stem.endswith("_test") or path.name.startswith(("test_", "conftest"))
+        test = path.name.endswith("_test.rego") or path.name == "conftest.py" or path.match("test_*.py")
         wanted = path.suffix in {".rego", ".py"} or path.name in _DATA_NAMES or path.name == ".manifest"
         if wanted and not hidden and not test and path.is_file():
             found[relative] = path.read_bytes()
@@ -139,7 +139,7 @@ def _policies(root: Path, tree: Mapping[PurePosixPath, bytes]) -> list[Policy]:
             rego[path.with_suffix("")] = found
     policies = dict(rego)
     for path, content in sorted(tree.items()):
-        if path.suffix == ".py" and b"@policy" in content:
+        if path.suffix == ".py" and b"policyeng" in content and b"policy" in content.replace(b"policyeng", b""):
             stem = path.with_suffix("")
             policies[stem] = _python_policy(root, path, content, rego.get(stem))
     return list(policies.values())
@@ -150,6 +150,9 @@ def _rego_policy(root: Path, path: PurePosixPath, source: str) -> Policy | None:
     metadata = rego_metadata(source)
     header = header_from_metadata(bundle_yaml(metadata, place), place) if metadata is not None else None
     if header is None:
+        if path.parts[0] != "lib" and re.search(r"^deny\b", source, re.MULTILINE):
+            remedy = "give it a `# METADATA` block directly above `package`, with `custom` and its `id`"
+            raise BundleError("the module defines `deny` and carries no policy header", place=(place,), remedy=remedy)
         return None
     package = _PACKAGE.search(source)
     if package is None:  # rego_metadata found the block above a `package` line
@@ -192,7 +195,7 @@ def _execute(path: PurePosixPath, content: bytes, place: str) -> ModuleType:
     sys.modules[module.__name__] = module  # dataclasses look their module up there
     try:
         exec(compile(content, place, "exec"), module.__dict__)  # noqa: S102  # policies are trusted code, ADR 5
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BundleError(f"the module cannot be loaded: {type(error).__name__}: {error}", place=(place,)) from error
     return module
 
@@ -208,7 +211,7 @@ def _cases(root: Path, path: PurePosixPath) -> Path | None:
 
 def _text(content: bytes, path: Path) -> str:
     try:
-        return content.decode()
+        return content.decode().replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise BundleError(f"not UTF-8 at byte {error.start}", place=(str(path),)) from error
 

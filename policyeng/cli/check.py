@@ -64,6 +64,7 @@ def check(
       policyeng check workspace.json computes.json roles.json --select network --fail-on high
       policyeng check snapshots/ --exemptions exemptions.yaml --output sarif=findings.sarif
     """
+    _require_text(inputs, select, ignore)
     outputs = [_output(entry) for entry in output or ()]
     _require_format(format_)
     given = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
@@ -88,7 +89,7 @@ def _evaluation(request: Request, settings: Settings) -> Evaluation:
     earlier = read_baseline(request.baseline) if request.baseline else None
     exemptions, problems = _exemptions(request, settings)
     with _progress("reading"):
-        stdin = sys.stdin.buffer.read() if "-" in request.inputs else None
+        stdin = sys.stdin.buffer.read() if "-" in request.inputs and sys.stdin is not None else None
         snapshot, unread, _ = read_inputs(request.inputs, from_format=request.from_format, stdin=stdin)
     with _progress(f"judging {len(snapshot.resources)} resources"):
         evaluation = evaluate(
@@ -119,6 +120,12 @@ def _exemptions(request: Request, settings: Settings) -> tuple[list[Exemption], 
         exemptions, faults = read_exemptions(path, max_days=settings.max_exemption_days)
         read += exemptions
         problems += faults
+    seen: set[str] = set()
+    for exemption in read:
+        if exemption.id in seen:
+            message = "the exemption stands in two files; the ids of exemptions are unique"
+            problems.append(Problem(level="error", message=message, place=f"exemption {exemption.id}"))
+        seen.add(exemption.id)
     return read, problems
 
 
@@ -127,7 +134,19 @@ def _moment(text: str) -> datetime:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise UsageError(f"`{text}` is no time for --as-of", remedy="write 2026-06-01T00:00:00Z") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    try:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except OverflowError:
+        raise UsageError(
+            f"`{text}` is out of range for --as-of", remedy="write a time of the years 1 to 9999"
+        ) from None
+
+
+def _require_text(*given: Sequence[str] | None) -> None:
+    """Refuse what an empty shell variable leaves behind: it would widen the run without a word."""
+    for values in given:
+        if values and not all(value.strip(" ,") for value in values):
+            raise UsageError("an input or a selector is empty", remedy="name it, or leave the option out")
 
 
 def _output(entry: str) -> tuple[str, Path]:

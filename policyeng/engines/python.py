@@ -28,8 +28,17 @@ def judge_pair(work: Work, pair: Pair) -> Judgement:
     )
     try:
         return _called(form, given)
-    except Exception as error:  # a policy can raise anything, and all of it is an error finding
-        return Judgement(error=f"{type(error).__name__}: {error}")
+    except (Exception, SystemExit, GeneratorExit) as error:  # all that a policy can raise is an error finding
+        return Judgement(error=_wording(error))
+
+
+def _wording(error: BaseException) -> str:
+    """What an error says, as far as it can say it and a report can show it."""
+    try:
+        text = str(error)
+    except Exception:
+        text = "it cannot be put into words"
+    return f"{type(error).__name__}: {text}".encode("utf-8", "backslashreplace").decode()
 
 
 def _called(form: PythonPolicy, given: PolicyInput) -> Judgement:
@@ -43,9 +52,10 @@ def _called(form: PythonPolicy, given: PolicyInput) -> Judgement:
     unknowns: list[Unknown] = []
     for said in form.judge(given):
         if isinstance(said, Denial):
-            orjson.dumps((said.actual, said.expected))  # what is no JSON value cannot be reported: an error
+            orjson.dumps((said.msg, said.path, said.actual, said.expected))  # what cannot be reported is an error
             denials.append(said)
         elif isinstance(said, Unknown):
+            orjson.dumps((said.msg, said.path))
             unknowns.append(said)
         else:
             return Judgement(error=f"the policy yielded {type(said).__name__}, not Denial or Unknown")

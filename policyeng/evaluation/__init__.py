@@ -77,7 +77,7 @@ def evaluate(
         threads=threads,
     )
     judged = _findings(planned, iter(judge(work, engine)), bundle, estate)
-    homes = {subject.reported_id: subject.home for subject in estate.subjects}
+    homes = {(subject.reported_type, subject.reported_id): subject.home for subject in estate.subjects}
     findings, notes = exempting.apply(judged, exemptions, bundle.policies, homes, moment)
     said = [*problems, *estate.problems, *_incomplete(snapshot), *notes]
     if not findings:

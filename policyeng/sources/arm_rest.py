@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from policyeng.models import JsonObject
 from policyeng.sources.arm_entry import ENVELOPE, looks_like_arm, read_entry
-from policyeng.sources.reading import Placed, Reading, Refusal, kind_of, reading_of
+from policyeng.sources.reading import Placed, Reading, Refusal, kind_of, next_page, reading_of
 from policyeng.strict.json_text import escaped, shortened
 
 SUMMARY = "ARM resources, alone, in a `value` list or in a bare list"
@@ -59,7 +59,7 @@ def _read_at(document: object, base: str) -> Reading:
         status, body = example
         return _read_at(body, f"{base}/responses/{escaped(status)}/body")
     if _is_list(document):
-        return reading_of(_entries(document["value"], f"{base}/value"), _next_page(document))
+        return reading_of(_entries(document["value"], f"{base}/value"), next_page(document))
     nothing = None if looks_like_arm(document) else _nothing_here(document)
     return reading_of([nothing._replace(pointer=base) if nothing else read_entry(document, base)])
 
@@ -70,12 +70,6 @@ def _entries(entries: list[object], base: str) -> Iterator[Placed | Refusal]:
 
 def _is_list(document: JsonObject) -> bool:
     return isinstance(document.get("value"), list) and document.keys() <= _LIST_KEYS
-
-
-def _next_page(document: JsonObject) -> str:
-    return (
-        "the list goes on at its `nextLink`, and the next page is not in the file" if document.get("nextLink") else ""
-    )
 
 
 def _example_body(document: JsonObject) -> tuple[str, object] | None:

@@ -72,7 +72,7 @@ def _below(directory: Path) -> Iterator[Named | InputError]:
         Path(folder) / name
         for folder, _, names in os.walk(directory, onerror=faults.append)
         for name in names
-        if name.lower().endswith(".json")
+        if name.lower().endswith(".json") and not (Path(folder) / name).is_fifo()
     ]
     yield from (_unreadable(Path(fault.filename), fault) for fault in faults)
     if not files and not faults:

@@ -89,6 +89,13 @@ def reading_of(entries: Iterable[Placed | Refusal], truncated: str = "") -> Read
     return Reading(resources=placed, truncated=truncated, refusals=_grouped(refused))
 
 
+def next_page(document: JsonObject) -> str:
+    """Why a list is not whole: ARM names the next page in `nextLink`; empty when it does not."""
+    return (
+        "the list goes on at its `nextLink`, and the next page is not in the file" if document.get("nextLink") else ""
+    )
+
+
 def keys_seen(document: Mapping[str, object], limit: int = 8) -> str:
     """The first top-level keys of an object, for a message."""
     keys = [f"`{shortened(key)}`" for key in list(document)[:limit]]

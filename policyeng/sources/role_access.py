@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from policyeng.models import JsonObject
 from policyeng.sources.arm_entry import is_placeholder, read_entry
-from policyeng.sources.reading import Placed, Reading, Refusal, reading_of
+from policyeng.sources.reading import Placed, Reading, Refusal, next_page, reading_of
 from policyeng.strict.json_text import shortened
 
 SUMMARY = "role assignments and definitions from `az role ... list`, and custom roles"
@@ -48,9 +48,10 @@ def read(document: object) -> Reading:
     is_list = isinstance(document, list)
     wrapped = isinstance(document, dict) and isinstance(document.get("value"), list)
     base = "/value/" if wrapped else "/"
-    return reading_of(
+    entries = (
         _read(entry, f"{base}{index}" if is_list or wrapped else "") for index, entry in enumerate(_entries(document))
     )
+    return reading_of(entries, next_page(document) if isinstance(document, dict) else "")
 
 
 def _entries(document: object) -> list[object]:

@@ -173,8 +173,7 @@ impl Collector<'_> {
         let start = offset(inner, "start");
         let end = self.end(inner);
         let text = self.source.get(start..end).unwrap_or("(");
-        let depth = |open: char, close: char| text.matches(open).count() == text.matches(close).count();
-        if depth('(', ')') && depth('[', ']') && depth('{', '}') {
+        if is_balanced(text) {
             return Ok((start, end));
         }
         let line = &statement["span"]["line"];
@@ -186,6 +185,33 @@ impl Collector<'_> {
         let end = offset(node, "end");
         end + usize::from(matches!(self.source.as_bytes().get(end), Some(b'"' | b'`')))
     }
+}
+
+/// Whether every bracket outside strings is closed, and every string.
+fn is_balanced(text: &str) -> bool {
+    let mut open = [0_i64; 3];
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => loop {
+                match bytes.next() {
+                    Some(b'"') => break,
+                    Some(b'\\') => drop(bytes.next()),
+                    Some(_) => {}
+                    None => return false,
+                }
+            },
+            b'`' if !bytes.any(|next| next == b'`') => return false,
+            b'(' => open[0] += 1,
+            b')' => open[0] -= 1,
+            b'[' => open[1] += 1,
+            b']' => open[1] -= 1,
+            b'{' => open[2] += 1,
+            b'}' => open[2] -= 1,
+            _ => {}
+        }
+    }
+    open == [0; 3]
 }
 
 #[cfg(test)]
