@@ -101,3 +101,11 @@ def test_verdict(sample: str, words: str) -> None:
 def test_headline(sample: str, words: str) -> None:
     """Only what is there is counted."""
     assert headline(SAMPLES[sample]) == words
+
+
+def test_a_run_that_passes_its_gate_says_what_it_could_not_decide() -> None:
+    """Exit 0 with unknown findings never reads as if everything had been judged."""
+    evaluation = SAMPLES["all pass"]
+    unsure = evaluation.model_copy(update={"summary": evaluation.summary.model_copy(update={"unknown": 2})})
+
+    assert verdict(unsure) == "exit 0: nothing fails; 2 findings could not be decided"

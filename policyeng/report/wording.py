@@ -134,6 +134,8 @@ def verdict(evaluation: Evaluation) -> str:
     failures = len(failed(evaluation))
     if evaluation.exit_code == 0:
         words = _compliant(failures, len(exempt(evaluation)))
+        unknown = evaluation.summary.unknown
+        words += f"; {count(unknown, 'finding')} could not be decided" if unknown else ""
     elif evaluation.exit_code == 1:
         words = f"{count(failures, 'failure')}, at least one at or above --fail-on"
     else:
