@@ -1,0 +1,102 @@
+"""Find the policies among the files of a bundle: nothing is registered anywhere."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from types import ModuleType
+
+from policyeng.bundle.declaration import Declaration, Policy, PythonPolicy, Role
+from policyeng.bundle.header import PolicyHeader, header_from_metadata, parse_header, rego_metadata
+from policyeng.bundle.parsing import bundle_yaml
+from policyeng.bundle.tree import text_of
+from policyeng.errors import BundleError
+
+_PACKAGE = re.compile(r"^package[ \t]+([\w.\[\]\"-]+)", re.MULTILINE)
+_RULE = re.compile(r"^(?:default[ \t]+)?(applies|deny|unknown)\b", re.MULTILINE)
+
+
+def policies_of(root: Path, tree: Mapping[PurePosixPath, bytes]) -> list[Policy]:
+    """The policies among the files of one root, Python twins joined to their Rego policies.
+
+    Raises:
+        BundleError: a module or header is not well formed.
+    """
+    rego: dict[PurePosixPath, Policy] = {}
+    for path, content in sorted(tree.items()):
+        if path.suffix == ".rego" and (found := _rego_policy(root, path, text_of(content, root / path))):
+            rego[path.with_suffix("")] = found
+    policies = dict(rego)
+    for path, content in sorted(tree.items()):
+        if path.suffix == ".py" and b"policyeng" in content and b"policy" in content.replace(b"policyeng", b""):
+            stem = path.with_suffix("")
+            policies[stem] = _python_policy(root, path, content, rego.get(stem))
+    return list(policies.values())
+
+
+def _rego_policy(root: Path, path: PurePosixPath, source: str) -> Policy | None:
+    place = str(root / path)
+    metadata = rego_metadata(source)
+    header = header_from_metadata(bundle_yaml(metadata, place), place) if metadata is not None else None
+    if header is None:
+        if path.parts[0] != "lib" and re.search(r"^deny\b", source, re.MULTILINE):
+            remedy = "give it a `# METADATA` block directly above `package`, with `custom` and its `id`"
+            raise BundleError("the module defines `deny` and carries no policy header", place=(place,), remedy=remedy)
+        return None
+    package = _PACKAGE.search(source)
+    if package is None:  # rego_metadata found the block above a `package` line
+        raise BundleError("the module has no `package` line", place=(place,))
+    roles: set[Role] = set()
+    for rule in _RULE.finditer(source):
+        roles.add("applies" if rule[1] == "applies" else "deny" if rule[1] == "deny" else "unknown")
+    if "deny" not in roles:
+        raise BundleError(
+            "the policy defines no `deny` rule", place=(place,), remedy="add `deny contains {...} if ...`"
+        )
+    rules = tuple((role, f"data.{package[1]}.{role}") for role in sorted(roles))
+    return Policy(header, _area(path), path.stem, str(path), rules=rules, cases=_cases(root, path))
+
+
+def _python_policy(root: Path, path: PurePosixPath, content: bytes, twin: Policy | None) -> Policy:
+    place = str(root / path)
+    module = _execute(path, content, place)
+    declared = [value for value in vars(module).values() if hasattr(value, "__policy__")]
+    if len(declared) != 1:
+        raise BundleError(
+            f"{len(declared)} functions carry `@policy(...)`", place=(place,), remedy="declare exactly one"
+        )
+    declaration: Declaration = declared[0].__policy__
+    python = PythonPolicy(declared[0], declaration.applies)
+    if twin is not None:
+        if declaration.fields:
+            raise BundleError(
+                "the twin of a Rego policy repeats the header", place=(place,), remedy="write `@policy()` alone"
+            )
+        return replace(twin, python=python)
+    header: PolicyHeader = parse_header(dict(declaration.fields), place)
+    return Policy(header, _area(path), path.stem, str(path), python=python, cases=_cases(root, path))
+
+
+def _execute(path: PurePosixPath, content: bytes, place: str) -> ModuleType:
+    """Run a policy's module without leaving compiled files beside it."""
+    module = ModuleType(f"policyeng_policy_{hashlib.sha256(content).hexdigest()[:16]}_{path.stem}")
+    module.__file__ = place
+    sys.modules[module.__name__] = module  # dataclasses look their module up there
+    try:
+        exec(compile(content, place, "exec"), module.__dict__)  # noqa: S102  # policies are trusted code, ADR 5
+    except (Exception, SystemExit) as error:
+        raise BundleError(f"the module cannot be loaded: {type(error).__name__}: {error}", place=(place,)) from error
+    return module
+
+
+def _area(path: PurePosixPath) -> str:
+    return path.parts[0] if len(path.parts) > 1 else ""
+
+
+def _cases(root: Path, path: PurePosixPath) -> Path | None:
+    cases = root / path.parent / "cases.yaml"
+    return cases if cases.is_file() else None
