@@ -57,11 +57,12 @@ rust: setup
 	@cargo clippy --quiet --locked --manifest-path native/Cargo.toml --all-targets -- -D warnings
 	@cargo test --quiet --locked --manifest-path native/Cargo.toml
 
-rego: $(OPA)
-	$(call say,policies: opa fmt and check and test)
+rego: setup $(OPA)
+	$(call say,policies: opa fmt and check and test and build)
 	@$(OPA) fmt --fail --list policies
 	@$(OPA) check --strict --bundle policies
 	@$(OPA) test --bundle policies
+	@$(BIN)/python tests/lib_coverage.py $(OPA) policies
 	@$(OPA) build --bundle policies --output .tools/bundle.tar.gz
 
 python: setup $(OPA)
