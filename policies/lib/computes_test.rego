@@ -33,6 +33,7 @@ test_kinds if {
 	computes.kind(deployment({"endpointComputeType": "Managed"})) == "deployment"
 	not computes.kind(deployment({"endpointComputeType": "KUBERNETES"}))
 	not computes.kind(compute("c", 7, {}))
+	not computes.kind({"type": "Microsoft.Other/accounts", "properties": {"computeType": "AKS"}})
 	not computes.kind(machine)
 }
 
@@ -90,6 +91,13 @@ test_cluster_behind_a_compute if {
 	computes.cluster_of(compute("k8s", "Kubernetes", {}), by_id) == cluster([])
 	not computes.cluster_of(compute("k8s-2", "Kubernetes", {}), by_id)
 	not computes.cluster_of(compute("k8s", "Kubernetes", {}), {lower(cluster([]).id): machine})
+}
+
+test_computes_on_a_cluster if {
+	on := [compute("K8S", kind, {}) | some kind in ["AKS", "Kubernetes"]]
+	beside := [compute("k8s", "VirtualMachine", {}), compute("k8s-2", "Kubernetes", {}), compute("k8s", null, {})]
+	computes.backed_by(cluster([]), {computes.compute_type: array.concat(on, beside)}) == on
+	computes.backed_by(cluster([]), {}) == []
 }
 
 test_computes_of_a_workspace if {

@@ -53,6 +53,9 @@ test_workspace_of_what_lies_in_it if {
 	not ids.workspace_id(concat("", [workspace, "/computes"]))
 	not ids.workspace_id(concat("", [group, "/providers/Microsoft.MachineLearningServices/workspaces"]))
 	not ids.workspace_id(concat("", [group, "/providers/Microsoft.MachineLearningServices/registries/r"]))
+	not ids.workspace_id("/tenants/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w")
+	not ids.workspace_id("/subscriptions/s/groups/g/providers/Microsoft.MachineLearningServices/workspaces/w")
+	not ids.workspace_id(concat("", [group, "/providers/Microsoft.MachineLearningServices/workspaces/w/x"]))
 	not ids.workspace_id("/providers/a/b/c/providers/Microsoft.MachineLearningServices/workspaces/w")
 }
 

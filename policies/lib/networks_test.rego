@@ -60,12 +60,14 @@ test_placement if {
 	networks.placement(nowhere, inside) == "outside"
 	networks.placement(compute("VirtualMachine", {}), {}) == "inside"
 	not networks.placement(compute("Databricks", {}), {})
+	not networks.placement(compute("Databricks", {}), inside)
 }
 
 test_settings_of_a_project_are_its_hubs if {
 	hub := workspace("Disabled")
 	networks.settings_holder(project, {lower(workspace_id): hub}) == hub
 	networks.settings_holder(hub, {}) == hub
+	networks.settings_holder(object.union(hub, {"properties": {"hubResourceId": "/h"}}), {"/h": project}).id == hub.id
 	not networks.settings_holder(project, {})
 	not networks.settings_holder(null, {})
 }
@@ -93,4 +95,14 @@ test_egress if {
 	networks.egress(workspace("Disabled"), object.union(holding, partial)) == "unknown"
 	networks.egress(workspace("Disabled"), object.union(open, partial)) == "open"
 	not networks.egress(project, open)
+}
+
+test_egress_of_a_project_without_its_hub_is_undefined if {
+	by_id := {"a": compute("AmlCompute", within), "b": compute("AKS", {})}
+	every ids in [[], ["a"], ["b"], ["a", "b"]] {
+		every incomplete in [[], ["workspaces: forbidden"]] {
+			by_scope := {lower(project.id): {computes.compute_type: ids}}
+			not networks.egress(project, {"by_id": by_id, "by_scope": by_scope, "incomplete": incomplete})
+		}
+	}
 }

@@ -3,9 +3,11 @@ package lib.numbers_test
 import data.lib.numbers
 
 test_whole_numbers_and_their_text if {
-	[0, 1, 3, 12] == [numbers.whole(value) | some value in [0, 1, "3", "012"]]
+	[0, 1, 2, 3, 12, 999999999] == [numbers.whole(value) | some value in [0, 1, 2.0, "3", "012", "999999999"]]
 }
 
 test_everything_else_is_undefined if {
-	[] == [whole | some value in [1.5, -1, "1.5", "-1", "", " 1", "one", null, true, [1], {}]; whole := numbers.whole(value)]
+	every value in [1.5, -1, "1.5", "-1", "1e3", "9999999999", "", " 1", "1\n", "one", null, true, [1], {}] {
+		not numbers.whole(value)
+	}
 }

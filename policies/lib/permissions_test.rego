@@ -18,6 +18,7 @@ test_star_between_slashes_is_also_a_single_slash if {
 	}
 	not permissions.covers("workspaces/computes/*/write", "workspaces/computeswrite")
 	not permissions.covers("workspaces/computes*/write", "workspaces/computes")
+	not permissions.covers("workspaces/computes*/write", "workspaces/computeswrite")
 }
 
 test_everything_else_is_literal if {
@@ -34,12 +35,16 @@ test_not_actions_take_back_within_their_own_block if {
 	not permissions.grants([taken], start)
 	permissions.grants([taken, {"actions": ["*/action"]}], start)
 	permissions.grants([taken], concat("/", [computes, "write"]))
+	not permissions.grants([{"actions": ["*/read"]}, {"notActions": ["*/read"]}, {}], start)
 }
 
 test_blocks_that_cannot_be_read_grant_nothing if {
 	every block in [{"actions": "*"}, {"actions": ["*", 1]}, {"actions": ["*"], "notActions": {}}, "*", null] {
 		not permissions.is_sound(block)
 		not permissions.grants([block], start)
+	}
+	every blocks in [{"a": {"actions": ["*"]}}, "*", null, []] {
+		not permissions.grants(blocks, start)
 	}
 	permissions.is_sound({"actions": null})
 }

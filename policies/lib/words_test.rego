@@ -90,6 +90,9 @@ test_regulated_says_why if {
 	unreadable := words.regulated({}, hbi(1), sensitive)
 	unreadable.reason == "`hbiWorkspace` of the workspace is neither true nor false"
 	words.regulated(tagged(7), {}, sensitive).reason == "the tag `data-classification` is not text"
+	homeless := "the workspace is not in the snapshot, so it is not known whether the work is regulated"
+	words.regulated({}, null, sensitive).reason == homeless
+	words.regulated({}, {}, sensitive).reason == "no flag and no tag says so"
 }
 
 stage_cases := [
