@@ -12,8 +12,12 @@ from policyeng.bundle.header import PolicyHeader
 from policyeng.facts import Facts
 from policyeng.models import Denial, JsonObject, Unknown
 
-#: What a Rego rule of a policy is for.
-Role = Literal["applies", "deny", "unknown"]
+#: What a Rego rule of a policy is for; `exception` is Conftest's, and only policies of others have it.
+Role = Literal["applies", "deny", "exception", "unknown"]
+
+#: What `input` is for a Rego policy: our policy input; the document that is judged, as Conftest gives it; or the
+#: review of an admission, as Gatekeeper gives it: `{"review": {"object": document, ...}, "parameters": {...}}`.
+InputForm = Literal["policy", "document", "review"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,7 @@ class Policy:
     Attributes:
         area: the folder above the policy's own, such as `network`; empty for a policy outside the usual layout.
         rules: the Rego rules by role, as full paths such as `data.network.x.deny`; empty for a Python policy.
+        input_form: what its `input` is; other than `policy` for the policies of others.
         python: the Python form; beside Rego rules it is the twin, which is compared and never in force.
         file: the policy's file, relative to the bundle's root.
         cases: the `cases.yaml` beside it, when there is one.
@@ -91,6 +96,7 @@ class Policy:
     name: str
     file: str
     rules: tuple[tuple[Role, str], ...] = ()
+    input_form: InputForm = "policy"
     python: PythonPolicy | None = None
     cases: Path | None = field(default=None, compare=False)
 

@@ -33,6 +33,7 @@ class Bundle:
         policies: sorted by id.
         modules: Rego (path, source) without tests, sorted by path.
         data: the `data` document of OPA.
+        rego_v0: the paths of the modules that are written in Rego v0.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Bundle:
     modules: tuple[tuple[str, str], ...]
     data: JsonObject
     roots: tuple[Path, ...] = ()
+    rego_v0: frozenset[str] = frozenset()
 
     @cached_property
     def facts(self) -> Facts:
