@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from policyeng.bundle import Bundle
 from policyeng.bundle.parameters import refuse_unknown_ids
+from policyeng.engines import OpaOptions
 from policyeng.evaluation import evaluate as _evaluate
 from policyeng.models import Evaluation, Exemption, JsonObject, Severity, Snapshot
 
@@ -19,6 +20,7 @@ def evaluate(
     as_of: datetime | None = None,
     parameters: Mapping[str, JsonObject] | None = None,
     engine: str = "embedded",
+    opa: OpaOptions | None = None,
     threads: int = 1,
     fail_on: Severity = Severity.LOW,
 ) -> Evaluation:
@@ -26,7 +28,7 @@ def evaluate(
 
     Raises:
         UsageError: a parameter names no policy or does not fit, or the engine does not exist.
-        EngineError: the bundle does not compile.
+        EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
     """
     refuse_unknown_ids(bundle, parameters or {})
     return _evaluate(
@@ -36,6 +38,7 @@ def evaluate(
         exemptions=exemptions,
         parameters=parameters,
         engine=engine,
+        opa=opa,
         threads=threads,
         fail_on=Severity(fail_on),
     )

@@ -3,40 +3,54 @@
 from __future__ import annotations
 
 from policyeng.engines import python
+from policyeng.engines.opa_options import OpaOptions
 from policyeng.engines.work import Judgement, Pair, Work
 from policyeng.errors import UsageError
 
-__all__ = ["ENGINES", "Judgement", "Pair", "Work", "engine_version", "judge"]
+__all__ = ["ENGINES", "Judgement", "OpaOptions", "Pair", "Work", "engine_version", "judge"]
 
 #: The engines that can judge Rego.
-ENGINES = ("embedded",)
+ENGINES = ("embedded", "opa")
 
 
-def judge(work: Work, engine: str = "embedded") -> list[Judgement]:
+def judge(work: Work, engine: str = "embedded", opa: OpaOptions | None = None) -> list[Judgement]:
     """Judge every pair: Rego policies by the named engine, Python policies by Python.
+
+    Args:
+        work: what is judged.
+        engine: a name of `ENGINES`.
+        opa: which OPA judges, for that engine; a private one unless given.
 
     Returns:
         One judgement per pair, in the order of `work.pairs`.
 
     Raises:
-        UsageError: no engine has that name.
-        EngineError: the engine cannot compile the bundle.
+        UsageError: no engine has that name, or the options of the OPA server do not fit.
+        EngineError: the engine cannot compile the bundle, or cannot be reached.
     """
     rego = [pair for pair in work.pairs if work.bundle.policies[pair.policy].rules]
-    verdicts = dict(zip(rego, _rego(work, rego, engine), strict=True)) if rego else {}
+    verdicts = dict(zip(rego, _rego(work, rego, engine, opa), strict=True)) if rego else {}
     return [verdicts.get(pair) or python.judge_pair(work, pair) for pair in work.pairs]
 
 
-def engine_version(engine: str = "embedded") -> str:
-    """The version of the library behind an engine."""
+def engine_version(engine: str = "embedded", opa: OpaOptions | None = None) -> str:
+    """The version of the library or the server behind an engine."""
     _known(engine)
+    if engine == "opa":
+        from policyeng.engines import opa as server
+
+        return server.version(opa)
     from policyeng.engines import embedded
 
     return embedded.version()
 
 
-def _rego(work: Work, pairs: list[Pair], engine: str) -> list[Judgement]:
+def _rego(work: Work, pairs: list[Pair], engine: str, opa: OpaOptions | None) -> list[Judgement]:
     _known(engine)
+    if engine == "opa":
+        from policyeng.engines import opa as server
+
+        return server.judge_pairs(work, pairs, opa)
     from policyeng.engines import embedded
 
     return embedded.judge_pairs(work, pairs)

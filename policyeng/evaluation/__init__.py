@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from policyeng import exemptions as exempting
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.parameters import parameters_of
-from policyeng.engines import Judgement, Work, engine_version, judge
+from policyeng.engines import Judgement, OpaOptions, Work, engine_version, judge
 from policyeng.evaluation.estate import Estate, Subject, estate_of
 from policyeng.evaluation.plan import Planned, plan
 from policyeng.masking import masked
@@ -42,6 +42,7 @@ def evaluate(
     exemptions: Sequence[Exemption] = (),
     parameters: Mapping[str, JsonObject] | None = None,
     engine: str = "embedded",
+    opa: OpaOptions | None = None,
     threads: int = 1,
     fail_on: Severity = Severity.LOW,
     problems: Iterable[Problem] = (),
@@ -55,13 +56,14 @@ def evaluate(
         exemptions: acceptances that mark failures while they are in force.
         parameters: by policy id, values that replace the defaults.
         engine: what judges Rego, a name of `policyeng.engines.ENGINES`.
+        opa: which OPA judges, for the engine `opa`; a private server unless given.
         threads: how many threads judge Rego.
         fail_on: failures at or above this severity make the exit code 1.
         problems: what went wrong on the way to the snapshot; an error among them makes the exit code 2.
 
     Raises:
         UsageError: a parameter does not exist or does not fit its schema, or the engine does not exist.
-        EngineError: the bundle does not compile.
+        EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
     """
     moment = as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC)
     estate = estate_of(snapshot, bundle.facts)
@@ -76,7 +78,7 @@ def evaluate(
         as_of=moment,
         threads=threads,
     )
-    judged = _findings(planned, iter(judge(work, engine)), bundle, estate)
+    judged = _findings(planned, iter(judge(work, engine, opa)), bundle, estate)
     homes = {(subject.reported_type, subject.reported_id): subject.home for subject in estate.subjects}
     findings, notes = exempting.apply(judged, exemptions, bundle.policies, homes, moment)
     said = [*problems, *estate.problems, *_incomplete(snapshot), *notes]
@@ -86,7 +88,7 @@ def evaluate(
         bundle=BundleRef(name=bundle.name, revision=bundle.revision, digest=bundle.digest),
         snapshot=SnapshotRef(scope=snapshot.scope, taken_at=snapshot.taken_at, digest=estate.digest),
         as_of=moment,
-        engine=EngineRef(name=engine, version=engine_version(engine)),
+        engine=EngineRef(name=engine, version=engine_version(engine, opa)),
         exit_code=exit_code(findings, said, fail_on),
         summary=summary_of(findings),
         findings=tuple(findings),

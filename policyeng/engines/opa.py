@@ -1,0 +1,152 @@
+"""Judge Rego with a real OPA server: one query per snapshot, and every pair answered or nothing."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from policyeng.bundle import Bundle
+from policyeng.engines.opa_options import OpaOptions
+from policyeng.engines.opa_place import Place, place_of
+from policyeng.engines.opa_query import Batch
+from policyeng.engines.opa_rego import require_pure
+from policyeng.engines.opa_server import binary_of, version_of
+from policyeng.engines.opa_transport import Connection, EvaluationFault
+from policyeng.engines.work import Judgement, Pair, Work
+from policyeng.errors import EngineError
+from policyeng.models import JsonObject
+
+_Key = tuple[int, str, str, OpaOptions]
+
+#: Places stay for the next snapshot, the last used ones; they end with the process.
+_KEPT = 4
+_places: OrderedDict[_Key, Place] = OrderedDict()
+_guard = threading.Lock()
+_versions: dict[OpaOptions, str] = {}
+
+_KINDS = {"eval_builtin_error": "builtin", "eval_conflict_error": "conflict"}
+
+
+def judge_pairs(work: Work, pairs: Sequence[Pair], options: OpaOptions | None = None) -> list[Judgement]:
+    """Judgements in the order of the pairs, which name Rego policies.
+
+    Raises:
+        UsageError: the options do not fit.
+        EngineError: the server cannot be reached, does not answer for every pair, or has another bundle.
+    """
+    options = options or OpaOptions()
+    for path, source in work.bundle.modules:
+        require_pure(path, source)
+    with _place(work.bundle, options) as place:
+        batch = place.batch_of([policy for policy in work.bundle.policies if policy.rules])
+        question = _Question(place, batch, work, options)
+        return question.judged(list(pairs))
+
+
+def version(options: OpaOptions | None = None) -> str:
+    """The version of the OPA that judged last with these options, or that would judge."""
+    options = options or OpaOptions()
+    if options not in _versions:
+        _versions[options] = _server_version(options) if options.url else version_of(binary_of(options))
+    return _versions[options]
+
+
+def close() -> None:
+    """End the private servers, and leave the others; the next snapshot starts anew. Runs when the process ends."""
+    with _guard:
+        places = [place for key, place in _places.items() if key[0] == os.getpid()]
+        _places.clear()
+    for place in places:
+        with place.lock:
+            place.close()
+
+
+atexit.register(close)
+
+
+class _Question:
+    """Everything about one snapshot that stays the same when it is asked in parts."""
+
+    def __init__(self, place: Place, batch: Batch, work: Work, options: OpaOptions) -> None:
+        self._place, self._batch, self._work, self._options = place, batch, work, options
+        self._input: JsonObject = {**batch.input_of(work), **place.asked}
+
+    def judged(self, pairs: Sequence[Pair]) -> list[Judgement]:
+        """One query; where a policy fails in it, the halves of its pairs, down to the pair that fails."""
+        try:
+            return self._asked(pairs)
+        except EvaluationFault as fault:
+            if len(pairs) == 1:
+                return [_error(fault)]
+        middle = len(pairs) // 2
+        return self.judged(pairs[:middle]) + self.judged(pairs[middle:])
+
+    def _asked(self, pairs: Sequence[Pair]) -> list[Judgement]:
+        place, batch = self._place, self._batch
+        answer = place.connection.ask(batch.path, {**self._input, "pairs": batch.pairs_of(self._work, pairs)})
+        _versions[self._options] = _version_in(answer)
+        said = answer.get("result")
+        if not isinstance(said, dict):
+            message = "could not decide: the OPA server lacks the bundle, or has lost it on the way"
+            raise EngineError(message, place=(place.connection.url,), remedy="see that it was not restarted")
+        place.require_standing(said.get("standing"))
+        return batch.read(self._work, pairs, said.get("verdicts"))
+
+
+def _error(fault: EvaluationFault) -> Judgement:
+    kind = _KINDS.get(fault.code, "evaluation")
+    return Judgement(error=f"{kind}: {fault.place}: {fault.message}" if fault.place else f"{kind}: {fault.message}")
+
+
+@contextmanager
+def _place(bundle: Bundle, options: OpaOptions) -> Iterator[Place]:
+    """The place of a bundle, for one thread; one that failed is given up, so that the next snapshot starts anew."""
+    key = (os.getpid(), bundle.digest, bundle.revision, options)
+    with _guard:
+        place = _places.pop(key, None)
+        if place is not None and not place.alive:
+            place.close()
+            place = None
+        place = place or place_of(bundle, options)
+        place.users += 1
+        _places[key] = place
+        _drop_idle()
+    try:
+        with place.lock:
+            yield place
+    except BaseException:
+        with _guard:
+            if _places.get(key) is place:
+                del _places[key]
+        place.close()
+        raise
+    finally:
+        with _guard:
+            place.users -= 1
+
+
+def _drop_idle() -> None:
+    """Give up the places that were used longest ago, but none that is in use, or that a parent process started."""
+    for key in list(_places)[:-_KEPT]:
+        if not _places[key].users:
+            place = _places.pop(key)
+            if key[0] == os.getpid():
+                place.close()
+
+
+def _server_version(options: OpaOptions) -> str:
+    connection = Connection(options)
+    try:
+        return _version_in(connection.ask("policyeng/version", {}))
+    finally:
+        connection.close()
+
+
+def _version_in(answer: JsonObject) -> str:
+    provenance = answer.get("provenance")
+    said = provenance.get("version") if isinstance(provenance, dict) else None
+    return said if isinstance(said, str) else "unknown"

@@ -1,0 +1,189 @@
+"""One query for all pairs of a snapshot: the module that judges them, its input, and how its answer is read."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from policyeng.bundle import Policy
+from policyeng.engines.embedded import judgement_of
+from policyeng.engines.work import Judgement, Pair, Work
+from policyeng.errors import EngineError
+from policyeng.models import JsonObject
+
+_HEAD = """\
+package {package}
+
+# What stands on the server is read in the same transaction as the verdicts, so it cannot change between them.
+answer := {{"standing": standing, "verdicts": verdicts}}
+
+standing := {standing}
+
+subjects := array.concat(
+	array.concat(input.snapshot.resources, object.get(input.snapshot, "workloads", [])),
+	array.concat(object.get(input.snapshot, "approvals", []), [null]),
+)
+
+snapshot := object.union(input.snapshot, {{"by_id": by_id, "by_type": by_type}})
+
+by_id[key] := input.snapshot.resources[position] if some key, position in input.ids
+
+by_type[kind] := [input.snapshot.resources[position] | some position in positions] if some kind, positions in input.types
+"""
+_INPUTS = {
+    "policy": """{
+		"resource": subjects[pair[0]],
+		"workspace": subjects[pair[1]],
+		"snapshot": snapshot,
+		"parameters": input.parameters["%s"],
+		"as_of": input.as_of,
+	}""",
+    "document": "subjects[pair[0]]",
+    "review": """{
+		"review": object.union({"object": subjects[pair[0]]}, pair[2]),
+		"parameters": input.parameters["%s"],
+	}""",
+}
+_VERDICTS = """
+verdicts["{number}"] := [judged |
+	some pair in input.pairs["{number}"]
+	judged := [json.marshal(said) | said := said_{number}] with input as {given}
+]
+"""
+_SAID = """
+said_{number} := {{
+	"deny": [said | said := {deny}],
+	"unknown": [said | said := {unknown}],
+	"exception": [said | {exceptions}],
+}}{condition}
+"""
+#: Exceptions are looked for when something is denied.
+_EXCEPTIONS = "{deny} != set(); {deny} != []; said := {exception}"
+_UNSAID = """
+said_{number} := {{"applies": [applies]}} if {{
+	applies := {applies}
+	applies != true
+}}
+"""
+_NOTHING = '{"deny":[[]],"exception":[[]],"unknown":[[]]}'
+
+
+class Batch:
+    """A module that judges every Rego policy in force, under a name that only the same module has.
+
+    Args:
+        policies: the Rego policies in force.
+        prefix: the dotted path below `data` where the modules of the bundle stand; empty for `data` itself.
+        standing: a Rego expression of what has to stand for the verdicts to count; without a value there is no answer.
+    """
+
+    def __init__(self, policies: Sequence[Policy], prefix: str, standing: str) -> None:
+        self.numbers = {policy.id: str(number) for number, policy in enumerate(policies)}
+        body = "".join(_rules_of(policy, number, prefix) for number, policy in enumerate(policies))
+        name = hashlib.sha256(f"{standing}\0{body}".encode()).hexdigest()[:32]
+        self.package = f"policyeng.batch_{name}"
+        self.source = _HEAD.format(package=self.package, standing=standing) + body
+
+    @property
+    def path(self) -> str:
+        """The path of the answer below `data`."""
+        return f"{self.package.replace('.', '/')}/answer"
+
+    def input_of(self, work: Work) -> JsonObject:
+        """What stays the same for every question about one snapshot."""
+        snapshot = orjson.loads(work.document)
+        ids: dict[str, int] = {}
+        types: dict[str, list[int]] = {}
+        for position, resource in enumerate(snapshot["resources"]):
+            if isinstance(identity := resource.get("id"), str):
+                ids[identity.lower()] = position
+            if isinstance(kind := resource.get("type"), str):
+                types.setdefault(kind.lower(), []).append(position)
+        return {
+            "snapshot": snapshot,
+            "ids": ids,
+            "types": types,
+            "parameters": {
+                self.numbers[policy.id]: work.parameters[index]
+                for index, policy in enumerate(work.bundle.policies)
+                if policy.rules
+            },
+            "as_of": work.as_of.isoformat().replace("+00:00", "Z"),
+        }
+
+    def pairs_of(self, work: Work, pairs: Sequence[Pair]) -> dict[str, list[list[int]]]:
+        """The pairs by the number of their policy; one without a workspace has the null after the last subject."""
+        grouped: dict[str, list[list[int]]] = {}
+        for pair in pairs:
+            workspace = pair.workspace if pair.workspace >= 0 else len(work.subjects)
+            number = self.numbers[work.bundle.policies[pair.policy].id]
+            grouped.setdefault(number, []).append([pair.subject, workspace])
+        return grouped
+
+    def read(self, work: Work, pairs: Sequence[Pair], verdicts: object) -> list[Judgement]:
+        """Judgements in the order of the pairs.
+
+        Raises:
+            EngineError: the answer is not one verdict for each pair.
+        """
+        asked = {number: len(members) for number, members in self.pairs_of(work, pairs).items()}
+        if not isinstance(verdicts, dict) or not all(isinstance(said, list) for said in verdicts.values()):
+            raise EngineError("could not decide: the answer of the OPA server is no list of verdicts per policy")
+        given = {number: len(said) for number, said in verdicts.items() if said}
+        if given != asked:
+            message = f"the OPA server gave {sum(given.values())} verdicts for {sum(asked.values())} pairs"
+            if sum(given.values()) == sum(asked.values()):
+                message += ", and not those that were asked for"
+            raise EngineError(f"could not decide: {message}", remedy="see the log of the server")
+        rest = {number: iter(said) for number, said in verdicts.items()}
+        rules = [dict(policy.rules) for policy in work.bundle.policies]
+        return [
+            _judgement(next(rest[self.numbers[work.bundle.policies[pair.policy].id]]), rules[pair.policy])
+            for pair in pairs
+        ]
+
+
+def _rules_of(policy: Policy, number: int, prefix: str) -> str:
+    paths = {role: _below(path, prefix) for role, path in policy.rules}
+    given = _INPUTS[policy.input_form]
+    text = _VERDICTS.format(number=number, given=given % number if "%s" in given else given)
+    applies = f" if {paths['applies']} == true" if "applies" in paths else ""
+    deny, unknown = paths.get("deny", "set()"), paths.get("unknown", "set()")
+    exception = paths.get("exception")
+    exceptions = _EXCEPTIONS.format(deny=deny, exception=exception) if exception else "said := set()"
+    text += _SAID.format(number=number, deny=deny, unknown=unknown, exceptions=exceptions, condition=applies)
+    return text + (_UNSAID.format(number=number, applies=paths["applies"]) if "applies" in paths else "")
+
+
+def _below(path: str, prefix: str) -> str:
+    return f"data.{prefix}.{path.removeprefix('data.')}" if prefix else path
+
+
+def _judgement(verdict: object, rules: Mapping[Any, str]) -> Judgement:
+    """One verdict: a list with what the policy said as JSON text, or without it when the policy does not apply."""
+    if verdict == [_NOTHING]:
+        return judgement_of(None)
+    if verdict == []:
+        return judgement_of(False)
+    if not (isinstance(verdict, list) and len(verdict) == 1 and isinstance(verdict[0], str)):
+        raise EngineError("could not decide: a verdict of the OPA server is not one text")
+    try:
+        said = orjson.loads(verdict[0])
+    except ValueError:
+        return Judgement(error="evaluation: what the policy says has a number that JSON readers do not take")
+    if "applies" in said:
+        wrong = said["applies"] != [False]
+        return judgement_of(("evaluation", f"{rules['applies']} is not a boolean") if wrong else False)
+    exceptions = said.pop("exception")
+    if exceptions not in ([], [[]]):
+        said["exception"] = exceptions[0]
+    for role in ("deny", "unknown"):
+        listed = said[role][0] if said[role] else []
+        if not isinstance(listed, list) or not all(isinstance(element, dict | str) for element in listed):
+            message = f"{rules[role]} is not a set or list of objects or strings"
+            return judgement_of(("evaluation", message))
+        said[role] = listed
+    return judgement_of(None if not (said["deny"] or said["unknown"]) else orjson.dumps(said))

@@ -1,0 +1,184 @@
+"""A private OPA server: one process on a loopback port, for one bundle, that cannot outlive this one."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from policyeng.engines.opa_options import OpaOptions
+from policyeng.engines.opa_transport import Connection
+from policyeng.errors import EngineError
+
+#: The shell waits for its input to end, which happens when this process ends in whatever way, and then ends OPA.
+_GUARD = """\
+"$@" >&2 &
+server=$!
+echo "$server"
+exec >&- 2>&-
+read -r ended
+kill -KILL "$server"
+wait "$server"
+"""
+#: Only who has the token, which is handed over in a file of this user, may ask the server anything but its health.
+_AUTHORIZATION = """\
+package system.authz
+
+default allow := false
+
+allow if input.identity == "{token}"
+
+allow if input.path == ["health"]
+"""
+_ATTEMPTS = 5
+_READY_SECONDS = 30.0
+
+
+class PrivateServer:
+    """A running server; `close` ends it.
+
+    Attributes:
+        connection: to this server.
+        pid: of the OPA process.
+    """
+
+    def __init__(self, binary: Path, files: Mapping[PurePosixPath, bytes], timeout: float) -> None:
+        token = secrets.token_urlsafe(32)
+        self._log: deque[str] = deque(maxlen=20)
+        with tempfile.TemporaryDirectory(prefix="policyeng-opa-") as folder:  # only this user may read it
+            root = Path(folder) / "bundle"
+            _write(root, {**files, PurePosixPath("authorization.rego"): _AUTHORIZATION.format(token=token).encode()})
+            self._start(binary, root, OpaOptions(token=token, timeout=timeout))
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process still runs."""
+        return self._reader.is_alive()
+
+    def close(self) -> None:
+        """End the process at once; it has nothing to lose."""
+        self.connection.close()
+        self._end()
+
+    def _start(self, binary: Path, root: Path, options: OpaOptions) -> None:
+        for _ in range(_ATTEMPTS):
+            port = _free_port()
+            self._spawn(binary, root, port)
+            self.connection = Connection(_at(options, port))
+            try:
+                if self._answers():
+                    return
+            except BaseException:
+                self.close()
+                raise
+            self.close()
+            if not any("address already in use" in line for line in self._log):
+                break
+        said = next((line for line in reversed(self._log) if line), "it ended without a word")
+        raise EngineError(
+            f"could not decide: the private OPA server does not start: {said}",
+            place=(str(binary),),
+            remedy="see whether `opa check --bundle` takes the policies",
+        )
+
+    def _spawn(self, binary: Path, root: Path, port: int) -> None:
+        arguments = [str(binary), "run", "--server", f"--addr=127.0.0.1:{port}", "--bundle", "--skip-version-check"]
+        arguments += ["--authentication=token", "--authorization=basic", "--log-level=error", "--log-format=text"]
+        arguments += ["--optimize-store-for-read-speed", str(root)]
+        try:
+            self._guard = subprocess.Popen(
+                ["/bin/sh", "-c", _GUARD, "opa", *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,  # an interrupt from the terminal is for this process, which then ends OPA
+                cwd="/",
+                env={"HOME": str(root)},  # OPA reads its options from the environment too
+                text=True,
+                errors="replace",
+            )
+        except OSError as error:
+            raise EngineError(f"cannot start the private OPA server: {error}", remedy="give `--opa-url`") from None
+        assert self._guard.stdout is not None  # noqa: S101  # a pipe was asked for
+        self.pid = int(self._guard.stdout.readline())
+        self._reader = threading.Thread(target=self._read, args=(self._guard,), daemon=True)
+        self._reader.start()
+
+    def _read(self, guard: subprocess.Popen[str]) -> None:
+        """Keep the last lines of the log; the pipe ends with the process."""
+        for line in guard.stderr or ():
+            self._log.append(line.strip())
+
+    def _answers(self) -> bool:
+        """Wait until the server answers with its bundle loaded; False when it has ended."""
+        last = time.monotonic() + _READY_SECONDS
+        while time.monotonic() < last:
+            if self.connection.healthy():
+                return self.alive
+            self._reader.join(0.01)
+            if not self.alive:
+                return False
+        return False
+
+    def _end(self) -> None:
+        guard = self._guard
+        if guard.stdin is not None:
+            guard.stdin.close()
+        guard.wait()
+        self._reader.join()
+        for stream in (guard.stdout, guard.stderr):
+            if stream is not None:
+                stream.close()
+
+
+def binary_of(options: OpaOptions) -> Path:
+    """The `opa` program: named, or of the PATH, or of a checkout.
+
+    Raises:
+        EngineError: there is none.
+    """
+    if options.binary is not None:
+        named = shutil.which(options.binary.resolve())
+        if named is None:
+            raise EngineError("no such program", place=(str(options.binary),), remedy="name an `opa` that can be run")
+        return Path(named)
+    checkout = Path(__file__).resolve().parents[2] / ".tools" / "bin" / "opa"
+    found = shutil.which("opa") or shutil.which(checkout)
+    if found is None:
+        remedy = "install OPA (https://www.openpolicyagent.org), name it with `--opa-binary`, or give `--opa-url`"
+        raise EngineError("could not decide: there is no `opa` program to start a private server with", remedy=remedy)
+    return Path(found)
+
+
+def version_of(binary: Path) -> str:
+    """What the program says its version is."""
+    try:
+        said = subprocess.run([str(binary), "version"], capture_output=True, text=True, timeout=30, check=True).stdout  # noqa: S603  # the program that the user names
+    except (OSError, subprocess.SubprocessError) as error:
+        raise EngineError(f"it does not say its version: {error}", place=(str(binary),)) from None
+    return said.partition("Version:")[2].split("\n")[0].strip()
+
+
+def _write(root: Path, files: Mapping[PurePosixPath, bytes]) -> None:
+    for path, content in files.items():
+        target = root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _at(options: OpaOptions, port: int) -> OpaOptions:
+    return replace(options, url=f"http://127.0.0.1:{port}")

@@ -1,0 +1,209 @@
+"""Speak with an OPA server through its Python client, and say in our words what goes wrong.
+
+The client retries, follows redirects, and reads proxies, certificates and passwords from the environment; a verdict must
+not depend on any of these, so they are turned off, and proxies alone are read here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
+
+from policyeng.engines.opa_options import OpaOptions
+from policyeng.errors import EngineError, UsageError
+from policyeng.models import JsonObject
+
+if TYPE_CHECKING:
+    from requests import Response
+
+#: Seconds to wait for a connection at most, whatever the timeout.
+_CONNECT_SECONDS = 10.0
+_UNAUTHORIZED = (401, 403)
+
+
+class EvaluationFault(Exception):
+    """OPA ended a query because of what a policy did: a builtin or a rule failed."""
+
+    def __init__(self, code: str, message: str, place: str) -> None:
+        self.code, self.message, self.place = code, message, place
+        super().__init__(message)
+
+
+class RefusedError(EngineError):
+    """OPA refused what it was given; `code` and `text` are its own."""
+
+    def __init__(self, code: str, text: str, place: str) -> None:
+        self.code, self.text = code, text
+        super().__init__(f"could not decide: the OPA server refuses it: {text}", place=(place,))
+
+
+class Connection:
+    """A connection to one server, for one thread at a time.
+
+    Raises:
+        UsageError: the URL is none, or an option does not fit it.
+        EngineError: from every method, when the server cannot be reached or its answer cannot be used.
+    """
+
+    def __init__(self, options: OpaOptions) -> None:
+        from opa_client import OpaClient
+        from requests.utils import get_environ_proxies
+
+        scheme, host, port, root = _endpoint(options)
+        self.url = f"{scheme}://{host}:{port}{root}"
+        verify = str(options.ca_file) if options.ca_file else True
+        self._client = OpaClient(
+            host=host,
+            port=port,
+            version=f"{root.lstrip('/')}/v1".lstrip("/"),
+            ssl=verify if scheme == "https" else False,
+            cert=str(options.client_cert) if options.client_cert else None,
+            token=options.token or None,
+            retries=0,
+            timeout=(min(options.timeout, _CONNECT_SECONDS), options.timeout),
+        )
+        session = self._client._session
+        session.trust_env = False
+        session.proxies = get_environ_proxies(self.url)
+        session.max_redirects = 0
+        session.hooks["response"].append(self._admit)
+
+    def close(self) -> None:
+        """Give the sockets back."""
+        self._client.close_connection()
+
+    def healthy(self) -> bool:
+        """Whether the server answers that it is ready."""
+        return bool(self._client.check_health())
+
+    def ask(self, path: str, document: Mapping[str, Any]) -> JsonObject:
+        """The answer for a path below `data`, builtin errors strict; with `provenance`, and `result` when defined.
+
+        Raises:
+            EvaluationFault: a policy failed.
+        """
+        with self._spoken():
+            parameters = {"strict-builtin-errors": "true", "provenance": "true"}
+            answer = self._client.query_rule(document, path, query_params=parameters)
+        return self._object(answer)
+
+    def put_module(self, identity: str, source: str) -> None:
+        """Add or replace a module; the same text again costs the server nothing."""
+        with self._spoken():
+            self._client.update_policy_from_string(source, quote(identity), rego_compat=False)
+
+    def put_document(self, path: str, document: JsonObject) -> None:
+        """Add or replace a document below `data`."""
+        with self._spoken():
+            self._client.update_or_create_data(document, quote(path))
+
+    def delete_document(self, path: str) -> None:
+        """Remove a document below `data`."""
+        with self._spoken():
+            self._client.delete_data(quote(path))
+
+    def _object(self, answer: object) -> JsonObject:
+        if not isinstance(answer, dict):
+            raise self._error("its answer is not a JSON object", "see that the URL is that of an OPA server")
+        return answer
+
+    def _admit(self, response: Response, **_: object) -> None:
+        """Turn every answer that is no success into an error, before the client drops its body."""
+        status = response.status_code
+        if response.is_redirect:
+            host = urlsplit(response.headers.get("location", "")).netloc or "elsewhere"
+            raise self._error(f"it answers with a redirect to `{host}`", "give the URL that it redirects to")
+        if status in _UNAUTHORIZED:
+            raise self._error(f"it refuses us ({status})", "give a token that may read `data` and write policies")
+        if status < 400:
+            return
+        body = _body(response)
+        code, text, place = _said(body)
+        if status == 500 and code.startswith("eval_"):
+            raise EvaluationFault(code, text, place)
+        if body and status < 500 and status != 404:
+            raise RefusedError(code, text, self.url)
+        raise self._error(f"it answers {status}{f': {text}' if text else ''}", "see the log of the server")
+
+    def _error(self, message: str, remedy: str) -> EngineError:
+        return EngineError(f"could not decide with the OPA server: {message}", place=(self.url,), remedy=remedy)
+
+    @contextmanager
+    def _spoken(self) -> Iterator[None]:
+        """Name what can go wrong on the way; the client lets the errors of its HTTP library through."""
+        from requests import exceptions
+
+        try:
+            yield
+        except (EngineError, EvaluationFault):
+            raise
+        except exceptions.SSLError as error:
+            remedy = "name the authority of its certificate with `--opa-ca-file`"
+            raise self._error(f"its certificate is not trusted: {_root(error)}", remedy) from None
+        except exceptions.Timeout:
+            remedy = "see whether it is overloaded, or give it more time with `--opa-timeout`"
+            raise self._error("it does not answer in time", remedy) from None
+        except (exceptions.JSONDecodeError, ValueError):
+            raise self._error("its answer is not JSON", "see that the URL is that of an OPA server") from None
+        except (exceptions.ConnectionError, exceptions.ChunkedEncodingError, OSError) as error:
+            raise self._error(f"the connection fails: {_root(error)}", "see that it runs and can be reached") from None
+        except Exception as error:  # the client has errors of many kinds for answers that are not OPA's
+            message = f"its answer makes no sense: {type(error).__name__}: {error}"
+            raise self._error(message, "see that the URL is that of an OPA server") from None
+
+
+def _endpoint(options: OpaOptions) -> tuple[str, str, int, str]:
+    """Scheme, host, port and root path of a URL."""
+    remedy = "write, for example, `https://opa.example.com:8181`"
+    try:
+        parts = urlsplit(options.url)
+        port = parts.port
+    except ValueError:
+        raise UsageError("the URL of the OPA server has no readable host and port", remedy=remedy) from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError("the URL of the OPA server is not an http or https URL", remedy=remedy)
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        message = "the URL of the OPA server has more than a host, a port and a path"
+        raise UsageError(message, remedy="give the token with `POLICYENG_OPA_TOKEN` or `--opa-token-file`")
+    for file in (options.ca_file, options.client_cert):
+        if file is not None and parts.scheme != "https":
+            raise UsageError(f"`{file}` is of use with an https URL only", remedy="write `https://`")
+        if file is not None and not file.is_file():
+            raise UsageError("no such file", place=(str(file),), remedy="name a PEM file")
+    if not options.timeout > 0:
+        raise UsageError(f"`{options.timeout}` is no timeout", remedy="give a number of seconds above 0")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return parts.scheme, host, port or {"http": 80, "https": 443}[parts.scheme], parts.path.rstrip("/")
+
+
+def _body(response: Response) -> JsonObject:
+    try:
+        body = response.json()
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}
+
+
+def _said(body: JsonObject) -> tuple[str, str, str]:
+    """Code, text and place of OPA's error document: of its first detail, if there is one."""
+    details = body.get("errors")
+    first = details[0] if isinstance(details, list) and details else None
+    if not isinstance(first, dict):
+        return str(body.get("code", "")), str(body.get("message", "")), ""
+    location = first.get("location")
+    place = f"{location.get('file', '')}:{location.get('row', '')}" if isinstance(location, dict) else ""
+    return str(first.get("code", "")), str(first.get("message", "")), place
+
+
+def _root(error: BaseException) -> str:
+    """The innermost reason, without the URLs and object names that surround it."""
+    seen: object = error
+    while isinstance(seen, BaseException):
+        inner = getattr(seen, "reason", None) or next((arg for arg in seen.args if isinstance(arg, Exception)), None)
+        if not isinstance(inner, BaseException):
+            break
+        seen = inner
+    text = getattr(seen, "strerror", None) or str(seen)
+    return text.split(">: ")[-1].lower().rstrip(".")
