@@ -11,6 +11,7 @@ from typer.exceptions import TyperException
 
 from policyeng import __version__
 from policyeng.cli.check import check
+from policyeng.cli.opa import with_opa
 from policyeng.cli.policies import policies
 from policyeng.cli.test import test
 from policyeng.errors import PolicyengError
@@ -22,7 +23,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command()(check)
+app.command()(with_opa(check))
 app.command()(test)
 app.add_typer(policies, name="policies")
 

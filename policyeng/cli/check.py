@@ -18,6 +18,7 @@ from policyeng.bundle.parameters import refuse_unknown_ids
 from policyeng.bundle.selection import selected
 from policyeng.cli import options
 from policyeng.configuration import Settings, resolve
+from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError, nearest
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Exemption, Problem
@@ -35,6 +36,7 @@ class Request:
     no_exemptions: bool
     as_of: datetime
     engine: str
+    opa: OpaOptions
     jobs: int
     baseline: Path | None
 
@@ -55,6 +57,8 @@ def check(
     engine: options.Engine = "embedded",
     jobs: options.Jobs = 0,
     baseline: options.Baseline = None,
+    *,
+    opa: OpaOptions,
 ) -> int:
     """Judge snapshots of workspaces and report what fails, where, why and how to mend it.
 
@@ -74,7 +78,7 @@ def check(
             f"no profile is called `{settings.profile}`", remedy="the bundle has none; set parameters instead"
         )
     moment = _moment(as_of) if as_of else datetime.now(UTC)
-    request = Request(inputs, policy or (), from_, no_exemptions, moment, engine, jobs, baseline)
+    request = Request(inputs, policy or (), from_, no_exemptions, moment, engine, opa, jobs, baseline)
     evaluation = _evaluation(request, settings)
     for name, path in outputs:
         _write(path, FORMATS[name](evaluation))
@@ -99,6 +103,7 @@ def _evaluation(request: Request, settings: Settings) -> Evaluation:
             exemptions=exemptions,
             parameters=settings.parameters,
             engine=request.engine,
+            opa=request.opa,
             threads=request.jobs or os.cpu_count() or 1,
             fail_on=settings.fail_on,
             problems=(*unread, *problems),

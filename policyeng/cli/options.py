@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
+from policyeng.cli.opa import ENVIRONMENT as OPA
 from policyeng.engines import ENGINES
 from policyeng.models import Severity
 from policyeng.report import FORMATS
 from policyeng.sources import FORMATS as SOURCES
 
 #: Options that have an environment variable of their own and no key in the configuration file.
-ENVIRONMENT = ("policy", "no-exemptions", "from", "format", "as-of", "engine", "jobs", "baseline", "traceback")
+ENVIRONMENT = ("policy", "no-exemptions", "from", "format", "as-of", "engine", "jobs", "baseline", "traceback", *OPA)
 
 Inputs = Annotated[
     list[str], typer.Argument(metavar="INPUT...", help="Files or directories to judge; - is standard input.")

@@ -15,7 +15,7 @@ from policyeng.engines.opa_place import Place, place_of
 from policyeng.engines.opa_query import Batch
 from policyeng.engines.opa_rego import require_pure
 from policyeng.engines.opa_server import binary_of, version_of
-from policyeng.engines.opa_transport import Connection, EvaluationFault
+from policyeng.engines.opa_transport import Connection, EvaluationError
 from policyeng.engines.work import Judgement, Pair, Work
 from policyeng.errors import EngineError
 from policyeng.models import JsonObject
@@ -79,7 +79,7 @@ class _Question:
         """One query; where a policy fails in it, the halves of its pairs, down to the pair that fails."""
         try:
             return self._asked(pairs)
-        except EvaluationFault as fault:
+        except EvaluationError as fault:
             if len(pairs) == 1:
                 return [_error(fault)]
         middle = len(pairs) // 2
@@ -97,7 +97,7 @@ class _Question:
         return batch.read(self._work, pairs, said.get("verdicts"))
 
 
-def _error(fault: EvaluationFault) -> Judgement:
+def _error(fault: EvaluationError) -> Judgement:
     kind = _KINDS.get(fault.code, "evaluation")
     return Judgement(error=f"{kind}: {fault.place}: {fault.message}" if fault.place else f"{kind}: {fault.message}")
 

@@ -1,4 +1,4 @@
-"""Where a bundle stands for OPA to judge with: in a private server, pushed to a server, or loaded by the server itself."""
+"""Where a bundle stands for OPA to judge with: in a server of ours, pushed to one, or loaded by it."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from policyeng.engines.opa_server import PrivateServer, binary_of
 from policyeng.engines.opa_transport import Connection, RefusedError
 from policyeng.errors import EngineError
 from policyeng.models import JsonObject
+
 
 class Place(ABC):
     """A server with the bundle on it. One thread at a time speaks with it, under `lock`.

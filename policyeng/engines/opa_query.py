@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import orjson
 
@@ -31,7 +30,9 @@ snapshot := object.union(input.snapshot, {{"by_id": by_id, "by_type": by_type}})
 
 by_id[key] := input.snapshot.resources[position] if some key, position in input.ids
 
-by_type[kind] := [input.snapshot.resources[position] | some position in positions] if some kind, positions in input.types
+by_type[kind] := [resource | some position in positions; resource := input.snapshot.resources[position]] if {{
+	some kind, positions in input.types
+}}
 """
 _INPUTS = {
     "policy": """{
@@ -139,7 +140,7 @@ class Batch:
                 message += ", and not those that were asked for"
             raise EngineError(f"could not decide: {message}", remedy="see the log of the server")
         rest = {number: iter(said) for number, said in verdicts.items()}
-        rules = [dict(policy.rules) for policy in work.bundle.policies]
+        rules = [{str(role): path for role, path in policy.rules} for policy in work.bundle.policies]
         return [
             _judgement(next(rest[self.numbers[work.bundle.policies[pair.policy].id]]), rules[pair.policy])
             for pair in pairs
@@ -162,7 +163,7 @@ def _below(path: str, prefix: str) -> str:
     return f"data.{prefix}.{path.removeprefix('data.')}" if prefix else path
 
 
-def _judgement(verdict: object, rules: Mapping[Any, str]) -> Judgement:
+def _judgement(verdict: object, rules: Mapping[str, str]) -> Judgement:
     """One verdict: a list with what the policy said as JSON text, or without it when the policy does not apply."""
     if verdict == [_NOTHING]:
         return judgement_of(None)

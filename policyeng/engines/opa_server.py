@@ -94,7 +94,7 @@ class PrivateServer:
         arguments += ["--authentication=token", "--authorization=basic", "--log-level=error", "--log-format=text"]
         arguments += ["--optimize-store-for-read-speed", str(root)]
         try:
-            self._guard = subprocess.Popen(
+            self._guard = subprocess.Popen(  # noqa: S603  # the program that the user names
                 ["/bin/sh", "-c", _GUARD, "opa", *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -161,7 +161,9 @@ def binary_of(options: OpaOptions) -> Path:
 def version_of(binary: Path) -> str:
     """What the program says its version is."""
     try:
-        said = subprocess.run([str(binary), "version"], capture_output=True, text=True, timeout=30, check=True).stdout  # noqa: S603  # the program that the user names
+        said = subprocess.run(  # noqa: S603  # the program that the user names
+            [str(binary), "version"], capture_output=True, text=True, timeout=30, check=True
+        ).stdout
     except (OSError, subprocess.SubprocessError) as error:
         raise EngineError(f"it does not say its version: {error}", place=(str(binary),)) from None
     return said.partition("Version:")[2].split("\n")[0].strip()

@@ -1,14 +1,14 @@
 """Speak with an OPA server through its Python client, and say in our words what goes wrong.
 
-The client retries, follows redirects, and reads proxies, certificates and passwords from the environment; a verdict must
-not depend on any of these, so they are turned off, and proxies alone are read here.
+The client retries, follows redirects, and reads proxies, certificates and passwords from the environment; a verdict
+must not depend on any of these, so they are turned off, and proxies alone are read here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from policyeng.engines.opa_options import OpaOptions
@@ -23,7 +23,7 @@ _CONNECT_SECONDS = 10.0
 _UNAUTHORIZED = (401, 403)
 
 
-class EvaluationFault(Exception):
+class EvaluationError(Exception):
     """OPA ended a query because of what a policy did: a builtin or a rule failed."""
 
     def __init__(self, code: str, message: str, place: str) -> None:
@@ -78,11 +78,11 @@ class Connection:
         """Whether the server answers that it is ready."""
         return bool(self._client.check_health())
 
-    def ask(self, path: str, document: Mapping[str, Any]) -> JsonObject:
+    def ask(self, path: str, document: JsonObject) -> JsonObject:
         """The answer for a path below `data`, builtin errors strict; with `provenance`, and `result` when defined.
 
         Raises:
-            EvaluationFault: a policy failed.
+            EvaluationError: a policy failed.
         """
         with self._spoken():
             parameters = {"strict-builtin-errors": "true", "provenance": "true"}
@@ -122,7 +122,7 @@ class Connection:
         body = _body(response)
         code, text, place = _said(body)
         if status == 500 and code.startswith("eval_"):
-            raise EvaluationFault(code, text, place)
+            raise EvaluationError(code, text, place)
         if body and status < 500 and status != 404:
             raise RefusedError(code, text, self.url)
         raise self._error(f"it answers {status}{f': {text}' if text else ''}", "see the log of the server")
@@ -137,7 +137,7 @@ class Connection:
 
         try:
             yield
-        except (EngineError, EvaluationFault):
+        except (EngineError, EvaluationError):
             raise
         except exceptions.SSLError as error:
             remedy = "name the authority of its certificate with `--opa-ca-file`"
@@ -174,6 +174,8 @@ def _endpoint(options: OpaOptions) -> tuple[str, str, int, str]:
             raise UsageError("no such file", place=(str(file),), remedy="name a PEM file")
     if not options.timeout > 0:
         raise UsageError(f"`{options.timeout}` is no timeout", remedy="give a number of seconds above 0")
+    if not (options.token.isascii() and options.token.isprintable() and " " not in options.token):
+        raise UsageError("the token for the OPA server has signs that no token has", remedy="give it as one line")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return parts.scheme, host, port or {"http": 80, "https": 443}[parts.scheme], parts.path.rstrip("/")
 
