@@ -21,23 +21,22 @@ class Origin:
     """A directory or archive that a bundle is read from.
 
     Attributes:
+        name: of the directory, or of the archive without its ending.
         root: the directory, or the archive.
         tree: the files that count, by path within the bundle.
+        members: everything in it, whether it counts or not.
         lent: it is the part of the built-in bundle that the others use.
         signed: it carries a signature; `signature` is what it says, when it was verified.
     """
 
+    name: str
     root: Path
     tree: Mapping[PurePosixPath, bytes]
     manifest: Manifest
     lent: bool = False
+    members: tuple[PurePosixPath, ...] = ()
     signed: bool = False
     signature: Signature | None = None
-
-    @property
-    def name(self) -> str:
-        """The name of the directory, or of the archive without its ending."""
-        return self.root.resolve().name.removesuffix(".gz").removesuffix(".tar")
 
 
 def open_origins(paths: Sequence[str | Path], verification: Verification | None = None) -> list[Origin]:
@@ -51,20 +50,21 @@ def open_origins(paths: Sequence[str | Path], verification: Verification | None 
         verification.require_key()
     ours = files_of(built_in_root())
     if not paths:
-        return [Origin(built_in_root(), ours, manifest_of(ours, built_in_root()))]
+        return [Origin("policyeng", built_in_root(), ours, manifest_of(ours, built_in_root()))]
     origins = [_open(Path(path), verification) for path in paths]
     present = {name for origin in origins for name in _top(origin)}
     wanted = {root for root in _LENT if root not in present}
     lent = {path: content for path, content in ours.items() if path.parts[0] in wanted}
-    return [*origins, Origin(built_in_root(), lent, Manifest(), lent=True)]
+    return [*origins, Origin("policyeng", built_in_root(), lent, Manifest(), lent=True)]
 
 
 def _open(root: Path, verification: Verification | None) -> Origin:
+    name = root.resolve().name.removesuffix(".gz").removesuffix(".tar")
     if root.is_dir():
         signed = (root / SIGNATURES).is_file()
         if verification is None or not (signed or verification.required):
             tree = files_of(root)
-            return Origin(root, tree, manifest_of(tree, root), signed=signed)
+            return Origin(name, root, tree, manifest_of(tree, root), members=tuple(tree), signed=signed)
         files = every_file_of(root)
         tree = files
     else:
@@ -72,7 +72,8 @@ def _open(root: Path, verification: Verification | None) -> Origin:
         files, tree = members.files, policy_tree(members, root)
     signature = verify(files, str(root), verification) if verification else None
     tree = counted(tree)
-    return Origin(root, tree, manifest_of(tree, root), signed=SIGNATURES in files, signature=signature)
+    manifest = manifest_of(tree, root)
+    return Origin(name, root, tree, manifest, members=tuple(files), signed=SIGNATURES in files, signature=signature)
 
 
 def _top(origin: Origin) -> Iterator[str]:

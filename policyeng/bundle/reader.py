@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -68,11 +68,19 @@ def load_bundle(*paths: str | Path, verification: Verification | None = None) ->
             or the package of a policy stands twice.
         UsageError: the key or the algorithm of `verification` cannot be used.
     """
-    origins = open_origins(paths, verification)
+    return bundle_of(open_origins(paths, verification))
+
+
+def bundle_of(origins: Sequence[Origin]) -> Bundle:
+    """The bundle of what was opened.
+
+    Raises:
+        BundleError: a module, header or data document is not well formed, or an id or package stands twice.
+    """
     modules, python, data, policies = _read_all(origins)
     own = [origin for origin in origins if not origin.lent]
     return Bundle(
-        name=", ".join(origin.name for origin in own) if paths else "policyeng",
+        name=", ".join(origin.name for origin in own),
         revision=", ".join(filter(None, (origin.manifest.revision for origin in own))),
         digest=_digest(modules, python, _json(data)),
         policies=_unique(policies),
@@ -83,7 +91,7 @@ def load_bundle(*paths: str | Path, verification: Verification | None = None) ->
 
 
 def _read_all(
-    origins: Iterable[Origin],
+    origins: Sequence[Origin],
 ) -> tuple[list[tuple[str, str]], dict[PurePosixPath, bytes], JsonObject, list[Policy]]:
     modules: list[tuple[str, str]] = []
     python: dict[PurePosixPath, bytes] = {}

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import orjson
 
@@ -107,7 +106,7 @@ def _token(content: bytes, place: str) -> str:
     return tokens[0]
 
 
-def _signature(header: Mapping[str, Any], claims: Mapping[str, Any], algorithm: str) -> Signature:
+def _signature(header: JsonObject, claims: JsonObject, algorithm: str) -> Signature:
     until = claims.get("exp")
     expires = datetime.fromtimestamp(until, UTC).isoformat() if isinstance(until, int) and until < _LAST else ""
     key_id = header.get("kid") or claims.get("keyid") or ""
@@ -125,7 +124,7 @@ def _require_identity(signature: Signature, verification: Verification, place: s
         raise BundleError(f"{said}, and {configured}", place=(place,), remedy=f"set {option} to what it should name")
 
 
-def _listed(claims: Mapping[str, Any], place: str) -> dict[str, tuple[str, str]]:
+def _listed(claims: JsonObject, place: str) -> dict[str, tuple[str, str]]:
     """The signed files: hash and algorithm by name."""
     entries = claims.get("files")
     listed: dict[str, tuple[str, str]] = {}

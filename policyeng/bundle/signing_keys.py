@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -57,7 +56,7 @@ class VerificationKey:
             raise UsageError("not a public key in PEM", place=(str(path),), remedy="write it with `openssl`") from None
         return cls(public, _algorithm(public, algorithm, path))
 
-    def claims(self, token: str, place: str) -> tuple[Mapping[str, Any], JsonObject]:
+    def claims(self, token: str, place: str) -> tuple[JsonObject, JsonObject]:
         """The header and the claims of a token, once its signature and its times hold.
 
         Raises:
@@ -151,7 +150,7 @@ def _content(path: Path) -> bytes:
         raise UsageError(f"the key cannot be read ({reason})", place=(str(path),), remedy="name a PEM file") from None
 
 
-def _algorithm(key: Any, wanted: str, path: Path) -> str:
+def _algorithm(key: object, wanted: str, path: Path) -> str:
     """The algorithm to use with a key: the one that is asked for, when its type allows it."""
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
