@@ -38,7 +38,7 @@ def read_archive(path: Path, limits: Limits | None = None) -> Members:
         raise BundleError(f"`{path}` is not a directory, and no archive either", remedy=remedy)
     try:
         with path.open("rb") as stream:
-            content = stream.read(limits.archive + 1)
+            content = stream.read(min(path.stat().st_size, limits.archive) + 1)
     except OSError as error:
         reason = (error.strerror or "unreadable").lower()
         raise BundleError(f"cannot be read ({reason})", place=(str(path),), remedy="make it readable") from None

@@ -149,7 +149,7 @@ def _long_name(header: _Entry, archive: str) -> str:
         length = re.match(rb"([1-9][0-9]{0,8}) ", rest)
         line = rest[: int(length[1])] if length else b""
         key, equals, value = line[length.end() :].partition(b"=") if length else (b"", b"", b"")
-        if not equals or not line.endswith(b"\n"):
+        if not equals or not line.endswith(b"\n") or len(line) != int(length[1] if length else 0):
             raise _refused(archive, header.name, "the extended header is damaged", _REBUILD)
         if key in (b"size", b"linkpath", b"hdrcharset") or key.startswith(b"GNU.sparse"):
             what = f"the extended header sets `{_text(key, archive)}`"
