@@ -30,6 +30,10 @@ class Settings(Model):
         select, ignore: policy ids, areas or controls.
         exemptions: exemption files; those named in a configuration file are relative to it.
         max_exemption_days: the longest life of an exemption.
+        verification_key: a public key; the signatures of bundles are verified with it. One that a configuration file
+            names is relative to it.
+        verification_algorithm, verification_key_id, verification_scope: what its signatures are made with and state.
+        require_signature: directories of policies have to be signed too.
         parameters: by policy id and parameter name.
         origins: by setting, where its value came from: `flag --x`, `environment X`, `FILE:LINE` or `default`.
     """
@@ -40,6 +44,11 @@ class Settings(Model):
     ignore: tuple[str, ...] = ()
     exemptions: tuple[Path, ...] = ()
     max_exemption_days: int = Field(default=365, ge=1, le=36500)
+    verification_key: Path | None = None
+    verification_algorithm: str = ""
+    verification_key_id: str = ""
+    verification_scope: str = ""
+    require_signature: bool = False
     parameters: Mapping[str, JsonObject] = {}
     origins: Mapping[str, str] = {}
 
@@ -176,6 +185,10 @@ def _value(key: str, value: object, file: _File, place: str) -> object:
         _require_parameters(value, file)
     if key == "max_exemption_days" and type(value) is not int:
         raise UsageError(f"`{key}` does not fit: `{value}`", place=(place,), remedy="write a number of days")
+    if key == "require_signature" and not isinstance(value, bool):
+        raise UsageError(f"`{key}` does not fit: `{value}`", place=(place,), remedy="write true or false")
+    if key == "verification_key" and isinstance(value, str) and value:
+        return file.path.parent / value
     if key not in _LISTS:
         return value
     listed = [value] if isinstance(value, str) else value
@@ -216,7 +229,7 @@ def _is_json(value: object) -> bool:
 
 def _from_flags(flags: Mapping[str, object]) -> Iterator[tuple[str, _Given]]:
     for name, value in flags.items():
-        if value in (None, (), []):
+        if value in (None, (), []) or value is False:  # a flag that was not given takes nothing back
             continue
         if name in ("select", "ignore") and isinstance(value, list | tuple):
             value = [part for entry in value for part in _parts(str(entry))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -28,3 +29,13 @@ def bundle() -> Bundle:
 def baselines() -> Baselines:
     """The compliant estate that samples are made of."""
     return Baselines.read(ROOT / "samples" / "baselines")
+
+
+@pytest.fixture(scope="session")
+def opa() -> Path:
+    """The pinned OPA that `make test` builds; where a test run is meant to be whole, its absence is a failure."""
+    found = ROOT / ".tools" / "bin" / "opa"
+    if not found.is_file():
+        missing = "OPA is not built: run `make .tools/bin/opa`"
+        pytest.fail(missing) if os.environ.get("CI") else pytest.skip(missing)
+    return found

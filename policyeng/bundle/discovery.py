@@ -57,7 +57,8 @@ def _rego_policy(root: Path, path: PurePosixPath, source: str) -> Policy | None:
         raise BundleError(
             "the policy defines no `deny` rule", place=(place,), remedy="add `deny contains {...} if ...`"
         )
-    rules = tuple((role, f"data.{package[1]}.{role}") for role in sorted(roles))
+    name = re.sub(r'\["(\w+)"\]', r".\1", package[1])
+    rules = tuple((role, f"data.{name}.{role}") for role in sorted(roles))
     return Policy(header, _area(path), path.stem, str(path), rules=rules, cases=_cases(root, path))
 
 

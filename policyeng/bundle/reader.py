@@ -1,4 +1,4 @@
-"""Read a directory of policies as a bundle: the layout is OPA's, nothing is registered anywhere."""
+"""Read a directory or an archive of policies as a bundle: the layout is OPA's, nothing is registered anywhere."""
 
 from __future__ import annotations
 
@@ -13,23 +13,22 @@ import orjson
 from policyeng.bundle.data_documents import join_document
 from policyeng.bundle.declaration import Policy
 from policyeng.bundle.discovery import policies_of
-from policyeng.bundle.parsing import bundle_json
-from policyeng.bundle.tree import DATA_NAMES, built_in_root, files_of, text_of
+from policyeng.bundle.origins import Origin, open_origins
+from policyeng.bundle.signing import Verification
+from policyeng.bundle.tree import DATA_NAMES, text_of
 from policyeng.errors import BundleError
 from policyeng.facts import Facts
 from policyeng.models import JsonObject
 
-#: Roots that our own bundle lends to one that does not bring them.
-_LENT = ("lib", "facts")
-
 
 @dataclass(frozen=True)
 class Bundle:
-    """Policies with everything they need, as read from one or several directories.
+    """Policies with everything they need, as read from one or several directories and archives.
 
     Attributes:
         revision: from `.manifest`; empty without one.
-        digest: SHA-256 over the paths and contents of every module, data document and Python policy, as hexadecimal.
+        digest: SHA-256 over the paths and contents of every module and Python policy and over the `data` document, as
+            hexadecimal; the same for a directory and the archive built from it.
         policies: sorted by id.
         modules: Rego (path, source) without tests, sorted by path.
         data: the `data` document of OPA.
@@ -53,75 +52,95 @@ class Bundle:
     @cached_property
     def data_bytes(self) -> bytes:
         """The `data` document as JSON."""
-        return orjson.dumps(self.data)
+        return _json(self.data)
 
     def only(self, policies: Iterable[Policy]) -> Bundle:
         """The same bundle with fewer policies in force; modules, data and digest stay."""
         return replace(self, policies=tuple(policies))
 
 
-def load_bundle(*directories: str | Path) -> Bundle:
-    """Read the built-in policies, or those of the given directories joined.
+def load_bundle(*paths: str | Path, verification: Verification | None = None) -> Bundle:
+    """Read the built-in policies, or those of the given directories and archives joined.
 
-    A directory without packages under `lib` or data under `facts` is lent ours, so that its policies can use them.
+    Those without packages under `lib` or data under `facts` are lent ours, so that their policies can use them. The
+    built-in policies are trusted as they are installed; `verification` concerns what `paths` name.
 
     Raises:
-        BundleError: a directory, module, header or data document is not well formed, or an id stands twice.
+        BundleError: a directory, archive, signature, module, header or data document is not well formed, or an id
+            or the package of a policy stands twice.
+        UsageError: the key or the algorithm of `verification` cannot be used.
     """
-    ours = built_in_root()
-    roots = tuple(Path(directory) for directory in directories) or (ours,)
-    files = [files_of(root) for root in roots]
-    if directories:
-        present = {path.parts[0] for tree in files for path in tree if len(path.parts) > 1}
-        lent = {path: content for path, content in files_of(ours).items() if path.parts[0] in _LENT}
-        files.append({path: content for path, content in lent.items() if path.parts[0] not in present})
-        roots = (*roots, ours)
-    digest, modules, data, policies = _read_all(roots, files)
-    revisions = [_revision(root) for root in roots[: len(directories) or 1]]
-    name = ", ".join(root.resolve().name for root in roots[: len(directories) or 1])
+    return bundle_of(open_origins(paths, verification))
+
+
+def bundle_of(origins: Sequence[Origin]) -> Bundle:
+    """The bundle of what was opened.
+
+    Raises:
+        BundleError: a module, header or data document is not well formed, or an id or package stands twice.
+    """
+    modules, python, data, policies = _read_all(origins)
+    own = [origin for origin in origins if not origin.lent]
     return Bundle(
-        name="policyeng" if not directories else name,
-        revision=", ".join(filter(None, revisions)),
-        digest=digest,
+        name=", ".join(origin.name for origin in own),
+        revision=", ".join(filter(None, (origin.manifest.revision for origin in own))),
+        digest=_digest(modules, python, _json(data)),
         policies=_unique(policies),
         modules=tuple(sorted(modules)),
         data=data,
-        roots=roots,
+        roots=tuple(origin.root for origin in origins),
     )
 
 
 def _read_all(
-    roots: Sequence[Path], files: Sequence[Mapping[PurePosixPath, bytes]]
-) -> tuple[str, list[tuple[str, str]], JsonObject, list[Policy]]:
+    origins: Sequence[Origin],
+) -> tuple[list[tuple[str, str]], dict[PurePosixPath, bytes], JsonObject, list[Policy]]:
     modules: list[tuple[str, str]] = []
+    python: dict[PurePosixPath, bytes] = {}
     data: JsonObject = {}
     policies: list[Policy] = []
-    digest = hashlib.sha256()
-    for root, tree in zip(roots, files, strict=True):
-        for path, content in sorted(tree.items()):
-            digest.update(f"{path}\0{hashlib.sha256(content).hexdigest()}\n".encode())
+    for origin in origins:
+        for path, content in sorted(origin.tree.items()):
             if path.name in DATA_NAMES:
-                join_document(data, path, content, root)
+                join_document(data, path, content, origin.root)
             elif path.suffix == ".rego":
-                modules.append((str(path), text_of(content, root / path)))
-        policies += policies_of(root, tree)
-    return digest.hexdigest(), modules, data, policies
+                modules.append((str(path), text_of(content, origin.root / path)))
+            elif path.suffix == ".py":
+                python[path] = content
+        policies += policies_of(origin.root, origin.tree)
+    return modules, python, data, policies
 
 
-def _revision(root: Path) -> str:
-    manifest = root / ".manifest"
-    if not manifest.is_file():
-        return ""
-    document = bundle_json(manifest.read_bytes(), str(manifest))
-    revision = document.get("revision", "") if isinstance(document, dict) else ""
-    return revision if isinstance(revision, str) else ""
+def _digest(modules: Iterable[tuple[str, str]], python: Mapping[PurePosixPath, bytes], data: bytes) -> str:
+    """Over what is judged with, not over how it lies in files: an archive joins documents, and is the same bundle."""
+    parts = {(path, source.encode()) for path, source in modules}
+    parts |= {(str(path), content) for path, content in python.items()}
+    digest = hashlib.sha256()
+    for path, content in (*sorted(parts), ("data", data)):
+        digest.update(f"{path}\0{hashlib.sha256(content).hexdigest()}\n".encode())
+    return digest.hexdigest()
+
+
+def _json(data: JsonObject) -> bytes:
+    try:
+        return orjson.dumps(data, option=orjson.OPT_SORT_KEYS)
+    except TypeError as error:
+        what = f"a data document holds what JSON cannot: {str(error).lower()}"
+        raise BundleError(what, remedy="write numbers within 64 bits, or text") from None
 
 
 def _unique(policies: Iterable[Policy]) -> tuple[Policy, ...]:
     seen: dict[str, Policy] = {}
+    packages: dict[str, Policy] = {}
     for policy in policies:
         if policy.id in seen:
             places = f"`{seen[policy.id].file}` and `{policy.file}`"
             raise BundleError(f"the id `{policy.id}` stands twice, in {places}", remedy="give one of them another id")
         seen[policy.id] = policy
+        for package in {rule.rpartition(".")[0] for _, rule in policy.rules}:
+            if package in packages:  # each would report the denials of both
+                places = f"`{packages[package].file}` and `{policy.file}`"
+                what = f"two policies share the package `{package.removeprefix('data.')}`, in {places}"
+                raise BundleError(what, remedy="give one of them a package of its own")
+            packages[package] = policy
     return tuple(sorted(seen.values(), key=lambda policy: policy.id))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from policyeng.errors import BundleError
@@ -17,17 +18,47 @@ def built_in_root() -> Path:
 
 
 def files_of(root: Path) -> dict[PurePosixPath, bytes]:
-    """Every file of a bundle that counts: Rego without tests, data documents, Python policies, the manifest."""
+    """Every file of a bundle's directory that counts, by path relative to it.
+
+    Raises:
+        BundleError: it is no directory, or a file cannot be read.
+    """
     if not root.is_dir():
         raise BundleError(f"`{root}` is not a directory", remedy="name a directory that holds policies")
+    return _read(root, counting=True)
+
+
+def every_file_of(root: Path) -> dict[PurePosixPath, bytes]:
+    """Every file below a directory, by path relative to it: what a signature has to cover.
+
+    Raises:
+        BundleError: a file cannot be read.
+    """
+    return _read(root, counting=False)
+
+
+def counted(tree: Mapping[PurePosixPath, bytes]) -> dict[PurePosixPath, bytes]:
+    """The files that count: Rego without tests, data documents, Python policies, the manifest."""
+    return {path: content for path, content in tree.items() if _counts(path)}
+
+
+def _counts(path: PurePosixPath) -> bool:
+    hidden = any(part.startswith((".", "__")) for part in path.parts) and path.name != ".manifest"
+    test = path.name.endswith("_test.rego") or path.name == "conftest.py" or path.match("test_*.py")
+    wanted = path.suffix in {".rego", ".py"} or path.name in DATA_NAMES or path.name == ".manifest"
+    return wanted and not hidden and not test
+
+
+def _read(root: Path, *, counting: bool) -> dict[PurePosixPath, bytes]:
     found: dict[PurePosixPath, bytes] = {}
     for path in sorted(root.rglob("*")):
         relative = PurePosixPath(path.relative_to(root).as_posix())
-        hidden = any(part.startswith((".", "__")) for part in relative.parts) and relative.name != ".manifest"
-        test = path.name.endswith("_test.rego") or path.name == "conftest.py" or path.match("test_*.py")
-        wanted = path.suffix in {".rego", ".py"} or path.name in DATA_NAMES or path.name == ".manifest"
-        if wanted and not hidden and not test and path.is_file():
-            found[relative] = path.read_bytes()
+        if (not counting or _counts(relative)) and path.is_file():
+            try:
+                found[relative] = path.read_bytes()
+            except OSError as error:
+                reason = (error.strerror or "unreadable").lower()
+                raise BundleError(f"cannot be read ({reason})", place=(str(path),), remedy="make it readable") from None
     return found
 
 

@@ -10,6 +10,7 @@ import typer
 from typer.exceptions import TyperException
 
 from policyeng import __version__
+from policyeng.cli.bundle import bundle
 from policyeng.cli.check import check
 from policyeng.cli.opa import with_opa
 from policyeng.cli.policies import policies
@@ -26,6 +27,7 @@ app = typer.Typer(
 app.command()(with_opa(check))
 app.command()(test)
 app.add_typer(policies, name="policies")
+app.add_typer(bundle, name="bundle")
 
 
 def _print_version(wanted: bool) -> None:

@@ -13,11 +13,11 @@ from typing import TextIO
 
 import typer
 
-from policyeng.bundle import load_bundle
 from policyeng.bundle.parameters import refuse_unknown_ids
 from policyeng.bundle.selection import selected
 from policyeng.cli import options
-from policyeng.configuration import Settings, resolve
+from policyeng.cli.loading import bundle_of, settings_of, signatures
+from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError, nearest
 from policyeng.evaluation import evaluate
@@ -57,6 +57,11 @@ def check(
     engine: options.Engine = "embedded",
     jobs: options.Jobs = 0,
     baseline: options.Baseline = None,
+    verification_key: options.VerificationKey = None,
+    verification_algorithm: options.VerificationAlgorithm = None,
+    verification_key_id: options.VerificationKeyId = None,
+    verification_scope: options.VerificationScope = None,
+    require_signature: options.RequireSignature = False,
     *,
     opa: OpaOptions,
 ) -> int:
@@ -71,8 +76,11 @@ def check(
     _require_text(inputs, select, ignore)
     outputs = [_output(entry) for entry in output or ()]
     _require_format(format_)
-    given = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
-    settings = resolve(given, os.environ, Path.cwd(), config, flags_elsewhere=options.ENVIRONMENT)
+    given: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
+    given |= signatures(
+        verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
+    )
+    settings = settings_of(given, config)
     if settings.profile:
         raise UsageError(
             f"no profile is called `{settings.profile}`", remedy="the bundle has none; set parameters instead"
@@ -87,7 +95,7 @@ def check(
 
 
 def _evaluation(request: Request, settings: Settings) -> Evaluation:
-    whole = load_bundle(*request.policies)
+    whole = bundle_of(request.policies, settings)
     refuse_unknown_ids(whole, settings.parameters)
     bundle = selected(whole, settings.select, settings.ignore)
     earlier = read_baseline(request.baseline) if request.baseline else None

@@ -8,10 +8,11 @@ from typing import Annotated
 import orjson
 import typer
 
-from policyeng.bundle import Bundle, Policy, load_bundle
+from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.selection import selected
 from policyeng.cli import options
 from policyeng.cli.check import split
+from policyeng.cli.loading import bundle_of, settings_of, signatures
 from policyeng.errors import UsageError, nearest
 from policyeng.models import JsonObject
 
@@ -25,9 +26,18 @@ def list_policies(
     ignore: options.Ignore = None,
     engine: Annotated[bool, typer.Option("--engine", help="Say what judges each policy, and why.")] = False,
     format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json.")] = "text",
+    config: options.Config = None,
+    verification_key: options.VerificationKey = None,
+    verification_algorithm: options.VerificationAlgorithm = None,
+    verification_key_id: options.VerificationKeyId = None,
+    verification_scope: options.VerificationScope = None,
+    require_signature: options.RequireSignature = False,
 ) -> int:
     """List the policies: id, severity, language and title."""
-    bundle = selected(load_bundle(*policy or ()), split(select), split(ignore))
+    given = signatures(
+        verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
+    )
+    bundle = selected(bundle_of(policy or (), settings_of(given, config)), split(select), split(ignore))
     judged_by = _judged_by(bundle) if engine else {}
     if format_ == "json":
         entries = [{**described(entry), **_engine_fields(judged_by, entry)} for entry in bundle.policies]
@@ -47,9 +57,18 @@ def show(
     identity: Annotated[str, typer.Argument(metavar="ID", help="The policy's id, such as AML-NET-001.")],
     policy: options.Policies = None,
     format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json.")] = "text",
+    config: options.Config = None,
+    verification_key: options.VerificationKey = None,
+    verification_algorithm: options.VerificationAlgorithm = None,
+    verification_key_id: options.VerificationKeyId = None,
+    verification_scope: options.VerificationScope = None,
+    require_signature: options.RequireSignature = False,
 ) -> int:
     """Show what a policy says about itself."""
-    known = {entry.id.upper(): entry for entry in load_bundle(*policy or ()).policies}
+    given = signatures(
+        verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
+    )
+    known = {entry.id.upper(): entry for entry in bundle_of(policy or (), settings_of(given, config)).policies}
     found = known.get(identity.upper())
     if found is None:
         raise UsageError(f"no policy has the id `{identity}`{nearest(identity, known)}")

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from policyeng.bundle import load_bundle
 from policyeng.bundle.selection import selected
 from policyeng.cli import options
 from policyeng.cli.check import split
+from policyeng.cli.loading import bundle_of, settings_of, signatures
+from policyeng.errors import BundleError
 
 
 def test(
@@ -21,11 +22,25 @@ def test(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Name every case, not only those that fail.")
     ] = False,
+    config: options.Config = None,
+    verification_key: options.VerificationKey = None,
+    verification_algorithm: options.VerificationAlgorithm = None,
+    verification_key_id: options.VerificationKeyId = None,
+    verification_scope: options.VerificationScope = None,
+    require_signature: options.RequireSignature = False,
 ) -> int:
     """Run the cases of every policy, and for every inspected field the test of its absence."""
     from policyeng.verify.case_runs import run_cases  # only this command pays for it
 
-    bundle = selected(load_bundle(*policy or ()), split(select), split(ignore))
+    given = signatures(
+        verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
+    )
+    bundle = selected(bundle_of(policy or (), settings_of(given, config)), split(select), split(ignore))
+    for path in policy or ():
+        if path.is_file():
+            raise BundleError(
+                "an archive carries no cases", place=(str(path),), remedy="name the directory it is built from"
+            )
     runs = list(run_cases(bundle))
     failed = [run for run in runs if run.reason]
     for run in runs:

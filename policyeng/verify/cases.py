@@ -115,7 +115,7 @@ def baselines_of(bundle: Bundle) -> Baselines:
     package = Path(__file__).resolve().parents[1]
     installed = package / "samples"
     ours = (installed if installed.is_dir() else package.parent / "samples") / "baselines"
-    return Baselines.read(ours, *(root / "baselines" for root in bundle.roots))
+    return Baselines.read(ours, *(root / "baselines" for root in bundle.roots if root.is_dir()))
 
 
 def read_cases(policy: Policy) -> CaseFile | None:

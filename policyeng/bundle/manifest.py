@@ -1,0 +1,82 @@
+"""The `.manifest` of a bundle. Source: openpolicyagent.org/docs/management-bundles, "Bundle File Format"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+import orjson
+
+from policyeng.bundle.parsing import bundle_json
+from policyeng.errors import BundleError
+from policyeng.models import JsonObject
+
+MANIFEST = PurePosixPath(".manifest")
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a bundle says of itself.
+
+    Attributes:
+        roots: the paths of the `data` document that the bundle owns; None when it does not say, which is all of it.
+        rego_version: 0 or 1; None when it does not say.
+        file_rego_versions: versions that differ, by path or pattern, with a leading `/`.
+        metadata: whatever its author wrote; what policyeng adds stands under `policyeng`.
+    """
+
+    revision: str = ""
+    roots: tuple[str, ...] | None = None
+    rego_version: int | None = None
+    file_rego_versions: Mapping[str, int] = field(default_factory=dict)
+    metadata: JsonObject = field(default_factory=dict)
+
+    @property
+    def recorded_digest(self) -> str:
+        """The digest that `policyeng bundle build` wrote into it; empty when it was not built so."""
+        ours = self.metadata.get("policyeng")
+        digest = ours.get("digest") if isinstance(ours, dict) else ""
+        return digest if isinstance(digest, str) else ""
+
+    def content(self) -> bytes:
+        """The file, keys sorted."""
+        document: JsonObject = {"revision": self.revision, "metadata": self.metadata}
+        if self.roots is not None:
+            document["roots"] = list(self.roots)
+        if self.rego_version is not None:
+            document["rego_version"] = self.rego_version
+        if self.file_rego_versions:
+            document["file_rego_versions"] = dict(self.file_rego_versions)
+        return orjson.dumps(document, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2) + b"\n"
+
+
+def manifest_of(tree: Mapping[PurePosixPath, bytes], root: object) -> Manifest:
+    """The manifest among the files of a bundle; an empty one without it.
+
+    Raises:
+        BundleError: it is not JSON, or a value has a type that OPA would refuse.
+    """
+    if MANIFEST not in tree:
+        return Manifest()
+    place = f"{root}/{MANIFEST}"
+    document = bundle_json(tree[MANIFEST], place)
+    if not isinstance(document, dict):
+        raise BundleError("the manifest is not an object", place=(place,), remedy='write `{"revision": "..."}`')
+    roots = document.get("roots")
+    versions = document.get("file_rego_versions") or {}
+    metadata = document.get("metadata") or {}
+    revision = document.get("revision") or ""
+    fits = {
+        "revision": isinstance(revision, str),
+        "roots": roots is None or (isinstance(roots, list) and all(isinstance(part, str) for part in roots)),
+        "rego_version": document.get("rego_version") in (None, 0, 1),
+        "file_rego_versions": isinstance(versions, dict) and all(part in (0, 1) for part in versions.values()),
+        "metadata": isinstance(metadata, dict),
+    }
+    for name, fit in fits.items():
+        if not fit:
+            raise BundleError(
+                f"`{name}` of the manifest does not fit", place=(place,), remedy="see OPA's bundle format"
+            )
+    return Manifest(revision, None if roots is None else tuple(roots), document.get("rego_version"), versions, metadata)

@@ -1,0 +1,177 @@
+"""Sign bundles and verify their signatures, in OPA's form: `.signatures.json` with one JSON Web Token over all files.
+
+Source: openpolicyagent.org/docs/management-bundles, "Signing", and OPA's v1/bundle/sign.go and verify.go. The algorithm
+comes from the configuration or from the type of the key, never from the token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+
+import orjson
+
+from policyeng.bundle.file_hash import ALGORITHMS, file_hash
+from policyeng.bundle.parsing import bundle_json
+from policyeng.bundle.signing_keys import SigningKey, VerificationKey
+from policyeng.errors import BundleError, UsageError
+from policyeng.models import JsonObject
+
+SIGNATURES = PurePosixPath(".signatures.json")
+_LAST = 253_402_300_800  # the first second of the year 10000, which `datetime` does not have
+_RESIGN = "get the bundle from its author again, or sign it anew if the change is meant"
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Which signatures are trusted.
+
+    Attributes:
+        key: a file with a public key or a certificate in PEM. With it every archive has to be signed.
+        algorithm: ES, RS or PS with 256, 384 or 512; by the type of the key when empty.
+        key_id: the key that the signature has to name; any when empty.
+        scope: the scope that the signature has to state; it must state none when empty, as in OPA.
+        required: directories have to be signed too, and a key has to be configured.
+    """
+
+    key: Path | None = None
+    algorithm: str = ""
+    key_id: str = ""
+    scope: str = ""
+    required: bool = False
+
+    def require_key(self) -> Path:
+        """The key.
+
+        Raises:
+            UsageError: none is configured.
+        """
+        if self.key is None:
+            remedy = "name the public key with `--verification-key FILE`"
+            raise UsageError("signatures are to be verified, and no key is configured", remedy=remedy)
+        return self.key
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A signature that holds: with which algorithm, by which key, for which scope and until when."""
+
+    algorithm: str
+    key_id: str = ""
+    scope: str = ""
+    expires: str = ""
+
+
+def verify(files: Mapping[PurePosixPath, bytes], place: str, verification: Verification) -> Signature:
+    """Verify the signature among the files of a bundle, and every file by it.
+
+    Raises:
+        BundleError: there is no signature, it is not the key's, has expired or is for another key or scope, or a file
+            was altered, added or removed; names the file.
+        UsageError: the key or the algorithm of the configuration cannot be used.
+    """
+    key = VerificationKey.read(verification.require_key(), verification.algorithm)
+    if SIGNATURES not in files:
+        remedy = "sign it with `policyeng bundle build --signing-key FILE`, or get one that is signed"
+        raise BundleError("the bundle is not signed", place=(place,), remedy=remedy)
+    token = _token(files[SIGNATURES], f"{place}/{SIGNATURES}")
+    header, claims = key.claims(token, f"{place}/{SIGNATURES}")
+    signature = _signature(header, claims, key.algorithm)
+    _require_identity(signature, verification, f"{place}/{SIGNATURES}")
+    _require_files(_listed(claims, place), files, place)
+    return signature
+
+
+def signed(files: Mapping[PurePosixPath, bytes], key: SigningKey) -> bytes:
+    """The `.signatures.json` over the files of a bundle; the same files and key give the same bytes."""
+    listed = [
+        {"name": str(path), "hash": file_hash(path, content, "SHA-256", str(path)), "algorithm": "SHA-256"}
+        for path, content in sorted(files.items())
+        if path != SIGNATURES
+    ]
+    claims: JsonObject = {"files": listed, **({"keyid": key.key_id} if key.key_id else {})}
+    return orjson.dumps({"signatures": [key.token(orjson.dumps(claims))]}, option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def _token(content: bytes, place: str) -> str:
+    document = bundle_json(content, place)
+    tokens = document.get("signatures") if isinstance(document, dict) else None
+    if not isinstance(tokens, list) or len(tokens) != 1 or not isinstance(tokens[0], str):
+        raise BundleError("exactly one signature is expected", place=(place,), remedy="sign the bundle anew")
+    if isinstance(document, dict) and document.get("plugin") not in (None, "", "_default"):
+        remedy = "sign it with OPA's default, or with `policyeng bundle build`"
+        raise BundleError(f"the signature is of the plugin `{document['plugin']}`", place=(place,), remedy=remedy)
+    return tokens[0]
+
+
+def _signature(header: JsonObject, claims: JsonObject, algorithm: str) -> Signature:
+    until = claims.get("exp")
+    expires = datetime.fromtimestamp(until, UTC).isoformat() if isinstance(until, int) and until < _LAST else ""
+    key_id = header.get("kid") or claims.get("keyid") or ""
+    return Signature(algorithm, str(key_id), str(claims.get("scope") or ""), expires)
+
+
+def _require_identity(signature: Signature, verification: Verification, place: str) -> None:
+    pairs = (("key", signature.key_id, verification.key_id), ("scope", signature.scope, verification.scope))
+    for what, stated, wanted in pairs:
+        if stated == wanted or (what == "key" and not wanted):
+            continue
+        said = f"the signature names the {what} `{stated}`" if stated else f"the signature names no {what}"
+        configured = f"`{wanted}` is configured" if wanted else "none is configured"
+        option = "`--verification-key-id`" if what == "key" else "`--verification-scope`"
+        raise BundleError(f"{said}, and {configured}", place=(place,), remedy=f"set {option} to what it should name")
+
+
+def _listed(claims: JsonObject, place: str) -> dict[str, tuple[str, str]]:
+    """The signed files: hash and algorithm by name."""
+    entries = claims.get("files")
+    listed: dict[str, tuple[str, str]] = {}
+    for entry in entries if isinstance(entries, list) else [None]:
+        name, hexadecimal, algorithm = _fields(entry)
+        if not name:
+            raise BundleError("the signature lists no files", place=(place, str(SIGNATURES)), remedy=_RESIGN)
+        if algorithm not in ALGORITHMS:
+            known = f"sign it with one of {', '.join(ALGORITHMS)}"
+            raise BundleError(f"the hash algorithm `{algorithm}` is not accepted", place=(place, name), remedy=known)
+        if name in listed:
+            raise BundleError("the signature lists the file twice", place=(place, name), remedy=_RESIGN)
+        listed[name] = (hexadecimal.lower(), algorithm)
+    return listed
+
+
+def _fields(entry: object) -> tuple[str, str, str]:
+    """Name, hash and algorithm of a signed file; empty where they are no text."""
+    members = entry if isinstance(entry, dict) else {}
+    name, hexadecimal, algorithm = (members.get(key) for key in ("name", "hash", "algorithm"))
+    return (
+        name if isinstance(name, str) else "",
+        hexadecimal if isinstance(hexadecimal, str) else "",
+        algorithm if isinstance(algorithm, str) else "",
+    )
+
+
+def _require_files(listed: Mapping[str, tuple[str, str]], files: Mapping[PurePosixPath, bytes], place: str) -> None:
+    """Every file is signed and every signed file is there, with the content that was signed."""
+    present = {str(path): path for path in files if path != SIGNATURES}
+    prefix = _prefix(listed, present)
+    names = {name.removeprefix(prefix): entry for name, entry in listed.items()}
+    for what, there, wanted in (("was added after signing", present, names), ("is missing", names, present)):
+        if surplus := sorted(set(there) - set(wanted)):
+            raise BundleError(f"the file {what}", place=(place, surplus[0]), remedy=_RESIGN)
+    for name, (hexadecimal, algorithm) in sorted(names.items()):
+        path = present[name]
+        if file_hash(path, files[path], algorithm, f"{place}/{name}") != hexadecimal:
+            raise BundleError("the file was altered after signing", place=(place, name), remedy=_RESIGN)
+
+
+def _prefix(listed: Iterable[str], present: Iterable[str]) -> str:
+    """What `opa sign --bundle DIR` puts before the name of each file of a directory: the directory."""
+    names, paths = set(listed), set(present)
+    first = min(paths, default="")
+    for name in sorted(names):
+        prefix = name.removesuffix(first)
+        if prefix.endswith("/") and names == {prefix + path for path in paths}:
+            return prefix
+    return ""

@@ -1,0 +1,196 @@
+"""`policyeng bundle`: build an archive of policies, sign it, and verify one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path, PurePosixPath
+from typing import Annotated
+
+import orjson
+import typer
+
+from policyeng.bundle.origins import Origin, open_origins
+from policyeng.bundle.reader import Bundle, bundle_of
+from policyeng.cli import options
+from policyeng.cli.loading import settings_of, signatures, verification_of
+from policyeng.errors import BundleError, UsageError
+from policyeng.models import JsonObject
+
+bundle = typer.Typer(help="Build an archive of policies, sign it, or verify one.", no_args_is_help=True)
+
+_Format = Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json.")]
+
+
+@bundle.command()
+def build(
+    output: Annotated[Path, typer.Option("--output", metavar="FILE", help="Where to write it, such as bundle.tar.gz.")],
+    policy: options.Policies = None,
+    revision: Annotated[
+        str, typer.Option(metavar="REVISION", help="The revision in its manifest; else that of the directory.")
+    ] = "",
+    signing_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A private key in PEM to sign it with.")
+    ] = None,
+    signing_algorithm: Annotated[
+        str, typer.Option(metavar="ALGORITHM", help="What to sign with; ES256 or RS256 by the type of the key.")
+    ] = "",
+    signing_key_id: Annotated[
+        str, typer.Option(metavar="ID", help="The name under which those who verify know the key.")
+    ] = "",
+    format_: _Format = "text",
+    config: options.Config = None,
+    verification_key: options.VerificationKey = None,
+    verification_algorithm: options.VerificationAlgorithm = None,
+    verification_key_id: options.VerificationKeyId = None,
+    verification_scope: options.VerificationScope = None,
+    require_signature: options.RequireSignature = False,
+) -> int:
+    """Build an archive of the policies and of all they need, for OPA as for policyeng: the same input, the same bytes.
+
+    Examples:
+      policyeng bundle build --output bundle.tar.gz
+      policyeng bundle build --policy policies --revision 2026.11 --output bundle.tar.gz --signing-key private.pem
+    """
+    from policyeng.bundle.building import archive_bytes, archive_files  # only this command writes archives
+    from policyeng.bundle.signing_keys import SigningKey
+
+    _require_format(format_)
+    if signing_key is None and (signing_algorithm or signing_key_id):
+        raise UsageError("nothing is signed without a key", remedy="add `--signing-key FILE`")
+    given = signatures(
+        verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
+    )
+    origins = open_origins(policy or (), verification_of(settings_of(given, config)))
+    key = SigningKey.read(signing_key, signing_algorithm, signing_key_id) if signing_key else None
+    built = bundle_of(origins)
+    _require_policies(built)
+    files = archive_files(built, origins, revision, key)
+    content = archive_bytes(files)
+    _write(output, content)
+    said: JsonObject = {
+        "archive": str(output),
+        "revision": revision or built.revision,
+        "digest": built.digest,
+        "members": [str(path) for path in sorted(files)],
+        "bytes": len(content),
+        "signature": {"algorithm": key.algorithm, "keyId": key.key_id} if key else None,
+    }
+    _print(said, format_, f"signed with {key.algorithm}" if key else "not signed")
+    return 0
+
+
+@bundle.command()
+def verify(
+    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="An archive, or a directory, of policies.")],
+    format_: _Format = "text",
+    config: options.Config = None,
+    verification_key: options.VerificationKey = None,
+    verification_algorithm: options.VerificationAlgorithm = None,
+    verification_key_id: options.VerificationKeyId = None,
+    verification_scope: options.VerificationScope = None,
+    require_signature: options.RequireSignature = False,
+) -> int:
+    """Say whether an archive can be read, compiles and is signed as configured, and what it holds; exit 2 if not.
+
+    Examples:
+      policyeng bundle verify bundle.tar.gz
+      policyeng bundle verify bundle.tar.gz --verification-key public.pem --format json
+    """
+    from policyeng.engines.embedded import form_of
+
+    _require_format(format_)
+    given = signatures(
+        verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
+    )
+    origin, *lent = open_origins([archive], verification_of(settings_of(given, config)))
+    verified = bundle_of([origin, *lent])
+    _require_policies(verified)
+    form_of(verified)  # compiles it
+    recorded = origin.manifest.recorded_digest
+    if recorded not in ("", verified.digest):
+        what = f"the manifest states the digest `{recorded[:12]}`, and the content has `{verified.digest[:12]}`"
+        remedy = "build the archive anew with this version of policyeng; it was altered, or built by another version"
+        raise BundleError(what, place=(str(archive),), remedy=remedy)
+    members = [str(path) for path in sorted(origin.members)]
+    said: JsonObject = {
+        "archive": str(archive),
+        "revision": verified.revision,
+        "digest": verified.digest,
+        "members": members,
+        "bytes": archive.stat().st_size if archive.is_file() else None,
+        "signature": _signature(origin),
+        "policies": [policy.id for policy in verified.policies],
+        "lent": sorted({PurePosixPath(path).parts[0] for other in lent for path in other.tree}),
+    }
+    _print(said, format_, _standing(origin))
+    return 0
+
+
+def _signature(origin: Origin) -> JsonObject | None:
+    if not origin.signed:
+        return None
+    held = origin.signature
+    if held is None:
+        return {"verified": False}
+    return {
+        "verified": True,
+        "algorithm": held.algorithm,
+        "keyId": held.key_id,
+        "scope": held.scope,
+        "expires": held.expires,
+    }
+
+
+def _standing(origin: Origin) -> str:
+    if not origin.signed:
+        return "not signed"
+    held = origin.signature
+    if held is None:
+        return "signed, and not verified: name the key with --verification-key"
+    parts = [f"holds, with {held.algorithm}"]
+    parts += [f"key {held.key_id}"] if held.key_id else []
+    parts += [f"scope {held.scope}"] if held.scope else []
+    parts += [f"until {held.expires}"] if held.expires else []
+    return ", ".join(parts)
+
+
+def _print(said: JsonObject, format_: str, signature: str) -> None:
+    if format_ == "json":
+        typer.echo(orjson.dumps(said, option=orjson.OPT_INDENT_2))
+        return
+    size = f", {said['bytes']} bytes" if said["bytes"] is not None else ""
+    typer.echo(f"{said['archive']}: {len(said['members'])} members{size}")
+    typer.echo(f"revision   {said['revision'] or 'none'}")
+    typer.echo(f"digest     {said['digest']}")
+    typer.echo(f"signature  {signature}")
+    if "policies" in said:
+        typer.echo(f"policies   {len(said['policies'])}, they compile: {', '.join(said['policies'])}")
+        if said["lent"]:
+            typer.echo(f"lent       {', '.join(said['lent'])} of the built-in policies")
+    for member in said["members"]:
+        typer.echo(f"  {member}")
+
+
+def _require_format(name: str) -> None:
+    if name not in ("text", "json"):
+        raise UsageError(f"no format is called `{name}`", remedy="the formats are text and json")
+
+
+def _require_policies(bundle: Bundle) -> None:
+    if not bundle.policies:
+        remedy = "name a directory or an archive that holds policies"
+        raise BundleError("there is no policy", place=(bundle.name,), remedy=remedy)
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write the whole archive or leave what was there: a server may be reading it."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        try:
+            beside.write_bytes(content)
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"cannot write the archive: {reason}", place=(str(path),)) from error

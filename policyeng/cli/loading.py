@@ -1,0 +1,56 @@
+"""What the commands judge with: the settings, and the bundle that they let in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from policyeng.bundle import Bundle, Verification, load_bundle
+from policyeng.cli import options
+from policyeng.configuration import Settings, resolve
+
+
+def signatures(
+    key: Path | None, algorithm: str | None, key_id: str | None, scope: str | None, required: bool
+) -> dict[str, object]:
+    """The flags about signatures, by the names of their settings."""
+    return {
+        "verification_key": key,
+        "verification_algorithm": algorithm,
+        "verification_key_id": key_id,
+        "verification_scope": scope,
+        "require_signature": required,
+    }
+
+
+def settings_of(flags: Mapping[str, object], config: Path | None) -> Settings:
+    """The settings of a run in this directory and environment.
+
+    Raises:
+        UsageError: a setting is unknown or does not fit.
+    """
+    return resolve(flags, os.environ, Path.cwd(), config, flags_elsewhere=options.ENVIRONMENT)
+
+
+def verification_of(settings: Settings) -> Verification | None:
+    """How the signatures of bundles are verified; None when no key is configured and none is required."""
+    if settings.verification_key is None and not settings.require_signature:
+        return None
+    return Verification(
+        settings.verification_key,
+        settings.verification_algorithm,
+        settings.verification_key_id,
+        settings.verification_scope,
+        settings.require_signature,
+    )
+
+
+def bundle_of(policies: Sequence[Path], settings: Settings) -> Bundle:
+    """The bundle of the given directories and archives, or the built-in one.
+
+    Raises:
+        BundleError: it is not well formed, or its signature does not hold.
+        UsageError: the key or the algorithm of the configuration cannot be used.
+    """
+    return load_bundle(*policies, verification=verification_of(settings))
