@@ -9,6 +9,8 @@ Outcome = bytes | Literal[False] | tuple[FaultKind, str] | None
 
 ENGINE_VERSION: Final[str]
 """The version of regorus, the engine inside."""
+BUILD: Final[str]
+"""Names the sources that this module was built from; stored programs of another build are not to be loaded."""
 
 @final
 class Documents:
@@ -39,6 +41,19 @@ class Program:
         A role is `applies`, `deny` or `unknown`. `interpreter` makes the interpreter judge every policy. Raises
         ValueError with path, line and column when something does not compile or reaches for the host.
         """
+
+    @staticmethod
+    def load(
+        stored: Sequence[bytes], facts: bytes, policies: Sequence[tuple[str, Sequence[tuple[str, str]]]]
+    ) -> Program:
+        """The program that `dump` gave these bytes, with the facts and policies that it was made with.
+
+        The bytes decide what is judged: they must come from a place that nobody else can write to. Raises ValueError
+        when they cannot be read or do not have the rules of the policies.
+        """
+
+    def dump(self) -> list[bytes] | None:
+        """One program per policy as bytes; None when the interpreter judges some policy, or after `load`."""
 
     @property
     def engines(self) -> list[tuple[str, str]]:

@@ -52,6 +52,7 @@ pub mod program;
 pub mod recursion;
 pub mod safety;
 pub mod scan;
+pub mod storage;
 pub mod worker;
 
 #[cfg(feature = "extension-module")]
@@ -64,3 +65,6 @@ pub use program::{Program, Role};
 
 /// The version of regorus that judges.
 pub const ENGINE_VERSION: &str = "0.14.1";
+
+/// Which sources this crate was built from: changes whenever they or a pinned dependency do.
+pub const BUILD: &str = env!("POLICYENG_NATIVE_BUILD");

@@ -3,7 +3,7 @@
 use crate::ast::Module;
 use crate::desugar::{desugar, Dialect};
 use crate::judge::STACK_BYTES;
-use crate::{arguments, ast, builtins, hazards, recursion, safety, Fault};
+use crate::{arguments, ast, builtins, hazards, recursion, safety, storage, Fault};
 use regorus::languages::rego::compiler::{Compiler, SpannedCompilerError};
 use regorus::rvm::RegoVM;
 use regorus::{CompiledPolicy, Rc, Value};
@@ -62,6 +62,7 @@ pub struct Program {
     policies: Vec<Policy>,
     interpreter: regorus::Engine,
     facts: Value,
+    stored: Option<Vec<Vec<u8>>>,
 }
 
 /// The id of a policy and the paths of the rules that have a role in it.
@@ -96,9 +97,7 @@ impl Program {
         recursion::refuse(&parsed)?;
         let known = rule_paths(&parsed);
         policies.iter().try_for_each(|(id, roles)| refuse_unknown_rules(id, roles, &known))?;
-        let facts = std::str::from_utf8(facts).map_err(|error| format!("the facts are not UTF-8: {error}"))?;
-        let facts = crate::memory::unbounded(|| Value::from_json_str(facts))
-            .map_err(|error| format!("the facts are not JSON: {error}"))?;
+        let facts = facts_of(facts)?;
         let any = policies.iter().flat_map(|(_, roles)| roles).map(|(_, rule)| rule.as_str()).next();
         let machine = match any {
             Some(rule) if !interpreter_only => Some(compile_rule(&mut prepared(&parsed, &facts, Dialect::Rvm)?, rule)?),
@@ -108,18 +107,57 @@ impl Program {
         if let Some(rule) = any {
             compile_rule(&mut interpreter, rule)?;
         }
+        let mut stored = Some(Vec::new());
         let policies = policies
             .into_iter()
             .map(|(id, mut roles)| {
                 roles.sort();
-                let engine = match &machine {
+                let (engine, bytes) = match &machine {
                     Some(compiled) => choose(compiled, &parsed, &facts, &roles)?,
-                    None => Engine::Interpreter("asked for".to_owned()),
+                    None => (Engine::Interpreter("asked for".to_owned()), None),
                 };
+                match bytes {
+                    Some(bytes) => stored.iter_mut().for_each(|programs| programs.push(bytes.clone())),
+                    None => stored = None,
+                }
                 Ok(Policy { id, roles, engine })
             })
             .collect::<Result<_, String>>()?;
-        Ok(Self { policies, interpreter, facts })
+        Ok(Self { policies, interpreter, facts, stored })
+    }
+
+    /// The programs of the policies as bytes that [`Program::load`] reads, or `None` when some policy cannot be stored:
+    /// the interpreter judges it, or its program does not survive the way there and back.
+    #[must_use]
+    pub fn stored(&self) -> Option<&[Vec<u8>]> {
+        self.stored.as_deref()
+    }
+
+    /// What [`Program::compile`] gave, from its stored programs and the facts and policies that it was given.
+    ///
+    /// Whoever can write the bytes decides what is judged: they must come from a place that only we write.
+    ///
+    /// # Errors
+    /// A message when a program cannot be read, or does not have the rules of its policy.
+    pub fn load(stored: &[impl AsRef<[u8]>], facts: &[u8], policies: Vec<PolicyRules>) -> Result<Self, String> {
+        if stored.len() != policies.len() {
+            return Err(format!("{} programs are stored for {} policies", stored.len(), policies.len()));
+        }
+        let facts = facts_of(facts)?;
+        let policies = policies
+            .into_iter()
+            .zip(stored)
+            .map(|((id, mut roles), bytes)| {
+                roles.sort();
+                let program = storage::read(bytes.as_ref())?;
+                let program = shielded(program)?;
+                if !roles.iter().map(|(_, rule)| rule).eq(program.entry_points.keys()) {
+                    return Err(format!("the stored program of {id} has other rules"));
+                }
+                Ok(Policy { id, roles, engine: Engine::Rvm(Arc::new(program)) })
+            })
+            .collect::<Result<_, String>>()?;
+        Ok(Self { policies, interpreter: ast::parser(), facts, stored: None })
     }
 
     /// The number of policies.
@@ -173,6 +211,11 @@ impl Program {
     }
 }
 
+fn facts_of(json: &[u8]) -> Result<Value, String> {
+    let text = std::str::from_utf8(json).map_err(|error| format!("the facts are not UTF-8: {error}"))?;
+    crate::memory::unbounded(|| Value::from_json_str(text)).map_err(|error| format!("the facts are not JSON: {error}"))
+}
+
 fn machine(program: Arc<regorus::rvm::Program>, facts: &Value) -> Result<RegoVM, regorus::rvm::vm::VmError> {
     let mut machine = RegoVM::new();
     machine.load_program(program);
@@ -220,31 +263,39 @@ fn refuse_unknown_rules(id: &str, roles: &[(Role, String)], known: &HashSet<Stri
     }
 }
 
-/// The RVM where it takes the policy and judges it as OPA does, else the interpreter.
+/// The RVM where it takes the policy and judges it as OPA does, else the interpreter; and what can be stored of it.
 fn choose(
     compiled: &CompiledPolicy,
     parsed: &[Module],
     facts: &Value,
     roles: &[(Role, String)],
-) -> Result<Engine, String> {
+) -> Result<(Engine, Option<Vec<u8>>), String> {
     let rules: Vec<&str> = roles.iter().map(|(_, rule)| rule.as_str()).collect();
     let mut program = match Compiler::compile_from_policy(compiled, &rules) {
         Ok(program) => Arc::unwrap_or_clone(program),
-        Err(error) => return refused(&error),
+        Err(error) => return Ok((refused(&error)?, None)),
     };
     if let Some(reason) = hazards::find(&program).or_else(|| safety::find(&program, parsed)) {
-        return Ok(Engine::Interpreter(reason));
-    }
-    if let Err(reason) = arguments::guard(&mut program).and_then(|()| builtins::shield(&mut program)) {
-        return Ok(Engine::Interpreter(reason));
+        return Ok((Engine::Interpreter(reason), None));
     }
     // Each policy has a program of its own; the text of all modules in each would only cost memory.
     program.sources.clear();
-    let program = Arc::new(program);
+    let bytes = storage::written(&program);
+    let program = match shielded(program) {
+        Ok(program) => Arc::new(program),
+        Err(reason) => return Ok((Engine::Interpreter(reason), None)),
+    };
     match machine(Arc::clone(&program), facts) {
-        Ok(_) => Ok(Engine::Rvm(program)),
+        Ok(_) => Ok((Engine::Rvm(program), bytes)),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// The program as the machine runs it; the shield is made of functions, so it is put on anew when a program is loaded.
+fn shielded(mut program: regorus::rvm::Program) -> Result<regorus::rvm::Program, String> {
+    arguments::guard(&mut program)?;
+    builtins::shield(&mut program)?;
+    Ok(program)
 }
 
 /// A policy that calls an unknown function fails in either engine; anything else the interpreter may take.

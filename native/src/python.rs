@@ -1,6 +1,7 @@
 //! The Python module `policyeng._native`; its stub is `policyeng/_native.pyi`.
 
 use crate::judge::{Bench, Limits, Outcome, Pair};
+use crate::program::PolicyRules;
 use crate::Role;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
@@ -40,11 +41,25 @@ impl Program {
         policies: Vec<(String, Vec<(String, String)>)>,
         interpreter: bool,
     ) -> PyResult<Self> {
-        let policies = policies.into_iter().map(|(id, roles)| Ok((id, named_roles(roles)?))).collect::<Result<_, _>>();
-        let policies = policies.map_err(|error: String| PyValueError::new_err(error))?;
+        let policies = named_policies(policies).map_err(PyValueError::new_err)?;
         py.detach(|| crate::Program::compile(&modules, &facts, policies, interpreter))
             .map(Self)
             .map_err(PyValueError::new_err)
+    }
+
+    #[staticmethod]
+    fn load(
+        py: Python<'_>,
+        stored: Vec<PyBackedBytes>,
+        facts: PyBackedBytes,
+        policies: Vec<(String, Vec<(String, String)>)>,
+    ) -> PyResult<Self> {
+        let policies = named_policies(policies).map_err(PyValueError::new_err)?;
+        py.detach(|| crate::Program::load(&stored, &facts, policies)).map(Self).map_err(PyValueError::new_err)
+    }
+
+    fn dump<'py>(&self, py: Python<'py>) -> Option<Vec<Bound<'py, PyBytes>>> {
+        Some(self.0.stored()?.iter().map(|program| PyBytes::new(py, program)).collect())
     }
 
     #[getter]
@@ -81,6 +96,10 @@ impl Program {
         let outcomes = outcomes.into_iter().map(|outcome| to_python(py, outcome)).collect::<PyResult<Vec<_>>>()?;
         PyList::new(py, outcomes)
     }
+}
+
+fn named_policies(policies: Vec<(String, Vec<(String, String)>)>) -> Result<Vec<PolicyRules>, String> {
+    policies.into_iter().map(|(id, roles)| Ok((id, named_roles(roles)?))).collect()
 }
 
 fn named_roles(roles: Vec<(String, String)>) -> Result<Vec<(Role, String)>, String> {
@@ -134,6 +153,7 @@ fn locate(py: Python<'_>, document: PyBackedBytes, pointers: Vec<String>) -> Vec
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     crate::worker::silence_panics();
     module.add("ENGINE_VERSION", crate::ENGINE_VERSION)?;
+    module.add("BUILD", crate::BUILD)?;
     module.add_class::<Documents>()?;
     module.add_class::<Program>()?;
     module.add_function(wrap_pyfunction!(check_json, module)?)?;

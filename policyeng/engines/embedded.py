@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
 import orjson
 
-from policyeng import _native
+from policyeng import _native, cache
 from policyeng.bundle import Bundle, Policy
 from policyeng.engines.work import Judgement, Pair, Work
 from policyeng.errors import EngineError
@@ -80,10 +82,26 @@ def _rego_policies(bundle: Bundle) -> list[Policy]:
 def _program(key: _Key) -> _native.Program:
     bundle = key.bundle
     policies = [(policy.id, list(policy.rules)) for policy in _rego_policies(bundle)]
+    entry = _entry(bundle, policies)
+    stored = cache.load(entry)
+    if stored is not None:
+        # An entry that cannot be read is as good as none.
+        with suppress(ValueError):
+            return _native.Program.load(stored, bundle.data_bytes, policies)
     try:
-        return _native.Program(list(bundle.modules), bundle.data_bytes, policies)
+        program = _native.Program(list(bundle.modules), bundle.data_bytes, policies)
     except ValueError as error:
         raise EngineError(f"the bundle does not compile: {error}", place=(bundle.name,)) from error
+    if (programs := program.dump()) is not None:
+        cache.store(entry, programs)
+    return program
+
+
+def _entry(bundle: Bundle, policies: Sequence[tuple[str, Sequence[tuple[str, str]]]]) -> str:
+    """The key of the compiled program: the build of the native engine, the text it compiles, the rules asked for."""
+    modules = (part for path, source in bundle.modules for part in (path, source))
+    texts = (*modules, "data", hashlib.sha256(bundle.data_bytes).hexdigest(), orjson.dumps(policies).decode())
+    return cache.key_of("program", _native.BUILD, *texts)
 
 
 def judgement_of(verdict: bool | bytes | tuple[str, str] | None) -> Judgement:

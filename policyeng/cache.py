@@ -1,0 +1,153 @@
+"""Files that spare a later run what this one worked out: one directory, one file for each entry, safe to delete.
+
+An entry is valid when its key is the digest of everything that its content follows from, so nothing is ever updated. It
+is ignored unless this user owns it and its directory, nobody else may write to either, and its content has the digest
+that it begins with. Whoever can write as this user can also write the policies; that is where the protection ends.
+
+The directory is `POLICYENG_CACHE_DIR`, else `policyeng` in `XDG_CACHE_HOME` or `~/.cache`. `POLICYENG_NO_CACHE` switches the
+cache off. No failure of the cache is a failure of the run: what is not there is worked out again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from time import time
+
+_MAGIC = b"policyeng cache 1\n"
+_SUFFIX = ".entry"
+_HEAD = len(_MAGIC) + hashlib.sha256().digest_size
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+#: Bounds: the entries that are kept, their bytes together, and the seconds after which a half-written one is litter.
+MOST_ENTRIES = 64
+MOST_BYTES = 256 << 20
+_LITTER_AGE = 3600
+
+_off: ContextVar[bool] = ContextVar("policyeng_cache_off", default=False)
+
+
+@contextmanager
+def switched_off(off: bool = True) -> Iterator[None]:
+    """Neither read nor write entries inside the block."""
+    token = _off.set(off or _off.get())
+    try:
+        yield
+    finally:
+        _off.reset(token)
+
+
+def directory() -> Path | None:
+    """Where entries are kept; None when the cache is switched off or there is no place for it."""
+    if _off.get() or os.environ.get("POLICYENG_NO_CACHE", "") not in ("", "0", "false"):
+        return None
+    if named := os.environ.get("POLICYENG_CACHE_DIR"):
+        return Path(named)
+    if (base := os.environ.get("XDG_CACHE_HOME", "")) and os.path.isabs(base):
+        return Path(base, "policyeng")
+    home = os.path.expanduser("~")
+    return Path(home, ".cache", "policyeng") if os.path.isabs(home) else None
+
+
+def key_of(*parts: str) -> str:
+    """The key of an entry that follows from these parts and from nothing else."""
+    digest = hashlib.sha256()
+    for part in parts:
+        content = part.encode("utf-8", "surrogatepass")
+        digest.update(b"%d:" % len(content))
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def load(key: str) -> list[bytes] | None:
+    """The parts of an entry; None when there is none that can be trusted."""
+    place = directory()
+    if place is None:
+        return None
+    try:
+        if not _is_ours(os.lstat(place), stat.S_ISDIR):
+            return None
+        content = _content(place / f"{key}{_SUFFIX}")
+    except OSError:
+        return None
+    body = content[_HEAD:]
+    if content[:_HEAD] != _MAGIC + _digest(key, body):
+        return None
+    return _split(body)
+
+
+def store(key: str, parts: Sequence[bytes]) -> None:
+    """Keep an entry, all of it or nothing, and remove the oldest ones beyond the bounds."""
+    place = directory()
+    if place is None:
+        return
+    body = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+    with suppress(OSError):
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if _is_ours(os.lstat(place), stat.S_ISDIR):
+            _write(place, key, _MAGIC + _digest(key, body) + body)
+            _prune(place)
+
+
+def _is_ours(status: os.stat_result, of_kind: Callable[[int], bool]) -> bool:
+    return of_kind(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a regular file of ours; empty for anything else."""
+    # Without O_NONBLOCK a pipe laid in the way would wait for a writer for ever.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        return file.read() if _is_ours(status, stat.S_ISREG) and status.st_size <= MOST_BYTES else b""
+
+
+def _digest(key: str, body: bytes) -> bytes:
+    """Over the key too: an entry is worth nothing under another name."""
+    return hashlib.sha256(key.encode() + b"\n" + body).digest()
+
+
+def _split(body: bytes) -> list[bytes] | None:
+    parts = []
+    place = 0
+    while place < len(body):
+        start = place + 8
+        place = start + int.from_bytes(body[start - 8 : start], "big")
+        parts.append(body[start:place])
+    return parts if place == len(body) else None
+
+
+def _write(place: Path, key: str, content: bytes) -> None:
+    # Others see the old entry or the new one; of two processes at once the later wins, with the same content.
+    draft = place / f".{key}.{os.getpid()}.{os.urandom(4).hex()}"
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        draft.replace(place / f"{key}{_SUFFIX}")
+    except OSError:
+        with suppress(OSError):
+            draft.unlink()
+        raise
+
+
+def _prune(place: Path) -> None:
+    entries: list[tuple[float, int, str]] = []
+    with os.scandir(place) as found:
+        for file in found:
+            with suppress(OSError):
+                status = file.stat(follow_symlinks=False)
+                if file.name.endswith(_SUFFIX):
+                    entries.append((status.st_mtime, status.st_size, file.path))
+                elif file.name.startswith(".") and status.st_mtime < time() - _LITTER_AGE:
+                    os.unlink(file.path)
+    kept = 0
+    for number, (_, size, path) in enumerate(sorted(entries, reverse=True)):
+        kept += size
+        if number >= MOST_ENTRIES or (kept > MOST_BYTES and number):
+            with suppress(OSError):
+                os.unlink(path)
