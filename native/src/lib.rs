@@ -39,6 +39,7 @@ pub mod admission;
 pub mod arguments;
 pub mod ast;
 pub mod builtins;
+pub mod calls;
 pub mod check;
 pub mod corrections;
 pub mod desugar;
@@ -52,6 +53,7 @@ pub mod program;
 pub mod recursion;
 pub mod safety;
 pub mod scan;
+pub mod whole;
 pub mod worker;
 
 #[cfg(feature = "extension-module")]

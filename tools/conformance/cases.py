@@ -20,14 +20,15 @@ _LAST_VARIABLE = re.compile(r"=\s*([a-z_]\w*)\s*$")
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # the faster of two classes
-    """YAML as OPA reads its cases: a date is a string."""
+    """YAML as OPA reads its cases: a date is a string, and so are `yes` and `on`."""
 
 
 _LOADER: Any = _Loader
 _LOADER.yaml_implicit_resolvers = {
-    letter: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    letter: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":bool"))]
     for letter, resolvers in _Loader.yaml_implicit_resolvers.items()
 }
+_LOADER.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^(?:true|false)$"), ["t", "f"])
 
 
 @dataclass(frozen=True)
