@@ -117,6 +117,11 @@ fn visit(path: &str, node: &Json) -> Result<(), String> {
                 }
             }
             refuse_walk_as_a_term(path, node)?;
+            refuse_open_set(path, node)?;
+            if let Some(params) = schema_verdict(node) {
+                return visit(path, params);
+            }
+            refuse_schema_errors(path, node)?;
             fields.values().try_for_each(|field| visit(path, field))
         }
         _ => Ok(()),
@@ -130,6 +135,58 @@ fn refuse_walk_as_a_term(path: &str, node: &Json) -> Result<(), String> {
         Some((name, place)) if name == "walk" && call["params"].as_array().is_some_and(|params| params.len() < 2) => {
             Err(format!("{path}:{}:{}: write `walk(x, [path, value])`", place["line"], place["col"]))
         }
+        _ => Ok(()),
+    }
+}
+
+/// `p[x].q contains y` loses elements that are asked for one by one.
+fn refuse_open_set(path: &str, node: &Json) -> Result<(), String> {
+    let mut refr = &node["head"]["Set"]["refr"];
+    while let Some(part) = refr.get("RefDot").or_else(|| refr.get("RefBrack")) {
+        if refr["RefBrack"]["index"].get("Var").is_some() {
+            let span = &part["span"];
+            return Err(format!(
+                "{path}:{}:{}: a set rule under a variable key is not supported",
+                span["line"], span["col"]
+            ));
+        }
+        refr = &part["refr"];
+    }
+    Ok(())
+}
+
+/// The operands of a schema builtin of whose answer only the first part, whether it is valid, is looked at.
+fn schema_verdict(node: &Json) -> Option<&Json> {
+    let call = if let Some(first) = node.get("RefBrack").filter(|part| part["index"]["Number"]["value"] == 0) {
+        &first["refr"]
+    } else {
+        let pair = node.get("AssignExpr").or_else(|| node.get("BoolExpr").filter(|equal| equal["op"] == "Eq"))?;
+        let ignored = pair["lhs"]["Array"]["items"].as_array().filter(|items| items.len() == 2)?.get(1)?;
+        if ignored["Var"]["value"] != "_" {
+            return None;
+        }
+        &pair["rhs"]
+    };
+    is_schema_call(call).then(|| &call["Call"]["params"])
+}
+
+fn is_schema_call(node: &Json) -> bool {
+    let name = reference(&node["Call"]["fcn"]).map(|(name, _)| name);
+    let operands = node["Call"]["params"].as_array().map_or(0, Vec::len);
+    match name.as_deref() {
+        Some("json.match_schema") => operands == 2,
+        Some("json.verify_schema") => operands == 1,
+        _ => false,
+    }
+}
+
+/// What is wrong with a document or schema is worded otherwise by regorus, and of another type.
+fn refuse_schema_errors(path: &str, node: &Json) -> Result<(), String> {
+    match reference(&node["Call"]["fcn"]) {
+        Some((name, place)) if name == "json.match_schema" || name == "json.verify_schema" => Err(format!(
+            "{path}:{}:{}: the errors of `{name}` are not those of OPA: write `[valid, _] := {name}(...)`",
+            place["line"], place["col"]
+        )),
         _ => Ok(()),
     }
 }
@@ -182,6 +239,28 @@ mod tests {
             .unwrap_err()
             .contains("write `walk(x, [path, value])`"));
         assert_eq!(verdict("x contains y if walk(input, [_, y])"), Ok(()));
+    }
+
+    #[test]
+    fn only_the_verdict_of_a_schema_is_taken() {
+        for body in [
+            "x if { [valid, _] := json.match_schema(input, {}); valid }",
+            "x if { [true, _] = json.match_schema(input, {}) }",
+            "x if json.match_schema(input, {})[0]",
+            "x if { [valid, _] := json.verify_schema({}); valid }",
+        ] {
+            assert_eq!(verdict(body), Ok(()), "{body}");
+        }
+        for body in [
+            "x := json.match_schema(input, {})",
+            "x if { [_, errors] := json.match_schema(input, {}); errors }",
+            "x if json.match_schema(input, {}, y)",
+            "x := json.match_schema(input, {})[1]",
+            "x := json.verify_schema({})[i]",
+        ] {
+            assert!(verdict(body).unwrap_err().contains("[valid, _] :="), "{body}");
+        }
+        assert!(verdict("x if json.match_schema(time.now_ns(), {})[0]").unwrap_err().contains("time.now_ns"));
     }
 
     #[test]

@@ -23,6 +23,9 @@ struct Shielded {
     call: Box<dyn Any + Send + Sync>,
 }
 
+/// Builtins that are undefined in OPA too for operands that they take; where others are, OPA has an error.
+const MAY_BE_UNDEFINED: [&str; 3] = ["max", "min", "uuid.parse"];
+
 /// A function pointer carries no state, so each shielded builtin has a slot and a function that knows its number.
 const SLOTS: usize = 256;
 static SHIELDED: [OnceLock<Shielded>; SLOTS] = [const { OnceLock::new() }; SLOTS];
@@ -45,7 +48,15 @@ fn call<const SLOT: usize, S: 'static, E: 'static>(
     if let Some(answer) = corrections::answer(&shielded.name, values) {
         return Ok(answer);
     }
-    original(place, expressions, values, true).map_err(|error| faulted(&shielded.name, error))
+    let operands = corrections::operands(&shielded.name, values);
+    let answer = original(place, expressions, operands.as_deref().unwrap_or(values), true)
+        .map_err(|error| faulted(&shielded.name, error))?;
+    if answer == Value::Undefined && !values.contains(&Value::Undefined) && !MAY_BE_UNDEFINED.contains(&&*shielded.name)
+    {
+        let message = format!("{}: the operands are not as they should be", shielded.name);
+        return Err(raise(Fault::new(FaultKind::Builtin, message)));
+    }
+    Ok(answer)
 }
 
 fn faulted(name: &str, error: anyhow::Error) -> anyhow::Error {

@@ -15,6 +15,21 @@ pub fn answer(name: &str, values: &[Value]) -> Option<Value> {
                 pairs.map(|pair| pair.map(|(old, new)| (&**old, &**new))).collect::<Option<_>>()?;
             Some(Value::from(replaced(text, &pairs)))
         }
+        // regorus counts the units of UTF-16.
+        ("count", [Value::String(text)]) => Some(Value::from(text.chars().count())),
+        ("json.is_valid" | "yaml.is_valid" | "semver.is_valid", [value]) if value.as_string().is_err() => {
+            Some(Value::from(false))
+        }
+        _ => None,
+    }
+}
+
+/// The operands to call a builtin with instead, for those that regorus reads otherwise.
+#[must_use]
+pub fn operands(name: &str, values: &[Value]) -> Option<Vec<Value>> {
+    match (name, values) {
+        // OPA takes what stands around an UUID of this length for braces without looking at it.
+        ("uuid.parse", [Value::String(text)]) if text.len() == 38 => Some(vec![Value::from(text.get(1..37)?)]),
         _ => None,
     }
 }
@@ -52,6 +67,28 @@ mod tests {
         assert_eq!(answered("strings.count", r#"["11111", "11"]"#), Some(Value::from(2_u64)));
         assert_eq!(answered("strings.count", r#"["dummy", ""]"#), Some(Value::from(6_u64)));
         assert_eq!(answered("strings.count", r#"[1, ""]"#), None);
+    }
+
+    #[test]
+    fn characters_are_counted_not_their_parts() {
+        assert_eq!(answered("count", r#"["😀é"]"#), Some(Value::from(2_u64)));
+        assert_eq!(answered("count", r#"[["😀"]]"#), None);
+    }
+
+    #[test]
+    fn what_is_no_string_is_not_valid() {
+        for name in ["json.is_valid", "yaml.is_valid", "semver.is_valid"] {
+            assert_eq!(answered(name, "[1]"), Some(Value::from(false)));
+            assert_eq!(answered(name, r#"["1"]"#), None);
+        }
+    }
+
+    #[test]
+    fn an_uuid_may_stand_in_anything() {
+        let uuid = "00000000-0000-4000-8000-000000000000";
+        let given = |text: &str| operands("uuid.parse", &[Value::from(text)]);
+        assert_eq!(given(&format!("({uuid})")), Some(vec![Value::from(uuid)]));
+        assert_eq!(given(uuid), None);
     }
 
     #[test]

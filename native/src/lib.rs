@@ -39,6 +39,7 @@ pub mod admission;
 pub mod arguments;
 pub mod ast;
 pub mod builtins;
+pub mod calls;
 pub mod check;
 pub mod corrections;
 pub mod desugar;
@@ -53,6 +54,7 @@ pub mod recursion;
 pub mod safety;
 pub mod scan;
 pub mod storage;
+pub mod whole;
 pub mod worker;
 
 #[cfg(feature = "extension-module")]

@@ -3,7 +3,7 @@
 use crate::ast::Module;
 use crate::desugar::{desugar, Dialect};
 use crate::judge::STACK_BYTES;
-use crate::{arguments, ast, builtins, hazards, recursion, safety, storage, Fault};
+use crate::{arguments, ast, builtins, calls, hazards, recursion, safety, storage, whole, Fault};
 use regorus::languages::rego::compiler::{Compiler, SpannedCompilerError};
 use regorus::rvm::RegoVM;
 use regorus::{CompiledPolicy, Rc, Value};
@@ -94,7 +94,9 @@ impl Program {
         }
         let parsed = ast::modules_of(&mut engine_of(modules.iter().cloned())?)?;
         ast::refuse_host_builtins(&parsed)?;
+        calls::refuse_unknown(&parsed)?;
         recursion::refuse(&parsed)?;
+        whole::refuse(&parsed)?;
         let known = rule_paths(&parsed);
         policies.iter().try_for_each(|(id, roles)| refuse_unknown_rules(id, roles, &known))?;
         let facts = facts_of(facts)?;
@@ -275,7 +277,7 @@ fn choose(
         Ok(program) => Arc::unwrap_or_clone(program),
         Err(error) => return Ok((refused(&error)?, None)),
     };
-    if let Some(reason) = hazards::find(&program).or_else(|| safety::find(&program, parsed)) {
+    if let Some(reason) = hazards::find(&program).or_else(|| safety::find(&program, parsed, facts)) {
         return Ok((Engine::Interpreter(reason), None));
     }
     // Each policy has a program of its own; the text of all modules in each would only cost memory.

@@ -44,7 +44,7 @@ fn for_each_rule(modules: &[Module], mut visit: impl FnMut(&Module, String, &Jso
 }
 
 /// The variable that a reference starts with.
-fn first_name(refr: &Json) -> Option<&str> {
+pub(crate) fn first_name(refr: &Json) -> Option<&str> {
     let (kind, inner) = kind_of(refr);
     match kind {
         "Var" => inner["value"].as_str(),
@@ -53,7 +53,8 @@ fn first_name(refr: &Json) -> Option<&str> {
     }
 }
 
-fn aliases(module: &Module) -> HashMap<String, String> {
+/// What the imports of a module are called in it, and what they stand for.
+pub(crate) fn aliases(module: &Module) -> HashMap<String, String> {
     let imports = module.imports.as_array().into_iter().flatten().filter_map(|import| {
         let (path, _) = reference(&import["refr"])?;
         let span = &import["as"];

@@ -5,20 +5,22 @@
 
 use crate::ast::Module;
 use crate::desugar::{kind_of, offset};
+use crate::whole;
 use regorus::rvm::Program;
+use regorus::Value;
 use serde_json::Value as Json;
 use std::collections::HashSet;
 
 /// Says why the RVM must not judge the rules of a program, if it must not; the modules are those it was compiled from.
 #[must_use]
-pub fn find(program: &Program, modules: &[Module]) -> Option<String> {
+pub fn find(program: &Program, modules: &[Module], facts: &Value) -> Option<String> {
     let reached: HashSet<&str> = program.rule_infos.iter().map(|rule| rule.name.as_str()).collect();
     modules.iter().find_map(|module| {
         module.rules.as_array()?.iter().find_map(|rule| {
             let name = rule_name(rule);
             let path = format!("{}.{}", module.package, name.as_deref().unwrap_or_default());
             let met = name.is_none() || reached.contains(path.as_str());
-            let reason = if met { in_rule(rule, &module.source) } else { None };
+            let reason = if met { in_rule(rule, module, modules, facts) } else { None };
             reason.map(|reason| format!("{path} has {reason}"))
         })
     })
@@ -32,7 +34,7 @@ pub fn rule_name(rule: &Json) -> Option<String> {
     refr["Var"]["value"].as_str().map(str::to_owned)
 }
 
-fn in_rule(rule: &Json, source: &str) -> Option<&'static str> {
+fn in_rule(rule: &Json, module: &Module, modules: &[Module], facts: &Value) -> Option<&'static str> {
     if let Some(default) = rule.get("Default") {
         if default["args"].as_array().is_some_and(|args| !args.is_empty()) {
             return Some("a default function");
@@ -43,7 +45,7 @@ fn in_rule(rule: &Json, source: &str) -> Option<&'static str> {
     if rule_name(rule).is_none() {
         return Some("a reference for a name");
     }
-    in_node(rule, source)
+    in_node(rule, &module.source).or_else(|| whole::find(module, rule, modules, facts))
 }
 
 fn in_node(node: &Json, source: &str) -> Option<&'static str> {

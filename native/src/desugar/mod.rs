@@ -112,6 +112,9 @@ impl Collector<'_> {
                 if self.dialect == Dialect::Interpreter && node["Spec"]["head"].get("Set").is_some() {
                     self.set_rule(&node["Spec"])?;
                 }
+                if let (Dialect::Interpreter, Some(membership)) = (self.dialect, node.get("Membership")) {
+                    self.keyed_membership(membership);
+                }
                 if let (Dialect::Interpreter, Some(product)) = (self.dialect, node.get("ArithExpr")) {
                     if product["op"] == "Mul" {
                         self.product(product);
@@ -178,6 +181,12 @@ impl Collector<'_> {
         }
         let line = &statement["span"]["line"];
         Err(format!("{}:{line}: cannot take this statement apart; give its operands names of their own", self.path))
+    }
+
+    /// The start of a node; regorus leaves the opening quote of a string out.
+    fn start(&self, node: &Json) -> usize {
+        let start = offset(node, "start");
+        start - usize::from(start > 0 && matches!(self.source.as_bytes().get(start - 1), Some(b'"' | b'`')))
     }
 
     /// The end of a node; regorus leaves the closing quote of a string out.
@@ -253,6 +262,23 @@ mod tests {
         ] {
             assert_eq!(rewritten(text, Dialect::Interpreter), expected);
         }
+    }
+
+    #[test]
+    fn the_interpreter_looks_for_pairs_in_a_list_of_them() {
+        for (text, expected) in [
+            ("p if \"a\", x in {x}", "p if { [\"a\", x] in [[__1, __2] | some __1, __2 in {x}] }"),
+            ("p if { 1, 2 in [3]; true }", "p if { [1, 2] in [[__1, __2] | some __1, __2 in [3]]; true }"),
+        ] {
+            assert_eq!(rewritten(text, Dialect::Interpreter), expected);
+        }
+    }
+
+    #[test]
+    fn a_body_may_start_with_a_string_and_a_statement_with_a_parenthesis() {
+        assert_eq!(rewritten("p if \"a\" == input", Dialect::Rvm), "p if { \"a\" == input }");
+        let text = "p if {\nsome x in numbers.range(1, 2)\n(x + 1) == 2 }";
+        assert!(rewritten(text, Dialect::Interpreter).contains("some x in (__1)\n"));
     }
 
     #[test]

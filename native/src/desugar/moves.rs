@@ -10,8 +10,8 @@ impl Collector<'_> {
     pub(super) fn hoist(&mut self, statement: &Json, operands: &[&Json], then: &str) -> Result<(), String> {
         let with = match statement["with_mods"].as_array() {
             Some(mods) if !mods.is_empty() => {
-                let (_, end) = self.range(&statement["literal"], statement)?;
-                format!(" {}", self.source[end..self.range(statement, statement)?.1].trim())
+                let start = offset(&mods[0], "start");
+                format!(" {}", self.source[start..self.range(statement, statement)?.1].trim())
             }
             _ => String::new(),
         };
@@ -25,7 +25,9 @@ impl Collector<'_> {
             }
             let name = self.fresh_name();
             before.push_str(&format!("{name} := {}{with}; {}", &self.source[from..to], then.replace("NAME", &name)));
-            replaced.push((from, to, name));
+            // regorus would take a name before a parenthesis for a call, even on another line.
+            let called = self.source[to..].trim_start().starts_with('(');
+            replaced.push((from, to, if called { format!("({name})") } else { name }));
         }
         if !before.is_empty() && !self.overlaps(start, start) {
             self.edit((start, start), Rank::Inside, before);
@@ -127,7 +129,7 @@ impl Collector<'_> {
         let bodies = rules.as_array().into_iter().flatten().filter_map(|rule| rule["Spec"]["bodies"].as_array());
         for query in bodies.flatten().map(|body| &body["query"]) {
             if !braced(query) {
-                let (start, end) = (offset(query, "start"), self.end(query));
+                let (start, end) = (self.start(query), self.end(query));
                 self.edit((start, start), Rank::Open, "{ ".to_owned());
                 self.edit((end, end), Rank::Close, " }".to_owned());
             }
@@ -136,6 +138,32 @@ impl Collector<'_> {
 
     pub(super) fn edit(&mut self, (start, end): (usize, usize), rank: Rank, text: String) {
         self.edits.push(Edit { start, end, rank, text });
+    }
+
+    /// Writes `k, v in c` as `[k, v] in [[x, y] | some x, y in c]`, since the interpreter finds no key in a set.
+    pub(super) fn keyed_membership(&mut self, membership: &Json) {
+        let [key, value, collection] = ["key", "value", "collection"].map(|part| kind_of(&membership[part]).1);
+        let (start, end) = (self.start(membership), self.end(membership));
+        if key.is_null() || self.overlaps(start, end) {
+            return;
+        }
+        let (from, to) = (self.start(collection), self.end(collection));
+        let (Some(between), Some(before)) =
+            (self.source.get(self.end(value)..from), self.source.get(start..self.start(key)))
+        else {
+            return;
+        };
+        // Parentheses around a part are not in its place.
+        if between.trim() != "in" || !before.is_empty() || to != end {
+            return;
+        }
+        let (name, other) = (self.fresh_name(), self.fresh_name());
+        let value_end = self.end(value);
+        self.edit((start, start), Rank::Inside, "[".to_owned());
+        self.edit((value_end, value_end), Rank::Inside, "]".to_owned());
+        self.edit((from, from), Rank::Inside, format!("[[{name}, {other}] | some {name}, {other} in "));
+        self.edit((end, end), Rank::Tail, "]".to_owned());
+        self.nested = true;
     }
 
     /// Writes `x * y` as `product([x, y])`, which has a limit in the interpreter.
