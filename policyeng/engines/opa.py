@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -29,6 +30,11 @@ _guard = threading.Lock()
 _versions: dict[OpaOptions, str] = {}
 
 _KINDS = {"eval_builtin_error": "builtin", "eval_conflict_error": "conflict"}
+_OPERATORS = {"plus": "+", "minus": "-", "mul": "*", "div": "/", "rem": "%"}
+#: What stands before the path of a module where we put it.
+_FOLDER = re.compile(r"\S*/m[0-9]+/")
+#: Characters of a message; OPA puts whole values into some.
+_LONGEST = 500
 
 
 def judge_pairs(work: Work, pairs: Sequence[Pair], options: OpaOptions | None = None) -> list[Judgement]:
@@ -98,8 +104,13 @@ class _Question:
 
 
 def _error(fault: EvaluationError) -> Judgement:
+    """A fault in the words of the embedded engine, as far as there are such."""
+    said = _FOLDER.sub("", " ".join(fault.message.split()))
+    for name, operator in _OPERATORS.items():
+        said = re.sub(rf"^{name}: ", f"`{operator}`: ", said)
     kind = _KINDS.get(fault.code, "evaluation")
-    return Judgement(error=f"{kind}: {fault.place}: {fault.message}" if fault.place else f"{kind}: {fault.message}")
+    place = "" if kind == "builtin" else f"{_FOLDER.sub('', fault.place)}: "
+    return Judgement(error=f"{kind}: {place}{said[:_LONGEST]}")
 
 
 @contextmanager

@@ -229,7 +229,7 @@ def _relocated_modules(bundle: Bundle, prefix: str) -> list[tuple[str, str]]:
         if path in bundle.rego_v0:
             remedy = "serve the bundle from the server itself, or leave `--opa-url` out"
             raise EngineError("a module in Rego v0 cannot be pushed to an OPA server", place=(path,), remedy=remedy)
-        modules.append((f"{folder}/{number}/{path}", relocated(path, source, prefix)))
+        modules.append((f"{folder}/m{number}/{path}", relocated(path, source, prefix)))
     return modules
 
 

@@ -151,7 +151,7 @@ def _rules_of(policy: Policy, number: int, prefix: str) -> str:
     paths = {role: _below(path, prefix) for role, path in policy.rules}
     given = _INPUTS[policy.input_form]
     text = _VERDICTS.format(number=number, given=given % number if "%s" in given else given)
-    applies = f" if {paths['applies']} == true" if "applies" in paths else ""
+    applies = f' if {paths["applies"]} == json.unmarshal("true")' if "applies" in paths else ""
     deny, unknown = paths.get("deny", "set()"), paths.get("unknown", "set()")
     exception = paths.get("exception")
     exceptions = _EXCEPTIONS.format(deny=deny, exception=exception) if exception else "said := set()"

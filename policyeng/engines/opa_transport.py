@@ -124,7 +124,7 @@ class Connection:
         if status == 500 and code.startswith("eval_"):
             raise EvaluationError(code, text, place)
         if body and status < 500 and status != 404:
-            raise RefusedError(code, text, self.url)
+            raise RefusedError(code, f"{place}: {text}" if place else text, self.url)
         raise self._error(f"it answers {status}{f': {text}' if text else ''}", "see the log of the server")
 
     def _error(self, message: str, remedy: str) -> EngineError:

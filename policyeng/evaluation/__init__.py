@@ -157,7 +157,7 @@ def _finding(policy: Policy, subject: Subject, judgement: Judgement) -> Finding:
         resource_type=subject.reported_type,
         outcome=outcome,
         denials=_sorted(judgement.denials) if failed else (),
-        unknowns=judgement.unknowns if judgement.error is None else (Unknown(msg=judgement.error),),
+        unknowns=_ordered(judgement.unknowns) if judgement.error is None else (Unknown(msg=judgement.error),),
         remediation=header.remediation.text if header.remediation else "",
         source=header.source,
         location=subject.location,
@@ -172,8 +172,17 @@ def _sorted(denials: Iterable[Denial]) -> tuple[Denial, ...]:
         )
         for denial in denials
     ]
-    shown.sort(key=lambda denial: (denial.path, denial.msg, json.dumps(denial.actual, sort_keys=True, default=str)))
+    shown.sort(key=lambda denial: (denial.path, denial.msg, _text(denial.actual), _text(denial.expected)))
     return tuple(shown)
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def _ordered(unknowns: Iterable[Unknown]) -> tuple[Unknown, ...]:
+    """Unknowns in one order on every engine."""
+    return tuple(sorted(unknowns, key=lambda unknown: (unknown.path, unknown.msg)))
 
 
 def _incomplete(snapshot: Snapshot) -> list[Problem]:

@@ -1,0 +1,264 @@
+"""The engine `opa` against a real OPA: the findings of the embedded engine, in one query for each snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from policyeng.bundle import Bundle, load_bundle
+from policyeng.engines import OpaOptions
+from policyeng.engines import opa as engine
+from policyeng.engines.opa_transport import Connection
+from policyeng.evaluation import evaluate
+from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot
+from policyeng.sources import load_snapshot
+from policyeng.verify.cases import DEFAULT_AS_OF, Baselines, estate, read_cases
+from tests.bundles import deny_when, rego, snapshot, workspace, write
+from tests.strategies import snapshots
+
+AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def options(opa: Path) -> Iterator[OpaOptions]:
+    """A private server of the pinned OPA."""
+    yield OpaOptions(binary=opa)
+    engine.close()
+
+
+def said(evaluation: Evaluation, *, errors: bool = True) -> JsonObject:
+    """Everything but the engine's name and version; without `errors`, not the wording of errors either."""
+    document = evaluation.model_dump(mode="json")
+    del document["engine"]
+    for finding in document["findings"]:
+        if finding["outcome"] == "error" and not errors:
+            finding["unknowns"] = [unknown["msg"].partition(":")[0] for unknown in finding["unknowns"]]
+    return document
+
+
+def compared(
+    bundle: Bundle, shot: Snapshot, options: OpaOptions, *, errors: bool = True, **more: JsonObject
+) -> Evaluation:
+    """The evaluation by OPA, after it was held against the embedded one."""
+    embedded = evaluate(bundle, shot, as_of=AS_OF, parameters=more)
+    judged = evaluate(bundle, shot, as_of=AS_OF, parameters=more, engine="opa", opa=options)
+    assert said(judged, errors=errors) == said(embedded, errors=errors)
+    assert (judged.engine.name, embedded.engine.name) == ("opa", "embedded")
+    return judged
+
+
+def small(folder: Path, *bodies: str) -> Bundle:
+    """A bundle of one policy for each body."""
+    files = {f"area/p{n}/p{n}.rego": rego(f"p{n}", body, identity=f"T-A-{n}") for n, body in enumerate(bodies)}
+    return load_bundle(write(folder, files))
+
+
+def outcomes(evaluation: Evaluation) -> list[tuple[str, str, str]]:
+    """Policy, last part of the resource and outcome."""
+    return [(found.policy, found.resource.split("/")[-1], found.outcome.value) for found in evaluation.findings]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "samples" / "workspaces").glob("*.json")), ids=lambda path: path.stem)
+def test_samples_have_the_same_findings(bundle: Bundle, options: OpaOptions, path: Path) -> None:
+    """Same findings, order and digests, and the version is that of the server."""
+    judged = compared(bundle, load_snapshot(path), options)
+
+    assert judged.findings
+    assert judged.engine.version == engine.version(options) == "1.22.0"
+
+
+def test_the_cases_of_every_policy_have_the_same_findings(
+    bundle: Bundle, baselines: Baselines, options: OpaOptions
+) -> None:
+    """Every snapshot of every `cases.yaml`, by its policy alone, with its parameters and clock."""
+    compared_cases = 0
+    for policy in bundle.policies:
+        file = read_cases(policy)
+        assert file is not None
+        if not policy.rules:
+            continue
+        alone = bundle.only([policy])
+        for _, name, case in file.named():
+            moment = case.as_of or DEFAULT_AS_OF
+            shot, given = estate(baselines, case, name), {policy.id: case.parameters}
+            embedded = evaluate(alone, shot, as_of=moment, parameters=given)
+            judged = evaluate(alone, shot, as_of=moment, parameters=given, engine="opa", opa=options)
+            assert said(judged) == said(embedded), f"{policy.id}: {name}"
+            compared_cases += 1
+
+    assert compared_cases > 400
+
+
+@settings(
+    max_examples=15,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_generated_snapshots_have_the_same_findings(
+    bundle: Bundle, baselines: Baselines, options: OpaOptions, data: st.DataObject
+) -> None:
+    """From wild to nearly compliant; a share of what `policyeng verify --engines` runs."""
+    compared(bundle, data.draw(snapshots(baselines)), options, errors=False)
+
+
+def test_a_builtin_error_is_an_error_of_its_pair_alone(tmp_path: Path, options: OpaOptions) -> None:
+    """OPA ends the whole query; the pairs that fail are found, and the others keep their verdicts."""
+    bundle = small(
+        tmp_path,
+        deny_when("input.resource.properties.n > 3"),
+        deny_when("1 / input.resource.properties.n > 0"),
+        f"f(x) := 1 if x >= 0\n\nf(x) := 2 if x > 3\n\n{deny_when('f(input.resource.properties.n) == 1')}",
+    )
+    shot = snapshot(*(workspace(f"w{n}", n=n) for n in (0, 1, 2, 4, 0.5)), workspace("none"))
+
+    judged = compared(bundle, shot, options, errors=False)
+
+    broken = [row[:2] for row in outcomes(judged) if row[2] == "error"]
+    assert broken == [("T-A-1", "w0"), ("T-A-2", "w4")]
+    texts = {found.policy: found.unknowns[0].msg for found in judged.findings if found.outcome is Outcome.ERROR}
+    assert texts["T-A-1"] == "builtin: `/`: divide by zero"
+    assert texts["T-A-2"].startswith("conflict: area/p2/p2.rego:1")
+    assert judged.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param('deny contains "text"', id="a string"),
+        pytest.param('deny := [{"msg": "b"}, {"msg": "a"}, {"msg": "b"}]', id="a list"),
+        pytest.param('deny := {"msg": "b"}', id="an object"),
+        pytest.param("deny := true", id="a boolean"),
+        pytest.param("deny contains 1", id="a number in it"),
+        pytest.param('deny contains {"msg": "m", "extra": 1}', id="an unknown member"),
+        pytest.param('deny contains {"path": "m"}', id="no message"),
+        pytest.param('deny contains {"msg": null}', id="a null message"),
+        pytest.param('deny := [{"msg": "m"}] if input.resource.properties.n > 1', id="undefined"),
+        pytest.param(f'applies := "yes"\n\n{deny_when("true")}', id="applies is a string"),
+        pytest.param(f"applies := false\n\n{deny_when('1 / 0 == 1')}", id="applies is false"),
+        pytest.param(
+            f"applies if input.resource.properties.n > 0\n\n{deny_when('1 / input.resource.properties.n > 0')}",
+            id="applies is undefined",
+        ),
+        pytest.param(f"default applies := true\n\n{deny_when('input.resource.properties.n > 0')}", id="applies"),
+        pytest.param(
+            'deny contains {"msg": "m"} if false\n\nunknown contains {"msg": "b"}\n\n'
+            'unknown contains {"msg": "a", "path": "/z"}\n\nunknown contains "c"',
+            id="unknowns",
+        ),
+        pytest.param(
+            'deny contains {"msg": "m", "actual": x, "expected": y} if {\n'
+            '\tsome x in [2, 1]\n\tsome y in [[1], {"a": 1}, {3}, null, true, "s", 2, 10]\n}',
+            id="order",
+        ),
+        pytest.param(
+            'deny contains {"msg": "ä<>&\u2028 😀", "actual": {3, 1, "a"}, "expected": {1: 2, "b": {4}}}', id="signs"
+        ),
+        pytest.param(
+            'deny contains {"msg": "m", "actual": [count(input.snapshot.by_id), object.keys(input.snapshot.by_type), '
+            "input.workspace.id, input.as_of, input.parameters, object.keys(input.snapshot), object.keys(input), "
+            "input.snapshot.by_id[lower(input.resource.id)].name, input.snapshot.takenAt, input.snapshot.by_scope]}",
+            id="the whole input",
+        ),
+        pytest.param('deny contains {"msg": "m"} if regex.match("(", input.resource.id)', id="a broken pattern"),
+    ],
+)
+def test_what_a_policy_says_is_read_alike(tmp_path: Path, options: OpaOptions, body: str) -> None:
+    """Every form that `deny`, `unknown` and `applies` can take, well formed or not."""
+    shot = snapshot(*(workspace(f"w{n}", n=n) for n in (0, 1, 2)), workspace("none"))
+
+    compared(small(tmp_path, body), shot, options, errors="pattern" not in body and "regex" not in body)
+
+
+@pytest.mark.parametrize(
+    "number",
+    [1.0, 1, 1.5, -0.0, 2**53 + 1, 2**63 - 1, -(2**63), 2**64 - 1, 1e22, 1e-7, 5e-324, 1.7976931348623157e308],
+)
+def test_numbers_survive_both_ways(tmp_path: Path, options: OpaOptions, number: float) -> None:
+    """What stands in a resource comes back as it went; so do literals, and what is computed from them."""
+    body = (
+        'deny contains {"msg": "m", "actual": input.resource.properties.n}\n\n'
+        'deny contains {"msg": "literals", "actual": [1.0, 1.50, 1e2, 9007199254740993, 12345678901234567890123]}'
+        '\n\ndeny contains {"msg": "computed", "actual": [input.parameters.p, 7 / 2, 10 / 2, 2 * 1.5]}'
+    )
+    more = "parameters:\n  type: object\n  properties:\n    p: {default: 1.0}"
+    bundle = load_bundle(write(tmp_path, {"area/p.rego": rego("p", body, more=more)}))
+
+    compared(bundle, snapshot(workspace("w", n=number)), options)
+
+
+def test_a_number_that_no_json_reader_takes_is_an_error_of_its_pair(tmp_path: Path, options: OpaOptions) -> None:
+    """1e600 is a number to OPA, and to nobody who reads the report."""
+    bundle = small(tmp_path, 'deny contains {"msg": "m", "actual": 1e300 * 1e300} if input.resource.properties.n > 0')
+
+    judged = compared(bundle, snapshot(workspace("a", n=1), workspace("b", n=0)), options, errors=False)
+
+    assert outcomes(judged) == [("T-A-0", "a", "error"), ("T-A-0", "b", "pass")]
+
+
+def test_one_query_judges_a_snapshot(
+    bundle: Bundle, options: OpaOptions, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many pairs there are, and no second server for the second snapshot."""
+    asked: list[str] = []
+    ask = Connection.ask
+
+    def counted(connection: Connection, path: str, document: JsonObject) -> JsonObject:
+        asked.append(f"{connection.url}/{path}")
+        return ask(connection, path, document)
+
+    monkeypatch.setattr(Connection, "ask", counted)
+    for name in ("regulated", "inference"):
+        compared(bundle, load_snapshot(root / f"samples/workspaces/{name}.json"), options)
+
+    assert len(asked) == 2
+    assert len(set(asked)) == 1
+
+
+def test_two_modules_of_one_path_are_both_judged(tmp_path: Path, options: OpaOptions) -> None:
+    """Two directories may have a file of the same name each."""
+    first = write(tmp_path / "one", {"p.rego": rego("one", deny_when("true"), identity="T-A-1")})
+    second = write(tmp_path / "two", {"p.rego": rego("two", deny_when("true"), identity="T-A-2")})
+
+    judged = compared(load_bundle(first, second), snapshot(workspace("a")), options)
+
+    assert outcomes(judged) == [("T-A-1", "a", "fail"), ("T-A-2", "a", "fail")]
+
+
+def test_python_policies_are_judged_beside(tmp_path: Path, options: OpaOptions) -> None:
+    """They never go to the server."""
+    source = (
+        "from policyeng import Denial, policy\n\n"
+        '@policy(title="t", id="T-P-1", severity="low", judges=["Microsoft.MachineLearningServices/workspaces"])\n'
+        'def judge(given):\n    yield Denial(msg="from Python")\n'
+    )
+    files = {"area/p.rego": rego("p", deny_when("true")), "area/q.py": source}
+
+    judged = compared(load_bundle(write(tmp_path, files)), snapshot(workspace("a")), options)
+
+    assert outcomes(judged) == [("T-A-1", "a", "fail"), ("T-P-1", "a", "fail")]
+
+
+def test_nothing_of_it_is_imported_for_the_embedded_engine(root: Path) -> None:
+    """The client costs more to import than the embedded engine takes to judge."""
+    import subprocess
+    import sys
+
+    program = (
+        "import sys, policyeng; from datetime import datetime, UTC;"
+        f"shot = policyeng.load_snapshot({str(root / 'samples/workspaces/compliant.json')!r});"
+        "policyeng.evaluate(policyeng.load_bundle(), shot, as_of=datetime.now(UTC));"
+        "print([name for name in ('opa_client', 'requests', 'policyeng.engines.opa') if name in sys.modules])"
+    )
+
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert ran.stdout == "[]\n"
