@@ -152,9 +152,9 @@ def place_of(bundle: Bundle, options: OpaOptions) -> Place:
         name, manifest = served
         require_same(bundle, name, manifest, connection.url)
         return ServedPlace(connection, bundle, name)
-    except BaseException:
+    except BaseException as error:
         connection.close()
-        raise
+        raise _unpushed(error) if isinstance(error, RefusedError) else error from None
 
 
 def bundle_files(bundle: Bundle, secret: str) -> dict[PurePosixPath, bytes]:
@@ -245,7 +245,7 @@ def _put_in_some_order(connection: Connection, modules: list[tuple[str, str]]) -
                 refused.append((identity, source))
                 reason = error
         if len(refused) == len(waiting):
-            raise _unpushed(reason)
+            raise reason
         waiting = refused
 
 

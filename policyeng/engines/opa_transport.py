@@ -66,7 +66,7 @@ class Connection:
         )
         session = self._client._session
         session.trust_env = False
-        session.proxies = get_environ_proxies(self.url)
+        session.proxies = {} if _is_loopback(host) else get_environ_proxies(self.url)
         session.max_redirects = 0
         session.hooks["response"].append(self._admit)
 
@@ -178,6 +178,10 @@ def _endpoint(options: OpaOptions) -> tuple[str, str, int, str]:
         raise UsageError("the token for the OPA server has signs that no token has", remedy="give it as one line")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return parts.scheme, host, port or {"http": 80, "https": 443}[parts.scheme], parts.path.rstrip("/")
+
+
+def _is_loopback(host: str) -> bool:
+    return host in ("localhost", "[::1]") or host.startswith("127.")
 
 
 def _body(response: Response) -> JsonObject:

@@ -1,0 +1,91 @@
+"""Rego as text: what reaches for the host is refused, and a module moves with everything that it names."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from policyeng.bundle import Bundle
+from policyeng.engines.opa_rego import package_root, relocated, require_pure
+from policyeng.errors import EngineError
+
+
+@pytest.mark.parametrize(
+    ("body", "builtin"),
+    [
+        ("x := time.now_ns()", "time.now_ns"),
+        ('x := time["now_ns"]()', "time.now_ns"),
+        ("x := time[`now_ns`]()", "time.now_ns"),
+        ('x := http.send({"url": "x"})', "http.send"),
+        ("x if count([1]) with count as rand.intn", "rand.intn"),
+        ("x := opa.runtime().env", "opa.runtime"),
+        ('x := "a\\"" == uuid.rfc4122("x")', "uuid.rfc4122"),
+        ('x := `"` == net.lookup_ip_addr(`a`)', "net.lookup_ip_addr"),
+    ],
+)
+def test_what_reaches_for_the_host_is_refused_with_its_line(body: str, builtin: str) -> None:
+    """The embedded engine refuses the same."""
+    with pytest.raises(EngineError) as caught:
+        require_pure("a/p.rego", f"package a\n\n{body}\n")
+
+    assert str(caught.value).startswith(f"a/p.rego:3: `{builtin}` is not available")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "# time.now_ns()",
+        'x := "time.now_ns()"',
+        "x := data.time.now_ns",
+        "x := time.parse_rfc3339_ns(y)",
+        "x := `\nhttp.send`",
+    ],
+)
+def test_what_only_looks_like_it_is_taken(body: str) -> None:
+    """Comments, text, and what others call so."""
+    require_pure("p.rego", f"package a\n\n{body}\n")
+
+
+def test_template_strings_are_refused() -> None:
+    """Their expressions cannot be told from their text here."""
+    for read in (require_pure, lambda path, text: relocated(path, text, "a.b"), package_root):
+        with pytest.raises(EngineError, match=r"^p\.rego:2: template strings are not supported"):
+            read("p.rego", 'package # c\n$"{data.x}" a')
+
+
+@pytest.mark.parametrize(
+    ("source", "moved"),
+    [
+        ("package a.b\nimport data.lib.x\n", "package n.m.a.b\nimport data.n.m.lib.x\n"),
+        ("# package x\npackage a # data.x\nx := data.y", "# package x\npackage n.m.a # data.x\nx := data.n.m.y"),
+        ('package a\nx := data["y"].data', 'package n.m.a\nx := data.n.m["y"].data'),
+        ('package a\nx := {"data": input.data, "b": data}', 'package n.m.a\nx := {"data": input.data, "b": data.n.m}'),
+        ("package a\nx := `data.x \"` + data.x", "package n.m.a\nx := `data.x \"` + data.n.m.x"),
+        ('package a["b-c"]\nmetadata := data_x', 'package n.m.a["b-c"]\nmetadata := data_x'),
+        ('package a\nx := "\\"data.y" ; data.z', 'package n.m.a\nx := "\\"data.y" ; data.n.m.z'),
+        ("package a\npackage_name := data.package", "package n.m.a\npackage_name := data.n.m.package"),
+    ],
+)  # fmt: skip
+def test_a_module_moves_with_what_it_names(source: str, moved: str) -> None:
+    """Text, comments and other names stay as they are, and so do the lines."""
+    assert relocated("p.rego", source, "n.m") == moved
+
+
+def test_the_root_of_a_package() -> None:
+    """The first part, whatever stands around it."""
+    assert package_root("p.rego", '# c\n\npackage a["b"].c\n') == "a"
+    assert package_root("p.rego", "") == ""
+
+
+def test_opa_takes_the_built_in_policies_elsewhere(bundle: Bundle, opa: Path, tmp_path: Path) -> None:
+    """All of them, strictly: nothing of them points back to where they stood."""
+    for path, source in bundle.modules:
+        target = tmp_path / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(relocated(path, source, "elsewhere.x"), encoding="utf-8")
+        require_pure(path, source)
+
+    assert subprocess.run([opa, "check", "--strict", tmp_path], capture_output=True, check=False).returncode == 0
+    assert not [path for path in tmp_path.rglob("*.rego") if "data.lib" in path.read_text(encoding="utf-8")]
