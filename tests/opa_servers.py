@@ -73,7 +73,7 @@ def reply(status: int, body: object, **headers: str) -> Reply:
 
     def answer(handler: BaseHTTPRequestHandler, _: bytes) -> None:
         handler.send_response(status)
-        for name, value in {"Content-Length": str(len(text)), **headers}.items():
+        for name, value in {"Content_Length": str(len(text)), **headers}.items():
             handler.send_header(name.replace("_", "-"), value)
         handler.end_headers()
         handler.wfile.write(text)

@@ -15,7 +15,7 @@ from policyeng.engines.opa_options import OpaOptions
 from policyeng.engines.opa_place import Place, place_of
 from policyeng.engines.opa_query import Batch
 from policyeng.engines.opa_rego import require_pure
-from policyeng.engines.opa_server import binary_of, version_of
+from policyeng.engines.opa_server import FOLDER, binary_of, version_of
 from policyeng.engines.opa_transport import Connection, EvaluationError
 from policyeng.engines.work import Judgement, Pair, Work
 from policyeng.errors import EngineError
@@ -31,8 +31,6 @@ _versions: dict[OpaOptions, str] = {}
 
 _KINDS = {"eval_builtin_error": "builtin", "eval_conflict_error": "conflict"}
 _OPERATORS = {"plus": "+", "minus": "-", "mul": "*", "div": "/", "rem": "%"}
-#: What stands before the path of a module where we put it.
-_FOLDER = re.compile(r"\S*/m[0-9]+/")
 #: Characters of a message; OPA puts whole values into some.
 _LONGEST = 500
 
@@ -105,11 +103,11 @@ class _Question:
 
 def _error(fault: EvaluationError) -> Judgement:
     """A fault in the words of the embedded engine, as far as there are such."""
-    said = _FOLDER.sub("", " ".join(fault.message.split()))
+    said = FOLDER.sub("", " ".join(fault.message.split()))
     for name, operator in _OPERATORS.items():
         said = re.sub(rf"^{name}: ", f"`{operator}`: ", said)
     kind = _KINDS.get(fault.code, "evaluation")
-    place = "" if kind == "builtin" else f"{_FOLDER.sub('', fault.place)}: "
+    place = "" if kind == "builtin" else f"{FOLDER.sub('', fault.place)}: "
     return Judgement(error=f"{kind}: {place}{said[:_LONGEST]}")
 
 

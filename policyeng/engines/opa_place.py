@@ -74,7 +74,8 @@ class PrivatePlace(Place):
 
     def __init__(self, bundle: Bundle, options: OpaOptions) -> None:
         self._secret = secrets.token_hex(16)
-        self.server = PrivateServer(binary_of(options), bundle_files(bundle, self._secret), options.timeout)
+        files = bundle_files(bundle, self._secret)
+        self.server = PrivateServer(binary_of(options), files, self._secret, options.timeout)
         super().__init__(self.server.connection)
 
     @property

@@ -69,6 +69,7 @@ said_{number} := {{"applies": [applies]}} if {{
 	applies != true
 }}
 """
+_MEMBERS = ["deny", "exception", "unknown"]
 _NOTHING = '{"deny":[[]],"exception":[[]],"unknown":[[]]}'
 
 
@@ -175,9 +176,11 @@ def _judgement(verdict: object, rules: Mapping[str, str]) -> Judgement:
         said = orjson.loads(verdict[0])
     except ValueError:
         return Judgement(error="evaluation: what the policy says has a number that JSON readers do not take")
-    if "applies" in said:
+    if isinstance(said, dict) and list(said) == ["applies"]:
         wrong = said["applies"] != [False]
         return judgement_of(("evaluation", f"{rules['applies']} is not a boolean") if wrong else False)
+    if not isinstance(said, dict) or sorted(said) != _MEMBERS or not all(isinstance(of, list) for of in said.values()):
+        raise EngineError("could not decide: a verdict of the OPA server is not what was asked for")
     exceptions = said.pop("exception")
     if exceptions not in ([], [[]]):
         said["exception"] = exceptions[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import shutil
 import socket
@@ -11,8 +12,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+
+import orjson
 
 from policyeng.engines.opa_options import OpaOptions
 from policyeng.engines.opa_transport import Connection
@@ -28,16 +32,18 @@ read -r ended
 kill -KILL "$server"
 wait "$server"
 """
-#: Only who has the token, which is handed over in a file of this user, may ask the server anything but its health.
+#: Only who has the token, which is handed over in a file of this user, may ask the server anything.
 _AUTHORIZATION = """\
 package system.authz
 
 default allow := false
 
 allow if input.identity == "{token}"
-
-allow if input.path == ["health"]
 """
+#: What stands before the path of a module where we put it.
+FOLDER = re.compile(r"\S*/m[0-9]+/")
+#: Characters of the log in a message.
+_LONGEST = 1000
 _ATTEMPTS = 5
 _READY_SECONDS = 30.0
 
@@ -45,12 +51,19 @@ _READY_SECONDS = 30.0
 class PrivateServer:
     """A running server; `close` ends it.
 
+    Args:
+        binary: the `opa` program.
+        files: an OPA bundle, whose `data.system.policyeng` is the secret.
+        secret: known to no other server, one of which might be given our port before we are.
+        timeout: seconds, as in `OpaOptions`.
+
     Attributes:
         connection: to this server.
         pid: of the OPA process.
     """
 
-    def __init__(self, binary: Path, files: Mapping[PurePosixPath, bytes], timeout: float) -> None:
+    def __init__(self, binary: Path, files: Mapping[PurePosixPath, bytes], secret: str, timeout: float) -> None:
+        self._secret = secret
         token = secrets.token_urlsafe(32)
         self._log: deque[str] = deque(maxlen=20)
         with tempfile.TemporaryDirectory(prefix="policyeng-opa-") as folder:  # only this user may read it
@@ -82,16 +95,16 @@ class PrivateServer:
             self.close()
             if not any("address already in use" in line for line in self._log):
                 break
-        said = next((line for line in reversed(self._log) if line), "it ended without a word")
+        said = " ".join(filter(None, map(_wording, self._log))) or "it ended without a word"
         raise EngineError(
-            f"could not decide: the private OPA server does not start: {said}",
+            f"could not decide: the private OPA server does not start: {said[:_LONGEST]}",
             place=(str(binary),),
             remedy="see whether `opa check --bundle` takes the policies",
         )
 
     def _spawn(self, binary: Path, root: Path, port: int) -> None:
         arguments = [str(binary), "run", "--server", f"--addr=127.0.0.1:{port}", "--bundle", "--skip-version-check"]
-        arguments += ["--authentication=token", "--authorization=basic", "--log-level=error", "--log-format=text"]
+        arguments += ["--authentication=token", "--authorization=basic", "--log-level=error", "--log-format=json"]
         arguments += ["--optimize-store-for-read-speed", str(root)]
         try:
             self._guard = subprocess.Popen(  # noqa: S603  # the program that the user names
@@ -118,11 +131,12 @@ class PrivateServer:
             self._log.append(line.strip())
 
     def _answers(self) -> bool:
-        """Wait until the server answers with its bundle loaded; False when it has ended."""
+        """Wait until our server answers with its bundle loaded; False when it has ended."""
         last = time.monotonic() + _READY_SECONDS
         while time.monotonic() < last:
-            if self.connection.healthy():
-                return self.alive
+            with suppress(EngineError):  # it is not there yet, or another has the port
+                if self.connection.ask("system/policyeng", {}).get("result") == self._secret:
+                    return True
             self._reader.join(0.01)
             if not self.alive:
                 return False
@@ -167,6 +181,16 @@ def version_of(binary: Path) -> str:
     except (OSError, subprocess.SubprocessError) as error:
         raise EngineError(f"it does not say its version: {error}", place=(str(binary),)) from None
     return said.partition("Version:")[2].split("\n")[0].strip()
+
+
+def _wording(line: str) -> str:
+    """What a line of the log says, without our folders, and nothing for what is no error."""
+    try:
+        entry = orjson.loads(line)
+        line = f"{entry['msg']} {entry.get('err', '')}" if entry["level"] == "error" else ""
+    except (ValueError, TypeError, KeyError):  # OPA also writes plain lines
+        pass
+    return FOLDER.sub("", line).strip()
 
 
 def _write(root: Path, files: Mapping[PurePosixPath, bytes]) -> None:

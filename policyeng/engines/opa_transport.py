@@ -6,6 +6,7 @@ must not depend on any of these, so they are turned off, and proxies alone are r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -74,10 +75,6 @@ class Connection:
         """Give the sockets back."""
         self._client.close_connection()
 
-    def healthy(self) -> bool:
-        """Whether the server answers that it is ready."""
-        return bool(self._client.check_health())
-
     def ask(self, path: str, document: JsonObject) -> JsonObject:
         """The answer for a path below `data`, builtin errors strict; with `provenance`, and `result` when defined.
 
@@ -111,21 +108,27 @@ class Connection:
 
     def _admit(self, response: Response, **_: object) -> None:
         """Turn every answer that is no success into an error, before the client drops its body."""
+        if response.status_code < 300:
+            return
+        try:
+            raise self._refusal(response)
+        finally:
+            response.close()
+
+    def _refusal(self, response: Response) -> EngineError | EvaluationError:
         status = response.status_code
         if response.is_redirect:
             host = urlsplit(response.headers.get("location", "")).netloc or "elsewhere"
-            raise self._error(f"it answers with a redirect to `{host}`", "give the URL that it redirects to")
+            return self._error(f"it answers with a redirect to `{host}`", "give the URL that it redirects to")
         if status in _UNAUTHORIZED:
-            raise self._error(f"it refuses us ({status})", "give a token that may read `data` and write policies")
-        if status < 400:
-            return
+            return self._error(f"it refuses us ({status})", "give a token that may read `data` and write policies")
         body = _body(response)
         code, text, place = _said(body)
         if status == 500 and code.startswith("eval_"):
-            raise EvaluationError(code, text, place)
+            return EvaluationError(code, text, place)
         if body and status < 500 and status != 404:
-            raise RefusedError(code, f"{place}: {text}" if place else text, self.url)
-        raise self._error(f"it answers {status}{f': {text}' if text else ''}", "see the log of the server")
+            return RefusedError(code, f"{place}: {text}" if place else text, self.url)
+        return self._error(f"it answers {status}{f': {text}' if text else ''}", "see the log of the server")
 
     def _error(self, message: str, remedy: str) -> EngineError:
         return EngineError(f"could not decide with the OPA server: {message}", place=(self.url,), remedy=remedy)
@@ -211,5 +214,5 @@ def _root(error: BaseException) -> str:
         if not isinstance(inner, BaseException):
             break
         seen = inner
-    text = getattr(seen, "strerror", None) or str(seen)
-    return text.split(">: ")[-1].lower().rstrip(".")
+    text = re.sub(r".*\[Errno -?[0-9]+\] ", "", getattr(seen, "strerror", None) or str(seen))
+    return text.lower().rstrip(".")
