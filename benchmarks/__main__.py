@@ -27,6 +27,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--opa", type=Path, default=ROOT / ".tools/bin/opa")
     parser.add_argument("--conftest", type=Path, default=ROOT / ".tools/bin/conftest")
+    parser.add_argument("--conftest-version", default="", help="what it was built from; it only says `dev`")
     parser.add_argument("--checkov", type=Path, help="a checkov to start for scale")
     parser.add_argument("--to", type=Path, default=ROOT / "docs", help="the folder of the page")
     parser.add_argument("--remark", default="", help="a sentence to put on the page")
@@ -37,9 +38,9 @@ def main() -> int:
     else:
         program = FAST if os.environ.get("BENCH_FAST") else FULL
         with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-            tools = Tools(given.opa.resolve(), given.conftest.resolve(), Path(folder))
+            tools = Tools(given.opa.resolve(), given.conftest.resolve(), Path(folder), given.conftest_version)
             try:
-                outcome = measured(program, tools, given.checkov, given.remark)
+                outcome = measured(program, tools, given.checkov and given.checkov.absolute(), given.remark)
             except DifferentVerdictsError as error:
                 print(f"no figures: the contestants decide differently: {error}", file=sys.stderr)
                 return 1

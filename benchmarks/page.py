@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from benchmarks.chart import FILES
 from benchmarks.field import CHECK, END_TO_END, threaded
@@ -15,11 +16,14 @@ _HOW = """\
 Every contestant judges the same pairs of policy and resource with the same Rego, and says the same: the harness
 compares every verdict (policy, resource, message, path) before it measures, and stops when one differs. Repetitions are
 interleaved, each round starts with another contestant, and a figure is the median with the smallest and the largest
-beside it. Warm is compared with warm and whole processes with whole processes. The estates are copies of the samples in
-distinct subscriptions, a quarter of the resources edited so that they fail or stay undecided; the seed is in
+beside it. policyeng runs on one thread and on two; the targets take two, as OPA has the whole machine too.
+
+Warm is compared with warm and whole processes with whole processes. The estates are copies of the samples in distinct
+subscriptions, a share of the resources edited so that they fail or stay undecided; the seed is in
 `benchmarks/estates.py`. Policies in Python are left out, because OPA cannot judge them; only the start has them.
 
 * **policyeng, bytes to findings**: reading the file, validating, planning, judging and findings, in one warm process.
+* **policyeng, --engine opa**: the same with a private OPA server behind it, planning and all.
 * **policyeng's engine alone**: the planned snapshot as bytes to judgements. `parsing alone` is the limit: orjson on the
   file, and our native engine on what it is given.
 * **OPA server, one batched query**: one document with the snapshot and the pairs, and a generated module that judges
@@ -51,8 +55,8 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     yield from ("", "## How it is measured", "", _HOW)
     yield from _facts(outcome)
     for group, title in ((WARM, "Warm"), (WHOLE, "Whole processes")):
-        yield from (f"## {title}", "", f"![{group}]({FILES[group]})", "")
-        yield from _group(outcome, group)
+        if any(measure.group == group for measure in outcome.measures):
+            yield from (f"## {title}", "", f"![{title}]({FILES[group]})", "", *_group(outcome, group))
     yield from ("## Start", "", "Whole processes that do little; each has run once before.", "")
     yield from _starts(outcome)
     yield from ("", "## Memory", "")
@@ -81,26 +85,41 @@ def _group(outcome: Outcome, group: str) -> Iterator[str]:
     ours = threaded(END_TO_END if group == WARM else CHECK, 2)
     measures = [measure for measure in outcome.measures if measure.group == group]
     for policies in dict.fromkeys(measure.policies for measure in measures):
-        for size in dict.fromkeys(measure.size for measure in measures):
-            cell = [measure for measure in measures if (measure.policies, measure.size) == (policies, size)]
-            base = next(measure.median for measure in cell if measure.contestant == ours)
-            yield from (f"**{size:,} resources, {policies} policies, {cell[0].pairs:,} pairs**", "")
-            head = ("contestant", "median", "min to max", "rounds", "per pair", f"times {ours}", "peak memory")
-            yield from _table(head, (_row(measure, base) for measure in cell))
-            yield ""
+        cells = [measure for measure in measures if measure.policies == policies]
+        pairs = {measure.size: measure.pairs for measure in cells}
+        head = [f"{_count(size, 'resource')}, {_count(count, 'pair')}" for size, count in pairs.items()]
+        yield from (
+            f"### {group.capitalize()}, {policies} policies",
+            "",
+            "Median, and from the fastest to the slowest:",
+            "",
+        )
+        yield from _table(("contestant", *head), _rows(cells, pairs, _median_and_spread))
+        bases = {measure.size: measure.median for measure in cells if measure.contestant == ours}
+        yield from ("", f"The time of `{ours}` is 1:", "")
+        yield from _table(("contestant", *head), _rows(cells, pairs, partial(_factor, bases)))
+        yield from ("", "Most memory that the process held:", "")
+        yield from _table(("contestant", *head), _rows(cells, pairs, lambda one: f"{one.peak_mb:,.0f} MB"))
+        yield ""
 
 
-def _row(measure: Measure, base: float) -> Sequence[str]:
-    sampled = f" ({measure.sample:,} pairs asked)" if measure.sample else ""
-    return (
-        measure.contestant + sampled,
-        time_of(measure.median),
-        _spread(measure),
-        str(len(measure.seconds)),
-        time_of(measure.median / measure.pairs) if measure.pairs else "",
-        f"{measure.median / base:.2f}",
-        f"{measure.peak_mb:,.0f} MB",
-    )
+def _rows(cells: Sequence[Measure], sizes: Iterable[int], shown: Callable[[Measure], str]) -> Iterator[Sequence[str]]:
+    for contestant in dict.fromkeys(measure.contestant for measure in cells):
+        of_size = {measure.size: shown(measure) for measure in cells if measure.contestant == contestant}
+        yield (contestant, *(of_size.get(size, "") for size in sizes))
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _factor(bases: Mapping[int, float], measure: Measure) -> str:
+    return f"{measure.median / bases[measure.size]:.2f}"
+
+
+def _median_and_spread(measure: Measure) -> str:
+    asked = f"; {measure.sample:,} pairs asked" if measure.sample else ""
+    return f"{time_of(measure.median)} ({_spread(measure)}{asked})"
 
 
 def _starts(outcome: Outcome) -> Iterator[str]:
@@ -133,7 +152,7 @@ def _stages(outcome: Outcome) -> Iterator[str]:
             share = medians[size][stage] / sum(medians[size].values())
             cells.append(f"{1e6 * medians[size][stage] / outcome.pairs[size]:.1f} ({share:.0%})")
         rows.append((stage, *cells))
-    yield from _table(("step", *(f"{int(size):,} resources" for size in sizes)), rows)
+    yield from _table(("step", *(_count(int(size), "resource") for size in sizes)), rows)
 
 
 def _medians(runs: Sequence[dict[str, float]]) -> dict[str, float]:

@@ -47,7 +47,7 @@ class Program:
 FULL = Program(
     "full", (1, 10, 100, 1_000, 10_000), Pace(5, 30, 8.0), Pace(3, 10, 12.0), 40, Pace(11, 21, 40.0), (100, 1_000)
 )
-FAST = Program("fast", (1, 10, 100), Pace(3, 5, 2.0), Pace(2, 3, 2.0), 40, Pace(3, 3, 5.0), (10, 100))
+FAST = Program("fast", (1, 50), Pace(3, 5, 2.0), Pace(2, 3, 2.0), 40, Pace(3, 3, 5.0), (20, 50))
 
 
 @dataclass
@@ -133,6 +133,7 @@ def _starts(program: Program, tools: Tools, checkov: Path | None) -> Iterator[Me
     commands: dict[str, list[str]] = {
         "python, nothing": [sys.executable, "-c", "pass"],
         "python, import typer, pydantic": [sys.executable, "-c", "import typer, pydantic"],
+        "the same, and a model of pydantic": [sys.executable, "-c", "import typer; from pydantic import BaseModel"],
         f"policyeng check, {program.start} resources, all policies": check,
         "policyeng --version": [policyeng_command(), "--version"],
         "opa version": [str(tools.opa), "version"],
@@ -177,7 +178,7 @@ def _versions(tools: Tools, checkov: Path | None) -> dict[str, str]:
         "policyeng": f"{version('policyeng')} with regorus {engine_version()}",
         "Python": platform.python_version(),
         "OPA": said(str(tools.opa), "version").removeprefix("Version: "),
-        "Conftest": said(str(tools.conftest), "--version").removeprefix("Conftest: "),
+        "Conftest": tools.conftest_version or said(str(tools.conftest), "--version").removeprefix("Conftest: "),
         "orjson": version("orjson"),
         "Checkov": said(str(checkov), "--version") if checkov else "not installed",
     }

@@ -42,7 +42,7 @@ class Warm:
 
     def expected(self) -> Verdicts | None:
         """What the engine says on its own."""
-        return self._made.expected() if self._kind == "end to end" else None
+        return self._made.expected() if self._kind in {"end to end", "through opa"} else None
 
     def run(self) -> float:
         """Seconds as the worker measures them."""

@@ -34,6 +34,10 @@ def _end_to_end(bundle: Bundle, file: Path, threads: int) -> Task:
     return lambda: evaluate(bundle, load_snapshot(file), as_of=AS_OF, threads=threads)
 
 
+def _through_opa(bundle: Bundle, file: Path, threads: int) -> Task:
+    return lambda: evaluate(bundle, load_snapshot(file), as_of=AS_OF, threads=threads, engine="opa")
+
+
 def _engine(bundle: Bundle, file: Path, threads: int) -> Task:
     made = prepared(bundle, file, threads)
     return lambda: embedded.judge_pairs(made.work, made.work.pairs)
@@ -52,6 +56,7 @@ def _native_parse(bundle: Bundle, file: Path, threads: int) -> Task:
 
 TASKS: dict[str, Callable[[Bundle, Path, int], Task]] = {
     "end to end": _end_to_end,
+    "through opa": _through_opa,
     "engine": _engine,
     "orjson": _orjson,
     "native parse": _native_parse,
