@@ -64,8 +64,7 @@ def warm(tools: Tools, made: Prepared) -> Iterator[list[Contestant]]:
     servers: list[Server] = []
     try:
         started.extend(Warm(name, kind, made, threads) for name, kind, threads in _WARM)
-        for _ in range(3):
-            servers.append(Server(tools.opa, folder))
+        servers.extend(Server(tools.opa, folder) for _ in range(3))
         batched, stored, carried = servers
         started.append(Batched(made, batched))
         started.append(PerPair(made, stored, True, STORED_SAMPLE))
