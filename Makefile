@@ -1,5 +1,5 @@
 # Two commands: `make check` builds policyeng and judges a sample workspace, `make test` proves it.
-# Both set up what they need and are quick the second time.
+# Both set up what they need and are quick the second time. `make bench` measures it beside OPA and Conftest.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
@@ -10,11 +10,15 @@ PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 python3; 
 OPA_VERSION := v1.22.0
 BIN := .venv/bin
 OPA := .tools/bin/opa
+CONFTEST_VERSION := v0.71.1
+CONFTEST := .tools/bin/conftest
+CHECKOV_VERSION := 3.3.30
+CHECKOV := .tools/checkov/bin/checkov
 SAMPLE := samples/workspaces/regulated.json
 NATIVE_SOURCES := $(shell find native -name '*.rs' -not -path '*/target/*') native/Cargo.toml native/Cargo.lock
 say = @echo "== $(1)"
 
-.PHONY: check test setup lint rust rego python wheel lock clean
+.PHONY: check test setup lint rust rego python wheel bench lock clean
 
 check: setup
 	$(call say,judging the sample workspace $(SAMPLE))
@@ -43,6 +47,17 @@ $(OPA):
 	@command -v go >/dev/null || { echo "the tests run OPA, which is built with Go: install it from https://go.dev/dl" >&2; exit 1; }
 	$(call say,building OPA $(OPA_VERSION) into .tools)
 	@GOBIN=$(CURDIR)/.tools/bin go install github.com/open-policy-agent/opa@$(OPA_VERSION)
+
+$(CONFTEST):
+	@command -v go >/dev/null || { echo "this runs Conftest, which is built with Go: install it from https://go.dev/dl" >&2; exit 1; }
+	$(call say,building Conftest $(CONFTEST_VERSION) into .tools)
+	@GOBIN=$(CURDIR)/.tools/bin go install github.com/open-policy-agent/conftest@$(CONFTEST_VERSION)
+
+# For the scale of its start only: without it the page has a line less.
+$(CHECKOV):
+	$(call say,installing Checkov $(CHECKOV_VERSION) into .tools)
+	@$(BIN)/python -m venv .tools/checkov
+	@.tools/checkov/bin/python -m pip install --quiet --disable-pip-version-check checkov==$(CHECKOV_VERSION)
 
 lint: setup
 	$(call say,lint: ruff and mypy and import layers)
@@ -74,6 +89,14 @@ python: setup $(OPA)
 wheel: setup
 	$(call say,a wheel in an empty environment)
 	@bash tests/wheel.sh $(BIN)/python
+
+# BENCH_FAST=1 tries it in two minutes, REMARK="..." puts a sentence on the page; measure on a machine with nothing else to do.
+bench: setup $(OPA) $(CONFTEST)
+	$(call say,benchmarks: policyeng beside OPA and Conftest (a quarter of an hour))
+	@$(MAKE) --no-print-directory $(CHECKOV) || echo "Checkov cannot be installed; its start is not measured" >&2
+	@$(BIN)/python -m benchmarks --conftest-version $(CONFTEST_VERSION) --remark "$(REMARK)" \
+		$$([ -x $(CHECKOV) ] && echo --checkov $(CHECKOV))
+	$(call say,done: see docs/benchmarks.md)
 
 lock: .venv/python.stamp
 	@$(BIN)/python -m pip install --quiet uv

@@ -1,0 +1,89 @@
+"""What all contestants are given: policies in Rego, a snapshot file, and the pairs to judge as policyeng plans them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache, cached_property
+from pathlib import Path
+
+from benchmarks.verdicts import Verdicts, of_judgements
+from policyeng.bundle import Bundle, load_bundle
+from policyeng.bundle.parameters import parameters_of
+from policyeng.engines import Judgement, Work, judge
+from policyeng.evaluation.estate import Estate, estate_of
+from policyeng.evaluation.plan import plan
+from policyeng.sources import load_snapshot
+
+AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
+MOMENT = "2026-06-01T00:00:00Z"
+#: One of each kind: of a compute, of a workspace with its tags, of role assignments, of sizes and series.
+FIVE = ("AML-CMP-002", "AML-NET-001", "AML-RBAC-101", "AML-SKU-102", "AML-SKU-104")
+
+
+@cache
+def whole_bundle() -> Bundle:
+    """The built-in policies."""
+    return load_bundle()
+
+
+def selections() -> dict[str, Bundle]:
+    """The sets of policies that are measured, by what the tables call them; only policies in Rego, which OPA reads."""
+    bundle = whole_bundle()
+    rego = [policy for policy in bundle.policies if policy.rules]
+    chosen = {"5": bundle.only(policy for policy in rego if policy.id in FIVE)}
+    if len(rego) > 25:
+        chosen["25"] = bundle.only(rego[:25])
+    return {**chosen, f"all {len(rego)}": bundle.only(rego)}
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A snapshot planned for a selection of policies."""
+
+    bundle: Bundle
+    file: Path
+    size: int
+    estate: Estate
+    work: Work
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of the policies that are measured."""
+        return [policy.id for policy in self.bundle.policies]
+
+    def expected(self, positions: Sequence[int] | None = None) -> Verdicts:
+        """What policyeng's engine says of all pairs, or of those at some positions."""
+        chosen = range(len(self.work.pairs)) if positions is None else positions
+        pairs = [self.work.pairs[position] for position in chosen]
+        names = [(self.ids[pair.policy], self.estate.subjects[pair.subject].reported_id) for pair in pairs]
+        return of_judgements(names, [self._judgements[position] for position in chosen])
+
+    @cached_property
+    def _judgements(self) -> list[Judgement]:
+        return judge(self.work)
+
+
+def prepared(bundle: Bundle, file: Path, threads: int = 1) -> Prepared:
+    """Read a snapshot and plan it.
+
+    Raises:
+        ValueError: the plan decides a pair by itself, which would spare our engine what the others must judge.
+    """
+    snapshot = load_snapshot(file)
+    estate = estate_of(snapshot, bundle.facts)
+    planned = list(plan(bundle, estate))
+    if any(entry.unknowns for entry in planned):
+        raise ValueError(f"{file.name} has fields that cannot be read; the engines would not judge the same pairs")
+    work = Work(
+        bundle=bundle,
+        snapshot=estate.view,
+        subjects=[subject.document for subject in estate.subjects],
+        document=estate.document,
+        pairs=[entry.pair for entry in planned],
+        parameters=parameters_of(bundle, {}),
+        as_of=AS_OF,
+        threads=threads,
+    )
+    return Prepared(bundle, file, len(snapshot.resources), estate, work)

@@ -1,0 +1,97 @@
+"""Contestants that are whole processes, from their start to their end."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from benchmarks.preparing import Prepared
+from benchmarks.verdicts import Verdicts
+
+
+class Launcher:
+    """A small process that starts the others and measures them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.output = folder / "printed"
+        program = Path(__file__).with_name("launcher.py")
+        self._process = subprocess.Popen(
+            [sys.executable, "-S", str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def run(self, command: Sequence[str], expected: Sequence[int] = (0,)) -> tuple[float, float]:
+        """Run a command to its end in the folder; give seconds and peak memory in MB.
+
+        Raises:
+            RuntimeError: its exit code is not an expected one.
+        """
+        if self._process.stdin is None or self._process.stdout is None:
+            raise RuntimeError("the launcher has no pipes")
+        self._process.stdin.write(json.dumps([str(self.folder), str(self.output), *command]) + "\n")
+        self._process.stdin.flush()
+        seconds, peak, code = json.loads(self._process.stdout.readline())
+        if code not in expected:
+            raise RuntimeError(f"{command[0]} ended with {code}: {self.printed()[-500:].decode(errors='replace')}")
+        return seconds, peak / 1024
+
+    def printed(self) -> bytes:
+        """What the last command printed."""
+        return self.output.read_bytes()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        self._process.wait(timeout=60)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+
+@dataclass
+class WholeProcess:
+    """A command that judges a snapshot, and how its verdicts are read from what it prints."""
+
+    name: str
+    launcher: Launcher
+    made: Prepared | None
+    command: Sequence[str]
+    read: Callable[[bytes], Verdicts] | None = None
+    codes: Sequence[int] = (0,)
+    sample: int | None = None
+    _peaks: list[float] = field(default_factory=list)
+
+    def verdicts(self) -> Verdicts | None:
+        """Run it and read what it prints."""
+        self.run()
+        return self.read(self.launcher.printed()) if self.read else None
+
+    def expected(self) -> Verdicts | None:
+        """What policyeng's engine says."""
+        return self.made.expected() if self.made else None
+
+    def run(self) -> float:
+        """Seconds from start to end."""
+        seconds, peak = self.launcher.run(self.command, self.codes)
+        self._peaks.append(peak)
+        return seconds
+
+    def peak_mb(self) -> float:
+        """The largest of its runs."""
+        return max(self._peaks)
+
+    def close(self) -> None:
+        """Nothing runs on."""
+
+
+def policyeng_command() -> str:
+    """The installed command of this Python."""
+    return os.fspath(Path(sys.executable).with_name("policyeng"))

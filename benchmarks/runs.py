@@ -1,0 +1,192 @@
+"""What is measured, in what order, and everything that came out."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Self
+
+from benchmarks import estates
+from benchmarks.field import Tools, warm, whole
+from benchmarks.preparing import MOMENT, Prepared, prepared, selections, whole_bundle
+from benchmarks.processes import Launcher, WholeProcess, policyeng_command
+from benchmarks.timing import Contestant, Measure, Pace, repeated, require_equal
+from benchmarks.worker import asked_once
+from policyeng.engines import engine_version
+
+WARM, WHOLE, COLD = "warm", "whole process", "start"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a run of the harness does.
+
+    Attributes:
+        sizes: numbers of resources.
+        start: resources of the snapshot of the cold start.
+        grown: snapshots judged in one process, and how many resources each has.
+    """
+
+    name: str
+    sizes: Sequence[int]
+    warm: Pace
+    whole: Pace
+    start: int
+    starts: Pace
+    grown: tuple[int, int]
+
+
+FULL = Program(
+    "full", (1, 10, 100, 1_000, 10_000), Pace(5, 30, 8.0), Pace(3, 10, 12.0), 40, Pace(11, 21, 40.0), (100, 1_000)
+)
+FAST = Program("fast", (1, 50), Pace(3, 5, 2.0), Pace(2, 3, 2.0), 40, Pace(3, 3, 5.0), (20, 50))
+
+
+@dataclass
+class Outcome:
+    """A run: where and when, and its figures.
+
+    Attributes:
+        stages: by size, seconds of each step of an evaluation, one mapping per repetition.
+        grown: MB after each snapshot judged in one process.
+    """
+
+    program: str
+    remark: str
+    began: str
+    machine: dict[str, str]
+    versions: dict[str, str]
+    measures: list[Measure] = field(default_factory=list)
+    stages: dict[str, list[dict[str, float]]] = field(default_factory=dict)
+    pairs: dict[str, int] = field(default_factory=dict)
+    grown: list[float] = field(default_factory=list)
+    grown_size: int = 0
+    minutes: float = 0.0
+
+    @classmethod
+    def read(cls, document: dict[str, Any]) -> Self:
+        """An outcome that was written as JSON."""
+        return cls(**{**document, "measures": [Measure(**measure) for measure in document["measures"]]})
+
+
+def measured(program: Program, tools: Tools, checkov: Path | None, remark: str) -> Outcome:
+    """Measure all of a program.
+
+    Raises:
+        DifferentVerdictsError: two contestants decide differently.
+    """
+    started = time.monotonic()
+    outcome = Outcome(
+        program.name, remark, datetime.now(UTC).isoformat(timespec="minutes"), _machine(), _versions(tools, checkov)
+    )
+    outcome.measures += _starts(program, tools, checkov)
+    made: Prepared | None = None
+    for size in program.sizes:
+        file = _estate(tools.folder, size)
+        for name, bundle in selections().items():
+            _say(f"{size} resources, {name} policies")
+            made = prepared(bundle, file)
+            outcome.measures += _cell(WARM, warm(tools, made), program.warm, name, made)
+            outcome.measures += _cell(WHOLE, whole(tools, made), program.whole, name, made)
+        if made is not None:
+            outcome.stages[str(size)] = asked_once("stages", made, program.warm.least)
+            outcome.pairs[str(size)] = len(made.work.pairs)
+    outcome.grown_size = program.grown[1]
+    *_, everything = selections().values()
+    grown = prepared(everything, _estate(tools.folder, outcome.grown_size))
+    outcome.grown = asked_once("growth", grown, program.grown[0])
+    outcome.minutes = (time.monotonic() - started) / 60
+    return outcome
+
+
+def _cell(
+    group: str, field_: AbstractContextManager[list[Contestant]], pace: Pace, policies: str, made: Prepared
+) -> Iterator[Measure]:
+    with field_ as contestants:
+        require_equal(contestants)
+        seconds = repeated(contestants, pace)
+        for contestant, times in zip(contestants, seconds, strict=True):
+            yield Measure(
+                group,
+                contestant.name,
+                made.size,
+                policies,
+                len(made.work.pairs),
+                times,
+                contestant.peak_mb(),
+                contestant.sample,
+            )
+
+
+def _starts(program: Program, tools: Tools, checkov: Path | None) -> Iterator[Measure]:
+    """Short processes: what starting costs. Each has run once before, so files are in the page cache."""
+    _say("starts")
+    check = [policyeng_command(), "check", str(_estate(tools.folder, program.start)), "--as-of", MOMENT]
+    commands: dict[str, list[str]] = {
+        "python, nothing": [sys.executable, "-c", "pass"],
+        "python, import typer, pydantic": [sys.executable, "-c", "import typer, pydantic"],
+        "the same, and a model of pydantic": [sys.executable, "-c", "import typer; from pydantic import BaseModel"],
+        f"policyeng check, {program.start} resources, all policies": check,
+        "policyeng --version": [policyeng_command(), "--version"],
+        "opa version": [str(tools.opa), "version"],
+        "conftest --version": [str(tools.conftest), "--version"],
+    }
+    if checkov is not None:
+        commands["checkov --version"] = [str(checkov), "--version"]
+    policies = str(len(whole_bundle().policies))
+    with Launcher(tools.folder) as launcher:
+        contestants = [WholeProcess(name, launcher, None, command, None, (0, 1)) for name, command in commands.items()]
+        require_equal(contestants)
+        seconds = repeated(contestants, program.starts)
+        for contestant, times in zip(contestants, seconds, strict=True):
+            yield Measure(COLD, contestant.name, program.start, policies, 0, times, contestant.peak_mb())
+
+
+def _estate(folder: Path, size: int) -> Path:
+    file = folder / f"estate-{size}.json"
+    if not file.exists():
+        file.write_bytes(estates.document(size))
+    return file
+
+
+def _machine() -> dict[str, str]:
+    cores = [line for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
+    memory = next(int(line.split()[1]) for line in _lines("/proc/meminfo") if line.startswith("MemTotal"))
+    load = " ".join(_lines("/proc/loadavg")[0].split()[:3])
+    return {
+        "processor": cores[0].partition(":")[2].strip() if cores else platform.machine(),
+        "cores": str(len(cores) or 1),
+        "memory": f"{memory / 1024 / 1024:.0f} GiB",
+        "kernel": platform.release(),
+        "load before the run": load,
+    }
+
+
+def _versions(tools: Tools, checkov: Path | None) -> dict[str, str]:
+    def said(*command: str) -> str:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip().splitlines()[0]
+
+    return {
+        "policyeng": f"{version('policyeng')} with regorus {engine_version()}",
+        "Python": platform.python_version(),
+        "OPA": said(str(tools.opa), "version").removeprefix("Version: "),
+        "Conftest": tools.conftest_version or said(str(tools.conftest), "--version").removeprefix("Conftest: "),
+        "orjson": version("orjson"),
+        "Checkov": said(str(checkov), "--version") if checkov else "not installed",
+    }
+
+
+def _lines(file: str) -> list[str]:
+    return Path(file).read_text(encoding="utf-8").splitlines()
+
+
+def _say(what: str) -> None:
+    print(f"   {what}", file=sys.stderr, flush=True)

@@ -1,0 +1,101 @@
+"""The targets, what was measured against each, and whether it was met."""
+
+from __future__ import annotations
+
+import statistics
+from typing import NamedTuple
+
+from benchmarks.field import CHECK, CONFTEST, END_TO_END, OPA_EXEC, threaded
+from benchmarks.runs import COLD, WARM, WHOLE, Outcome
+
+
+class Target(NamedTuple):
+    """A target; `measured` is None when the run did not measure it."""
+
+    what: str
+    bar: str
+    measured: str | None
+    met: bool
+
+
+#: From this snapshot on the memory of a run has settled.
+_SETTLED = 0.2
+#: Resident memory may rise by so much of itself and still be called flat.
+_FLAT = 0.02
+
+
+def seconds(outcome: Outcome, group: str, contestant: str, size: int) -> float | None:
+    """The median of a contestant with all policies; its name may be given by how it begins."""
+    found = [
+        measure
+        for measure in outcome.measures
+        if (measure.group, measure.size) == (group, size) and measure.contestant.startswith(contestant)
+    ]
+    return found[-1].median if found else None
+
+
+def targets(outcome: Outcome) -> list[Target]:
+    """All targets, in the order in which they were set."""
+    ours = threaded(END_TO_END, 2)
+    check = threaded(CHECK, 2)
+    per_pair = "OPA server, one query per pair, snapshot"
+    return [
+        _factor(
+            outcome,
+            WARM,
+            "warm, end to end, 1,000 resources: the batched OPA server",
+            1_000,
+            "OPA server, one b",
+            ours,
+            5,
+        ),
+        _factor(outcome, WARM, "the same: OPA per pair, the snapshot in each query", 1_000, f"{per_pair} in", ours, 50),
+        _factor(
+            outcome, WARM, "the same: OPA per pair, the snapshot stored before", 1_000, f"{per_pair} stored", ours, 50
+        ),
+        _factor(
+            outcome, WHOLE, "whole process, 10,000 resources, all policies: `opa exec`", 10_000, OPA_EXEC, check, 5
+        ),
+        _factor(outcome, WHOLE, "the same: Conftest", 10_000, CONFTEST, check, 10),
+        _start(outcome),
+        _memory(outcome),
+        _threads(outcome),
+    ]
+
+
+def _factor(outcome: Outcome, group: str, what: str, size: int, other: str, ours: str, bar: float) -> Target:
+    theirs, mine = seconds(outcome, group, other, size), seconds(outcome, group, ours, size)
+    if theirs is None or mine is None:
+        return Target(what, f">= {bar}x", None, met=False)
+    return Target(what, f">= {bar}x", f"{theirs / mine:.1f}x", theirs / mine >= bar)
+
+
+def _start(outcome: Outcome) -> Target:
+    what, bar = "cold start of `check` on 40 resources, all policies: the bare import of typer and pydantic", "<= 1.5x"
+    mine, bare = seconds(outcome, COLD, "policyeng check, 40", 40), seconds(outcome, COLD, "python, import", 40)
+    if mine is None or bare is None:
+        return Target(what, bar, None, met=False)
+    return Target(what, bar, f"{mine / bare:.2f}x", mine / bare <= 1.5)
+
+
+def _memory(outcome: Outcome) -> Target:
+    settled = outcome.grown[int(len(outcome.grown) * _SETTLED) :]
+    what = f"memory over {len(outcome.grown)} snapshots of {outcome.grown_size} resources in one process"
+    if len(settled) < 4:
+        return Target(what, "flat", None, met=False)
+    half = len(settled) // 2
+    early, late = statistics.median(settled[:half]), statistics.median(settled[half:])
+    return Target(what, "flat", f"{early:.0f} MB, later {late:.0f} MB", late <= early * (1 + _FLAT))
+
+
+def _threads(outcome: Outcome) -> Target:
+    size = 10_000
+    return _factor(
+        outcome,
+        WARM,
+        "two threads, 10,000 resources, end to end: one",
+        size,
+        threaded(END_TO_END, 1),
+        threaded(END_TO_END, 2),
+        1.7,
+    )

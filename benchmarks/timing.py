@@ -1,0 +1,98 @@
+"""Interleaved repetitions, medians and spread."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from benchmarks.verdicts import Verdicts
+
+
+class Contestant(Protocol):
+    """One way to judge a snapshot.
+
+    Attributes:
+        name: what the tables call it.
+        sample: how many pairs of a run are judged, the rest being reckoned from them; None for all of them.
+    """
+
+    name: str
+    sample: int | None
+
+    def verdicts(self) -> Verdicts | None:
+        """What it says, None when it is only a measure; also its warm-up."""
+
+    def expected(self) -> Verdicts | None:
+        """What it ought to say."""
+
+    def run(self) -> float:
+        """Judge once, and give the seconds it took."""
+
+    def peak_mb(self) -> float:
+        """The most memory its process has held, in MB."""
+
+    def close(self) -> None:
+        """End what it started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Repetitions of one contestant on one snapshot with one set of policies, in seconds."""
+
+    group: str
+    contestant: str
+    size: int
+    policies: str
+    pairs: int
+    seconds: list[float]
+    peak_mb: float
+    sample: int | None = None
+
+    @property
+    def median(self) -> float:
+        """The median of the repetitions."""
+        return statistics.median(self.seconds)
+
+
+class DifferentVerdictsError(Exception):
+    """Two contestants decided differently, so that their times say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often to repeat: at least and at most so often, and no new round after so many seconds."""
+
+    least: int
+    most: int
+    seconds: float
+
+
+def require_equal(contestants: Sequence[Contestant]) -> None:
+    """Let every contestant judge once, which warms it up.
+
+    Raises:
+        DifferentVerdictsError: one says something else than policyeng's engine.
+    """
+    for contestant in contestants:
+        said, expected = contestant.verdicts(), contestant.expected()
+        if said is None or expected is None:
+            continue
+        difference = expected.difference(said)
+        if difference:
+            raise DifferentVerdictsError(f"{contestant.name}: {difference}")
+
+
+def repeated(contestants: Sequence[Contestant], pace: Pace) -> list[list[float]]:
+    """Seconds by contestant; every round runs each once, and each round starts with another one."""
+    seconds: list[list[float]] = [[] for _ in contestants]
+    started = time.perf_counter()
+    for number in range(pace.most):
+        if number >= pace.least and time.perf_counter() - started > pace.seconds:
+            break
+        for step in range(len(contestants)):
+            position = (number + step) % len(contestants)
+            seconds[position].append(contestants[position].run())
+    return seconds

@@ -1,0 +1,73 @@
+"""What was decided, in one form for every contestant, so that only equal work is compared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from policyeng.engines import Judgement
+from policyeng.models import Finding
+
+Said = tuple[str, str, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """What a contestant said of a snapshot.
+
+    Attributes:
+        said: how often each (policy, id of the resource, `deny` or `unknown`, message, path) was said.
+        judged: how many pairs were decided, None for a contestant that does not say.
+    """
+
+    said: Counter[Said]
+    judged: int | None
+
+    def difference(self, other: Verdicts) -> str:
+        """How the other one differs, empty when it does not."""
+        if self.judged is not None and other.judged is not None and self.judged != other.judged:
+            return f"{other.judged} pairs were decided instead of {self.judged}"
+        missing, surplus = self.said - other.said, other.said - self.said
+        if not missing and not surplus:
+            return ""
+        first = next(iter(missing or surplus))
+        return f"{missing.total()} statements are missing, {surplus.total()} are new, one of them: {first}"
+
+
+def of_judgements(names: Iterable[tuple[str, str]], judgements: Iterable[Judgement]) -> Verdicts:
+    """The verdicts of an engine of policyeng; `names` are policy and reported resource of each.
+
+    Raises:
+        ValueError: a judgement is an error; there is nothing to measure then.
+    """
+    said: Counter[Said] = Counter()
+    judged = 0
+    for (policy, resource), judgement in zip(names, judgements, strict=True):
+        if judgement.error is not None:
+            raise ValueError(f"{policy} broke on {resource}: {judgement.error}")
+        judged += judgement.applies
+        said.update((policy, resource, "deny", part.msg, part.path) for part in judgement.denials)
+        said.update((policy, resource, "unknown", part.msg, part.path) for part in judgement.unknowns)
+    return Verdicts(said, judged)
+
+
+def of_findings(findings: Iterable[Finding]) -> Verdicts:
+    """The verdicts of an evaluation.
+
+    Raises:
+        ValueError: a finding is an error.
+    """
+    listed = list(findings)
+    broken = [finding.policy for finding in listed if finding.outcome == "error"]
+    if broken:
+        raise ValueError(f"{broken[0]} broke")
+    names = [(finding.policy, finding.resource) for finding in listed]
+    return of_judgements(names, [Judgement(True, finding.denials, finding.unknowns) for finding in listed])
+
+
+def of_answers(answers: Iterable[Mapping[str, Any]], judged: int | None) -> Verdicts:
+    """The verdicts of a batch: objects with `policy`, `resource`, `role`, `msg` and `path`."""
+    said = ((entry["policy"], entry["resource"], entry["role"], entry["msg"], entry["path"]) for entry in answers)
+    return Verdicts(Counter(said), judged)

@@ -1,0 +1,61 @@
+"""The warm policyeng as a contestant."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import Counter
+
+from benchmarks.preparing import Prepared
+from benchmarks.verdicts import Verdicts
+from benchmarks.worker import command
+
+
+class Warm:
+    """One task of a worker: end to end, the engine alone, or a measure of parsing."""
+
+    sample: int | None = None
+
+    def __init__(self, name: str, kind: str, made: Prepared, threads: int) -> None:
+        self.name = name
+        self._kind = kind
+        self._made = made
+        self._process = subprocess.Popen(
+            command(kind, made, threads), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def _ask(self, question: str) -> object:
+        if self._process.stdin is None or self._process.stdout is None:
+            raise RuntimeError("the worker has no pipes")
+        self._process.stdin.write(f"{question}\n")
+        self._process.stdin.flush()
+        answer: object = json.loads(self._process.stdout.readline())
+        return answer
+
+    def verdicts(self) -> Verdicts | None:
+        """The verdicts of an evaluation; the engine alone is what the others are held against."""
+        answer = self._ask("verdicts")
+        if not isinstance(answer, list):
+            return None
+        said, judged = answer
+        return Verdicts(Counter({tuple(parts): count for *parts, count in said}), judged)
+
+    def expected(self) -> Verdicts | None:
+        """What the engine says on its own."""
+        return self._made.expected() if self._kind in {"end to end", "through opa"} else None
+
+    def run(self) -> float:
+        """Seconds as the worker measures them."""
+        return float(str(self._ask("run")))
+
+    def peak_mb(self) -> float:
+        """The peak of the worker."""
+        return float(str(self._ask("peak")))
+
+    def close(self) -> None:
+        """End the worker."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        self._process.wait(timeout=60)
+        if self._process.stdout is not None:
+            self._process.stdout.close()

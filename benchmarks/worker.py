@@ -1,0 +1,165 @@
+"""A warm policyeng in a process of its own, so that nothing of the harness weighs on it.
+
+Started with what to do and on what; reads a question per line and answers in JSON: `run`, `verdicts`, `peak`.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from benchmarks.preparing import AS_OF, Prepared, prepared
+from benchmarks.verdicts import Verdicts, of_findings
+from policyeng import _native, load_bundle, load_snapshot
+from policyeng.bundle import Bundle
+from policyeng.engines import embedded
+from policyeng.evaluation import evaluate
+from policyeng.evaluation.estate import estate_of
+from policyeng.evaluation.plan import plan
+from policyeng.models import Evaluation
+from policyeng.report import json as json_report
+
+Task = Callable[[], object]
+
+
+def _end_to_end(bundle: Bundle, file: Path, threads: int) -> Task:
+    return lambda: evaluate(bundle, load_snapshot(file), as_of=AS_OF, threads=threads)
+
+
+def _through_opa(bundle: Bundle, file: Path, threads: int) -> Task:
+    return lambda: evaluate(bundle, load_snapshot(file), as_of=AS_OF, threads=threads, engine="opa")
+
+
+def _engine(bundle: Bundle, file: Path, threads: int) -> Task:
+    made = prepared(bundle, file, threads)
+    return lambda: embedded.judge_pairs(made.work, made.work.pairs)
+
+
+def _orjson(bundle: Bundle, file: Path, threads: int) -> Task:
+    del bundle, threads
+    content = file.read_bytes()
+    return lambda: orjson.loads(content)
+
+
+def _native_parse(bundle: Bundle, file: Path, threads: int) -> Task:
+    document = prepared(bundle, file, threads).work.document
+    return lambda: _native.Documents(document)
+
+
+TASKS: dict[str, Callable[[Bundle, Path, int], Task]] = {
+    "end to end": _end_to_end,
+    "through opa": _through_opa,
+    "engine": _engine,
+    "orjson": _orjson,
+    "native parse": _native_parse,
+}
+
+
+def stages(bundle: Bundle, file: Path) -> dict[str, float]:
+    """Seconds of the steps of one evaluation on one thread; what is not in a step of its own is `findings`."""
+    marks = [time.perf_counter()]
+    snapshot = load_snapshot(file)
+    marks.append(time.perf_counter())
+    estate = estate_of(snapshot, bundle.facts)
+    marks.append(time.perf_counter())
+    list(plan(bundle, estate))
+    marks.append(time.perf_counter())
+    made = prepared(bundle, file)
+    begun = time.perf_counter()
+    _native.Documents(made.work.document)
+    parsed = time.perf_counter()
+    embedded.judge_pairs(made.work, made.work.pairs)
+    judged = time.perf_counter()
+    evaluation = evaluate(bundle, snapshot, as_of=AS_OF)
+    evaluated = time.perf_counter()
+    json_report.render(evaluation)
+    rendered = time.perf_counter()
+    reading, preparing, planning = (after - before for before, after in pairwise(marks))
+    parsing, judging = parsed - begun, judged - parsed - (parsed - begun)
+    findings = evaluated - judged - preparing - planning - parsing - judging
+    return {
+        "reading and validating the file": reading,
+        "sorting, indexing, deriving workloads": preparing,
+        "planning the pairs": planning,
+        "parsing in the native engine": parsing,
+        "judging in the native engine": judging,
+        "findings": max(findings, 0.0),
+        "writing the JSON report": rendered - evaluated,
+    }
+
+
+def growth(bundle: Bundle, file: Path, snapshots: int) -> list[float]:
+    """MB that are resident after each of many snapshots judged in one process."""
+    held = []
+    for _ in range(snapshots):
+        evaluate(bundle, load_snapshot(file), as_of=AS_OF)
+        held.append(_resident("VmRSS"))
+    return held
+
+
+def _resident(what: str, process: str = "self") -> float:
+    lines = Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(what)) / 1024
+
+
+def peak_of(process: int) -> float:
+    """The most MB that a process has held so far."""
+    return _resident("VmHWM", str(process))
+
+
+def _answers(kind: str, bundle: Bundle, file: Path, threads: int) -> Iterator[object]:
+    task = TASKS[kind](bundle, file, threads)
+    for line in sys.stdin:
+        question = line.strip()
+        if question == "run":
+            started = time.perf_counter()
+            kept = task()
+            seconds = time.perf_counter() - started
+            del kept
+            yield seconds
+        elif question == "verdicts":
+            said = task()
+            yield _in_json(of_findings(said.findings)) if isinstance(said, Evaluation) else None
+        else:
+            yield _resident("VmHWM")
+
+
+def _in_json(verdicts: Verdicts) -> object:
+    return [[*said, count] for said, count in verdicts.said.items()], verdicts.judged
+
+
+def main(kind: str, ids: str, file: str, number: str) -> None:
+    """Serve until standard input ends, or answer once for `stages` and `growth`."""
+    whole = load_bundle()
+    bundle = whole.only(policy for policy in whole.policies if policy.id in ids.split(","))
+    if kind == "growth":
+        print(json.dumps(growth(bundle, Path(file), int(number))))
+    elif kind == "stages":
+        runs = [stages(bundle, Path(file)) for _ in range(int(number) + 1)][1:]
+        print(json.dumps(runs))
+    else:
+        for answer in _answers(kind, bundle, Path(file), int(number)):
+            print(json.dumps(answer), flush=True)
+
+
+def command(kind: str, made: Prepared, number: int) -> Sequence[str]:
+    """The command that starts a worker."""
+    return [sys.executable, "-m", "benchmarks.worker", kind, ",".join(made.ids), str(made.file), str(number)]
+
+
+def asked_once(kind: str, made: Prepared, number: int) -> Any:
+    """What a worker for `stages` or `growth` answers."""
+    ran = subprocess.run(command(kind, made, number), stdout=subprocess.PIPE, check=True)
+    return json.loads(ran.stdout)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
