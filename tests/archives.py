@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import tarfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,7 +78,12 @@ def keys(folder: Path, kind: str) -> Keys:
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
-    curves = {"p256": ec.SECP256R1, "p384": ec.SECP384R1, "p521": ec.SECP521R1, "k1": ec.SECP256K1}
+    curves: dict[str, Callable[[], ec.EllipticCurve]] = {
+        "p256": ec.SECP256R1,
+        "p384": ec.SECP384R1,
+        "p521": ec.SECP521R1,
+        "k1": ec.SECP256K1,
+    }
     private: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey
     if kind in curves:
         private = ec.generate_private_key(curves[kind]())

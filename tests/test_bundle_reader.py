@@ -86,6 +86,10 @@ def test_tests_and_compiled_files_are_no_part_of_a_bundle(tmp_path: Path) -> Non
     [
         ({"a/a.rego": rego("a", "x := 1")}, "defines no `deny` rule"),
         ({"a/a.rego": rego("a", deny_when("true")), "b/b.rego": rego("b", deny_when("true"))}, "stands twice"),
+        (
+            {"a/a.rego": rego("a", deny_when("true")), "b/b.rego": rego("a", deny_when("true"), identity="T-B-1")},
+            "share the package `area.a`, in `a/a.rego` and `b/b.rego`",
+        ),
         ({"a/a.rego": rego("a", deny_when("true"), more="colour: red")}, "unknown field `colour`"),
         ({"a/a.rego": "# METADATA\n# title: [\n# custom: {id: X-1}\npackage a\n"}, "not valid YAML"),
         ({"x/data.json": '{"a": 1, "a": 2}'}, "stands twice"),
@@ -107,6 +111,21 @@ def test_what_is_not_well_formed_is_refused_with_its_place(tmp_path: Path, files
         load_bundle(tmp_path)
 
     assert refusal.value.__class__.__module__ == "policyeng.errors"
+
+
+def test_a_package_in_brackets_is_the_same_package(tmp_path: Path) -> None:
+    """Two spellings of one name would share their denials just as well."""
+    other = rego("a", deny_when("true"), identity="T-B-1").replace("package area.a", 'package area["a"]')
+
+    with pytest.raises(BundleError, match="share the package"):
+        load_bundle(write(tmp_path, {"a/a.rego": rego("a", deny_when("true")), "b/b.rego": other}))
+
+
+def test_a_policy_and_its_helpers_may_share_a_package(tmp_path: Path) -> None:
+    """A module without a header and without `deny` is a part of the policy."""
+    files = {"a/a.rego": rego("a", deny_when("ready")), "a/more.rego": "package area.a\n\nready if true\n"}
+
+    assert [policy.id for policy in load_bundle(write(tmp_path, files)).policies] == ["T-A-1"]
 
 
 def test_a_missing_directory_is_refused(tmp_path: Path) -> None:

@@ -20,6 +20,11 @@ select = ["network", "AML-RBAC-101"]
 ignore = "cost"
 exemptions = ["exemptions.yaml", "/etc/more.yaml"]
 max_exemption_days = 90
+verification_key = "public.pem"
+verification_algorithm = "ES256"
+verification_key_id = "k1"
+verification_scope = "write"
+require_signature = true
 
 [parameters."AML-INF-101"]
 limit = 3
@@ -56,6 +61,11 @@ def test_everything_can_stand_in_the_file(tmp_path: Path) -> None:
         ignore=("cost",),
         exemptions=(tmp_path / "exemptions.yaml", Path("/etc/more.yaml")),
         max_exemption_days=90,
+        verification_key=tmp_path / "public.pem",
+        verification_algorithm="ES256",
+        verification_key_id="k1",
+        verification_scope="write",
+        require_signature=True,
         parameters={"AML-INF-101": {"limit": 3, "regions": ["eastus"]}},
         origins={
             "profile": f"{path}:1",
@@ -64,9 +74,32 @@ def test_everything_can_stand_in_the_file(tmp_path: Path) -> None:
             "ignore": f"{path}:4",
             "exemptions": f"{path}:5",
             "max_exemption_days": f"{path}:6",
-            "parameters": f"{path}:8",
+            "verification_key": f"{path}:7",
+            "verification_algorithm": f"{path}:8",
+            "verification_key_id": f"{path}:9",
+            "verification_scope": f"{path}:10",
+            "require_signature": f"{path}:11",
+            "parameters": f"{path}:13",
         },
     )
+
+
+def test_a_flag_that_was_not_given_takes_no_requirement_back(tmp_path: Path) -> None:
+    """What the file requires, a command line without the flag requires too; the environment may say otherwise."""
+    configured(tmp_path, EVERYTHING)
+
+    assert resolve({"require_signature": False}, {}, tmp_path).require_signature
+    assert not resolve({}, {"POLICYENG_REQUIRE_SIGNATURE": "false"}, tmp_path).require_signature
+    assert resolve({}, {"POLICYENG_VERIFICATION_KEY": "k.pem"}, tmp_path).verification_key == Path("k.pem")
+
+
+@pytest.mark.parametrize("text", ['require_signature = "yes"', "require_signature = 1", "verification_key = 7"])
+def test_a_requirement_that_does_not_fit_is_refused(tmp_path: Path, text: str) -> None:
+    """A word that is nearly true is neither true nor false."""
+    configured(tmp_path, text)
+
+    with pytest.raises(UsageError, match="does not fit"):
+        resolve({}, {}, tmp_path)
 
 
 def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:

@@ -24,4 +24,9 @@ assert report["summary"]["fail"] > 0 and report["summary"]["error"] == 0, report
 print(f"the installed wheel gave {len(report['findings'])} findings with {report['bundle']['name']} {report['bundle']['revision']}")
 PYTHON
 venv/bin/policyeng test >/dev/null
+venv/bin/policyeng bundle build --output bundle.tar.gz >/dev/null
+venv/bin/policyeng bundle verify bundle.tar.gz >/dev/null
+code=0
+said=$(venv/bin/policyeng bundle verify bundle.tar.gz --verification-key public.pem 2>&1) || code=$?
+[[ $code -eq 3 && $said == *"install \`policyeng[signing]\`"* ]] || { echo "without its libraries a key gave exit $code: $said" >&2; exit 1; }
 ls -l dist/*.whl | awk '{print "wheel size:", $5, "bytes"}'

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -27,6 +28,8 @@ ALGORITHMS = {
     "SHA-512-256": "sha512_256",
 }
 
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
 
 class _Number(NamedTuple):
     """A number as its document writes it."""
@@ -41,7 +44,7 @@ def file_hash(path: PurePosixPath, content: bytes, algorithm: str, place: str) -
         BundleError: a document is neither JSON nor YAML.
     """
     if path.name in DATA_NAMES or path.name == MANIFEST.name:
-        content = "".join(_canonical(_document(content, place))).encode(errors="replace")
+        content = "".join(_canonical(_document(content, place))).encode()
     return hashlib.new(ALGORITHMS[algorithm], content, usedforsecurity=True).hexdigest()
 
 
@@ -86,7 +89,7 @@ def _canonical(value: object) -> Iterator[str]:
 
 def _quoted(text: str) -> str:
     """A string as Go writes it in JSON: line separators escaped, and what is no character replaced."""
-    sound = text.encode(errors="surrogatepass").decode(errors="replace") if not text.isascii() else text
+    sound = text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
     return json.dumps(sound, ensure_ascii=False).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 

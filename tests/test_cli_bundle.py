@@ -1,0 +1,260 @@
+"""`policyeng bundle`, and archives wherever a command takes policies."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from policyeng.cli import run
+from tests.archives import POLICY, Keys, archive, keys, member, packed, unpacked
+from tests.bundles import deny_when, rego, workspace, write
+from tests.test_cli import file
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a command ended and what it printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+class Policyeng(Protocol):
+    """The command line in a folder, with an environment."""
+
+    def __call__(self, *arguments: str, folder: Path, **environ: str) -> Ran:
+        """Run it."""
+
+
+@pytest.fixture
+def policyeng(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Policyeng:
+    """The command line in this process: there are many runs here, and a process each would cost most of the time."""
+
+    def command(*arguments: str, folder: Path, **environ: str) -> Ran:
+        with monkeypatch.context() as patch:
+            patch.chdir(folder)
+            for name, value in environ.items():
+                patch.setenv(name, value)
+            capsys.readouterr()
+            return Ran(run(arguments), *capsys.readouterr())
+
+    return command
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Keys:
+    """A pair of keys on P-256."""
+    return keys(tmp_path_factory.mktemp("keys"), "p256")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, pair: Keys, policyeng: Policyeng) -> Path:
+    """A folder with policies, a signed and an unsigned archive of them, an altered one, and a snapshot."""
+    write(tmp_path / "policies", {**POLICY, ".manifest": '{"revision": "7", "roots": ["area"]}'})
+    file(tmp_path, workspace("a"))
+    build = ("bundle", "build", "--policy", "policies", "--output")
+    assert policyeng(*build, "unsigned.tar.gz", folder=tmp_path).returncode == 0
+    signing = ("--signing-key", str(pair.private), "--signing-key-id", "k1")
+    assert policyeng(*build, "signed.tar.gz", *signing, folder=tmp_path).returncode == 0
+    files = dict(unpacked(tmp_path / "signed.tar.gz"))
+    packed(tmp_path / "altered.tar.gz", {**files, "area/a/a.rego": files["area/a/a.rego"].replace(b"high", b"info")})
+    return tmp_path
+
+
+COMMANDS = [
+    ("check", "snapshot.json", "--policy"),
+    ("policies", "list", "--policy"),
+    ("policies", "show", "T-A-1", "--policy"),
+    ("test", "--policy"),
+    ("bundle", "build", "--output", "again.tar.gz", "--policy"),
+    ("bundle", "verify"),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_refuses_what_is_not_signed_as_configured(
+    folder: Path, pair: Keys, command: tuple[str, ...], policyeng: Policyeng
+) -> None:
+    """By flag, by environment and by configuration file; nothing is judged and nothing is written."""
+    key = ("--verification-key", str(pair.public))
+    configured = {"POLICYENG_VERIFICATION_KEY": str(pair.public)}
+    write(folder, {"strict.toml": f'verification_key = "{pair.public}"\nrequire_signature = true\n'})
+    for bundle, options, environ, said in (
+        ("altered.tar.gz", key, {}, "area/a/a.rego: the file was altered after signing"),
+        ("unsigned.tar.gz", key, {}, "unsigned.tar.gz: the bundle is not signed"),
+        ("unsigned.tar.gz", (), configured, "unsigned.tar.gz: the bundle is not signed"),
+        ("policies", ("--config", "strict.toml"), {}, "policies: the bundle is not signed"),
+        ("signed.tar.gz", (*key, "--verification-key-id", "k2"), {}, "names the key `k1`, and `k2` is configured"),
+        ("signed.tar.gz", (*key, "--verification-scope", "w"), {}, "names no scope, and `w` is configured"),
+    ):
+        ran = policyeng(*command, bundle, *options, folder=folder, **environ)
+
+        assert (ran.returncode, ran.stdout) == (2, ""), ran.stderr
+        assert said in ran.stderr
+    assert not (folder / "again.tar.gz").exists()
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command[0] != "test"])
+def test_every_command_takes_what_is_signed_as_configured(
+    folder: Path, pair: Keys, command: tuple[str, ...], policyeng: Policyeng
+) -> None:
+    """With the key, and without one configured."""
+    for options in (("--verification-key", str(pair.public), "--require-signature"), ()):
+        ran = policyeng(*command, "signed.tar.gz", *options, folder=folder)
+
+        assert (ran.returncode, ran.stderr) == (int(command[0] == "check"), "")
+
+
+def test_the_findings_of_an_archive_are_those_of_its_directory(folder: Path, policyeng: Policyeng) -> None:
+    """The whole report but the name of the bundle."""
+    reports = []
+    for bundle in ("policies", "unsigned.tar.gz"):
+        at = ("--as-of", "2026-06-01T00:00:00Z", "--format", "json")
+        reports.append(json.loads(policyeng("check", "snapshot.json", "--policy", bundle, *at, folder=folder).stdout))
+        assert reports[-1]["bundle"].pop("name") == bundle.removesuffix(".tar.gz")
+
+    assert reports[0] == reports[1]
+    assert reports[0]["bundle"]["revision"] == "7"
+
+
+def test_an_archive_carries_no_cases_and_test_says_so(folder: Path, policyeng: Policyeng) -> None:
+    """Passing with no case would be a lie."""
+    ran = policyeng("test", "--policy", "unsigned.tar.gz", folder=folder)
+
+    assert ran.returncode == 2
+    assert "unsigned.tar.gz: an archive carries no cases; name the directory it is built from" in ran.stderr
+
+
+def test_build_says_what_it_built(folder: Path, pair: Keys, policyeng: Policyeng) -> None:
+    """As text and as JSON, which has the same facts."""
+    build = ("bundle", "build", "--policy", "policies", "--output", "b.tar.gz", "--revision", "8")
+    text = policyeng(*build, folder=folder)
+    told = json.loads(policyeng(*build, "--signing-key", str(pair.private), "--format", "json", folder=folder).stdout)
+    manifest = json.loads(unpacked(folder / "b.tar.gz")[".manifest"])
+
+    assert "revision   8" in text.stdout
+    assert f"digest     {told['digest']}" in text.stdout
+    assert "signature  not signed" in text.stdout
+    assert "  area/a/a.rego" in text.stdout
+    assert told["revision"] == manifest["revision"] == "8"
+    assert told["digest"] == manifest["metadata"]["policyeng"]["digest"]
+    assert told["members"] == sorted(unpacked(folder / "b.tar.gz"))
+    assert told["bytes"] == (folder / "b.tar.gz").stat().st_size
+    assert told["signature"] == {"algorithm": "ES256", "keyId": ""}
+
+
+def test_building_twice_gives_the_same_file(folder: Path, pair: Keys, policyeng: Policyeng) -> None:
+    """Signed or not."""
+    build = ("bundle", "build", "--policy", "policies", "--output", "b.tar.gz")
+    assert policyeng(*build, folder=folder).returncode == 0
+    assert (folder / "b.tar.gz").read_bytes() == (folder / "unsigned.tar.gz").read_bytes()
+
+    signing = ("--signing-key", str(pair.private), "--signing-key-id", "k1")
+    assert policyeng(*build, *signing, folder=folder).returncode == 0
+    assert (folder / "b.tar.gz").read_bytes() == (folder / "signed.tar.gz").read_bytes()
+
+
+def test_verify_says_what_an_archive_holds(folder: Path, pair: Keys, policyeng: Policyeng) -> None:
+    """Whether its signature holds or was not looked at is never left open."""
+    verify = ("bundle", "verify", "signed.tar.gz")
+    held = policyeng(*verify, "--verification-key", str(pair.public), folder=folder)
+    unseen = policyeng(*verify, folder=folder)
+    told = json.loads(policyeng(*verify, "--format", "json", folder=folder).stdout)
+    plain = policyeng("bundle", "verify", "unsigned.tar.gz", folder=folder)
+    lent = policyeng("bundle", "verify", "policies", folder=folder)
+
+    assert "signature  holds, with ES256, key k1" in held.stdout
+    assert "signature  signed, and not verified: name the key with --verification-key" in unseen.stdout
+    assert "signature  not signed" in plain.stdout
+    assert "policies   1, they compile: T-A-1" in held.stdout
+    assert "lent       facts, lib of the built-in policies" in lent.stdout
+    assert told["signature"] == {"verified": False}
+    assert (told["policies"], told["lent"]) == (["T-A-1"], [])
+    assert ".signatures.json" in told["members"]
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({**POLICY, ".manifest": '{"metadata": {"policyeng": {"digest": "0123"}}}'}, "states the digest `0123`"),
+        ({"area/a/a.rego": rego("a", deny_when("nowhere.known"))}, "does not compile"),
+        ({"x/data.json": "{}"}, "there is no policy"),
+        ({"area/a/a.rego": b"\xff"}, "not UTF-8"),
+    ],
+)
+def test_verify_refuses_what_could_not_judge(
+    tmp_path: Path, files: dict[str, str | bytes], said: str, policyeng: Policyeng
+) -> None:
+    """An altered digest, policies that do not compile, none at all."""
+    packed(tmp_path / "b.tar.gz", files)
+
+    ran = policyeng("bundle", "verify", "b.tar.gz", folder=tmp_path)
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert said in ran.stderr
+
+
+def test_hostile_archives_end_with_a_sentence_and_exit_2(tmp_path: Path, policyeng: Policyeng) -> None:
+    """Through the command line, as somebody meets them."""
+    packed(tmp_path / "whole.tar.gz", dict(POLICY))
+    (tmp_path / "cut.tar.gz").write_bytes((tmp_path / "whole.tar.gz").read_bytes()[:-20])
+    archive(tmp_path / "slip.tar.gz", member("../../x.rego"))
+    archive(tmp_path / "link.tar.gz", member("x.rego", kind=b"2"))
+    archive(tmp_path / "many.tar.gz", *(member(f"{number}.rego") for number in range(10_001)))
+    (tmp_path / "bomb.tar.gz").write_bytes(gzip.compress(bytes(130 * 1024 * 1024)))
+    archive(tmp_path / "large.tar.gz", member("x/data.json", bytes(65 * 1024 * 1024)))
+    for name, said in (
+        ("cut", "is cut off"),
+        ("slip", "../../x.rego: the name of the member leads out of the bundle"),
+        ("link", "x.rego: the member is a symbolic link"),
+        ("many", "more than 10000 members"),
+        ("bomb", "inflates to more than"),
+        ("large", "x/data.json: the member is larger than"),
+    ):
+        ran = policyeng("bundle", "verify", f"{name}.tar.gz", folder=tmp_path)
+
+        assert (ran.returncode, ran.stdout) == (2, "")
+        assert ran.stderr.startswith(f"policyeng: {name}.tar.gz: ")
+        assert said in ran.stderr
+        assert ran.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("bundle", "build"), "--output"),
+        (("bundle", "build", "--output", "nowhere/b.tar.gz"), "cannot write the archive"),
+        (("bundle", "build", "--output", "b.tar.gz", "--signing-key-id", "k"), "nothing is signed without a key"),
+        (("bundle", "build", "--output", "b.tar.gz", "--signing-key", "no.pem"), "the key cannot be read"),
+        (("bundle", "build", "--output", "b.tar.gz", "--format", "yaml"), "no format is called `yaml`"),
+        (("bundle", "verify", "x.tar.gz", "--format", "yaml"), "no format is called `yaml`"),
+        (("bundle", "verify", "x.tar.gz", "--verification-key", "no.pem"), "is not a directory, and no archive"),
+        (("check", "x.json", "--require-signature"), "no key is configured"),
+        (("policies", "list", "--require-signature"), "no key is configured"),
+    ],
+)
+def test_wrong_usage_is_said(tmp_path: Path, arguments: tuple[str, ...], said: str, policyeng: Policyeng) -> None:
+    """Nothing is left half written."""
+    ran = policyeng(*arguments, folder=tmp_path)
+
+    assert ran.returncode == (2 if "and no archive" in said else 3)
+    assert said in ran.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_archive_that_stands_is_kept_when_building_fails(folder: Path, policyeng: Policyeng) -> None:
+    """A server may be reading it."""
+    before = (folder / "unsigned.tar.gz").read_bytes()
+    write(folder / "policies", {"area/b/b.rego": rego("b", deny_when("true"))})
+
+    assert (
+        policyeng("bundle", "build", "--policy", "policies", "--output", "unsigned.tar.gz", folder=folder).returncode
+        == 2
+    )
+    assert (folder / "unsigned.tar.gz").read_bytes() == before
