@@ -31,6 +31,11 @@ ODD_VALUES: tuple[Json, ...] = (None, True, False, [], {}, [None], [[]], [{}], {
 _LOOKALIKES = {"k": "\u212a", "s": "\u017f", "i": "\u0130", "K": "\u212a", "S": "\u017f", "I": "\u0131"}
 
 
+def happens(random: Random, chance: float) -> bool:
+    """Draw whether something happens; the smallest draw is that it does not, so examples shrink to plain ones."""
+    return random.random() >= 1 - chance
+
+
 def copied(document: Json) -> Json:
     """A deep copy of a JSON document."""
     duplicate: Json = orjson.loads(orjson.dumps(document))
@@ -46,7 +51,7 @@ def odd(random: Random, depth: int = 2) -> Json:
         return random.choice(ODD_NUMBERS)
     if kind < 7 or depth == 0:
         return copied(random.choice(ODD_VALUES))
-    if random.random() < 0.5:
+    if happens(random, 0.5):
         return [odd(random, depth - 1) for _ in range(random.randrange(4))]
     keys = ("id", "type", "properties", "tags", "vmSize", "subnet", "name", "Id", "\u00e9", "")
     return {random.choice(keys): odd(random, depth - 1) for _ in range(random.randrange(4))}
@@ -81,7 +86,7 @@ def _altered_text(random: Random, text: str) -> Json:
     if kind == 4:
         return text + random.choice(("/", "-2", "x", "/x", "//", " "))
     if kind == 5:
-        return text[:-1] if random.random() < 0.5 else text.rpartition("/")[0]
+        return text[:-1] if happens(random, 0.5) else text.rpartition("/")[0]
     if kind == 6 and text:
         position = random.randrange(len(text))
         letter = _LOOKALIKES.get(text[position], random.choice(("\u0130", "\u212a", "?")))

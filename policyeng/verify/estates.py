@@ -19,7 +19,7 @@ from policyeng.evaluation.plan import value_at
 from policyeng.facts import workspace_of
 from policyeng.models import WORKSPACE_TYPE, JsonObject
 from policyeng.verify.cases import Baselines, Case, baselines_of, estate, read_cases
-from policyeng.verify.edits import Json, altered, copied, edit_somewhere, odd, place_of, put, remove
+from policyeng.verify.edits import Json, altered, copied, edit_somewhere, happens, odd, place_of, put, remove
 from policyeng.verify.vocabulary import Vocabulary, pointers_of, vocabulary_of
 
 _GROUP = re.compile(r"(?i)(/resourceGroups/[^/\"]+)")
@@ -77,15 +77,15 @@ class Estates:
 
     def of_baselines(self, random: Random, focus: Policy) -> JsonObject:
         """Some of the baselines, several of what one policy judges, now and then in a second resource group."""
-        chosen = [resource for resource in self.baselines.resources.values() if random.random() < 0.5]
+        chosen = [resource for resource in self.baselines.resources.values() if happens(random, 0.5)]
         resources = [copied_object(resource) for resource in chosen]
-        if chosen and random.random() < 0.5:
+        if chosen and happens(random, 0.5):
             resources.append(renamed(random.choice(chosen), "-2"))
         self._add(
             random, focus, resources, [self._subject(random, focus, f"-f{n}") for n in range(random.randrange(2, 9))]
         )
-        if random.random() < 0.2:
-            text = orjson.dumps([resource for resource in resources if random.random() < 0.7]).decode()
+        if happens(random, 0.2):
+            text = orjson.dumps([resource for resource in resources if happens(random, 0.7)]).decode()
             resources += orjson.loads(_GROUP.sub(r"\1-2", text))
         known = {name: copied(list(self.baselines.stated.get(name, ()))) for name in _STATED}
         document: JsonObject = {"resources": resources, **known}
@@ -98,7 +98,7 @@ class Estates:
         for _ in range(random.randrange(1, 12)):
             resource = self._made(random, random.choice(self._types or [WORKSPACE_TYPE]))
             for key in ("properties", "tags", "kind", "sku", "location"):
-                if random.random() < 0.4:
+                if happens(random, 0.4):
                     resource[key] = {"properties": odd(random)} if key == "properties" else odd(random)
             resources.append(resource)
         document: JsonObject = {"resources": resources}
@@ -139,7 +139,7 @@ class Estates:
         if judged.type in STATEMENTS:
             return self._made(random, random.choice(self._types or [WORKSPACE_TYPE]))
         known = [entry for entry in self._by_type.get(judged.type.lower(), ()) if _taken(judged, entry)]
-        if known and random.random() < 0.8:
+        if known and happens(random, 0.8):
             return renamed(random.choice(known), suffix)
         resource = self._made(random, judged.type)
         for pointer, allowed in judged.where.items():
@@ -160,7 +160,7 @@ class Estates:
         """Put what the policy in focus judges among the resources, most of it edited where the policy looks."""
         resources += subjects
         for subject in subjects:
-            while random.random() < 0.6:
+            while happens(random, 0.6):
                 self._directed(random, focus, subject, resources)
 
     def _edit(self, random: Random, document: JsonObject, focus: Policy) -> None:
@@ -168,23 +168,23 @@ class Estates:
         resources: list[JsonObject] = document["resources"]
         share = random.choice((0.1, 0.4, 0.6))
         for resource in resources:
-            while random.random() < share:
+            while happens(random, share):
                 policies = self._judging.get(str(resource.get("type", "")).lower(), [])
-                if policies and random.random() < 0.8:
-                    policy = focus if focus in policies and random.random() < 0.4 else random.choice(policies)
+                if policies and happens(random, 0.8):
+                    policy = focus if focus in policies and happens(random, 0.4) else random.choice(policies)
                     self._directed(random, policy, resource, resources)
                 else:
                     edit_somewhere(random, resource)
-        if random.random() < 0.1:
+        if happens(random, 0.1):
             document["incomplete"] = ["roles: forbidden"]
-        if resources and random.random() < 0.15:
+        if resources and happens(random, 0.15):
             _respelled(random, random.choice(resources))
         random.shuffle(resources)
         document["resources"] = list({str(resource["id"]).lower(): resource for resource in resources}.values())
 
     def _directed(self, random: Random, policy: Policy, resource: JsonObject, resources: list[JsonObject]) -> None:
         """Change something that a policy looks at when it judges the resource."""
-        pointers = policy.header.inspects if random.random() < 0.9 else pointers_of(policy)
+        pointers = policy.header.inspects if happens(random, 0.9) else pointers_of(policy)
         pointer = random.choice(pointers or ("/properties",))
         holder = resource
         if pointer.startswith("workspace:"):
@@ -193,7 +193,7 @@ class Estates:
         place = place_of(random, holder, pointer.removeprefix("workspace:"))
         if not place or place[0] in ("id", "type"):
             return
-        if random.random() < 0.2:
+        if happens(random, 0.2):
             remove(holder, place)
         else:
             put(holder, place, self._value(random, policy, pointer))
@@ -206,7 +206,7 @@ class Estates:
             return altered(random, copied(random.choice(standing)))
         if kind < 9:
             word = random.choice(self.spoken(random, policy) or [odd(random)])
-            return copied(word) if random.random() < 0.8 else altered(random, copied(word))
+            return copied(word) if happens(random, 0.8) else altered(random, copied(word))
         return odd(random)
 
 

@@ -15,6 +15,7 @@ from random import Random
 from policyeng.bundle import Bundle, Policy
 from policyeng.models import JsonObject, Snapshot
 from policyeng.verify.cases import DEFAULT_AS_OF
+from policyeng.verify.edits import happens
 from policyeng.verify.estates import STATEMENTS, Estates
 from policyeng.verify.schemas import fitting
 from policyeng.verify.statements import Asked, stated
@@ -52,24 +53,24 @@ class Examples:
         focus, kind = random.choice(self.bundle.policies), random.random()
         given: JsonObject = {}
         as_of = DEFAULT_AS_OF
-        if kind < 0.4 and focus.id in self._estates.cases:
+        if kind > 0.6 and focus.id in self._estates.cases:
             case, document = self._estates.of_case(random, focus)
             given, as_of = case.parameters, case.as_of or as_of
-        elif kind < 0.92:
+        elif kind > 0.08:
             document = self._estates.of_baselines(random, focus)
         else:
             document = self._estates.wild(random, focus)
-        if random.random() < 0.5:
+        if happens(random, 0.5):
             as_of = self.moment(random)
         judges_statements = bool(STATEMENTS & {judged.type for judged in focus.header.judges})
-        if judges_statements or random.random() < 0.4:
+        if judges_statements or happens(random, 0.4):
             asked = Asked(self._words, as_of, focus if judges_statements else None)
             document |= stated(random, document, asked)
         return Example(document, self.parameters(random, {focus.id: given} if given else {}), as_of)
 
     def moment(self, random: Random) -> datetime:
         """A clock: near a moment at which facts or approvals change, or any in ten years."""
-        if self._moments and random.random() < 0.7:
+        if self._moments and happens(random, 0.7):
             near = random.choice((-_DAY, -1.0, -0.000001, 0.0, 0.000001, 1.0, _DAY))
             days = random.choice((0, 0, 0, -180, -179, -181, -30))
             return random.choice(self._moments) + timedelta(days=days, seconds=near)
@@ -79,7 +80,7 @@ class Examples:
         """Parameters for some policies, beside those that are given."""
         made = dict(given)
         for policy in self.bundle.policies:
-            if policy.header.parameters and policy.id not in made and random.random() < 0.15:
+            if policy.header.parameters and policy.id not in made and happens(random, 0.15):
                 made[policy.id] = self._parameters(random, policy)
         return made
 
@@ -88,7 +89,7 @@ class Examples:
         return {
             name: fitting(random, schema, words)
             for name, schema in policy.header.parameters.items()
-            if random.random() < 0.7
+            if happens(random, 0.7)
         }
 
     @cached_property

@@ -9,7 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from policyeng.models import JsonObject
-from policyeng.verify.edits import Json, copied, odd
+from policyeng.verify.edits import Json, copied, happens, odd
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -65,14 +65,14 @@ def _drawn(random: Random, schema: JsonObject, words: Sequence[Json]) -> Json:
 
 def _scalar(random: Random, kind: object, schema: JsonObject, words: Sequence[Json]) -> Json:
     if kind == "boolean":
-        return random.random() < 0.5
+        return happens(random, 0.5)
     if kind in ("integer", "number"):
         least = schema.get("minimum", 0)
         most = schema.get("maximum", least + 10 ** random.randrange(1, 5))
         return random.randint(int(least), int(most)) if kind == "integer" else random.uniform(least, most)
     if kind == "null":
         return None
-    return copied(random.choice(words)) if words and random.random() < 0.5 else odd(random)
+    return copied(random.choice(words)) if words and happens(random, 0.5) else odd(random)
 
 
 def _object(random: Random, schema: JsonObject, words: Sequence[Json]) -> Json:
@@ -81,7 +81,7 @@ def _object(random: Random, schema: JsonObject, words: Sequence[Json]) -> Json:
     drawn: dict[str, Json] = {
         name: _drawn(random, properties.get(name, {}), words)
         for name in dict.fromkeys([*required, *properties])
-        if name in required or random.random() < 0.5
+        if name in required or happens(random, 0.5)
     }
     more = schema.get("additionalProperties", {})
     texts = [word for word in words if isinstance(word, str) and word]
