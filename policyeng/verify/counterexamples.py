@@ -128,6 +128,8 @@ def _example(document: Json) -> Example:
     if not isinstance(document, dict):
         raise TypeError("not an example")
     snapshot: JsonObject = dict(document["snapshot"])  # type: ignore[arg-type]  # else it raises TypeError
+    if not all(isinstance(resource, dict) for resource in snapshot["resources"]):
+        raise TypeError("a resource that is no object")
     parameters: JsonObject = dict(document.get("parameters") or {})  # type: ignore[arg-type]  # the same
     stated = document.get("asOf")
     as_of = datetime.fromisoformat(stated) if isinstance(stated, str) else DEFAULT_AS_OF

@@ -66,6 +66,8 @@ class Examples:
         if judges_statements or happens(random, 0.4):
             asked = Asked(self._words, as_of, focus if judges_statements else None)
             document |= stated(random, document, asked)
+        if not given and focus.header.parameters and happens(random, 0.5):
+            given = self._parameters(random, focus)
         return Example(document, self.parameters(random, {focus.id: given} if given else {}), as_of)
 
     def moment(self, random: Random) -> datetime:
@@ -85,6 +87,10 @@ class Examples:
         return made
 
     def _parameters(self, random: Random, policy: Policy) -> JsonObject:
+        """Parameters of one policy, as one of its cases has them or within their schemas."""
+        stated_ones = [case.parameters for case, _ in self._estates.cases.get(policy.id, ()) if case.parameters]
+        if stated_ones and happens(random, 0.4):
+            return random.choice(stated_ones)
         words = self._estates.spoken(random, policy)
         return {
             name: fitting(random, schema, words)
