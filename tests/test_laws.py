@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 from policyeng.bundle import load_bundle
 from policyeng.evaluation import evaluate, exit_code
 from policyeng.models import Evaluation, Exemption, Finding, Outcome, Problem, Severity, Snapshot
-from policyeng.verify.cases import Baselines
-from tests.conftest import ROOT
-from tests.strategies import snapshots
+from policyeng.verify.strategies import snapshots
 
 BUNDLE = load_bundle()
-ESTATES = snapshots(Baselines.read(ROOT / "samples" / "baselines"))
+ESTATES = snapshots(BUNDLE)
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 #: Deadlines measure the machine, not the law.
 LAW = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])

@@ -1,90 +1,25 @@
-"""Law 8: the two forms of a policy say the same of every resource, and so do both ways of judging Rego."""
+"""Law 8 of the words that twins share; whole policies are compared in `test_verify_differential.py`."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
-from datetime import UTC, datetime
 
 import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
 from policyeng import _native
-from policyeng.bundle import Bundle, load_bundle
-from policyeng.bundle.parameters import parameters_of
-from policyeng.engines import Judgement, Work, embedded, python
-from policyeng.evaluation.estate import estate_of
-from policyeng.evaluation.plan import plan
+from policyeng.bundle import load_bundle
 from policyeng.facts import words
-from policyeng.models import Denial, JsonObject, Snapshot, Unknown
-from policyeng.verify.cases import Baselines
-from tests.conftest import ROOT
-from tests.strategies import snapshots
+from policyeng.models import JsonObject
 from tests.test_laws import LAW
 
 BUNDLE = load_bundle()
-TWINS = BUNDLE.only(policy for policy in BUNDLE.policies if policy.rules and policy.python)
-REGO = BUNDLE.only(policy for policy in BUNDLE.policies if policy.rules)
-ESTATES = snapshots(Baselines.read(ROOT / "samples" / "baselines"))
-MOMENTS = st.datetimes(datetime(2025, 1, 1), datetime(2028, 1, 1), timezones=st.just(UTC))
-
-
-def work(snapshot: Snapshot, as_of: datetime, bundle: Bundle) -> Work:
-    """What an engine is given for a snapshot."""
-    estate = estate_of(snapshot, bundle.facts)
-    return Work(
-        bundle=bundle,
-        snapshot=estate.view,
-        subjects=[subject.document for subject in estate.subjects],
-        document=estate.document,
-        pairs=[entry.pair for entry in plan(bundle, estate)],
-        parameters=parameters_of(bundle, {}),
-        as_of=as_of,
-    )
-
-
-def said(judgement: Judgement) -> tuple[object, ...]:
-    """A judgement without the order of its parts."""
-    if not judgement.applies:
-        return (False,)
-    return (judgement.error is None, _ordered(judgement.denials), _ordered(judgement.unknowns))
-
-
-def _ordered(parts: Iterable[Denial | Unknown]) -> list[bytes]:
-    return sorted(orjson.dumps(part.model_dump(), option=orjson.OPT_SORT_KEYS) for part in parts)
 
 
 def test_there_are_twins() -> None:
     """The three policies that the plan asks for are pairs."""
-    assert {"AML-ISO-101", "AML-RBAC-101", "AML-SKU-101"} <= {policy.id for policy in TWINS.policies}
+    twins = {policy.id for policy in BUNDLE.policies if policy.rules and policy.python}
 
-
-@LAW
-@given(ESTATES, MOMENTS)
-def test_twins_agree(snapshot: Snapshot, as_of: datetime) -> None:
-    """Rego and Python give the same denials and unknowns, and apply to the same resources."""
-    given_work = work(snapshot, as_of, TWINS)
-
-    for pair, judgement in zip(given_work.pairs, embedded.judge_pairs(given_work, given_work.pairs), strict=True):
-        assert said(judgement) == said(python.judge_pair(given_work, pair)), TWINS.policies[pair.policy].id
-
-
-@LAW
-@given(ESTATES, MOMENTS)
-def test_both_ways_of_judging_rego_agree(snapshot: Snapshot, as_of: datetime) -> None:
-    """The virtual machine and the interpreter give the same for every policy in Rego."""
-    given_work = work(snapshot, as_of, REGO)
-    policies = [(policy.id, list(policy.rules)) for policy in REGO.policies]
-    interpreter = _native.Program(list(REGO.modules), REGO.data_bytes, policies, interpreter=True)
-    pairs = [(pair.policy, pair.subject, pair.workspace) for pair in given_work.pairs]
-    parameters = [orjson.dumps(values) for values in given_work.parameters]
-    moment = as_of.isoformat().replace("+00:00", "Z")
-
-    slow = interpreter.judge(_native.Documents(given_work.document), pairs, parameters, moment)
-    fast = embedded.judge_pairs(given_work, given_work.pairs)
-
-    for pair, left, right in zip(given_work.pairs, fast, map(embedded.judgement_of, slow), strict=True):
-        assert said(left) == said(right), REGO.policies[pair.policy].id
+    assert {"AML-ISO-101", "AML-RBAC-101", "AML-SKU-101"} <= twins
 
 
 WORDS = """

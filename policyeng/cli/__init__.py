@@ -15,6 +15,7 @@ from policyeng.cli.check import check
 from policyeng.cli.opa import with_opa
 from policyeng.cli.policies import policies
 from policyeng.cli.test import test
+from policyeng.cli.verify import verify
 from policyeng.errors import PolicyengError
 
 app = typer.Typer(
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 app.command()(with_opa(check))
 app.command()(test)
+app.command()(verify)
 app.add_typer(policies, name="policies")
 app.add_typer(bundle, name="bundle")
 

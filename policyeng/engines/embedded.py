@@ -17,6 +17,9 @@ from policyeng.engines.work import Judgement, Pair, Work
 from policyeng.errors import EngineError
 from policyeng.models import Denial, Unknown
 
+#: Policies as the native engine takes them: id, and the rules with their roles.
+_Rules = Sequence[tuple[str, Sequence[tuple[str, str]]]]
+
 _CLEAN = Judgement()
 _SKIPPED = Judgement(applies=False)
 _MEMBERS = {"msg", "path", "actual", "expected"}
@@ -38,8 +41,8 @@ def form_of(bundle: Bundle) -> list[tuple[Policy, str, str]]:
     return [(policy, *form) for policy, form in zip(policies, forms, strict=True)]
 
 
-def judge_pairs(work: Work, pairs: Sequence[Pair]) -> list[Judgement]:
-    """Judgements in the order of the pairs, which name Rego policies.
+def judge_pairs(work: Work, pairs: Sequence[Pair], *, interpreter: bool = False) -> list[Judgement]:
+    """Judgements in the order of the pairs, which name Rego policies; `interpreter` has it judge what the RVM could.
 
     Raises:
         EngineError: the bundle does not compile.
@@ -50,7 +53,8 @@ def judge_pairs(work: Work, pairs: Sequence[Pair]) -> list[Judgement]:
     parameters = [b"{}"] * len(policies)
     for index, number in numbers.items():
         parameters[number] = orjson.dumps(work.parameters[index])
-    verdicts = _program(_Key(work.bundle)).judge(
+    program = _interpreted if interpreter else _program
+    verdicts = program(_Key(work.bundle)).judge(
         _native.Documents(work.document),
         [(numbers[pair.policy], pair.subject, pair.workspace) for pair in pairs],
         parameters,
@@ -88,16 +92,26 @@ def _program(key: _Key) -> _native.Program:
         # An entry that cannot be read is as good as none.
         with suppress(ValueError):
             return _native.Program.load(stored, bundle.data_bytes, policies)
-    try:
-        program = _native.Program(list(bundle.modules), bundle.data_bytes, policies)
-    except ValueError as error:
-        raise EngineError(f"the bundle does not compile: {error}", place=(bundle.name,)) from error
+    program = _compiled(bundle, policies)
     if (programs := program.dump()) is not None:
         cache.store(entry, programs)
     return program
 
 
-def _entry(bundle: Bundle, policies: Sequence[tuple[str, Sequence[tuple[str, str]]]]) -> str:
+@lru_cache(maxsize=2)
+def _interpreted(key: _Key) -> _native.Program:
+    policies = [(policy.id, list(policy.rules)) for policy in _rego_policies(key.bundle)]
+    return _compiled(key.bundle, policies, interpreter=True)
+
+
+def _compiled(bundle: Bundle, policies: _Rules, *, interpreter: bool = False) -> _native.Program:
+    try:
+        return _native.Program(list(bundle.modules), bundle.data_bytes, policies, interpreter)
+    except ValueError as error:
+        raise EngineError(f"the bundle does not compile: {error}", place=(bundle.name,)) from error
+
+
+def _entry(bundle: Bundle, policies: _Rules) -> str:
     """The key of the compiled program: the build of the native engine, the text it compiles, the rules asked for."""
     modules = (part for path, source in bundle.modules for part in (path, source))
     texts = (*modules, "data", hashlib.sha256(bundle.data_bytes).hexdigest(), orjson.dumps(policies).decode())

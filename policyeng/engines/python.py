@@ -6,6 +6,7 @@ import orjson
 
 from policyeng.bundle import PolicyInput
 from policyeng.bundle.declaration import PythonPolicy
+from policyeng.engines.numbers import plain
 from policyeng.engines.work import Judgement, Pair, Work
 from policyeng.models import Denial, Unknown
 
@@ -53,7 +54,7 @@ def _called(form: PythonPolicy, given: PolicyInput) -> Judgement:
     for said in form.judge(given):
         if isinstance(said, Denial):
             orjson.dumps((said.msg, said.path, said.actual, said.expected))  # what cannot be reported is an error
-            denials.append(said)
+            denials.append(said.model_copy(update={"actual": plain(said.actual), "expected": plain(said.expected)}))
         elif isinstance(said, Unknown):
             orjson.dumps((said.msg, said.path))
             unknowns.append(said)

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from policyeng.errors import BundleError
+from policyeng.facts.words import trimmed
 from policyeng.models import JsonObject
 
 _Value = TypeVar("_Value")
@@ -154,7 +155,7 @@ class Facts:
 
     @staticmethod
     def _role_guid(guid_or_name: str, names: Mapping[str, str]) -> str:
-        wanted = guid_or_name.strip().lower()
+        wanted = trimmed(guid_or_name).lower()
         return names.get(wanted) or wanted.rpartition("/")[2]
 
     @cached_property

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from policyeng.facts.words import trimmed
+
 _MANAGEMENT_GROUP = ("providers", "microsoft.management", "managementgroups")
 _WORKSPACE_TYPE = ("microsoft.machinelearningservices", "workspaces")
 
@@ -23,7 +25,7 @@ def segments(arm_id: str) -> tuple[str, ...] | None:
     if arm_id == "/":
         return ()
     first, *parts = arm_id.lower().removesuffix("/").split("/")
-    if first or not parts or not all(part.strip() for part in parts):
+    if first or not parts or not all(map(trimmed, parts)):
         return None
     return tuple(parts) if _well_formed(parts) else None
 

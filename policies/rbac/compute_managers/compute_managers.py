@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts import manages_compute
+from policyeng.facts.words import trimmed
 from policyeng.models import JsonObject
 
 WORKSPACE_TYPE = "microsoft.machinelearningservices/workspaces"
@@ -28,7 +29,7 @@ def compute_managers(given: PolicyInput) -> Iterator[Denial | Unknown]:
         yield Unknown(msg="the scope of the assignment cannot be read", path="/properties/scope")
     roles, listed = _roles(given, guid), given.parameters["compute_manager_roles"]
     names = {guid, *(name.lower() for name, _ in roles)} - {""}
-    if names & {spelled for entry in listed for spelled in (entry.strip().lower(), _guid(entry))}:
+    if names & {spelled for entry in listed for spelled in (trimmed(entry).lower(), _guid(entry))}:
         return
     if not roles:
         yield Unknown(msg="neither the snapshot nor the catalogue has the role", path=ROLE)
@@ -68,13 +69,13 @@ def _scope(assignment: JsonObject) -> list[str] | None:
 def _inner(resource: JsonObject, key: str) -> object:
     properties = resource.get("properties")
     found = properties.get(key) if isinstance(properties, dict) else None
-    return found.strip() if isinstance(found, str) else found
+    return trimmed(found) if isinstance(found, str) else found
 
 
 def _parts(arm_id: object) -> list[str] | None:
     first, *parts = arm_id.lower().removesuffix("/").split("/") if isinstance(arm_id, str) else [" "]
-    return [] if arm_id == "/" else parts if parts and not first and all(part.strip() for part in parts) else None
+    return [] if arm_id == "/" else parts if parts and not first and all(map(trimmed, parts)) else None
 
 
 def _guid(arm_id: object) -> str:
-    return arm_id.strip().rstrip("/").rpartition("/")[2].lower() if isinstance(arm_id, str) else ""
+    return trimmed(arm_id).rstrip("/").rpartition("/")[2].lower() if isinstance(arm_id, str) else ""

@@ -1,0 +1,103 @@
+"""`policyeng verify`: prove that the engines say the same of a bundle."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from policyeng.bundle import load_bundle
+from policyeng.bundle.selection import selected
+from policyeng.cli import options
+from policyeng.cli.check import split
+from policyeng.errors import UsageError
+
+if TYPE_CHECKING:
+    from policyeng.verify.counterexamples import Counterexample
+
+_FORMATS = ("text", "json")
+#: Differences of more kinds than this have one cause; shrinking each of them would only take time.
+_MOST_SHRUNK = 10
+
+
+def verify(
+    engines: Annotated[
+        bool, typer.Option("--engines", help="Compare what every engine says of the same random pairs.")
+    ] = False,
+    policy: options.Policies = None,
+    select: options.Select = None,
+    ignore: options.Ignore = None,
+    pairs: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How many pairs of policy and resource to compare.")
+    ] = 100_000,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Draw the examples of an earlier run again; any unless given.")
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ENGINE", help="Leave an engine out; repeatable, or with commas."),
+    ] = None,
+    counterexample: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the smallest snapshot on which engines differ.")
+    ] = None,
+    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json.")] = "text",
+) -> int:
+    """Prove that the engines say the same: exit 0 when they do, 1 when they differ, 2 when it could not be decided.
+
+    Examples:
+      policyeng verify --engines
+      policyeng verify --engines --policy my-policies --pairs 10000 --seed 7 --counterexample smallest.json
+    """
+    if not engines:
+        raise UsageError("nothing to verify is named", remedy="name it: --engines compares the engines")
+    if format_ not in _FORMATS:
+        raise UsageError(f"no format is called `{format_}`", remedy="the formats are text and json")
+    from policyeng.verify import engines_report
+    from policyeng.verify.contestants import contestants
+    from policyeng.verify.counterexamples import counterexample as smallest
+    from policyeng.verify.differential import compare
+
+    bundle = selected(load_bundle(*policy or ()), split(select), split(ignore))
+    chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
+    started = time.monotonic()
+    compared = contestants(bundle, without=split(without))
+    with _progress(pairs, chosen) as advance:
+        tally = compare(bundle, compared, pairs=pairs, seed=chosen, progress=advance)
+        found = [smallest(difference, bundle, compared) for difference in tally.differences[:_MOST_SHRUNK]]
+    run = engines_report.Run(bundle, compared, tally, found, time.monotonic() - started)
+    written = list(_written(found, counterexample)) if counterexample else []
+    typer.echo(engines_report.as_json(run) if format_ == "json" else engines_report.as_text(run, written))
+    return int(bool(tally.differing))
+
+
+def _written(found: Sequence[Counterexample], path: Path) -> Iterator[Path]:
+    """Write every counterexample: the first where the user said, the others beside it with a number."""
+    from policyeng.verify.engines_report import snapshot_text
+
+    for number, entry in enumerate(found, 1):
+        target = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
+        try:
+            target.write_text(snapshot_text(entry), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"cannot write the counterexample: {error.strerror}", place=(str(target),)) from error
+        yield target
+
+
+@contextmanager
+def _progress(pairs: int, seed: int) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal's stderr; silent elsewhere."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(f"comparing, seed {seed}", total=pairs)
+        yield lambda done: bar.update(task, completed=done)

@@ -1,0 +1,142 @@
+"""What a differential run came to, as text and as JSON, and a counterexample as a snapshot file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from policyeng.bundle import Bundle
+from policyeng.engines import Judgement
+from policyeng.models import JsonObject
+from policyeng.verify.contestants import Contestant
+from policyeng.verify.counterexamples import Counterexample
+from policyeng.verify.differential import Tally, outcome_of
+
+_OUTCOMES = ("pass", "fail", "unknown", "error", "not applicable")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run; `seconds` is the time that it took."""
+
+    bundle: Bundle
+    contestants: Sequence[Contestant]
+    tally: Tally
+    found: Sequence[Counterexample]
+    seconds: float
+
+
+def snapshot_text(found: Counterexample) -> str:
+    """The snapshot of a counterexample as a native document."""
+    document = {"snapshotVersion": 1, **found.comparison.example.document}
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n"
+
+
+def as_json(run: Run) -> str:
+    """The run as a JSON object."""
+    tally = run.tally
+    document = {
+        "seed": tally.seed,
+        "pairs": tally.pairs,
+        "snapshots": tally.snapshots,
+        "seconds": round(run.seconds, 3),
+        "bundle": {"name": run.bundle.name, "revision": run.bundle.revision, "digest": run.bundle.digest},
+        "engines": [
+            {"name": entry.name, "version": entry.version, "pairs": tally.compared[entry.name]}
+            for entry in run.contestants
+        ],
+        "policies": [
+            {
+                "id": policy,
+                "engines": _judging(run, policy),
+                "outcomes": {outcome: counts[outcome] for outcome in _OUTCOMES},
+            }
+            for policy, counts in tally.outcomes.items()
+        ],
+        "differing": tally.differing,
+        "kinds": len(tally.differences),
+        "differences": [_difference(found) for found in run.found],
+    }
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+
+
+def as_text(run: Run, written: Sequence[Path] = ()) -> str:
+    """The run for a reader; `written` are the files of the counterexamples, in their order."""
+    return "\n".join(_lines(run, written))
+
+
+def _lines(run: Run, written: Sequence[Path]) -> Iterator[str]:
+    tally = run.tally
+    yield f"{'policy':14}" + "".join(f"{outcome:>15}" for outcome in _OUTCOMES) + "  engines"
+    for policy, counts in tally.outcomes.items():
+        judging = ", ".join(_judging(run, policy))
+        yield f"{policy:14}" + "".join(f"{counts[outcome]:15,}" for outcome in _OUTCOMES) + f"  {judging}"
+    alone = [policy for policy in tally.outcomes if len(_judging(run, policy)) < 2]
+    if alone:
+        yield f"not compared, for only one engine judges them: {', '.join(alone)}"
+    unmet = [policy for policy, counts in tally.outcomes.items() if not (counts["pass"] and counts["fail"])]
+    if unmet:
+        yield f"not met both passing and failing: {', '.join(unmet)}"
+    for number, found in enumerate(run.found):
+        yield ""
+        yield from _explained(found, str(written[number]) if written else "")
+    yield ""
+    for entry in run.contestants:
+        yield f"{entry.name:12} {entry.version:10} {tally.compared[entry.name]:,} pairs compared"
+    yield f"seed {tally.seed}: {tally.pairs:,} pairs of {tally.snapshots:,} snapshots in {run.seconds:.1f} s"
+    yield _verdict(run)
+
+
+def _verdict(run: Run) -> str:
+    tally = run.tally
+    if not tally.differing:
+        names = [entry.name for entry in run.contestants]
+        return f"exit 0: no difference between {', '.join(names[:-1])} and {names[-1]}"
+    more = len(tally.differences) - len(run.found)
+    unshown = f"; {more} kinds are not shown" if more > 0 else ""
+    return f"exit 1: the engines differ on {tally.differing:,} pairs, {len(tally.differences)} kinds{unshown}"
+
+
+def _explained(found: Counterexample, file: str) -> Iterator[str]:
+    comparison = found.comparison
+    yield f"difference: {comparison.policy} on {comparison.subject}"
+    for name, judgement in comparison.judgements:
+        yield f"  {name:12} {orjson.dumps(_spelled(judgement)).decode()}"
+    if found.note:
+        yield f"  note         {found.note}"
+    example = comparison.example
+    if example.parameters:
+        yield f"  parameters   {orjson.dumps(example.parameters).decode()}"
+    command = f"policyeng check {file or '-'} --select {comparison.policy} --as-of {example.as_of.isoformat()}"
+    yield f"  again with   {command}"
+    if not file:
+        yield from (f"  {line}" for line in snapshot_text(found).splitlines())
+
+
+def _difference(found: Counterexample) -> JsonObject:
+    comparison, example = found.comparison, found.comparison.example
+    return {
+        "policy": comparison.policy,
+        "resource": comparison.subject,
+        "engines": {name: _spelled(judgement) for name, judgement in comparison.judgements},
+        "snapshot": {"snapshotVersion": 1, **example.document},
+        "parameters": dict(example.parameters),
+        "asOf": example.as_of.isoformat(),
+        "note": found.note,
+    }
+
+
+def _spelled(judgement: Judgement) -> JsonObject:
+    said: JsonObject = {"outcome": outcome_of(judgement)}
+    if judgement.error is not None:
+        return {**said, "error": judgement.error}
+    denials = [denial.model_dump() for denial in judgement.denials]
+    unknowns = [unknown.model_dump() for unknown in judgement.unknowns]
+    return {**said, **({"denials": denials} if denials else {}), **({"unknowns": unknowns} if unknowns else {})}
+
+
+def _judging(run: Run, policy: str) -> list[str]:
+    return [entry.name for entry in run.contestants if policy in entry.covers]

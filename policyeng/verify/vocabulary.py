@@ -1,0 +1,144 @@
+"""What the policies of a bundle speak of: the values that make a difference at the places they look at.
+
+Nothing is written for one policy. The values come from its header (`where`, defaults of parameters), from the text of
+its Rego and of the modules it imports (constants, and the tables of `data.facts` that it reads), and from what stands
+at its pointers in the baselines and in the cases.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from policyeng.bundle import Bundle, Policy
+from policyeng.evaluation.plan import has_value, value_at
+from policyeng.models import JsonObject
+from policyeng.verify.edits import Json
+
+_TEXT = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+_NUMBER = re.compile(r"(?<![\w.\"])-?\d+(?:\.\d+)?(?![\w.\"])")
+_IMPORT = re.compile(r"\bdata\.((?:\w+\.)*\w+)")
+_TABLE = re.compile(r"\bdata\.facts\.(\w+)")
+_PACKAGE = re.compile(r"^package[ \t]+([\w.]+)", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
+#: Longer constants are messages and explanations.
+_LONGEST = 64
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+@dataclass(frozen=True)
+class Words:
+    """What one policy speaks of.
+
+    Attributes:
+        own: texts and numbers of its own Rego and of its header.
+        borrowed: those of the modules that it imports.
+        tables: the names that the tables of facts have which it reads, one tuple per table.
+        standing: per pointer, what stands there in baselines and cases.
+    """
+
+    own: tuple[Json, ...]
+    borrowed: tuple[Json, ...]
+    tables: tuple[tuple[str, ...], ...]
+    standing: Mapping[str, tuple[Json, ...]]
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """What a bundle speaks of: by policy id, and the moments at which its facts change."""
+
+    words: Mapping[str, Words]
+    moments: tuple[datetime, ...]
+
+
+def vocabulary_of(bundle: Bundle, resources: Iterable[JsonObject]) -> Vocabulary:
+    """The vocabulary of a bundle; `resources` are those of its baselines and cases."""
+    sources = {package: source for _, source in bundle.modules for package in _PACKAGE.findall(source)}
+    known = list(resources)
+    words = {policy.id: _words(policy, bundle, sources, known) for policy in bundle.policies}
+    return Vocabulary(words, tuple(_moments(bundle)))
+
+
+def pointers_of(policy: Policy) -> tuple[str, ...]:
+    """What a policy looks at: `inspects`, and the pointers that narrow it."""
+    narrowing = (pointer for judged in policy.header.judges for pointer in judged.where)
+    return tuple(dict.fromkeys((*policy.header.inspects, *narrowing)))
+
+
+def _words(policy: Policy, bundle: Bundle, sources: Mapping[str, str], known: list[JsonObject]) -> Words:
+    texts = list(_texts(policy, sources))
+    tables = bundle.data.get("facts", {})
+    read = sorted({name for text in texts for name in _TABLE.findall(text)})
+    standing = {pointer: tuple(_standing(pointer, known)) for pointer in pointers_of(policy)}
+    return Words(
+        own=_distinct([*_stated(policy), *(word for text in texts[:1] for word in _constants(text))]),
+        borrowed=_distinct(word for text in texts[1:] for word in _constants(text)),
+        tables=tuple(tuple(tables[name]) for name in read if isinstance(tables.get(name), dict) and tables[name]),
+        standing=standing,
+    )
+
+
+def _distinct(words: Iterable[Json]) -> tuple[Json, ...]:
+    return tuple({json.dumps(word): word for word in words}.values())
+
+
+def _texts(policy: Policy, sources: Mapping[str, str]) -> Iterator[str]:
+    """The module of a policy and those that it imports, without comments; `input` and `data` paths name packages."""
+    waiting = [rule.removeprefix("data.").rpartition(".")[0] for _, rule in policy.rules]
+    seen: set[str] = set()
+    while waiting:
+        package = waiting.pop()
+        if package in seen:
+            continue
+        seen.add(package)
+        if package in sources:
+            text = _COMMENT.sub("", sources[package])
+            yield text
+            waiting += [name for name in _IMPORT.findall(text) if name in sources]
+
+
+def _constants(text: str) -> Iterator[Json]:
+    for found in _TEXT.findall(text):
+        try:
+            constant = json.loads(f'"{found}"')
+        except ValueError:
+            continue
+        if len(constant) <= _LONGEST and constant.count(" ") < 3:
+            yield constant
+    yield from (json.loads(found) for found in _NUMBER.findall(_TEXT.sub("", text)))
+
+
+def _stated(policy: Policy) -> Iterator[Json]:
+    for judged in policy.header.judges:
+        for allowed in judged.where.values():
+            yield from allowed
+    for default in policy.header.defaults.values():
+        yield from default if isinstance(default, list) else [default]
+
+
+def _standing(pointer: str, known: Iterable[JsonObject]) -> Iterator[Json]:
+    own = pointer.removeprefix("workspace:")
+    seen: set[str] = set()
+    for resource in known:
+        if has_value(resource, own):
+            value: Json = value_at(resource, own)  # type: ignore[assignment]  # the document is JSON
+            text = json.dumps(value, sort_keys=True)
+            if text not in seen:
+                seen.add(text)
+                yield value
+
+
+def _moments(bundle: Bundle) -> Iterator[datetime]:
+    """Every date that stands in a row of the facts, such as the retirement of a size."""
+    tables = bundle.data.get("facts", {})
+    rows = [row for table in tables.values() if isinstance(table, dict) for row in table.values()]
+    texts = {value for row in rows if isinstance(row, dict) for value in row.values() if isinstance(value, str)}
+    for text in sorted(texts):
+        if _DATE.fullmatch(text):
+            try:
+                yield datetime.fromisoformat(text).replace(tzinfo=UTC)
+            except ValueError:  # a 30th of February is no moment
+                continue
