@@ -14,12 +14,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.chart import write_charts
+from benchmarks.estates import ROOT
 from benchmarks.field import Tools
 from benchmarks.page import render
 from benchmarks.runs import FAST, FULL, Outcome, measured
 from benchmarks.timing import DifferentVerdictsError
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 def main() -> int:

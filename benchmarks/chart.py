@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 from benchmarks.runs import WARM, WHOLE, Outcome
 
+#: Of Paul Tol's palettes for readers who do not see every colour.
+_COLORS = ("#332288", "#88ccee", "#117733", "#999933", "#44aa99", "#888888", "#bbbbbb", "#cc6677", "#882255", "#aa4499")
 FILES = {WARM: "benchmarks-warm.svg", WHOLE: "benchmarks-process.svg"}
 
 
@@ -36,10 +39,23 @@ def _chart(outcome: Outcome, group: str) -> bytes:
         height=640,
         truncate_legend=-1,
         value_formatter=lambda value: f"{value:.4g} s",
-        style=pygal.style.CleanStyle,
+        show_minor_y_labels=False,
+        style=pygal.style.Style(
+            background="#ffffff",
+            plot_background="#ffffff",
+            colors=_COLORS,
+            guide_stroke_color="#eeeeee",
+            major_guide_stroke_color="#bbbbbb",
+        ),
     )
+    medians = [seconds for of_size in lines.values() for seconds in of_size.values()]
+    chart.y_labels = [10.0**power for power in range(math.floor(math.log10(min(medians))), _above(max(medians)) + 1)]
     chart.x_labels = [f"{size:,}" for size in sizes]
-    for contestant, medians in lines.items():
-        chart.add(contestant, [medians.get(size) for size in sizes])
+    for contestant, of_size in lines.items():
+        chart.add(contestant, [of_size.get(size) for size in sizes])
     drawn: bytes = chart.render()
     return drawn
+
+
+def _above(seconds: float) -> int:
+    return math.ceil(math.log10(seconds))

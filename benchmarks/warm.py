@@ -6,6 +6,7 @@ import json
 import subprocess
 from collections import Counter
 
+from benchmarks.estates import ROOT
 from benchmarks.preparing import Prepared
 from benchmarks.verdicts import Verdicts
 from benchmarks.worker import command
@@ -21,7 +22,7 @@ class Warm:
         self._kind = kind
         self._made = made
         self._process = subprocess.Popen(
-            command(kind, made, threads), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command(kind, made, threads), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
         )
 
     def _ask(self, question: str) -> object:

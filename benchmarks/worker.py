@@ -16,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from benchmarks.estates import ROOT
 from benchmarks.preparing import AS_OF, Prepared, prepared
 from benchmarks.verdicts import Verdicts, of_findings
 from policyeng import _native, load_bundle, load_snapshot
@@ -157,7 +158,7 @@ def command(kind: str, made: Prepared, number: int) -> Sequence[str]:
 
 def asked_once(kind: str, made: Prepared, number: int) -> Any:
     """What a worker for `stages` or `growth` answers."""
-    ran = subprocess.run(command(kind, made, number), stdout=subprocess.PIPE, check=True)
+    ran = subprocess.run(command(kind, made, number), stdout=subprocess.PIPE, check=True, cwd=ROOT)
     return json.loads(ran.stdout)
 
 

@@ -56,7 +56,9 @@ class Embedded:
         return Answer(rows=exact(said["value"]) if "value" in said else None, engine=engine, why=why)
 
     def _start(self) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([self._binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        return subprocess.Popen(
+            [self._binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
 
     def _end(self) -> None:
         if self._process is not None:
