@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+import typer
 
-from policyeng.cli import run
+from policyeng.cli import app, run
 from tests.archives import POLICY, Keys, archive, keys, member, packed, unpacked
 from tests.bundles import deny_when, rego, workspace, write
 from tests.test_cli import file
@@ -98,6 +99,22 @@ def test_every_command_refuses_what_is_not_signed_as_configured(
         assert (ran.returncode, ran.stdout) == (2, ""), ran.stderr
         assert said in ran.stderr
     assert not (folder / "again.tar.gz").exists()
+
+
+def test_no_command_takes_policies_and_no_key() -> None:
+    """A command that loads policies and knows nothing of signatures would be the way around them."""
+    wanted = {"verification_key", "verification_algorithm", "verification_key_id", "verification_scope"}
+    found = []
+    groups = [typer.main.get_command(app)]
+    for group in groups:
+        for command in getattr(group, "commands", {}).values():
+            groups.append(command)
+            names = {parameter.name for parameter in command.params}
+            if names & {"policy", "archive"}:
+                found.append(command.name)
+                assert names >= wanted | {"require_signature"}, command.name
+
+    assert {"check", "list", "show", "test", "build", "verify"} <= set(found)
 
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command[0] != "test"])
