@@ -104,7 +104,7 @@ def _manifest(bundle: Bundle, origins: Sequence[Origin], revision: str) -> Manif
     version = versions.pop()
     if version == 1:
         files.update({_GLOB.sub(r"\\\g<0>", path): 0 for path in bundle.rego_v0})
-    # OPA compares them with the paths in a directory, which begin with `/`, and with those in our archive, which do not.
+    # OPA compares them with paths that begin with `/` in a directory, and without one in our archive.
     files = {f"{slash}{name.lstrip('/')}": at for name, at in files.items() for slash in ("", "/")}
     ours = metadata.get("policyeng")
     metadata["policyeng"] = {**(ours if isinstance(ours, dict) else {}), "digest": bundle.digest}
