@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
@@ -175,6 +177,22 @@ def test_two_rego_versions_are_not_built(tmp_path: Path) -> None:
 
     with pytest.raises(BundleError, match="different Rego versions"):
         built(tmp_path / "b.tar.gz", one, two)
+
+
+def test_modules_in_rego_v0_are_named_in_the_manifest(opa: Path, tmp_path: Path) -> None:
+    """OPA reads every other module as v1, and these as they are written."""
+    old = rego("b", 'deny[x] { x := {"msg": "m"} }', identity="T-B-1")
+    origins = open_origins([write(tmp_path / "d", {**POLICY, "area/b/b.rego": old})])
+    bundle = replace(bundle_of(origins), rego_v0=frozenset({"area/b/b.rego"}))
+    (tmp_path / "b.tar.gz").write_bytes(archive_bytes(archive_files(bundle, origins)))
+
+    assert manifest(tmp_path / "b.tar.gz")["file_rego_versions"] == {
+        "area/b/b.rego": 0,
+        "/area/b/b.rego": 0,
+    }
+    command = [str(opa), "eval", "--bundle", "b.tar.gz", "--format", "raw", "count(data.area[_].deny)"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 def test_the_signature_covers_every_file(tmp_path: Path) -> None:

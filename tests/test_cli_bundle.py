@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+import typer
 
-from policyeng.cli import run
+from policyeng.cli import app, run
 from tests.archives import POLICY, Keys, archive, keys, member, packed, unpacked
 from tests.bundles import deny_when, rego, workspace, write
 from tests.test_cli import file
@@ -74,6 +75,7 @@ COMMANDS = [
     ("test", "--policy"),
     ("bundle", "build", "--output", "again.tar.gz", "--policy"),
     ("bundle", "verify"),
+    ("verify", "--engines", "--pairs", "1", "--policy"),
 ]
 
 
@@ -100,7 +102,23 @@ def test_every_command_refuses_what_is_not_signed_as_configured(
     assert not (folder / "again.tar.gz").exists()
 
 
-@pytest.mark.parametrize("command", [command for command in COMMANDS if command[0] != "test"])
+def test_no_command_takes_policies_and_no_key() -> None:
+    """A command that loads policies and knows nothing of signatures would be the way around them."""
+    wanted = {"verification_key", "verification_algorithm", "verification_key_id", "verification_scope"}
+    found = []
+    groups = [typer.main.get_command(app)]
+    for group in groups:
+        for command in getattr(group, "commands", {}).values():
+            groups.append(command)
+            names = {parameter.name for parameter in command.params}
+            if names & {"policy", "archive"}:
+                found.append(command.name)
+                assert names >= wanted | {"require_signature"}, command.name
+
+    assert {"check", "list", "show", "test", "build", "verify"} <= set(found)
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command[0] not in {"test", "verify"}])
 def test_every_command_takes_what_is_signed_as_configured(
     folder: Path, pair: Keys, command: tuple[str, ...], policyeng: Policyeng
 ) -> None:

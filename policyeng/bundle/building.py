@@ -23,6 +23,7 @@ from policyeng.errors import BundleError
 from policyeng.models import JsonObject
 
 _PACKAGE = re.compile(r"^package[ \t]+(\w+(?:\.\w+|\[\"[^\"]+\"\])*)", re.MULTILINE)
+_GLOB = re.compile(r"[*?\\\[\]{}]")
 # No time, no name, best compression, no operating system.
 _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"
 
@@ -100,9 +101,14 @@ def _manifest(bundle: Bundle, origins: Sequence[Origin], revision: str) -> Manif
     for manifest in own:
         metadata.update(manifest.metadata)
         files.update(manifest.file_rego_versions)
+    version = versions.pop()
+    if version == 1:
+        files.update({_GLOB.sub(r"\\\g<0>", path): 0 for path in bundle.rego_v0})
+    # OPA compares them with paths that begin with `/` in a directory, and without one in our archive.
+    files = {f"{slash}{name.lstrip('/')}": at for name, at in files.items() for slash in ("", "/")}
     ours = metadata.get("policyeng")
     metadata["policyeng"] = {**(ours if isinstance(ours, dict) else {}), "digest": bundle.digest}
-    return Manifest(revision or bundle.revision, _roots(origins), versions.pop(), files, metadata)
+    return Manifest(revision or bundle.revision, _roots(origins), version, files, metadata)
 
 
 def _roots(origins: Sequence[Origin]) -> tuple[str, ...]:

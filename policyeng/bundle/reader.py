@@ -137,7 +137,8 @@ def _unique(policies: Iterable[Policy]) -> tuple[Policy, ...]:
             places = f"`{seen[policy.id].file}` and `{policy.file}`"
             raise BundleError(f"the id `{policy.id}` stands twice, in {places}", remedy="give one of them another id")
         seen[policy.id] = policy
-        for package in {rule.rpartition(".")[0] for _, rule in policy.rules}:
+        own = policy.rules if policy.input_form == "policy" else ()  # those of others are read by package
+        for package in {rule.rpartition(".")[0] for _, rule in own}:
             if package in packages:  # each would report the denials of both
                 places = f"`{packages[package].file}` and `{policy.file}`"
                 what = f"two policies share the package `{package.removeprefix('data.')}`, in {places}"

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from policyeng.bundle import load_bundle
 from policyeng.bundle.selection import selected
 from policyeng.cli import options
 from policyeng.cli.check import split
+from policyeng.cli.loading import bundle_of, settings_of, signatures
 from policyeng.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,6 +47,12 @@ def verify(
         Path | None, typer.Option(metavar="FILE", help="Write the smallest snapshot on which engines differ.")
     ] = None,
     format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json.")] = "text",
+    config: options.Config = None,
+    verification_key: options.VerificationKey = None,
+    verification_algorithm: options.VerificationAlgorithm = None,
+    verification_key_id: options.VerificationKeyId = None,
+    verification_scope: options.VerificationScope = None,
+    require_signature: options.RequireSignature = False,
 ) -> int:
     """Prove that the engines say the same: exit 0 when they do, 1 when they differ, 2 when it could not be decided.
 
@@ -54,16 +60,16 @@ def verify(
       policyeng verify --engines
       policyeng verify --engines --policy my-policies --pairs 10000 --seed 7 --counterexample smallest.json
     """
-    if not engines:
-        raise UsageError("nothing to verify is named", remedy="name it: --engines compares the engines")
-    if format_ not in _FORMATS:
-        raise UsageError(f"no format is called `{format_}`", remedy="the formats are text and json")
+    _require(engines, format_)
     from policyeng.verify import engines_report
     from policyeng.verify.contestants import contestants
     from policyeng.verify.counterexamples import counterexample as smallest
     from policyeng.verify.differential import compare
 
-    bundle = selected(load_bundle(*policy or ()), split(select), split(ignore))
+    given = signatures(
+        verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
+    )
+    bundle = selected(bundle_of(policy or (), settings_of(given, config)), split(select), split(ignore))
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
     started = time.monotonic()
     compared = contestants(bundle, without=split(without))
@@ -74,6 +80,13 @@ def verify(
     written = list(_written(found, counterexample)) if counterexample else []
     typer.echo(engines_report.as_json(run) if format_ == "json" else engines_report.as_text(run, written))
     return int(bool(tally.differing))
+
+
+def _require(engines: bool, format_: str) -> None:
+    if not engines:
+        raise UsageError("nothing to verify is named", remedy="name it: --engines compares the engines")
+    if format_ not in _FORMATS:
+        raise UsageError(f"no format is called `{format_}`", remedy="the formats are text and json")
 
 
 def _written(found: Sequence[Counterexample], path: Path) -> Iterator[Path]:
