@@ -96,11 +96,11 @@ computes_of(workspace_id, snapshot) := [snapshot.by_id[id] |
 	some id in object.get(snapshot.by_scope, [lower(workspace_id), compute_type], [])
 ]
 
-# backed_by(cluster, by_type): the computes that run on a managed cluster.
-backed_by(cluster, by_type) := [compute |
-	some compute in by_type[compute_type]
+# backed_by(cluster, snapshot): the computes that run on a managed cluster.
+backed_by(cluster, snapshot) := [compute |
+	some id in snapshot.by_host[ids.folded(cluster.id)]
+	compute := snapshot.by_id[id]
 	kind(compute) in {"aks", "kubernetes"}
-	ids.is_same(compute.properties.resourceId, cluster.id)
 ]
 
 # regulated(resource, workspace, snapshot, classifications): as `words.regulated`; a managed cluster belongs to no
@@ -114,6 +114,6 @@ regulated(resource, workspace, snapshot, classifications) := answer if {
 }
 
 _answers(cluster, snapshot, classifications) := array.concat([words.regulated(cluster, {}, classifications)], [said |
-	some compute in backed_by(cluster, snapshot.by_type)
+	some compute in backed_by(cluster, snapshot)
 	said := words.regulated(compute, ids.workspace_of(compute.id, snapshot.by_id), classifications)
 ])

@@ -112,15 +112,18 @@ test_computes_of_a_workspace if {
 test_cluster_is_regulated_by_what_runs_on_it if {
 	on := compute("k8s", "Kubernetes", {})
 	beside := compute("k8s-2", "Kubernetes", {})
-	by_type := {computes.compute_type: [on, beside]}
+	both := {lower(on.id): on, lower(beside.id): beside}
+	by_host := {lower(on.properties.resourceId): [lower(on.id)], lower(beside.properties.resourceId): [lower(beside.id)]}
 	hbi := {"id": workspace, "properties": {"hbiWorkspace": true}}
 	ordinary := {"id": workspace, "properties": {"hbiWorkspace": false}}
 	tagged := object.union(cluster([]), {"tags": {"data-classification": "x"}})
-	computes.regulated(cluster([]), null, {"by_type": by_type, "by_id": index([hbi])}, ["x"]).decided == true
-	computes.regulated(cluster([]), null, {"by_type": by_type, "by_id": index([ordinary])}, ["x"]).decided == false
-	computes.regulated(cluster([]), null, {"by_type": by_type, "by_id": {}}, ["x"]).decided == null
-	computes.regulated(cluster([]), null, {"by_type": {}, "by_id": index([hbi])}, ["x"]).decided == false
-	computes.regulated(tagged, null, {"by_type": {}, "by_id": {}}, ["x"]).decided == true
-	computes.regulated(on, hbi, {"by_type": {}, "by_id": {}}, ["x"]).decided == true
+	with_hbi := {"by_host": by_host, "by_id": object.union(both, index([hbi]))}
+	with_ordinary := {"by_host": by_host, "by_id": object.union(both, index([ordinary]))}
+	computes.regulated(cluster([]), null, with_hbi, ["x"]).decided == true
+	computes.regulated(cluster([]), null, with_ordinary, ["x"]).decided == false
+	computes.regulated(cluster([]), null, {"by_host": by_host, "by_id": both}, ["x"]).decided == null
+	computes.regulated(cluster([]), null, {"by_host": {}, "by_id": index([hbi])}, ["x"]).decided == false
+	computes.regulated(tagged, null, {"by_host": {}, "by_id": {}}, ["x"]).decided == true
+	computes.regulated(on, hbi, {"by_host": {}, "by_id": {}}, ["x"]).decided == true
 	computes.regulated(deployment({"endpointComputeType": "Kubernetes"}), hbi, {}, ["x"]).decided == true
 }

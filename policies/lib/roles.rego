@@ -6,8 +6,6 @@ import data.lib.ids
 import data.lib.permissions
 import data.lib.words
 
-definition_type := "microsoft.authorization/roledefinitions"
-
 workspace_type := "microsoft.machinelearningservices/workspaces"
 
 # guid(id): the last part of a role's id, with or without a subscription before it; empty when the id cannot be read.
@@ -15,19 +13,18 @@ guid(id) := array.reverse(array.concat([""], _parts(id)))[0]
 
 _parts(id) := [part | is_string(id); some part in split(lower(trim_space(id)), "/"); part != ""]
 
-# named(guid, by_type): [{"guid", "name", "permissions"}] of a role: its definitions in the snapshot, else the built-in
+# named(id, snapshot): [{"guid", "name", "permissions"}] of a role: its definitions in the snapshot, else the built-in
 # role; none when neither knows it. A built-in role that acts elsewhere grants nothing in Machine Learning.
-named(id, by_type) := defined(id, by_type) if count(defined(id, by_type)) > 0
+named(id, snapshot) := defined(id, snapshot) if count(defined(id, snapshot)) > 0
 
 else := array.concat(
 	[{"guid": guid(id), "name": row.name, "permissions": row.permissions} | some row in [data.facts.roles[guid(id)]]],
 	[{"guid": guid(id), "name": row.name, "permissions": []} | some row in [data.facts.roles_elsewhere[guid(id)]]],
 )
 
-defined(id, by_type) := [role |
-	some definition in by_type[definition_type]
-	guid(id) != ""
-	guid(definition.id) == guid(id)
+defined(id, snapshot) := [role |
+	some key in snapshot.by_guid[guid(id)]
+	definition := snapshot.by_id[key]
 	role := {
 		"guid": guid(id),
 		"name": _name(definition),

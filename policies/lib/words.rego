@@ -20,20 +20,25 @@ text(value) := value if {
 }
 
 # folded(value): a text without case and without white space around it, for comparing.
-folded(value) := lower(trim_space(text(value)))
+folded(value) := lower(trimmed) if {
+	is_string(value)
+	trimmed := trim_space(value)
+	trimmed != ""
+}
 
 # tag(document, name): the value of the tag of that name, compared without case; undefined when none is stated (absent,
 # null or blank). The tags of a job and of other assets are in `properties.tags`. A value that is not a string is
 # returned as it is: it is stated, and no word is equal to it.
-tag(document, name) := array.concat(
-	[value | some value in _stated(document.tags, name)],
-	[value | some value in _stated(document.properties.tags, name)],
-)[0]
+tag(document, name) := value if {
+	value = _stated(document.tags, lower(name))[0]
+} else := value if {
+	value = _stated(document.properties.tags, lower(name))[0]
+}
 
 _stated(holder, name) := [value |
 	is_object(holder)
 	some key, value in holder
-	lower(key) == lower(name)
+	lower(key) == name
 	not _blank(value)
 ]
 
@@ -49,29 +54,23 @@ _blank(value) if {
 # makes it regulated and something that could is missing or unreadable. `workspace` is null when it is not in the
 # snapshot.
 regulated(resource, workspace, classifications) := {"decided": true, "reason": reason} if {
-	reason = _regulating(resource, workspace, classifications)[0]
+	_flag(workspace) == "true"
+	reason := "`hbiWorkspace` of the workspace is true"
+} else := _regulated(classification(resource, workspace), workspace, classifications)
+
+_regulated(stated, workspace, classifications) := {"decided": true, "reason": reason} if {
+	stated.value != ""
+	folded(stated.value) in {folded(entry) | some entry in classifications}
+	reason := concat("", ["the tag `data-classification` of the ", stated.of, " is a regulated one"])
 } else := {"decided": null, "reason": reason} if {
-	reason = _undeciding(resource, workspace)[0]
+	workspace == null
+	reason := "the workspace is not in the snapshot, so it is not known whether the work is regulated"
+} else := {"decided": null, "reason": reason} if {
+	_flag(workspace) == "unreadable"
+	reason := "`hbiWorkspace` of the workspace is neither true nor false"
+} else := {"decided": null, "reason": "the tag `data-classification` is not text"} if {
+	not is_string(stated.value)
 } else := {"decided": false, "reason": "no flag and no tag says so"}
-
-_regulating(resource, workspace, classifications) := array.concat(
-	["`hbiWorkspace` of the workspace is true" | _flag(workspace) == "true"],
-	[reason |
-		reason = {
-			"resource": "the tag `data-classification` of the resource is a regulated one",
-			"workspace": "the tag `data-classification` of the workspace is a regulated one",
-		}[classification(resource, workspace).of]
-		folded(classification(resource, workspace).value) in {folded(entry) | some entry in classifications}
-	],
-)
-
-_undeciding(resource, workspace) := array.concat(
-	["the workspace is not in the snapshot, so it is not known whether the work is regulated" | workspace == null],
-	array.concat(
-		["`hbiWorkspace` of the workspace is neither true nor false" | _flag(workspace) == "unreadable"],
-		["the tag `data-classification` is not text" | not is_string(classification(resource, workspace).value)],
-	),
-)
 
 # classification(resource, workspace): {"value", "of"} of the tag that counts; "" of nobody when none is stated.
 classification(resource, workspace) := {"value": value, "of": "resource"} if {
@@ -82,30 +81,27 @@ classification(resource, workspace) := {"value": value, "of": "resource"} if {
 
 # The flag as text; absent and null are false.
 _flag(workspace) := "false" if {
-	object.get(_object(workspace), ["properties", "hbiWorkspace"], null) in {null, false}
+	workspace.properties.hbiWorkspace == false
 } else := "true" if {
 	workspace.properties.hbiWorkspace == true
 } else := stated if {
 	stated = folded(workspace.properties.hbiWorkspace)
 	stated in {"true", "false"}
-} else := "unreadable"
-
-_object(value) := value if is_object(value)
-
-else := {}
+} else := "unreadable" if {
+	workspace.properties.hbiWorkspace != null
+} else := "false"
 
 # stage(resource, workspace): {"name": dev|test|staging|production, "reason": which tag says so}. What is unknown or
 # not stated counts as production, so that a missing tag never loosens a policy.
 stage(resource, workspace) := {"name": _stage(stated.value), "reason": reason} if {
-	stated = _stages_stated(resource, workspace)[0]
-	reason := concat("", ["tag `", stated.tag, "` of the ", stated.of])
+	stated = _stage_tag(resource)
+	reason := concat("", ["tag `", stated.tag, "` of the resource"])
+} else := {"name": _stage(stated.value), "reason": reason} if {
+	stated = _stage_tag(workspace)
+	reason := concat("", ["tag `", stated.tag, "` of the workspace"])
 } else := {"name": "production", "reason": "no tag says otherwise"}
 
-_stages_stated(resource, workspace) := [{"value": value, "tag": name, "of": of} |
-	some of in ["resource", "workspace"]
-	some name in stage_tags
-	value = tag({"resource": resource, "workspace": workspace}[of], name)
-]
+_stage_tag(document) := [{"value": value, "tag": name} | some name in stage_tags; value = tag(document, name)][0]
 
 _stage(value) := stated if {
 	stated = folded(value)

@@ -11,7 +11,8 @@ import orjson
 
 from policyeng.bundle import SnapshotView
 from policyeng.errors import InputError
-from policyeng.facts import Facts, resource_group_of, subscription_of, workspace_of
+from policyeng.evaluation.indices import Indices, indices_of
+from policyeng.facts import Facts, workspace_of
 from policyeng.models import WORKSPACE_TYPE, JsonObject, Location, Model, Problem, Snapshot
 from policyeng.strict.json_text import require_json
 from policyeng.workloads import derive
@@ -73,8 +74,9 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
     whole = {**stated, "workloads": declared, "resources": orjson.Fragment(body), "unreadable": snapshot.unreadable}
     workloads = [workload.document for workload in derived]
     given = {**stated, "workloads": workloads, "resources": orjson.Fragment(body)}
-    view = _view(stated, resources, by_id, workloads)
-    given["by_scope"] = view.by_scope
+    indices = indices_of(by_id, stated["approvals"])
+    given |= indices._asdict()
+    view = _view(stated, resources, by_id, workloads, indices)
     subjects = [*_resource_subjects(snapshot, rows), *_other_subjects(snapshot, derived, view, list(by_id))]
     return Estate(
         subjects=tuple(subjects),
@@ -113,7 +115,11 @@ def _sorted_resources(snapshot: Snapshot) -> tuple[list[tuple[str, bytes, JsonOb
 
 
 def _view(
-    stated: Mapping[str, Any], resources: list[JsonObject], by_id: Mapping[str, JsonObject], workloads: list[JsonObject]
+    stated: Mapping[str, Any],
+    resources: list[JsonObject],
+    by_id: Mapping[str, JsonObject],
+    workloads: list[JsonObject],
+    indices: Indices,
 ) -> SnapshotView:
     by_type: dict[str, list[JsonObject]] = {}
     for resource in resources:
@@ -124,20 +130,10 @@ def _view(
         resources=resources,
         by_id=by_id,
         by_type=by_type,
-        by_scope=_by_scope(by_id),
         workloads=workloads,
+        **indices._asdict(),
         **rest,
     )
-
-
-def _by_scope(by_id: Mapping[str, JsonObject]) -> dict[str, dict[str, list[str]]]:
-    """Ids by the scopes that hold them, so that no policy needs to walk through the whole snapshot."""
-    by_scope: dict[str, dict[str, list[str]]] = {}
-    for key, resource in by_id.items():
-        for scope in (subscription_of(key), resource_group_of(key), workspace_of(key)):
-            if scope is not None:
-                by_scope.setdefault(scope, {}).setdefault(resource["type"].lower(), []).append(key)
-    return by_scope
 
 
 def _resource_subjects(snapshot: Snapshot, rows: list[tuple[str, bytes, JsonObject]]) -> list[Subject]:

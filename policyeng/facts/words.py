@@ -36,9 +36,14 @@ class Stage:
     reason: str
 
 
+def trimmed(text: str) -> str:
+    """A text without white space around it."""
+    return text.strip(_SPACE)
+
+
 def folded(value: object) -> str | None:
     """A text without case and without white space around it, for comparing; None for anything else and for a blank."""
-    return (value.strip(_SPACE).lower() or None) if isinstance(value, str) else None
+    return (trimmed(value).lower() or None) if isinstance(value, str) else None
 
 
 def inside(document: object, *path: str) -> object:

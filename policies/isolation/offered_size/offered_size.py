@@ -23,7 +23,7 @@ _TEXTS = {"type": "array", "items": {"type": "string"}}
 
 def _standing(given: PolicyInput) -> Regulated:
     snapshot, words = given.snapshot, given.parameters["regulated_classifications"]
-    return compute_regulated(given.resource, given.workspace, snapshot.by_id, snapshot.by_type, words)
+    return compute_regulated(given.resource, given.workspace, snapshot.by_id, snapshot.by_host, words)
 
 
 def _isolated(given: PolicyInput) -> list[tuple[NodeSize, str]]:
