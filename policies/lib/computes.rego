@@ -7,25 +7,21 @@ import data.lib.words
 
 compute_type := "microsoft.machinelearningservices/workspaces/computes"
 
-cluster_type := "microsoft.containerservice/managedclusters"
-
-deployment_type := "microsoft.machinelearningservices/workspaces/onlineendpoints/deployments"
-
 # kind(resource): the compute type in lower case, `managedcluster` or `deployment` (a managed one); undefined for
 # anything else.
 kind(resource) := stated if {
-	lower(resource.type) == compute_type
+	lower(resource.type) == "microsoft.machinelearningservices/workspaces/computes"
 	stated = words.folded(resource.properties.computeType)
 } else := "managedcluster" if {
-	lower(resource.type) == cluster_type
+	is_cluster(resource)
 } else := "deployment" if {
-	lower(resource.type) == deployment_type
+	lower(resource.type) == "microsoft.machinelearningservices/workspaces/onlineendpoints/deployments"
 	not _on_kubernetes(resource) # the nodes are the cluster's
 }
 
 _on_kubernetes(deployment) if words.folded(deployment.properties.endpointComputeType) == "kubernetes"
 
-is_cluster(resource) if kind(resource) == "managedcluster"
+is_cluster(resource) if lower(resource.type) == "microsoft.containerservice/managedclusters"
 
 # size_pointer(resource), size(resource): where its own VM size stands and what stands there, null when nothing does.
 size_pointer(resource) := concat("/", array.concat([""], _size_place[kind(resource)]))

@@ -27,20 +27,22 @@ _states_subnet(pool) if words.text(pool.vnetSubnetID)
 
 # placement(compute, by_id): `inside` a subnet (a virtual machine always is), `outside`, or `unknown` when the cluster
 # that holds its nodes is not in the snapshot. Undefined for other computes whose subnet is not a setting.
-placement(compute, by_id) := "inside" if {
+placement(compute, by_id) := _placement(compute, computes.kind(compute), by_id)
+
+_placement(compute, kind, by_id) := "inside" if {
 	subnet(compute)
 } else := "inside" if {
-	computes.kind(compute) == "virtualmachine"
+	kind == "virtualmachine"
 } else := "outside" if {
-	computes.kind(compute) in {"amlcompute", "computeinstance"}
+	kind in {"amlcompute", "computeinstance"}
 } else := _pools_placement(cluster) if {
-	computes.kind(compute) in {"aks", "kubernetes"}
+	kind in {"aks", "kubernetes"}
 	cluster = computes.cluster_of(compute, by_id)
 } else := "unknown" if {
-	computes.kind(compute) in {"aks", "kubernetes"}
+	kind in {"aks", "kubernetes"}
 	words.text(compute.properties.resourceId)
 } else := "outside" if {
-	computes.kind(compute) in {"aks", "kubernetes"}
+	kind in {"aks", "kubernetes"}
 }
 
 _pools_placement(cluster) := "inside" if {
@@ -68,26 +70,23 @@ isolation_mode(workspace) := stated if {
 # egress(workspace, snapshot): `closed` by a managed network that allows only approved outbound traffic, or by a subnet
 # under every compute that can have one; `open` otherwise, also without any compute; `unknown` when a cluster that it
 # depends on is not in the snapshot, or the snapshot is incomplete. Undefined for a project whose hub is not in it.
-egress(workspace, snapshot) := "closed" if {
-	_mode(workspace, snapshot) == "allowonlyapprovedoutbound"
-} else := "closed" if {
-	_mode(workspace, snapshot)
-	_placements(workspace, snapshot) == {"inside"}
-	_is_complete(snapshot)
-} else := "unknown" if {
-	_mode(workspace, snapshot)
-	_placements(workspace, snapshot) in {{"inside"}, {"unknown"}, {"inside", "unknown"}}
-} else := "unknown" if {
-	_mode(workspace, snapshot)
-	count(_placements(workspace, snapshot)) == 0
-	not _is_complete(snapshot)
-} else := "open" if {
-	_mode(workspace, snapshot)
+egress(workspace, snapshot) := _egress(mode, _placements(workspace, snapshot), snapshot) if {
+	mode = isolation_mode(settings_holder(workspace, snapshot.by_id))
 }
 
-_is_complete(snapshot) if count(object.get(snapshot, "incomplete", [])) == 0
+_egress(mode, placements, snapshot) := "closed" if {
+	mode == "allowonlyapprovedoutbound"
+} else := "closed" if {
+	placements == {"inside"}
+	_is_complete(snapshot)
+} else := "unknown" if {
+	placements in {{"inside"}, {"unknown"}, {"inside", "unknown"}}
+} else := "unknown" if {
+	count(placements) == 0
+	not _is_complete(snapshot)
+} else := "open"
 
-_mode(workspace, snapshot) := isolation_mode(settings_holder(workspace, snapshot.by_id))
+_is_complete(snapshot) if count(object.get(snapshot, "incomplete", [])) == 0
 
 _placements(workspace, snapshot) := {placed |
 	some compute in computes.computes_of(workspace.id, snapshot)

@@ -9,28 +9,28 @@ import data.lib.words
 workspace_type := "microsoft.machinelearningservices/workspaces"
 
 # guid(id): the last part of a role's id, with or without a subscription before it; empty when the id cannot be read.
-guid(id) := array.reverse(array.concat([""], _parts(id)))[0]
-
-_parts(id) := [part | is_string(id); some part in split(lower(trim_space(id)), "/"); part != ""]
+guid(id) := parts[count(parts) - 1] if {
+	is_string(id)
+	parts := split(trim_right(lower(trim_space(id)), "/"), "/")
+} else := ""
 
 # named(id, snapshot): [{"guid", "name", "permissions"}] of a role: its definitions in the snapshot, else the built-in
 # role; none when neither knows it. A built-in role that acts elsewhere grants nothing in Machine Learning.
-named(id, snapshot) := defined(id, snapshot) if count(defined(id, snapshot)) > 0
+named(id, snapshot) := _named(guid(id), snapshot)
 
-else := array.concat(
-	[{"guid": guid(id), "name": row.name, "permissions": row.permissions} | some row in [data.facts.roles[guid(id)]]],
-	[{"guid": guid(id), "name": row.name, "permissions": []} | some row in [data.facts.roles_elsewhere[guid(id)]]],
-)
+_named(guid, snapshot) := [_defined(guid, snapshot.by_id[key]) | some key in snapshot.by_guid[guid]] if {
+	snapshot.by_guid[guid]
+} else := [{"guid": guid, "name": row.name, "permissions": row.permissions}] if {
+	row = data.facts.roles[guid]
+} else := [{"guid": guid, "name": row.name, "permissions": []}] if {
+	row = data.facts.roles_elsewhere[guid]
+} else := []
 
-defined(id, snapshot) := [role |
-	some key in snapshot.by_guid[guid(id)]
-	definition := snapshot.by_id[key]
-	role := {
-		"guid": guid(id),
-		"name": _name(definition),
-		"permissions": object.get(definition, ["properties", "permissions"], null),
-	}
-]
+_defined(guid, definition) := {
+	"guid": guid,
+	"name": _name(definition),
+	"permissions": object.get(definition, ["properties", "permissions"], null),
+}
 
 _name(definition) := trim_space(definition.properties.roleName) if words.text(definition.properties.roleName)
 

@@ -22,9 +22,18 @@ accelerator(size) := "gpu" if {
 }
 
 # series_rows(series, extra): what is stated of a series, the documents' table first, then the parameter `extra_series`.
-series_rows(series, extra) := array.concat(_rows(data.facts.vm_series, series), _rows(extra, series))
+series_rows(series, extra) := array.concat(_documented(series), _rows(extra, series))
 
-_rows(table, series) := [row | name := lower(series); some key, row in table; lower(key) == name]
+# The catalogue spells the series of a size as the table does, so that few names need a walk through it.
+_documented(series) := [row] if {
+	row = data.facts.vm_series[series]
+} else := _rows(data.facts.vm_series, series)
+
+_rows(table, series) := [row |
+	name := lower(series)
+	some key, row in table
+	lower(key) == name
+]
 
 is_supported(series, extra) if count(series_rows(series, extra)) > 0
 

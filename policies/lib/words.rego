@@ -5,12 +5,6 @@
 #   embedded engine lets `:=` bind nothing), and is no argument of a call inside a `not` (OPA evaluates it outside).
 package lib.words
 
-# The tag that says how sensitive the work on a resource is.
-classification_tag := "data-classification"
-
-# The tags that say the stage, the first one that is stated decides.
-stage_tags := ["environment", "stage"]
-
 stages := {"dev", "test", "staging", "production"}
 
 # text(value): the value if it is a string with more than white space in it, undefined otherwise.
@@ -30,17 +24,12 @@ folded(value) := lower(trimmed) if {
 # null or blank). The tags of a job and of other assets are in `properties.tags`. A value that is not a string is
 # returned as it is: it is stated, and no word is equal to it.
 tag(document, name) := value if {
-	value = _stated(document.tags, lower(name))[0]
+	is_object(document.tags)
+	value = [stated | some key, stated in document.tags; lower(key) == lower(name); not _blank(stated)][0]
 } else := value if {
-	value = _stated(document.properties.tags, lower(name))[0]
+	is_object(document.properties.tags)
+	value = [stated | some key, stated in document.properties.tags; lower(key) == lower(name); not _blank(stated)][0]
 }
-
-_stated(holder, name) := [value |
-	is_object(holder)
-	some key, value in holder
-	lower(key) == name
-	not _blank(value)
-]
 
 _blank(null) := true
 
@@ -54,18 +43,20 @@ _blank(value) if {
 # makes it regulated and something that could is missing or unreadable. `workspace` is null when it is not in the
 # snapshot.
 regulated(resource, workspace, classifications) := {"decided": true, "reason": reason} if {
+	workspace.properties.hbiWorkspace # spares most workspaces the next line
 	_flag(workspace) == "true"
 	reason := "`hbiWorkspace` of the workspace is true"
-} else := _regulated(classification(resource, workspace), workspace, classifications)
+} else := _by_tag(classification(resource, workspace), workspace, classifications)
 
-_regulated(stated, workspace, classifications) := {"decided": true, "reason": reason} if {
-	stated.value != ""
-	folded(stated.value) in {folded(entry) | some entry in classifications}
+_by_tag(stated, workspace, classifications) := {"decided": true, "reason": reason} if {
+	stated.of != "nobody"
+	folded(stated.value) in {lower(trim_space(entry)) | some entry in classifications}
 	reason := concat("", ["the tag `data-classification` of the ", stated.of, " is a regulated one"])
 } else := {"decided": null, "reason": reason} if {
 	workspace == null
 	reason := "the workspace is not in the snapshot, so it is not known whether the work is regulated"
 } else := {"decided": null, "reason": reason} if {
+	workspace.properties.hbiWorkspace
 	_flag(workspace) == "unreadable"
 	reason := "`hbiWorkspace` of the workspace is neither true nor false"
 } else := {"decided": null, "reason": "the tag `data-classification` is not text"} if {
@@ -74,15 +65,13 @@ _regulated(stated, workspace, classifications) := {"decided": true, "reason": re
 
 # classification(resource, workspace): {"value", "of"} of the tag that counts; "" of nobody when none is stated.
 classification(resource, workspace) := {"value": value, "of": "resource"} if {
-	value = tag(resource, classification_tag)
+	value = tag(resource, "data-classification")
 } else := {"value": value, "of": "workspace"} if {
-	value = tag(workspace, classification_tag)
+	value = tag(workspace, "data-classification")
 } else := {"value": "", "of": "nobody"}
 
-# The flag as text; absent and null are false.
-_flag(workspace) := "false" if {
-	workspace.properties.hbiWorkspace == false
-} else := "true" if {
+# The flag that a workspace states as text; null is false.
+_flag(workspace) := "true" if {
 	workspace.properties.hbiWorkspace == true
 } else := stated if {
 	stated = folded(workspace.properties.hbiWorkspace)
@@ -93,17 +82,25 @@ _flag(workspace) := "false" if {
 
 # stage(resource, workspace): {"name": dev|test|staging|production, "reason": which tag says so}. What is unknown or
 # not stated counts as production, so that a missing tag never loosens a policy.
-stage(resource, workspace) := {"name": _stage(stated.value), "reason": reason} if {
+stage(resource, workspace) := _stage(stated, "resource") if {
 	stated = _stage_tag(resource)
-	reason := concat("", ["tag `", stated.tag, "` of the resource"])
-} else := {"name": _stage(stated.value), "reason": reason} if {
+} else := _stage(stated, "workspace") if {
 	stated = _stage_tag(workspace)
-	reason := concat("", ["tag `", stated.tag, "` of the workspace"])
 } else := {"name": "production", "reason": "no tag says otherwise"}
 
-_stage_tag(document) := [{"value": value, "tag": name} | some name in stage_tags; value = tag(document, name)][0]
+# The first tag of these that is stated decides.
+_stage_tag(document) := {"name": "environment", "value": value} if {
+	value = tag(document, "environment")
+} else := {"name": "stage", "value": value} if {
+	value = tag(document, "stage")
+}
 
-_stage(value) := stated if {
+_stage(stated, of) := {"name": name, "reason": reason} if {
+	name := _named_stage(stated.value)
+	reason := concat("", ["tag `", stated.name, "` of the ", of])
+}
+
+_named_stage(value) := stated if {
 	stated = folded(value)
 	stated in stages
 } else := "production"
