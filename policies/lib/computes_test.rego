@@ -96,8 +96,12 @@ test_cluster_behind_a_compute if {
 test_computes_on_a_cluster if {
 	on := [compute("K8S", kind, {}) | some kind in ["AKS", "Kubernetes"]]
 	beside := [compute("k8s", "VirtualMachine", {}), compute("k8s-2", "Kubernetes", {}), compute("k8s", null, {})]
-	computes.backed_by(cluster([]), {computes.compute_type: array.concat(on, beside)}) == on
-	computes.backed_by(cluster([]), {}) == []
+	keyed := {format_int(index, 10): one | some index, one in array.concat(on, beside)}
+	hosted := [key | some key, one in keyed; lower(one.properties.resourceId) == lower(cluster([]).id)]
+	by_host := {lower(cluster([]).id): hosted}
+	count(hosted) == 4
+	computes.backed_by(cluster([]), {"by_host": by_host, "by_id": keyed}) == on
+	computes.backed_by(cluster([]), {"by_host": {}, "by_id": keyed}) == []
 }
 
 test_computes_of_a_workspace if {
