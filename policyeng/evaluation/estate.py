@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -14,12 +14,14 @@ from policyeng.errors import InputError
 from policyeng.evaluation.indices import Indices, indices_of
 from policyeng.facts import Facts, workspace_of
 from policyeng.models import WORKSPACE_TYPE, JsonObject, Location, Model, Problem, Snapshot
-from policyeng.strict.json_text import require_json
+from policyeng.strict.json_text import is_json, require_json
 from policyeng.workloads import derive
 
+#: A resource: its lower-case id, its canonical JSON, and itself.
+_Row = tuple[str, bytes, JsonObject]
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+
+class Subject(NamedTuple):
     """Something that can be judged.
 
     Attributes:
@@ -69,7 +71,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
         "principals": [_plain(entry) for entry in snapshot.principals],
         "incomplete": list(snapshot.incomplete),
     }
-    body = b"[" + b",".join(text for _, text, _ in rows) + b"]"
+    body = _listed(rows)
     declared = sorted((_plain(entry) for entry in snapshot.workloads), key=lambda entry: str(entry["id"]))
     whole = {**stated, "workloads": declared, "resources": orjson.Fragment(body), "unreadable": snapshot.unreadable}
     workloads = [workload.document for workload in derived]
@@ -87,9 +89,9 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
     )
 
 
-def _sorted_resources(snapshot: Snapshot) -> tuple[list[tuple[str, bytes, JsonObject]], list[Problem]]:
-    """Well-formed resources as (lower-case id, canonical JSON, resource), sorted, each id once."""
-    rows: list[tuple[str, bytes, JsonObject]] = []
+def _sorted_resources(snapshot: Snapshot) -> tuple[list[_Row], list[Problem]]:
+    """Well-formed resources, sorted, each id once."""
+    rows: list[_Row] = []
     problems: list[Problem] = []
     for resource in snapshot.resources:
         identity, kind = resource.get("id"), resource.get("type")
@@ -97,14 +99,13 @@ def _sorted_resources(snapshot: Snapshot) -> tuple[list[tuple[str, bytes, JsonOb
             problems.append(Problem(level="error", message="a resource has no string `id` and `type`; give it both"))
             continue
         try:
-            text = orjson.dumps(resource, option=orjson.OPT_SORT_KEYS)
-            require_json(text, identity)
-        except (TypeError, InputError) as error:
-            problems.append(Problem(level="error", message=f"the resource cannot be judged: {error}", place=identity))
-        else:
-            rows.append((identity.lower(), text, resource))
+            rows.append((identity.lower(), orjson.dumps(resource, option=orjson.OPT_SORT_KEYS), resource))
+        except TypeError as error:
+            problems.append(_unjudged(identity, error))
+    if not is_json(_listed(rows), deeper=1):
+        rows = [row for row in rows if _is_readable(row, problems)]
     rows.sort(key=lambda row: row[:2])
-    unique: dict[str, tuple[str, bytes, JsonObject]] = {}
+    unique: dict[str, _Row] = {}
     for row in rows:
         if row[0] in unique:
             message = "two resources have this id; remove one of them"
@@ -112,6 +113,24 @@ def _sorted_resources(snapshot: Snapshot) -> tuple[list[tuple[str, bytes, JsonOb
         else:
             unique[row[0]] = row
     return list(unique.values()), problems
+
+
+def _is_readable(row: _Row, problems: list[Problem]) -> bool:
+    """Whether a resource by itself is JSON that could have been read; a problem when it is not."""
+    try:
+        require_json(row[1], row[2]["id"])
+    except InputError as error:
+        problems.append(_unjudged(row[2]["id"], error))
+        return False
+    return True
+
+
+def _unjudged(identity: str, error: Exception) -> Problem:
+    return Problem(level="error", message=f"the resource cannot be judged: {error}", place=identity)
+
+
+def _listed(rows: Iterable[_Row]) -> bytes:
+    return b"[" + b",".join(text for _, text, _ in rows) + b"]"
 
 
 def _view(
@@ -136,7 +155,7 @@ def _view(
     )
 
 
-def _resource_subjects(snapshot: Snapshot, rows: list[tuple[str, bytes, JsonObject]]) -> list[Subject]:
+def _resource_subjects(snapshot: Snapshot, rows: list[_Row]) -> list[Subject]:
     position = {key: index for index, (key, _, _) in enumerate(rows)}
     return [
         Subject(
@@ -145,7 +164,7 @@ def _resource_subjects(snapshot: Snapshot, rows: list[tuple[str, bytes, JsonObje
             reported_id=resource["id"],
             reported_type=resource["type"],
             home=resource["id"],
-            workspace=_workspace_position(resource, index, position),
+            workspace=_workspace_position(key, resource, index, position),
             unreadable=snapshot.unreadable.get(key, {}),
             location=_location(snapshot, key),
         )
@@ -153,10 +172,10 @@ def _resource_subjects(snapshot: Snapshot, rows: list[tuple[str, bytes, JsonObje
     ]
 
 
-def _workspace_position(resource: JsonObject, own: int, position: Mapping[str, int]) -> int:
+def _workspace_position(key: str, resource: JsonObject, own: int, position: Mapping[str, int]) -> int:
     if resource["type"].lower() == WORKSPACE_TYPE:
         return own
-    return position.get((workspace_of(resource["id"]) or "").lower(), -1)
+    return position.get(workspace_of(key) or "", -1)
 
 
 def _other_subjects(snapshot: Snapshot, derived: Any, view: SnapshotView, ids: list[str]) -> list[Subject]:
