@@ -13,7 +13,7 @@ _MANAGEMENT_GROUP = ("providers", "microsoft.management", "managementgroups")
 _WORKSPACE_TYPE = ("microsoft.machinelearningservices", "workspaces")
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def segments(arm_id: str) -> tuple[str, ...] | None:
     """The segments of an id in lower case, none for the root `/`; `None` if the id is malformed.
 
