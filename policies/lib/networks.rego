@@ -9,7 +9,9 @@ import data.lib.words
 # subnet_pointer(compute), subnet(compute): where its own subnet stands, and the id that stands there (not blank).
 subnet_pointer(compute) := concat("/", array.concat([""], _subnet_place[computes.kind(compute)]))
 
-subnet(compute) := words.text(object.get(compute, _subnet_place[computes.kind(compute)], null))
+subnet(compute) := _subnet(compute, computes.kind(compute))
+
+_subnet(compute, kind) := words.text(object.get(compute, _subnet_place[kind], null))
 
 _subnet_place := {
 	"amlcompute": ["properties", "properties", "subnet", "id"],
@@ -30,7 +32,7 @@ _states_subnet(pool) if words.text(pool.vnetSubnetID)
 placement(compute, by_id) := _placement(compute, computes.kind(compute), by_id)
 
 _placement(compute, kind, by_id) := "inside" if {
-	subnet(compute)
+	_subnet(compute, kind)
 } else := "inside" if {
 	kind == "virtualmachine"
 } else := "outside" if {
@@ -45,9 +47,10 @@ _placement(compute, kind, by_id) := "inside" if {
 	kind in {"aks", "kubernetes"}
 }
 
-_pools_placement(cluster) := "inside" if {
+_pools_placement(cluster) := "outside" if {
+	count(pools_outside(cluster)) > 0
+} else := "inside" if {
 	count(computes.pools(cluster)) > 0
-	count(pools_outside(cluster)) == 0
 } else := "outside"
 
 # settings_holder(workspace, by_id): the workspace whose network settings count: its own, or for a project its hub's.
