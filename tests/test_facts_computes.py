@@ -105,9 +105,10 @@ def test_cluster_behind_a_compute_is_found_without_case() -> None:
 
 def test_only_aks_and_kubernetes_computes_run_on_a_cluster() -> None:
     """Another type that names the cluster does not back it."""
-    computes = [_compute("k8s", "Kubernetes"), _compute("k8s", "AKS"), _compute("k8s", "Databricks")]
-    assert list(backed_by(_cluster(), {COMPUTES: computes})) == computes[:2]
-    assert list(backed_by(_cluster(), {})) == []
+    computes = {kind: _compute("k8s", kind) for kind in ("Kubernetes", "AKS", "Databricks")}
+    by_host = {_cluster()["id"].lower(): list(computes)}
+    assert list(backed_by(_cluster(), computes, by_host)) == [computes["Kubernetes"], computes["AKS"]]
+    assert list(backed_by(_cluster(), computes, {})) == []
 
 
 @pytest.mark.parametrize(
@@ -124,9 +125,10 @@ def test_a_cluster_is_regulated_by_what_runs_on_it(
     workspace: dict[str, Any] | None, cluster: dict[str, Any], on_it: str, decided: bool | None
 ) -> None:
     """Its own tag counts too; a workspace that is not in the snapshot leaves it undecided."""
-    by_id = {} if workspace is None else {WORKSPACE.lower(): workspace}
-    by_type = {COMPUTES: [_compute(on_it, "Kubernetes")]}
-    assert compute_regulated(cluster, None, by_id, by_type, ["x"]).decided is decided
+    compute = _compute(on_it, "Kubernetes")
+    by_id = {"compute": compute} | ({} if workspace is None else {WORKSPACE.lower(): workspace})
+    by_host = {compute["properties"]["resourceId"].lower(): ["compute"]}
+    assert compute_regulated(cluster, None, by_id, by_host, ["x"]).decided is decided
 
 
 def test_other_resources_are_regulated_by_their_workspace() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policyeng.errors import InputError
-from policyeng.strict.json_text import escaped, lines_of, parse_json, shortened
+from policyeng.strict.json_text import escaped, is_json, lines_of, parse_json, shortened
 
 TEXT = st.text(st.characters(codec="utf-8"))
 SCALARS = (
@@ -100,3 +100,12 @@ def test_user_text_is_made_fit_for_messages() -> None:
     assert shortened("x" * 100) == "x" * 80 + "…"
     assert shortened("a\x1b[0m") == "a\\u001b[0m"
     assert escaped("a~b/c") == "a~0b~1c"
+
+
+def test_is_json_goes_deeper_when_asked() -> None:
+    """A list of documents of the greatest depth is one level deeper than each of them."""
+    deepest = b"[" * 128 + b"]" * 128
+    assert is_json(deepest)
+    assert not is_json(b"[" + deepest + b"]")
+    assert is_json(b"[" + deepest + b"]", deeper=1)
+    assert not is_json(b"[NaN]", deeper=1)

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Virtual memory of a thread's stack: deep data and long chains of rules must not overflow it.
 pub const STACK_BYTES: usize = 256 << 20;
 /// Pairs that a thread takes at a time.
-const CHUNK: usize = 16;
+const CHUNK: usize = 64;
 
 /// One policy and one subject to judge with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub fn judge(bench: Bench<'_>, pairs: &[Pair], threads: usize) -> Result<Vec<Out
         for _ in 0..threads {
             std::thread::Builder::new()
                 .stack_size(STACK_BYTES)
-                .spawn_scoped(scope, || work(bench, pairs, &next, &outcomes))
+                .spawn_scoped(scope, || work(bench, pairs, threads, &next, &outcomes))
                 .map_err(|error| format!("cannot start a thread: {error}"))?;
         }
         Ok::<(), String>(())
@@ -86,8 +86,8 @@ pub fn judge(bench: Bench<'_>, pairs: &[Pair], threads: usize) -> Result<Vec<Out
     outcomes.into_iter().map(|slot| slot.into_inner().ok_or_else(|| "a pair was not judged".to_owned())).collect()
 }
 
-fn work(bench: Bench<'_>, pairs: &[Pair], next: &AtomicUsize, outcomes: &[OnceLock<Outcome>]) {
-    let mut worker = Worker::new(bench);
+fn work(bench: Bench<'_>, pairs: &[Pair], threads: usize, next: &AtomicUsize, outcomes: &[OnceLock<Outcome>]) {
+    let mut worker = if threads == 1 { Worker::new(bench) } else { Worker::apart(bench) };
     loop {
         let start = next.fetch_add(CHUNK, Ordering::Relaxed);
         let end = pairs.len().min(start.saturating_add(CHUNK));
@@ -99,7 +99,7 @@ fn work(bench: Bench<'_>, pairs: &[Pair], next: &AtomicUsize, outcomes: &[OnceLo
             let _ = slot.set(worker.judge(*pair));
         }
     }
-    drop(worker);
+    worker.close();
     regorus::flush_thread_memory_counters();
 }
 

@@ -47,6 +47,7 @@ pub mod documents;
 pub mod fault;
 pub mod hazards;
 pub mod judge;
+pub mod lanes;
 pub mod locate;
 pub mod memory;
 pub mod program;

@@ -3,12 +3,13 @@
 use crate::ast::Module;
 use crate::desugar::{desugar, Dialect};
 use crate::judge::STACK_BYTES;
+use crate::lanes::{self, Lane};
 use crate::{arguments, ast, builtins, calls, hazards, recursion, safety, storage, whole, Fault};
 use regorus::languages::rego::compiler::{Compiler, SpannedCompilerError};
 use regorus::rvm::RegoVM;
 use regorus::{CompiledPolicy, Rc, Value};
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a rule of a policy says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,6 +64,8 @@ pub struct Program {
     interpreter: regorus::Engine,
     facts: Value,
     stored: Option<Vec<Vec<u8>>>,
+    /// Copies for threads; never more than judged at once.
+    lanes: Mutex<Vec<Lane>>,
 }
 
 /// The id of a policy and the paths of the rules that have a role in it.
@@ -125,7 +128,7 @@ impl Program {
                 Ok(Policy { id, roles, engine })
             })
             .collect::<Result<_, String>>()?;
-        Ok(Self { policies, interpreter, facts, stored })
+        Ok(Self { policies, interpreter, facts, stored, lanes: Mutex::default() })
     }
 
     /// The programs of the policies as bytes that [`Program::load`] reads, or `None` when some policy cannot be stored:
@@ -159,7 +162,7 @@ impl Program {
                 Ok(Policy { id, roles, engine: Engine::Rvm(Arc::new(program)) })
             })
             .collect::<Result<_, String>>()?;
-        Ok(Self { policies, interpreter: ast::parser(), facts, stored: None })
+        Ok(Self { policies, interpreter: ast::parser(), facts, stored: None, lanes: Mutex::default() })
     }
 
     /// The number of policies.
@@ -204,13 +207,31 @@ impl Program {
         self.interpreter.clone()
     }
 
-    /// A new virtual machine for one policy's program.
-    ///
-    /// # Errors
-    /// A fault when the facts conflict with a rule.
-    pub fn machine(&self, program: Arc<regorus::rvm::Program>) -> Result<RegoVM, Fault> {
-        machine(program, &self.facts).map_err(|error| Fault::from_vm(&error))
+    /// Programs and facts for a thread that judges alone.
+    #[must_use]
+    pub fn shared_lane(&self) -> Lane {
+        Lane::shared(&self.policies, &self.facts)
     }
+
+    /// Programs and facts for one of several threads, kept for the next judging by [`Program::give_back`].
+    #[must_use]
+    pub fn own_lane(&self) -> Lane {
+        let kept = self.lanes.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        kept.unwrap_or_else(|| self.shared_lane().copied())
+    }
+
+    /// Keeps a lane of [`Program::own_lane`].
+    pub fn give_back(&self, lane: Lane) {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner).push(lane);
+    }
+}
+
+/// A new virtual machine for one policy's program.
+///
+/// # Errors
+/// A fault when the facts conflict with a rule.
+pub fn new_machine(program: Arc<regorus::rvm::Program>, facts: &Value) -> Result<RegoVM, Fault> {
+    machine(program, facts).map_err(|error| Fault::from_vm(&error))
 }
 
 fn facts_of(json: &[u8]) -> Result<Value, String> {
@@ -297,6 +318,7 @@ fn choose(
 fn shielded(mut program: regorus::rvm::Program) -> Result<regorus::rvm::Program, String> {
     arguments::guard(&mut program)?;
     builtins::shield(&mut program)?;
+    lanes::lighten(&mut program);
     Ok(program)
 }
 

@@ -2,7 +2,8 @@
 
 use crate::fault::take_raised;
 use crate::judge::{Bench, Outcome, Pair};
-use crate::program::{Engine, Role};
+use crate::lanes::{copied, Lane};
+use crate::program::{new_machine, Role};
 use crate::{admission, memory, Fault, FaultKind};
 use regorus::rvm::RegoVM;
 use regorus::utils::limits::ExecutionTimerConfig;
@@ -22,6 +23,10 @@ const LARGEST_FINDINGS: usize = 1 << 20;
 /// The engines of one thread; an engine that failed is built anew for the next pair.
 pub struct Worker<'a> {
     bench: Bench<'a>,
+    lane: Lane,
+    is_apart: bool,
+    snapshot: Value,
+    parameters: Vec<Value>,
     machines: Vec<Option<RegoVM>>,
     interpreter: Option<regorus::Engine>,
     keys: [Value; 5],
@@ -32,8 +37,36 @@ impl<'a> Worker<'a> {
     /// A worker without engines; they are built when a pair needs them.
     #[must_use]
     pub fn new(bench: Bench<'a>) -> Self {
+        let snapshot = bench.documents.snapshot.clone();
+        Self::with(bench, bench.program.shared_lane(), snapshot, bench.parameters.to_vec())
+    }
+
+    /// A worker beside others, with copies of what all pairs touch.
+    #[must_use]
+    pub fn apart(bench: Bench<'a>) -> Self {
+        // The snapshot, its lists and its indices are copied; resources are not.
+        let snapshot = copied(&bench.documents.snapshot, 1);
+        let parameters = bench.parameters.iter().map(|value| copied(value, usize::MAX)).collect();
+        let mut worker = Self::with(bench, bench.program.own_lane(), snapshot, parameters);
+        worker.is_apart = true;
+        worker
+    }
+
+    /// Ends the worker and keeps its copies for the next one.
+    pub fn close(mut self) {
+        self.machines.clear();
+        if self.is_apart {
+            self.bench.program.give_back(self.lane);
+        }
+    }
+
+    fn with(bench: Bench<'a>, lane: Lane, snapshot: Value, parameters: Vec<Value>) -> Self {
         Self {
             bench,
+            lane,
+            is_apart: false,
+            snapshot,
+            parameters,
             machines: (0..bench.program.len()).map(|_| None).collect(),
             interpreter: None,
             keys: ["resource", "workspace", "snapshot", "parameters", "as_of"].map(Value::from),
@@ -96,8 +129,8 @@ impl<'a> Worker<'a> {
         let values = [
             documents.subjects[pair.subject].clone(),
             workspace,
-            documents.snapshot.clone(),
-            self.bench.parameters[pair.policy].clone(),
+            self.snapshot.clone(),
+            self.parameters[pair.policy].clone(),
             self.as_of.clone(),
         ];
         Value::from(self.keys.iter().cloned().zip(values).collect::<BTreeMap<_, _>>())
@@ -110,11 +143,11 @@ impl<'a> Worker<'a> {
             return Err(Fault::new(FaultKind::Deadline, format!("no time left for {rule}")));
         }
         let timer = ExecutionTimerConfig { limit, check_interval: CLOCK_STEPS };
-        let value = match &self.bench.program.policy(policy).engine {
-            Engine::Rvm(program) => {
+        let value = match &self.lane.programs[policy] {
+            Some(program) => {
                 let machine = match &mut self.machines[policy] {
                     Some(machine) => machine,
-                    empty => empty.insert(self.bench.program.machine(Arc::clone(program))?),
+                    empty => empty.insert(new_machine(Arc::clone(program), &self.lane.facts)?),
                 };
                 machine.set_max_instructions(limits.instructions);
                 machine
@@ -123,7 +156,7 @@ impl<'a> Worker<'a> {
                 machine.set_input(input.clone());
                 machine.execute_entry_point_by_name(rule).map_err(|error| Fault::from_vm(&error))
             }
-            Engine::Interpreter(_) => {
+            None => {
                 let engine = self.interpreter.get_or_insert_with(|| self.bench.program.interpreter());
                 engine.set_execution_timer_config(timer);
                 engine.set_input(input.clone());

@@ -6,11 +6,9 @@ import data.lib.ids
 import data.lib.times
 import data.lib.words
 
-# of_series(approvals, series): the approvals of a series, in the order given.
-of_series(approvals, series) := [approval |
-	some approval in approvals
-	words.folded(approval.kind) == "vmseries"
-	words.folded(approval.series) == lower(series)
+# of_series(snapshot, series): the approvals of a series, in the order of the snapshot.
+of_series(snapshot, series) := [snapshot.approvals[position] |
+	some position in snapshot.by_series[lower(series)]
 ]
 
 # lacking(approval, asked): why an approval does not count, in a fixed order; empty when it does. `asked` is

@@ -15,7 +15,9 @@ good := {"id": "A", "kind": "vmSeries", "series": "M", "scope": workspace, "stat
 test_approvals_of_a_series if {
 	others := [object.union(good, change) | some change in [{"kind": "quota"}, {"series": "MS"}, {"series": 7}]]
 	wanted := object.union(good, {"series": " m"})
-	approvals.of_series(array.concat(others, [wanted]), "M") == [wanted]
+	snapshot := {"approvals": array.concat(others, [wanted]), "by_series": {"m": [count(others)]}}
+	approvals.of_series(snapshot, "M") == [wanted]
+	approvals.of_series(snapshot, "ND") == []
 }
 
 lacking_cases := [

@@ -7,25 +7,21 @@ import data.lib.words
 
 compute_type := "microsoft.machinelearningservices/workspaces/computes"
 
-cluster_type := "microsoft.containerservice/managedclusters"
-
-deployment_type := "microsoft.machinelearningservices/workspaces/onlineendpoints/deployments"
-
 # kind(resource): the compute type in lower case, `managedcluster` or `deployment` (a managed one); undefined for
 # anything else.
 kind(resource) := stated if {
-	lower(resource.type) == compute_type
+	lower(resource.type) == "microsoft.machinelearningservices/workspaces/computes"
 	stated = words.folded(resource.properties.computeType)
 } else := "managedcluster" if {
-	lower(resource.type) == cluster_type
+	is_cluster(resource)
 } else := "deployment" if {
-	lower(resource.type) == deployment_type
+	lower(resource.type) == "microsoft.machinelearningservices/workspaces/onlineendpoints/deployments"
 	not _on_kubernetes(resource) # the nodes are the cluster's
 }
 
 _on_kubernetes(deployment) if words.folded(deployment.properties.endpointComputeType) == "kubernetes"
 
-is_cluster(resource) if kind(resource) == "managedcluster"
+is_cluster(resource) if lower(resource.type) == "microsoft.containerservice/managedclusters"
 
 # size_pointer(resource), size(resource): where its own VM size stands and what stands there, null when nothing does.
 size_pointer(resource) := concat("/", array.concat([""], _size_place[kind(resource)]))
@@ -96,11 +92,11 @@ computes_of(workspace_id, snapshot) := [snapshot.by_id[id] |
 	some id in object.get(snapshot.by_scope, [lower(workspace_id), compute_type], [])
 ]
 
-# backed_by(cluster, by_type): the computes that run on a managed cluster.
-backed_by(cluster, by_type) := [compute |
-	some compute in by_type[compute_type]
+# backed_by(cluster, snapshot): the computes that run on a managed cluster.
+backed_by(cluster, snapshot) := [compute |
+	some id in snapshot.by_host[ids.folded(cluster.id)]
+	compute := snapshot.by_id[id]
 	kind(compute) in {"aks", "kubernetes"}
-	ids.is_same(compute.properties.resourceId, cluster.id)
 ]
 
 # regulated(resource, workspace, snapshot, classifications): as `words.regulated`; a managed cluster belongs to no
@@ -114,6 +110,6 @@ regulated(resource, workspace, snapshot, classifications) := answer if {
 }
 
 _answers(cluster, snapshot, classifications) := array.concat([words.regulated(cluster, {}, classifications)], [said |
-	some compute in backed_by(cluster, snapshot.by_type)
+	some compute in backed_by(cluster, snapshot)
 	said := words.regulated(compute, ids.workspace_of(compute.id, snapshot.by_id), classifications)
 ])

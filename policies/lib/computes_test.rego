@@ -96,8 +96,12 @@ test_cluster_behind_a_compute if {
 test_computes_on_a_cluster if {
 	on := [compute("K8S", kind, {}) | some kind in ["AKS", "Kubernetes"]]
 	beside := [compute("k8s", "VirtualMachine", {}), compute("k8s-2", "Kubernetes", {}), compute("k8s", null, {})]
-	computes.backed_by(cluster([]), {computes.compute_type: array.concat(on, beside)}) == on
-	computes.backed_by(cluster([]), {}) == []
+	keyed := {format_int(index, 10): one | some index, one in array.concat(on, beside)}
+	hosted := [key | some key, one in keyed; lower(one.properties.resourceId) == lower(cluster([]).id)]
+	by_host := {lower(cluster([]).id): hosted}
+	count(hosted) == 4
+	computes.backed_by(cluster([]), {"by_host": by_host, "by_id": keyed}) == on
+	computes.backed_by(cluster([]), {"by_host": {}, "by_id": keyed}) == []
 }
 
 test_computes_of_a_workspace if {
@@ -112,15 +116,18 @@ test_computes_of_a_workspace if {
 test_cluster_is_regulated_by_what_runs_on_it if {
 	on := compute("k8s", "Kubernetes", {})
 	beside := compute("k8s-2", "Kubernetes", {})
-	by_type := {computes.compute_type: [on, beside]}
+	both := {lower(on.id): on, lower(beside.id): beside}
+	by_host := {lower(on.properties.resourceId): [lower(on.id)], lower(beside.properties.resourceId): [lower(beside.id)]}
 	hbi := {"id": workspace, "properties": {"hbiWorkspace": true}}
 	ordinary := {"id": workspace, "properties": {"hbiWorkspace": false}}
 	tagged := object.union(cluster([]), {"tags": {"data-classification": "x"}})
-	computes.regulated(cluster([]), null, {"by_type": by_type, "by_id": index([hbi])}, ["x"]).decided == true
-	computes.regulated(cluster([]), null, {"by_type": by_type, "by_id": index([ordinary])}, ["x"]).decided == false
-	computes.regulated(cluster([]), null, {"by_type": by_type, "by_id": {}}, ["x"]).decided == null
-	computes.regulated(cluster([]), null, {"by_type": {}, "by_id": index([hbi])}, ["x"]).decided == false
-	computes.regulated(tagged, null, {"by_type": {}, "by_id": {}}, ["x"]).decided == true
-	computes.regulated(on, hbi, {"by_type": {}, "by_id": {}}, ["x"]).decided == true
+	with_hbi := {"by_host": by_host, "by_id": object.union(both, index([hbi]))}
+	with_ordinary := {"by_host": by_host, "by_id": object.union(both, index([ordinary]))}
+	computes.regulated(cluster([]), null, with_hbi, ["x"]).decided == true
+	computes.regulated(cluster([]), null, with_ordinary, ["x"]).decided == false
+	computes.regulated(cluster([]), null, {"by_host": by_host, "by_id": both}, ["x"]).decided == null
+	computes.regulated(cluster([]), null, {"by_host": {}, "by_id": index([hbi])}, ["x"]).decided == false
+	computes.regulated(tagged, null, {"by_host": {}, "by_id": {}}, ["x"]).decided == true
+	computes.regulated(on, hbi, {"by_host": {}, "by_id": {}}, ["x"]).decided == true
 	computes.regulated(deployment({"endpointComputeType": "Kubernetes"}), hbi, {}, ["x"]).decided == true
 }

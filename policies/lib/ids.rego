@@ -31,7 +31,10 @@ is_same(id, other) if {
 folded(id) := trim_suffix(lower(id), "/")
 
 # subscription(id): the subscription that holds it, in lower case.
-subscription(id) := segments(id)[1] if segments(id)[0] == "subscriptions"
+subscription(id) := parts[1] if {
+	parts = segments(id)
+	parts[0] == "subscriptions"
+}
 
 # workspace_id(id): the Machine Learning workspace that it is or lies in, in lower case; types and names come in pairs.
 workspace_id(id) := concat("/", array.concat([""], array.slice(parts, 0, 8))) if {
@@ -47,4 +50,6 @@ workspace_id(id) := concat("/", array.concat([""], array.slice(parts, 0, 8))) if
 named(id, by_id) := by_id[folded(id)] if is_string(id)
 
 # workspace_of(id, by_id): the workspace of the snapshot that it is or lies in, null when there is none.
-workspace_of(id, by_id) := array.concat([workspace | workspace = by_id[workspace_id(id)]], [null])[0]
+workspace_of(id, by_id) := workspace if {
+	workspace = by_id[workspace_id(id)]
+} else := null

@@ -9,7 +9,9 @@ import data.lib.words
 # subnet_pointer(compute), subnet(compute): where its own subnet stands, and the id that stands there (not blank).
 subnet_pointer(compute) := concat("/", array.concat([""], _subnet_place[computes.kind(compute)]))
 
-subnet(compute) := words.text(object.get(compute, _subnet_place[computes.kind(compute)], null))
+subnet(compute) := _subnet(compute, computes.kind(compute))
+
+_subnet(compute, kind) := words.text(object.get(compute, _subnet_place[kind], null))
 
 _subnet_place := {
 	"amlcompute": ["properties", "properties", "subnet", "id"],
@@ -27,25 +29,28 @@ _states_subnet(pool) if words.text(pool.vnetSubnetID)
 
 # placement(compute, by_id): `inside` a subnet (a virtual machine always is), `outside`, or `unknown` when the cluster
 # that holds its nodes is not in the snapshot. Undefined for other computes whose subnet is not a setting.
-placement(compute, by_id) := "inside" if {
-	subnet(compute)
+placement(compute, by_id) := _placement(compute, computes.kind(compute), by_id)
+
+_placement(compute, kind, by_id) := "inside" if {
+	_subnet(compute, kind)
 } else := "inside" if {
-	computes.kind(compute) == "virtualmachine"
+	kind == "virtualmachine"
 } else := "outside" if {
-	computes.kind(compute) in {"amlcompute", "computeinstance"}
+	kind in {"amlcompute", "computeinstance"}
 } else := _pools_placement(cluster) if {
-	computes.kind(compute) in {"aks", "kubernetes"}
+	kind in {"aks", "kubernetes"}
 	cluster = computes.cluster_of(compute, by_id)
 } else := "unknown" if {
-	computes.kind(compute) in {"aks", "kubernetes"}
+	kind in {"aks", "kubernetes"}
 	words.text(compute.properties.resourceId)
 } else := "outside" if {
-	computes.kind(compute) in {"aks", "kubernetes"}
+	kind in {"aks", "kubernetes"}
 }
 
-_pools_placement(cluster) := "inside" if {
+_pools_placement(cluster) := "outside" if {
+	count(pools_outside(cluster)) > 0
+} else := "inside" if {
 	count(computes.pools(cluster)) > 0
-	count(pools_outside(cluster)) == 0
 } else := "outside"
 
 # settings_holder(workspace, by_id): the workspace whose network settings count: its own, or for a project its hub's.
@@ -68,26 +73,23 @@ isolation_mode(workspace) := stated if {
 # egress(workspace, snapshot): `closed` by a managed network that allows only approved outbound traffic, or by a subnet
 # under every compute that can have one; `open` otherwise, also without any compute; `unknown` when a cluster that it
 # depends on is not in the snapshot, or the snapshot is incomplete. Undefined for a project whose hub is not in it.
-egress(workspace, snapshot) := "closed" if {
-	_mode(workspace, snapshot) == "allowonlyapprovedoutbound"
-} else := "closed" if {
-	_mode(workspace, snapshot)
-	_placements(workspace, snapshot) == {"inside"}
-	_is_complete(snapshot)
-} else := "unknown" if {
-	_mode(workspace, snapshot)
-	_placements(workspace, snapshot) in {{"inside"}, {"unknown"}, {"inside", "unknown"}}
-} else := "unknown" if {
-	_mode(workspace, snapshot)
-	count(_placements(workspace, snapshot)) == 0
-	not _is_complete(snapshot)
-} else := "open" if {
-	_mode(workspace, snapshot)
+egress(workspace, snapshot) := _egress(mode, _placements(workspace, snapshot), snapshot) if {
+	mode = isolation_mode(settings_holder(workspace, snapshot.by_id))
 }
 
-_is_complete(snapshot) if count(object.get(snapshot, "incomplete", [])) == 0
+_egress(mode, placements, snapshot) := "closed" if {
+	mode == "allowonlyapprovedoutbound"
+} else := "closed" if {
+	placements == {"inside"}
+	_is_complete(snapshot)
+} else := "unknown" if {
+	placements in {{"inside"}, {"unknown"}, {"inside", "unknown"}}
+} else := "unknown" if {
+	count(placements) == 0
+	not _is_complete(snapshot)
+} else := "open"
 
-_mode(workspace, snapshot) := isolation_mode(settings_holder(workspace, snapshot.by_id))
+_is_complete(snapshot) if count(object.get(snapshot, "incomplete", [])) == 0
 
 _placements(workspace, snapshot) := {placed |
 	some compute in computes.computes_of(workspace.id, snapshot)

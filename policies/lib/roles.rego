@@ -6,34 +6,31 @@ import data.lib.ids
 import data.lib.permissions
 import data.lib.words
 
-definition_type := "microsoft.authorization/roledefinitions"
-
 workspace_type := "microsoft.machinelearningservices/workspaces"
 
 # guid(id): the last part of a role's id, with or without a subscription before it; empty when the id cannot be read.
-guid(id) := array.reverse(array.concat([""], _parts(id)))[0]
+guid(id) := parts[count(parts) - 1] if {
+	is_string(id)
+	parts := split(trim_right(lower(trim_space(id)), "/"), "/")
+} else := ""
 
-_parts(id) := [part | is_string(id); some part in split(lower(trim_space(id)), "/"); part != ""]
-
-# named(guid, by_type): [{"guid", "name", "permissions"}] of a role: its definitions in the snapshot, else the built-in
+# named(id, snapshot): [{"guid", "name", "permissions"}] of a role: its definitions in the snapshot, else the built-in
 # role; none when neither knows it. A built-in role that acts elsewhere grants nothing in Machine Learning.
-named(id, by_type) := defined(id, by_type) if count(defined(id, by_type)) > 0
+named(id, snapshot) := _named(guid(id), snapshot)
 
-else := array.concat(
-	[{"guid": guid(id), "name": row.name, "permissions": row.permissions} | some row in [data.facts.roles[guid(id)]]],
-	[{"guid": guid(id), "name": row.name, "permissions": []} | some row in [data.facts.roles_elsewhere[guid(id)]]],
-)
+_named(guid, snapshot) := [_defined(guid, snapshot.by_id[key]) | some key in snapshot.by_guid[guid]] if {
+	snapshot.by_guid[guid]
+} else := [{"guid": guid, "name": row.name, "permissions": row.permissions}] if {
+	row = data.facts.roles[guid]
+} else := [{"guid": guid, "name": row.name, "permissions": []}] if {
+	row = data.facts.roles_elsewhere[guid]
+} else := []
 
-defined(id, by_type) := [role |
-	some definition in by_type[definition_type]
-	guid(id) != ""
-	guid(definition.id) == guid(id)
-	role := {
-		"guid": guid(id),
-		"name": _name(definition),
-		"permissions": object.get(definition, ["properties", "permissions"], null),
-	}
-]
+_defined(guid, definition) := {
+	"guid": guid,
+	"name": _name(definition),
+	"permissions": object.get(definition, ["properties", "permissions"], null),
+}
 
 _name(definition) := trim_space(definition.properties.roleName) if words.text(definition.properties.roleName)
 

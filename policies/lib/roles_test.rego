@@ -13,7 +13,13 @@ catalogue := {
 
 definition(id, properties) := {"id": id, "properties": properties}
 
-by_type(definitions) := {roles.definition_type: definitions}
+snapshot(definitions) := {
+	"by_id": {lower(definition.id): definition | some definition in definitions},
+	"by_guid": {guid: ids |
+		some guid in ({roles.guid(definition.id) | some definition in definitions} - {""})
+		ids := [lower(definition.id) | some definition in definitions; roles.guid(definition.id) == guid]
+	},
+}
 
 assigned_at(scope) := {"id": "/x/providers/Microsoft.Authorization/roleAssignments/a", "properties": {"scope": scope}}
 
@@ -30,7 +36,7 @@ test_role_of_the_catalogue if {
 	id := concat("/", ["/providers/Microsoft.Authorization/roleDefinitions", upper(contributor)])
 	wanted := [{"guid": contributor, "name": "Contributor", "permissions": [{"actions": ["*"]}]}]
 	roles.named(id, {}) == wanted with data.facts as catalogue
-	roles.named(id, by_type([definition("/other", {})])) == wanted with data.facts as catalogue
+	roles.named(id, snapshot([definition("/other", {})])) == wanted with data.facts as catalogue
 }
 
 test_role_that_acts_elsewhere_grants_nothing if {
@@ -40,24 +46,24 @@ test_role_that_acts_elsewhere_grants_nothing if {
 test_role_that_nobody_knows if {
 	every id in ["/e12", "e", "", null, 7] {
 		roles.named(id, {}) == [] with data.facts as catalogue
-		roles.named(id, by_type([definition("/e1", {}), definition("/", {})])) == [] with data.facts as catalogue
+		roles.named(id, snapshot([definition("/e1", {}), definition("/", {})])) == [] with data.facts as catalogue
 	}
 }
 
 test_definitions_of_the_snapshot_come_first if {
 	own := [definition(concat("/", ["", contributor]), {"roleName": " Mine ", "permissions": []})]
 	wanted := [{"guid": contributor, "name": "Mine", "permissions": []}]
-	roles.named(contributor, by_type(own)) == wanted with data.facts as catalogue
+	roles.named(contributor, snapshot(own)) == wanted with data.facts as catalogue
 }
 
 test_definitions_of_one_role_all_count if {
 	two := [definition("/a/R", {"roleName": "A"}), definition("/b/r", {"roleName": "B"}), definition("/b/r2", {})]
-	[role.name | some role in roles.defined("/c/R", by_type(two))] == ["A", "B"]
+	[role.name | some role in roles.named("/c/R", snapshot(two))] == ["A", "B"]
 }
 
 test_what_a_definition_does_not_state if {
 	every properties in [{}, null, {"roleName": ""}, {"roleName": " "}, {"roleName": 7}] {
-		roles.defined("r", by_type([definition("/R", properties)])) == [{"guid": "r", "name": "r", "permissions": null}]
+		roles.named("r", snapshot([definition("/R", properties)])) == [{"guid": "r", "name": "r", "permissions": null}]
 	}
 }
 

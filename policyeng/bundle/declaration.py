@@ -29,6 +29,10 @@ class SnapshotView:
         by_type: lower-case ARM type to the resources of it.
         by_scope: lower-case id of a subscription, resource group or workspace to the types of the resources at or
             under it, and to their lower-case ids.
+        by_host: lower-case id of any resource, without a slash at its end, to the lower-case ids of the computes whose
+            `properties.resourceId` names it.
+        by_guid: last part of a role definition's id, in lower case, to the lower-case ids of the definitions.
+        by_series: lower-case VM series to the positions of its approvals in `approvals`.
         workloads: declared and derived, joined.
     """
 
@@ -38,6 +42,9 @@ class SnapshotView:
     by_id: Mapping[str, JsonObject]
     by_type: Mapping[str, Sequence[JsonObject]]
     by_scope: Mapping[str, Mapping[str, Sequence[str]]]
+    by_host: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    by_guid: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    by_series: Mapping[str, Sequence[int]] = field(default_factory=dict)
     approvals: Sequence[JsonObject] = ()
     workloads: Sequence[JsonObject] = ()
     quotas: Sequence[JsonObject] = ()

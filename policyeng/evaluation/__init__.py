@@ -13,6 +13,7 @@ from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import Judgement, OpaOptions, Work, engine_version, judge
 from policyeng.evaluation.estate import Estate, Subject, estate_of
 from policyeng.evaluation.plan import Planned, plan
+from policyeng.garbage import uncollected
 from policyeng.masking import masked
 from policyeng.models import (
     BundleRef,
@@ -34,6 +35,7 @@ from policyeng.models import (
 __all__ = ["evaluate", "exit_code", "summary_of"]
 
 
+@uncollected()
 def evaluate(
     bundle: Bundle,
     snapshot: Snapshot,

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from policyeng.bundle import SnapshotView
 from policyeng.errors import InputError
-from policyeng.facts import Facts, resource_group_of, subscription_of, workspace_of
+from policyeng.evaluation.indices import Indices, indices_of
+from policyeng.facts import Facts, workspace_of
 from policyeng.models import WORKSPACE_TYPE, JsonObject, Location, Model, Problem, Snapshot
-from policyeng.strict.json_text import require_json
+from policyeng.strict.json_text import is_json, require_json
 from policyeng.workloads import derive
 
+#: A resource: its lower-case id, its canonical JSON, and itself.
+_Row = tuple[str, bytes, JsonObject]
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+
+class Subject(NamedTuple):
     """Something that can be judged.
 
     Attributes:
@@ -68,13 +71,14 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
         "principals": [_plain(entry) for entry in snapshot.principals],
         "incomplete": list(snapshot.incomplete),
     }
-    body = b"[" + b",".join(text for _, text, _ in rows) + b"]"
+    body = _listed(rows)
     declared = sorted((_plain(entry) for entry in snapshot.workloads), key=lambda entry: str(entry["id"]))
     whole = {**stated, "workloads": declared, "resources": orjson.Fragment(body), "unreadable": snapshot.unreadable}
     workloads = [workload.document for workload in derived]
     given = {**stated, "workloads": workloads, "resources": orjson.Fragment(body)}
-    view = _view(stated, resources, by_id, workloads)
-    given["by_scope"] = view.by_scope
+    indices = indices_of(by_id, stated["approvals"])
+    given |= indices._asdict()
+    view = _view(stated, resources, by_id, workloads, indices)
     subjects = [*_resource_subjects(snapshot, rows), *_other_subjects(snapshot, derived, view, list(by_id))]
     return Estate(
         subjects=tuple(subjects),
@@ -85,9 +89,9 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
     )
 
 
-def _sorted_resources(snapshot: Snapshot) -> tuple[list[tuple[str, bytes, JsonObject]], list[Problem]]:
-    """Well-formed resources as (lower-case id, canonical JSON, resource), sorted, each id once."""
-    rows: list[tuple[str, bytes, JsonObject]] = []
+def _sorted_resources(snapshot: Snapshot) -> tuple[list[_Row], list[Problem]]:
+    """Well-formed resources, sorted, each id once."""
+    rows: list[_Row] = []
     problems: list[Problem] = []
     for resource in snapshot.resources:
         identity, kind = resource.get("id"), resource.get("type")
@@ -95,14 +99,13 @@ def _sorted_resources(snapshot: Snapshot) -> tuple[list[tuple[str, bytes, JsonOb
             problems.append(Problem(level="error", message="a resource has no string `id` and `type`; give it both"))
             continue
         try:
-            text = orjson.dumps(resource, option=orjson.OPT_SORT_KEYS)
-            require_json(text, identity)
-        except (TypeError, InputError) as error:
-            problems.append(Problem(level="error", message=f"the resource cannot be judged: {error}", place=identity))
-        else:
-            rows.append((identity.lower(), text, resource))
+            rows.append((identity.lower(), orjson.dumps(resource, option=orjson.OPT_SORT_KEYS), resource))
+        except TypeError as error:
+            problems.append(_unjudged(identity, error))
+    if not is_json(_listed(rows), deeper=1):
+        rows = [row for row in rows if _is_readable(row, problems)]
     rows.sort(key=lambda row: row[:2])
-    unique: dict[str, tuple[str, bytes, JsonObject]] = {}
+    unique: dict[str, _Row] = {}
     for row in rows:
         if row[0] in unique:
             message = "two resources have this id; remove one of them"
@@ -112,8 +115,30 @@ def _sorted_resources(snapshot: Snapshot) -> tuple[list[tuple[str, bytes, JsonOb
     return list(unique.values()), problems
 
 
+def _is_readable(row: _Row, problems: list[Problem]) -> bool:
+    """Whether a resource by itself is JSON that could have been read; a problem when it is not."""
+    try:
+        require_json(row[1], row[2]["id"])
+    except InputError as error:
+        problems.append(_unjudged(row[2]["id"], error))
+        return False
+    return True
+
+
+def _unjudged(identity: str, error: Exception) -> Problem:
+    return Problem(level="error", message=f"the resource cannot be judged: {error}", place=identity)
+
+
+def _listed(rows: Iterable[_Row]) -> bytes:
+    return b"[" + b",".join(text for _, text, _ in rows) + b"]"
+
+
 def _view(
-    stated: Mapping[str, Any], resources: list[JsonObject], by_id: Mapping[str, JsonObject], workloads: list[JsonObject]
+    stated: Mapping[str, Any],
+    resources: list[JsonObject],
+    by_id: Mapping[str, JsonObject],
+    workloads: list[JsonObject],
+    indices: Indices,
 ) -> SnapshotView:
     by_type: dict[str, list[JsonObject]] = {}
     for resource in resources:
@@ -124,23 +149,13 @@ def _view(
         resources=resources,
         by_id=by_id,
         by_type=by_type,
-        by_scope=_by_scope(by_id),
         workloads=workloads,
+        **indices._asdict(),
         **rest,
     )
 
 
-def _by_scope(by_id: Mapping[str, JsonObject]) -> dict[str, dict[str, list[str]]]:
-    """Ids by the scopes that hold them, so that no policy needs to walk through the whole snapshot."""
-    by_scope: dict[str, dict[str, list[str]]] = {}
-    for key, resource in by_id.items():
-        for scope in (subscription_of(key), resource_group_of(key), workspace_of(key)):
-            if scope is not None:
-                by_scope.setdefault(scope, {}).setdefault(resource["type"].lower(), []).append(key)
-    return by_scope
-
-
-def _resource_subjects(snapshot: Snapshot, rows: list[tuple[str, bytes, JsonObject]]) -> list[Subject]:
+def _resource_subjects(snapshot: Snapshot, rows: list[_Row]) -> list[Subject]:
     position = {key: index for index, (key, _, _) in enumerate(rows)}
     return [
         Subject(
@@ -149,7 +164,7 @@ def _resource_subjects(snapshot: Snapshot, rows: list[tuple[str, bytes, JsonObje
             reported_id=resource["id"],
             reported_type=resource["type"],
             home=resource["id"],
-            workspace=_workspace_position(resource, index, position),
+            workspace=_workspace_position(key, resource, index, position),
             unreadable=snapshot.unreadable.get(key, {}),
             location=_location(snapshot, key),
         )
@@ -157,10 +172,10 @@ def _resource_subjects(snapshot: Snapshot, rows: list[tuple[str, bytes, JsonObje
     ]
 
 
-def _workspace_position(resource: JsonObject, own: int, position: Mapping[str, int]) -> int:
+def _workspace_position(key: str, resource: JsonObject, own: int, position: Mapping[str, int]) -> int:
     if resource["type"].lower() == WORKSPACE_TYPE:
         return own
-    return position.get((workspace_of(resource["id"]) or "").lower(), -1)
+    return position.get(workspace_of(key) or "", -1)
 
 
 def _other_subjects(snapshot: Snapshot, derived: Any, view: SnapshotView, ids: list[str]) -> list[Subject]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.engines import Pair
@@ -11,29 +11,71 @@ from policyeng.evaluation.estate import Estate, Subject
 from policyeng.models import JsonObject, Unknown
 
 _ABSENT = object()
+_Where = Mapping[str, Sequence[str | bool | int]]
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(NamedTuple):
     """A pair to judge; with `unknowns` it is decided already and no engine sees it."""
 
     pair: Pair
-    unknowns: tuple[Unknown, ...]
+    unknowns: tuple[Unknown, ...] = ()
 
 
 def plan(bundle: Bundle, estate: Estate) -> Iterator[Planned]:
     """Every pair of a policy and a subject that it judges, policies first."""
-    by_type: dict[str, list[int]] = {}
-    for index, subject in enumerate(estate.subjects):
-        by_type.setdefault(subject.judged_type, []).append(index)
+    subjects = estate.subjects
+    unreadable = {index for index, subject in enumerate(subjects) if subject.unreadable}
+    partly = unreadable | {index for index, subject in enumerate(subjects) if subject.workspace in unreadable}
+    readable = _Readable(subjects, unreadable)
     for number, policy in enumerate(bundle.policies):
-        for index in sorted(
-            {index for judged in policy.header.judges for index in by_type.get(judged.type.lower(), ())}
-        ):
-            subject = estate.subjects[index]
-            unknowns = _unknowns(policy, subject, estate.subjects)
-            if _narrowed(policy, subject):
-                yield Planned(Pair(number, index, subject.workspace), unknowns)
+        narrowed = {index for index in unreadable if _narrowed(policy, subjects[index])}
+        for judged in policy.header.judges:
+            narrowed |= readable.having(judged.type.lower(), judged.where)
+        for index in sorted(narrowed):
+            unknowns = _unknowns(policy, subjects[index], subjects) if index in partly else ()
+            yield Planned(Pair(number, index, subjects[index].workspace), unknowns)
+
+
+class _Readable:
+    """The subjects without an unreadable field, found by type and by the values that policies are narrowed to."""
+
+    def __init__(self, subjects: Sequence[Subject], unreadable: set[int]) -> None:
+        self._subjects = subjects
+        self._by_type: dict[str, set[int]] = {}
+        for index, subject in enumerate(subjects):
+            if index not in unreadable:
+                self._by_type.setdefault(subject.judged_type, set()).add(index)
+        self._by_value: dict[tuple[str, str], dict[object, set[int]]] = {}
+
+    def having(self, kind: str, where: _Where) -> set[int]:
+        """Positions of the subjects of a lower-case type that have one of the allowed values at every pointer."""
+        found = self._by_type.get(kind, set())
+        for pointer, allowed in where.items():
+            by_value = self._values(kind, pointer)
+            found = found & {index for key in _allowed_keys(allowed) for index in by_value.get(key, ())}
+        return found
+
+    def _values(self, kind: str, pointer: str) -> dict[object, set[int]]:
+        """The subjects of a type by what stands at a pointer; looked at once, however many policies ask."""
+        known = self._by_value.get((kind, pointer))
+        if known is None:
+            known = self._by_value[kind, pointer] = {}
+            for index in self._by_type.get(kind, ()):
+                known.setdefault(_key_of(value_at(self._subjects[index].document, pointer)), set()).add(index)
+        return known
+
+
+def _key_of(value: object) -> object:
+    """What values are alike by: texts without case, whole numbers and booleans as they are; None for anything else."""
+    if isinstance(value, str):
+        return value.lower()
+    return (type(value), value) if type(value) in (bool, int) else None
+
+
+def _allowed_keys(allowed: Iterable[str | bool | int]) -> set[object]:
+    """The keys of the values that are allowed; 1 and 0 pass for true and false."""
+    booleans = {(int, int(entry)) for entry in allowed if isinstance(entry, bool)}
+    return booleans.union(map(_key_of, allowed))
 
 
 def _narrowed(policy: Policy, subject: Subject) -> bool:
@@ -45,13 +87,11 @@ def _narrowed(policy: Policy, subject: Subject) -> bool:
     )
 
 
-def _allowed(subject: Subject, pointer: str, allowed: Sequence[str | bool | int]) -> bool:
+def _allowed(subject: Subject, pointer: str, allowed: Iterable[str | bool | int]) -> bool:
     if any(_overlap(pointer, unreadable) for unreadable in subject.unreadable):
         return True
-    value = value_at(subject.document, pointer)
-    if isinstance(value, str):
-        return value.lower() in {entry.lower() for entry in allowed if isinstance(entry, str)}
-    return any(value is entry or (type(value) is int and value == entry) for entry in allowed)
+    key = _key_of(value_at(subject.document, pointer))
+    return key is not None and key in _allowed_keys(allowed)
 
 
 def _unknowns(policy: Policy, subject: Subject, subjects: Sequence[Subject]) -> tuple[Unknown, ...]:

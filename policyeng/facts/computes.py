@@ -82,33 +82,30 @@ def cluster_of(compute: JsonObject, by_id: Mapping[str, JsonObject]) -> JsonObje
     return cluster if cluster is not None and kind_of(cluster) == "managedcluster" else None
 
 
-def backed_by(cluster: JsonObject, by_type: Mapping[str, Sequence[JsonObject]]) -> Iterator[JsonObject]:
+def backed_by(
+    cluster: JsonObject, by_id: Mapping[str, JsonObject], by_host: Mapping[str, Sequence[str]]
+) -> Iterator[JsonObject]:
     """The AKS and Kubernetes computes that run on a managed cluster."""
-    for compute in by_type.get(COMPUTE_TYPE, ()):
-        reference = inside(compute, "properties", "resourceId")
-        on_cluster = kind_of(compute) in ("aks", "kubernetes") and isinstance(reference, str)
-        if on_cluster and _same(str(reference), str(cluster["id"])):
-            yield compute
+    for key in by_host.get(str(cluster["id"]).lower().removesuffix("/"), ()):
+        if kind_of(by_id[key]) in ("aks", "kubernetes"):
+            yield by_id[key]
 
 
 def compute_regulated(
     resource: JsonObject,
     workspace: JsonObject | None,
     by_id: Mapping[str, JsonObject],
-    by_type: Mapping[str, Sequence[JsonObject]],
+    by_host: Mapping[str, Sequence[str]],
     classifications: Iterable[str],
 ) -> Regulated:
     """As `words.regulated`; a managed cluster belongs to no workspace, its own tag or any compute on it makes it so."""
     words = list(classifications)
     if kind_of(resource) != "managedcluster":
         return regulated(resource, workspace, words)
-    homes = [(compute, by_id.get(workspace_of(str(compute["id"])) or "")) for compute in backed_by(resource, by_type)]
+    on_it = backed_by(resource, by_id, by_host)
+    homes = [(compute, by_id.get(workspace_of(str(compute["id"])) or "")) for compute in on_it]
     answers = [regulated(resource, {}, words), *(regulated(compute, home, words) for compute, home in homes)]
     return next(answer for wanted in (True, None, False) for answer in answers if answer.decided is wanted)
-
-
-def _same(one: str, other: str) -> bool:
-    return one.lower().removesuffix("/") == other.lower().removesuffix("/")
 
 
 def _named(reference: object, by_id: Mapping[str, JsonObject]) -> JsonObject | None:

@@ -15,7 +15,7 @@ _MANAGEMENT_GROUP = ("providers", "microsoft.management", "managementgroups")
 _WORKSPACE_TYPE = ("microsoft.machinelearningservices", "workspaces")
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def segments(arm_id: str) -> tuple[str, ...] | None:
     """The segments of an id in lower case, none for the root `/`; `None` if the id is malformed.
 
@@ -81,6 +81,19 @@ def workspace_of(arm_id: str) -> str | None:
     parts = segments(arm_id) or ()
     is_workspace = resource_group_of(arm_id) and parts[4:5] == ("providers",) and parts[5:7] == _WORKSPACE_TYPE
     return _joined(parts[:8]) if is_workspace else None
+
+
+def scopes_of(arm_id: str) -> list[str]:
+    """The lower-case ids of the subscription, resource group and workspace that hold an id, as far as it has them."""
+    parts = segments(arm_id) or ()
+    if parts[:1] != ("subscriptions",):
+        return []
+    scopes = [_joined(parts[:2])]
+    if parts[2:3] == ("resourcegroups",):
+        scopes.append(_joined(parts[:4]))
+        if parts[4:5] == ("providers",) and parts[5:7] == _WORKSPACE_TYPE:
+            scopes.append(_joined(parts[:8]))
+    return scopes
 
 
 def management_group_of(arm_id: str) -> str | None:

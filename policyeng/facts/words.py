@@ -65,10 +65,9 @@ def tag(document: JsonObject | None, name: str) -> object:
 def _stated(document: JsonObject | None, name: str) -> Iterator[object]:
     for holder in (inside(document, "tags"), inside(document, "properties", "tags")):
         if isinstance(holder, dict):
-            for key in sorted(holder):
+            for key in sorted(key for key in holder if key.lower() == name.lower()):
                 value = holder[key]
-                blank = value is None or (isinstance(value, str) and folded(value) is None)
-                if key.lower() == name.lower() and not blank:
+                if value is not None and not (isinstance(value, str) and folded(value) is None):
                     yield value
 
 

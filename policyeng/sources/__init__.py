@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from policyeng.errors import InputError, UsageError, nearest
+from policyeng.garbage import uncollected
 from policyeng.models import Problem, Snapshot
 from policyeng.sources import arm_rest, native, role_access
 from policyeng.sources.baseline_report import read_baseline
@@ -58,6 +59,7 @@ class _UnrecognisedError(InputError):
     """Content of no readable format."""
 
 
+@uncollected()
 def read_inputs(
     paths: Sequence[str | Path],
     *,

@@ -63,6 +63,11 @@ def require_json(content: bytes, file: str, *, max_bytes: int = DEFAULT_MAX_BYTE
         raise refusal(file, kind, pointer=pointer, line=line, column=column)
 
 
+def is_json(content: bytes, *, deeper: int = 0) -> bool:
+    """Whether bytes are JSON as `parse_json` reads it, of any size and nested `deeper` levels more."""
+    return _native.check_json(content, MAX_DEPTH + deeper) is None
+
+
 def refuse_size(size: int, file: str, max_bytes: int) -> None:
     """Refuse a document that is larger than what is read.
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Generic, Never, TypeVar
+from typing import Generic, NamedTuple, Never, TypeVar
 
 T_co = TypeVar("T_co", covariant=True)
 
 
-@dataclass(frozen=True)
-class Answer(Generic[T_co]):
+class Answer(NamedTuple, Generic[T_co]):
     """A value; or an absence (neither value nor reason); or no value and the reason why it cannot be decided.
 
     A presumed value is one that nobody stated: what is declared takes its place.

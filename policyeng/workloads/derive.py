@@ -30,7 +30,8 @@ def derive(snapshot: Snapshot, facts: Facts) -> tuple[Workload, ...]:
     A declared workload joins the one derived from its `source_id`, and stands alone where there is none.
     """
     estate = survey(snapshot, facts)
-    drafts = [build(estate, source) for arm_type, build in DERIVED_FROM.items() for source in estate.of_type(arm_type)]
+    sources = estate.of_types(DERIVED_FROM)
+    drafts = [build(estate, source) for arm_type, build in DERIVED_FROM.items() for source in sources[arm_type]]
     additions: dict[str, list[DeclaredWorkload]] = defaultdict(list)
     for one in sorted(snapshot.workloads, key=DeclaredWorkload.model_dump_json):
         additions[key_of(one.source_id or "")].append(one)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from policyeng.models import JsonObject
 from policyeng.workloads.answers import Answer, undecided
@@ -18,6 +19,9 @@ class Unreadable:
 
     parts: Segments
     reason: str
+
+
+_NO_GAPS: Mapping[Segments, Unreadable] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ class Reader:
         """The JSON value at `path`; null counts as absent."""
         here: object = self.body
         for depth in range(len(path) + 1):
-            gap = self.unreadable.get(_folded((*self.base, *path[:depth])))
+            gap = self.unreadable.get(_folded((*self.base, *path[:depth]))) if self.unreadable else None
             if gap:
                 return undecided(f"{self._pointer(path[:depth])}: {gap.reason}")
             if depth and here is not None:
@@ -110,7 +114,7 @@ class Reader:
 def reader(body: JsonObject, unreadable: Mapping[str, str]) -> Reader:
     """A reader of a whole resource; `unreadable` maps JSON Pointers to reasons, as a snapshot does."""
     gaps = [Unreadable(_parts(pointer), reason) for pointer, reason in sorted(unreadable.items())]
-    return Reader(body, {_folded(gap.parts): gap for gap in gaps})
+    return Reader(body, {_folded(gap.parts): gap for gap in gaps} if gaps else _NO_GAPS)
 
 
 def _parts(pointer: str) -> Segments:
@@ -126,6 +130,7 @@ def _folded(parts: Segments) -> Segments:
     return tuple(_fold(part) for part in parts)
 
 
+@lru_cache(maxsize=4096)  # documents use few keys, many times over
 def _fold(key: str) -> str:
     return key.lower().replace("_", "")
 

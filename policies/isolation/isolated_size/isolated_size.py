@@ -9,7 +9,7 @@ from policyeng.facts.words import Regulated
 
 def _standing(given: PolicyInput) -> Regulated:
     snapshot, words = given.snapshot, given.parameters["regulated_classifications"]
-    return compute_regulated(given.resource, given.workspace, snapshot.by_id, snapshot.by_type, words)
+    return compute_regulated(given.resource, given.workspace, snapshot.by_id, snapshot.by_host, words)
 
 
 def _applies(given: PolicyInput) -> bool:

@@ -23,7 +23,7 @@ _TEXTS = {"type": "array", "items": {"type": "string"}}
 
 def _standing(given: PolicyInput) -> Regulated:
     snapshot, words = given.snapshot, given.parameters["regulated_classifications"]
-    return compute_regulated(given.resource, given.workspace, snapshot.by_id, snapshot.by_type, words)
+    return compute_regulated(given.resource, given.workspace, snapshot.by_id, snapshot.by_host, words)
 
 
 def _isolated(given: PolicyInput) -> list[tuple[NodeSize, str]]:
@@ -57,7 +57,7 @@ def _isolated(given: PolicyInput) -> list[tuple[NodeSize, str]]:
         "retirement_notice_days": {"type": "integer", "minimum": 0, "default": 180},
     },
     since="0.1.0",
-    applies=lambda given: _standing(given).decided is not False and bool(_isolated(given)),
+    applies=lambda given: bool(_isolated(given)) and _standing(given).decided is not False,
 )
 def offered_size(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny every isolated size that is retired, or retires within the notice."""

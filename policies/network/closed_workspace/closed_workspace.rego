@@ -50,7 +50,7 @@ deny contains {
 	"expected": "AllowOnlyApprovedOutbound, or every compute in a subnet",
 } if {
 	standing.decided == true
-	networks.egress(input.resource, input.snapshot) == "open"
+	egress == "open"
 }
 
 unknown contains {"msg": standing.reason, "path": "/properties/hbiWorkspace"} if standing.decided == null
@@ -62,10 +62,12 @@ unknown contains {"msg": "the hub of the project is not in the snapshot", "path"
 
 unknown contains {"msg": "what its computes sit in is not all in the snapshot", "path": "/properties/managedNetwork"} if {
 	standing.decided == true
-	networks.egress(input.resource, input.snapshot) == "unknown"
+	egress == "unknown"
 }
 
 is_disabled if words.folded(settings.properties.publicNetworkAccess) == "disabled"
+
+egress := networks.egress(input.resource, input.snapshot)
 
 place(pointer) := pointer if not networks.is_project(input.resource)
 

@@ -61,7 +61,7 @@ deny contains {
 	"actual": object.get(input.resource, ["properties", "resourceId"], null),
 	"expected": "node pools with a subnet",
 } if {
-	networks.placement(input.resource, input.snapshot.by_id) == "outside"
+	placement == "outside"
 }
 
 unknown contains {"msg": "the network of an Arc cluster is not known to Azure", "path": "/properties/resourceId"} if {
@@ -74,6 +74,8 @@ unknown contains {"msg": "the cluster is not in the snapshot", "path": "/propert
 	not is_arc
 }
 
-undecided if networks.placement(input.resource, input.snapshot.by_id) == "unknown"
+undecided if placement == "unknown"
+
+placement := networks.placement(input.resource, input.snapshot.by_id)
 
 is_arc if contains(words.folded(input.resource.properties.resourceId), "/microsoft.kubernetes/connectedclusters/")

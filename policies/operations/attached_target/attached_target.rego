@@ -41,7 +41,7 @@ deny contains {
 	"actual": target,
 	"expected": "the id of a resource",
 } if {
-	not ids.subscription(target)
+	not subscription
 }
 
 deny contains {
@@ -67,11 +67,14 @@ unknown contains {"msg": "its subscription is not in the snapshot", "path": "/pr
 }
 
 is_missing if {
-	ids.subscription(target)
-	not ids.named(target, input.snapshot.by_id)
+	not is_found
+	subscription
 }
 
-# Its subscription is one of those in the snapshot.
-is_in_reach if input.snapshot.by_scope[concat("/", ["", "subscriptions", ids.subscription(target)])]
+is_found if ids.named(target, input.snapshot.by_id)
+
+is_in_reach if input.snapshot.by_scope[concat("/", ["", "subscriptions", subscription])]
+
+subscription := ids.subscription(target)
 
 target := object.get(input.resource, ["properties", "resourceId"], null)

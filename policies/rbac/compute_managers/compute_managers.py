@@ -47,8 +47,7 @@ def compute_managers(given: PolicyInput) -> Iterator[Denial | Unknown]:
 
 
 def _roles(given: PolicyInput, guid: str) -> list[tuple[str, object]]:
-    definitions = given.snapshot.by_type.get("microsoft.authorization/roledefinitions", ())
-    defined = [one for one in definitions if guid and _guid(one["id"]) == guid]
+    defined = [given.snapshot.by_id[key] for key in given.snapshot.by_guid.get(guid, ())]
     named = [(_inner(one, "roleName"), _inner(one, "permissions")) for one in defined]
     rows = [given.facts.document.get(table, {}).get(guid) for table in ("roles", "roles_elsewhere")]
     known = [(name if isinstance(name, str) and name else guid, permissions) for name, permissions in named]

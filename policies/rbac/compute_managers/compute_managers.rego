@@ -67,7 +67,7 @@ scope := roles.scope(input.resource)
 
 definition_id := object.get(input.resource, ["properties", "roleDefinitionId"], null)
 
-assigned := roles.named(definition_id, input.snapshot.by_type)
+assigned := roles.named(definition_id, input.snapshot)
 
 names := array.concat([roles.guid(definition_id)], [role.name | some role in assigned])
 

@@ -67,11 +67,7 @@ def series_approval(given: PolicyInput) -> Iterator[Denial | Unknown]:
         return
     if not _needs_approval(given, series):
         return
-    of_series = [
-        approval
-        for approval in given.snapshot.approvals
-        if folded(approval.get("kind")) == "vmseries" and folded(approval.get("series")) == series.lower()
-    ]
+    of_series = [given.snapshot.approvals[position] for position in given.snapshot.by_series.get(series.lower(), ())]
     near = [{"id": approval["id"], "lacks": list(_lacks(approval, given))} for approval in of_series]
     if all(approval["lacks"] for approval in near):
         actual = {"series": series, "approvals": near}

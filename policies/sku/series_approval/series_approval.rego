@@ -60,7 +60,7 @@ size_is_unknown if {
 
 # In the order of the snapshot, which is by id.
 near := [{"id": approval.id, "lacks": approvals.lacking(approval, asked)} |
-	some approval in approvals.of_series(input.snapshot.approvals, series)
+	some approval in approvals.of_series(input.snapshot, series)
 ]
 
 asked := {"resource": input.resource, "workspace": input.workspace, "as_of": input.as_of}

@@ -1,0 +1,179 @@
+"""Indices of a snapshot: each finds what a walk through the whole snapshot finds, in the same order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policyeng.bundle import load_bundle
+from policyeng.evaluation import evaluate
+from policyeng.evaluation.estate import estate_of
+from policyeng.evaluation.indices import indices_of
+from policyeng.facts import Facts, resource_group_of, subscription_of, workspace_of
+from policyeng.facts.words import folded
+from policyeng.models import JsonObject, Outcome, Snapshot
+from tests.bundles import rego, write
+from tests.test_evaluation import AS_OF
+
+GROUP = "/subscriptions/s/resourceGroups/g"
+WORKSPACE = f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces/w"
+CLUSTER = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/k"
+COMPUTES = "microsoft.machinelearningservices/workspaces/computes"
+DEFINITIONS = "microsoft.authorization/roledefinitions"
+
+hosts = st.sampled_from(
+    [CLUSTER, CLUSTER.upper(), f"{CLUSTER}/", f"{CLUSTER}//", f"{CLUSTER}2", "", "/", None, 7, [CLUSTER]]
+)
+kinds = st.sampled_from(["AKS", "kubernetes ", "Kubernetes", "Databricks", "VirtualMachine", None, 7])
+guids = st.sampled_from(["r", "R", "r2", "r/", "r//", " R ", "/"])
+computes = st.builds(
+    lambda name, host, kind: {
+        "id": f"{WORKSPACE}/computes/{name}",
+        "type": "Microsoft.MachineLearningServices/Workspaces/computes",
+        "properties": {"computeType": kind, "resourceId": host},
+    },
+    st.integers(0, 9),
+    hosts,
+    kinds,
+)
+definitions = st.builds(
+    lambda at, guid, name: {
+        "id": f"{at}/providers/Microsoft.Authorization/roleDefinitions/{guid}",
+        "type": "Microsoft.Authorization/roleDefinitions",
+        "properties": {"roleName": name, "permissions": []},
+    },
+    st.sampled_from(["", "/subscriptions/s", "/subscriptions/t"]),
+    guids,
+    st.sampled_from(["A", "B", None]),
+)
+others = st.sampled_from(
+    [
+        {"id": WORKSPACE, "type": "Microsoft.MachineLearningServices/workspaces"},
+        {"id": CLUSTER, "type": "Microsoft.ContainerService/managedClusters"},
+        {"id": f"{CLUSTER}/", "type": "Microsoft.ContainerService/managedClusters", "properties": "no object"},
+        {"id": "no id at all", "type": COMPUTES},
+        {"id": f"{GROUP}/providers/x/y/z", "type": COMPUTES, "properties": {"resourceId": CLUSTER}},
+    ]
+)
+approvals = st.builds(
+    lambda number, kind, series: {
+        "id": f"A-{number}",
+        "kind": kind,
+        "series": series,
+        "scope": "/",
+        "status": "granted",
+    },
+    st.integers(0, 5),
+    st.sampled_from(["vmSeries", " VMSERIES", "quota"]),
+    st.sampled_from(["M", " m", "NCsv3", "", " "]),
+)
+entries: st.SearchStrategy[JsonObject] = st.one_of(computes, definitions, others)
+resources = st.lists(entries, max_size=8, unique_by=lambda one: str(one["id"]).lower())
+snapshots = st.builds(
+    lambda given, stated: Snapshot.model_validate({"resources": given, "approvals": stated}),
+    resources,
+    st.lists(approvals, max_size=5, unique_by=lambda one: str(one["id"])),
+)
+
+# What the shared Rego said before there were indices.
+SCANS = """
+import data.lib.approvals
+import data.lib.computes
+import data.lib.ids
+import data.lib.roles
+import data.lib.words
+
+deny contains "backed by" if {
+	some resource in input.snapshot.resources
+	computes.backed_by(resource, input.snapshot) != [compute |
+		some compute in input.snapshot.by_type[computes.compute_type]
+		computes.kind(compute) in {"aks", "kubernetes"}
+		ids.is_same(compute.properties.resourceId, resource.id)
+	]
+}
+
+deny contains "role definitions" if {
+	some guid in ["r", "r2", "x"]
+	[role.name | some role in roles.named(guid, input.snapshot)] != [name |
+		some definition in input.snapshot.by_type["microsoft.authorization/roledefinitions"]
+		roles.guid(definition.id) == guid
+		name := object.get({"A": "A", "B": "B"}, [definition.properties.roleName], guid)
+	]
+}
+
+deny contains "approvals" if {
+	some series in ["M", "ncsv3", "ND"]
+	approvals.of_series(input.snapshot, series) != [approval |
+		some approval in input.snapshot.approvals
+		words.folded(approval.kind) == "vmseries"
+		words.folded(approval.series) == lower(series)
+	]
+}
+"""
+
+
+def by_id_of(snapshot: Snapshot) -> dict[str, JsonObject]:
+    """The resources by lower-case id, in their order."""
+    return dict(sorted((str(resource["id"]).lower(), resource) for resource in snapshot.resources))
+
+
+@given(snapshots)
+def test_scopes_hold_what_lies_in_them(snapshot: Snapshot) -> None:
+    """Every resource stands under its subscription, resource group and workspace, and under nothing else."""
+    by_id = by_id_of(snapshot)
+    found = {
+        (scope, kind, key)
+        for scope, kinds in indices_of(by_id, ()).by_scope.items()
+        for kind, keys in kinds.items()
+        for key in keys
+    }
+    expected = {
+        (of(key), resource["type"].lower(), key)
+        for key, resource in by_id.items()
+        for of in (subscription_of, resource_group_of, workspace_of)
+        if of(key) is not None
+    }
+    assert found == expected
+
+
+@given(snapshots)
+def test_hosts_definitions_and_approvals_are_found_as_by_a_walk(snapshot: Snapshot) -> None:
+    """Ids compare without case and without one slash at the end; of a role's id the last part that is not empty."""
+    by_id = by_id_of(snapshot)
+    view = estate_of(snapshot, Facts({})).view
+    for resource in snapshot.resources:
+        wanted = str(resource["id"]).lower().removesuffix("/")
+        on_it = [key for key, one in by_id.items() if _host_of(one) == wanted]
+        assert list(view.by_host.get(wanted, ())) == on_it
+    assert {key for keys in view.by_guid.values() for key in keys} == {
+        key for key, one in by_id.items() if one["type"].lower() == DEFINITIONS and key.strip("/ ")
+    }
+    assert all(key.rstrip("/ ").endswith(guid) for guid, keys in view.by_guid.items() for key in keys)
+    counted = [one for one in view.approvals if folded(one["kind"]) == "vmseries" and folded(one["series"])]
+    assert sorted(position for positions in view.by_series.values() for position in positions) == [
+        position for position, one in enumerate(view.approvals) if one in counted
+    ]
+
+
+def _host_of(resource: JsonObject) -> str | None:
+    properties = resource.get("properties")
+    host = properties.get("resourceId") if isinstance(properties, dict) else None
+    is_compute = resource["type"].lower() == COMPUTES
+    return host.lower().removesuffix("/") if is_compute and isinstance(host, str) else None
+
+
+def test_the_shared_rego_finds_as_by_a_walk(tmp_path: Path) -> None:
+    """The lookups of the library give what the scans they replaced gave, in the same order."""
+    bundle = load_bundle(write(tmp_path, {"area/scans/scans.rego": rego("scans", SCANS)}))
+    subject = {"id": f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces/judged"}
+    subject["type"] = "Microsoft.MachineLearningServices/workspaces"
+
+    @given(snapshots)
+    def holds(snapshot: Snapshot) -> None:
+        whole = snapshot.model_copy(update={"resources": (*snapshot.resources, subject)})
+        for finding in evaluate(bundle, whole, as_of=AS_OF).findings:
+            assert finding.outcome is Outcome.PASS, finding.denials or finding.unknowns
+
+    holds()

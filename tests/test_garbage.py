@@ -1,0 +1,32 @@
+"""Holding the collector back: for as long as it is asked, and not longer."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from policyeng.garbage import uncollected
+
+
+def test_the_collector_runs_again_afterwards() -> None:
+    """Also after an error, and only when the outermost block ends."""
+    with uncollected():
+        with uncollected():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    with pytest.raises(ValueError, match="broken"), uncollected():
+        raise ValueError("broken")
+    assert gc.isenabled()
+
+
+def test_who_held_it_back_before_keeps_it_so() -> None:
+    """A program that runs without the collector does so after a run, too."""
+    gc.disable()
+    try:
+        with uncollected():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
