@@ -89,7 +89,7 @@ class Finding(Model):
     exemption: ExemptionMark | None = None
     remediation: str = ""
     source: str = ""
-    location: Location = Location()
+    location: Location = Location.model_construct()
 
 
 class Problem(Model):
