@@ -50,6 +50,8 @@ def _called(arguments: Sequence[str]) -> object:
 
 def main() -> None:
     """The console script."""
+    # What is installed beside us has no say in how documents are read, and looking for it takes time.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     code = run()
     try:
         for stream in (sys.stdout, sys.stderr):
