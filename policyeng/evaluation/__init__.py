@@ -158,7 +158,9 @@ def _finding(policy: Policy, subject: Subject, judgement: Judgement) -> Finding:
         resource_type=subject.reported_type,
         outcome=outcome,
         denials=_sorted(judgement.denials) if failed else (),
-        unknowns=_ordered(judgement.unknowns) if judgement.error is None else (Unknown.model_construct(msg=judgement.error),),
+        unknowns=_ordered(judgement.unknowns)
+        if judgement.error is None
+        else (Unknown.model_construct(msg=judgement.error),),
         remediation=header.remediation.text if header.remediation else "",
         source=header.source,
         location=subject.location,
