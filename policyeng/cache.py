@@ -4,8 +4,8 @@ An entry is valid when its key is the digest of everything that its content foll
 is ignored unless this user owns it and its directory, nobody else may write to either, and its content has the digest
 that it begins with. Whoever can write as this user can also write the policies; that is where the protection ends.
 
-The directory is `POLICYENG_CACHE_DIR`, else `policyeng` in `XDG_CACHE_HOME` or `~/.cache`. `POLICYENG_NO_CACHE` switches the
-cache off. No failure of the cache is a failure of the run: what is not there is worked out again.
+The directory is `POLICYENG_CACHE_DIR`, else `policyeng` in `XDG_CACHE_HOME` or `~/.cache`. `POLICYENG_NO_CACHE`
+switches the cache off. No failure of the cache is a failure of the run: what is not there is worked out again.
 """
 
 from __future__ import annotations
@@ -47,10 +47,13 @@ def directory() -> Path | None:
         return None
     if named := os.environ.get("POLICYENG_CACHE_DIR"):
         return Path(named)
-    if (base := os.environ.get("XDG_CACHE_HOME", "")) and os.path.isabs(base):
-        return Path(base, "policyeng")
-    home = os.path.expanduser("~")
-    return Path(home, ".cache", "policyeng") if os.path.isabs(home) else None
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if base.is_absolute():
+        return base / "policyeng"
+    try:
+        return Path.home() / ".cache" / "policyeng"
+    except RuntimeError:  # a user without a home
+        return None
 
 
 def key_of(*parts: str) -> str:
@@ -136,18 +139,17 @@ def _write(place: Path, key: str, content: bytes) -> None:
 
 
 def _prune(place: Path) -> None:
-    entries: list[tuple[float, int, str]] = []
-    with os.scandir(place) as found:
-        for file in found:
-            with suppress(OSError):
-                status = file.stat(follow_symlinks=False)
-                if file.name.endswith(_SUFFIX):
-                    entries.append((status.st_mtime, status.st_size, file.path))
-                elif file.name.startswith(".") and status.st_mtime < time() - _LITTER_AGE:
-                    os.unlink(file.path)
+    entries: list[tuple[float, int, Path]] = []
+    for path in place.iterdir():
+        with suppress(OSError):
+            status = path.lstat()
+            if path.suffix == _SUFFIX:
+                entries.append((status.st_mtime, status.st_size, path))
+            elif path.name.startswith(".") and status.st_mtime < time() - _LITTER_AGE:
+                path.unlink()
     kept = 0
     for number, (_, size, path) in enumerate(sorted(entries, reverse=True)):
         kept += size
         if number >= MOST_ENTRIES or (kept > MOST_BYTES and number):
             with suppress(OSError):
-                os.unlink(path)
+                path.unlink()

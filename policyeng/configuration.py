@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from math import isfinite
 from pathlib import Path
@@ -117,6 +116,8 @@ def _settings(given: Mapping[str, _Given]) -> Settings:
             raise UsageError(f"unknown setting `{name}`{nearest(name, _NAMES)}", place=(origin,), remedy=_known())
     origins = {name: given[name].origin if name in given else "default" for name in _NAMES}
     values = {name: value for name, (value, _) in given.items()}
+    if not values:  # the defaults need no validator
+        return Settings.model_construct(origins=origins)
     try:
         return Settings.model_validate({**values, "origins": origins})
     except ValidationError as error:
@@ -153,6 +154,8 @@ def _file(named: Path | str | None, directory: Path) -> _File | None:
 
 def _read(path: Path) -> _File | None:
     """The table of settings in a file; None when it is a `pyproject.toml` without one."""
+    import tomllib  # only where there is a file to read
+
     try:
         text = path.read_bytes().decode("utf-8")
         document = tomllib.loads(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -11,6 +12,10 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.verify.cases import Baselines
 
 ROOT = Path(__file__).resolve().parents[1]
+
+#: The suite neither reads nor fills the cache of whoever runs it.
+CACHE = TemporaryDirectory(prefix="policyeng-tests-")
+os.environ["POLICYENG_CACHE_DIR"] = CACHE.name
 
 
 @pytest.fixture(scope="session")

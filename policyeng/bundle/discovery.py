@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath
 from types import ModuleType
 
 from policyeng.bundle.declaration import Declaration, Policy, PythonPolicy, Role
-from policyeng.bundle.header import PolicyHeader, header_from_metadata, parse_header, rego_metadata
-from policyeng.bundle.parsing import bundle_yaml
+from policyeng.bundle.header import rego_metadata
+from policyeng.bundle.stored_headers import Headers
 from policyeng.bundle.tree import text_of
 from policyeng.errors import BundleError
 
@@ -26,22 +26,24 @@ def policies_of(root: Path, tree: Mapping[PurePosixPath, bytes]) -> list[Policy]
     Raises:
         BundleError: a module or header is not well formed.
     """
+    headers = Headers(tree)
     rego: dict[PurePosixPath, Policy] = {}
     for path, content in sorted(tree.items()):
-        if path.suffix == ".rego" and (found := _rego_policy(root, path, text_of(content, root / path))):
+        if path.suffix == ".rego" and (found := _rego_policy(root, path, text_of(content, root / path), headers)):
             rego[path.with_suffix("")] = found
     policies = dict(rego)
     for path, content in sorted(tree.items()):
         if path.suffix == ".py" and b"policyeng" in content and b"policy" in content.replace(b"policyeng", b""):
             stem = path.with_suffix("")
-            policies[stem] = _python_policy(root, path, content, rego.get(stem))
+            policies[stem] = _python_policy(root, path, content, rego.get(stem), headers)
+    headers.keep()
     return list(policies.values())
 
 
-def _rego_policy(root: Path, path: PurePosixPath, source: str) -> Policy | None:
+def _rego_policy(root: Path, path: PurePosixPath, source: str, headers: Headers) -> Policy | None:
     place = str(root / path)
     metadata = rego_metadata(source)
-    header = header_from_metadata(bundle_yaml(metadata, place), place) if metadata is not None else None
+    header = headers.of_metadata(metadata, place) if metadata is not None else None
     if header is None:
         if path.parts[0] != "lib" and re.search(r"^deny\b", source, re.MULTILINE):
             remedy = "give it a `# METADATA` block directly above `package`, with `custom` and its `id`"
@@ -62,7 +64,7 @@ def _rego_policy(root: Path, path: PurePosixPath, source: str) -> Policy | None:
     return Policy(header, _area(path), path.stem, str(path), rules=rules, cases=_cases(root, path))
 
 
-def _python_policy(root: Path, path: PurePosixPath, content: bytes, twin: Policy | None) -> Policy:
+def _python_policy(root: Path, path: PurePosixPath, content: bytes, twin: Policy | None, headers: Headers) -> Policy:
     place = str(root / path)
     module = _execute(path, content, place)
     declared = [value for value in vars(module).values() if hasattr(value, "__policy__")]
@@ -78,7 +80,7 @@ def _python_policy(root: Path, path: PurePosixPath, content: bytes, twin: Policy
                 "the twin of a Rego policy repeats the header", place=(place,), remedy="write `@policy()` alone"
             )
         return replace(twin, python=python)
-    header: PolicyHeader = parse_header(dict(declaration.fields), place)
+    header = headers.of_fields(declaration.fields, place)
     return Policy(header, _area(path), path.stem, str(path), python=python, cases=_cases(root, path))
 
 

@@ -23,7 +23,7 @@ _OPA_ONLY = frozenset({"scope", "entrypoint", "authors", "organizations", "schem
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Judged(_Strict):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from policyeng.errors import BundleError, InputError
 from policyeng.strict.json_text import parse_json
-from policyeng.strict.yaml_text import parse_yaml
 
 
 def bundle_json(content: bytes, place: str) -> object:
@@ -25,6 +24,8 @@ def bundle_yaml(text: str, place: str) -> object:
     Raises:
         BundleError: what `parse_yaml` refuses, with its place.
     """
+    from policyeng.strict.yaml_text import parse_yaml  # most runs find every header in the cache
+
     try:
         return parse_yaml(text.encode(), place).value
     except InputError as error:

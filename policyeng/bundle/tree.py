@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from policyeng.errors import BundleError
@@ -43,23 +44,44 @@ def counted(tree: Mapping[PurePosixPath, bytes]) -> dict[PurePosixPath, bytes]:
 
 
 def _counts(path: PurePosixPath) -> bool:
-    hidden = any(part.startswith((".", "__")) for part in path.parts) and path.name != ".manifest"
-    test = path.name.endswith("_test.rego") or path.name == "conftest.py" or path.match("test_*.py")
-    wanted = path.suffix in {".rego", ".py"} or path.name in DATA_NAMES or path.name == ".manifest"
-    return wanted and not hidden and not test
+    name = path.name
+    if not (name.endswith((".rego", ".py")) or name in DATA_NAMES or name == ".manifest"):
+        return False
+    hidden = any(part.startswith((".", "__")) for part in path.parts) and name != ".manifest"
+    test = name.endswith("_test.rego") or name == "conftest.py" or (name.startswith("test_") and name.endswith(".py"))
+    return not hidden and not test
 
 
 def _read(root: Path, *, counting: bool) -> dict[PurePosixPath, bytes]:
     found: dict[PurePosixPath, bytes] = {}
-    for path in sorted(root.rglob("*")):
-        relative = PurePosixPath(path.relative_to(root).as_posix())
+    for relative in sorted(map(PurePosixPath, _names(root))):
+        path = root / relative
         if (not counting or _counts(relative)) and path.is_file():
             try:
                 found[relative] = path.read_bytes()
             except OSError as error:
-                reason = (error.strerror or "unreadable").lower()
-                raise BundleError(f"cannot be read ({reason})", place=(str(path),), remedy="make it readable") from None
+                raise _unreadable(error, path) from None
     return found
+
+
+def _names(root: Path) -> Iterator[str]:
+    """Everything below a directory that is no directory, relative to it; links to directories are not followed.
+
+    The walk is over strings: one over paths takes longer than judging a small snapshot.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise _unreadable(error, Path(error.filename)) from None
+
+    top = os.fspath(root)
+    for folder, _, names in os.walk(top, onerror=refuse):
+        below = os.path.relpath(folder, top) if folder != top else ""
+        yield from (os.path.join(below, name) for name in names)  # noqa: PTH118  # strings, see above
+
+
+def _unreadable(error: OSError, path: Path) -> BundleError:
+    reason = (error.strerror or "unreadable").lower()
+    return BundleError(f"cannot be read ({reason})", place=(str(path),), remedy="make it readable")
 
 
 def text_of(content: bytes, path: Path) -> str:

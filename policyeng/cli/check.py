@@ -9,14 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-import typer
-
+from policyeng import cache
 from policyeng.bundle.parameters import refuse_unknown_ids
 from policyeng.bundle.selection import selected
-from policyeng.cli import options
 from policyeng.cli.loading import bundle_of, settings_of, signatures
+from policyeng.cli.printing import say
 from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError, nearest
@@ -24,6 +23,9 @@ from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Exemption, Problem
 from policyeng.report import FORMATS
 from policyeng.sources import read_baseline, read_exemptions, read_inputs
+
+if TYPE_CHECKING:  # the options need typer, and a plain run does not
+    from policyeng.cli import options
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ def check(
     verification_key_id: options.VerificationKeyId = None,
     verification_scope: options.VerificationScope = None,
     require_signature: options.RequireSignature = False,
+    no_cache: options.NoCache = False,
     *,
     opa: OpaOptions,
 ) -> int:
@@ -87,7 +90,8 @@ def check(
         )
     moment = _moment(as_of) if as_of else datetime.now(UTC)
     request = Request(inputs, policy or (), from_, no_exemptions, moment, engine, opa, jobs, baseline)
-    evaluation = _evaluation(request, settings)
+    with cache.switched_off(no_cache):
+        evaluation = _evaluation(request, settings)
     for name, path in outputs:
         _write(path, FORMATS[name](evaluation))
     _print(evaluation, format_)
@@ -187,18 +191,18 @@ def _write(path: Path, text: str) -> None:
 
 def _print(evaluation: Evaluation, name: str) -> None:
     if name != "text":
-        typer.echo(FORMATS[name](evaluation).rstrip("\n"))
+        say(FORMATS[name](evaluation).rstrip("\n"))
         for problem in evaluation.problems:
             if problem.level == "error":
                 place = f"{problem.place}: " if problem.place else ""
-                typer.echo(f"policyeng: {place}{problem.message}", err=True)
+                say(f"policyeng: {place}{problem.message}", error=True)
         return
     from policyeng.report import text
 
     terminal = _is_terminal(sys.stdout)
     color = terminal and "NO_COLOR" not in os.environ
     width = min(os.get_terminal_size(sys.stdout.fileno()).columns, 160) if terminal else 100
-    typer.echo(text.render(evaluation, color=color, width=width).rstrip("\n"), color=color)
+    say(text.render(evaluation, color=color, width=width).rstrip("\n"))
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from policyeng.bundle import Bundle, Verification, load_bundle
-from policyeng.cli import options
+from policyeng.cli.variables import ENVIRONMENT
 from policyeng.configuration import Settings, resolve
 
 
@@ -30,7 +30,7 @@ def settings_of(flags: Mapping[str, object], config: Path | None) -> Settings:
     Raises:
         UsageError: a setting is unknown or does not fit.
     """
-    return resolve(flags, os.environ, Path.cwd(), config, flags_elsewhere=options.ENVIRONMENT)
+    return resolve(flags, os.environ, Path.cwd(), config, flags_elsewhere=ENVIRONMENT)
 
 
 def verification_of(settings: Settings) -> Verification | None:

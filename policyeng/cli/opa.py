@@ -15,18 +15,6 @@ import typer
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 
-#: Their names, all of which have an environment variable; the token has nothing else beside its file.
-ENVIRONMENT = (
-    "opa-url",
-    "opa-token",
-    "opa-token-file",
-    "opa-ca-file",
-    "opa-client-cert",
-    "opa-timeout",
-    "opa-binary",
-    "opa-bundle",
-    "opa-push",
-)
 TOKEN_VARIABLE = "POLICYENG_OPA_TOKEN"  # noqa: S105  # the name of a variable
 
 Url = Annotated[

@@ -7,14 +7,10 @@ from typing import Annotated
 
 import typer
 
-from policyeng.cli.opa import ENVIRONMENT as OPA
 from policyeng.engines import ENGINES
 from policyeng.models import Severity
 from policyeng.report import FORMATS
 from policyeng.sources import FORMATS as SOURCES
-
-#: Options that have an environment variable of their own and no key in the configuration file.
-ENVIRONMENT = ("policy", "no-exemptions", "from", "format", "as-of", "engine", "jobs", "baseline", "traceback", *OPA)
 
 Inputs = Annotated[
     list[str], typer.Argument(metavar="INPUT...", help="Files or directories to judge; - is standard input.")
@@ -98,4 +94,10 @@ VerificationScope = Annotated[
 ]
 RequireSignature = Annotated[
     bool, typer.Option("--require-signature", help="Directories of policies have to be signed too.")
+]
+NoCache = Annotated[
+    bool,
+    typer.Option(
+        "--no-cache", envvar="POLICYENG_NO_CACHE", help="Neither use nor keep compiled policies and parsed headers."
+    ),
 ]

@@ -137,7 +137,7 @@ def judgement_of(verdict: bool | bytes | tuple[str, str] | None) -> Judgement:
 
 def _denial(element: Any) -> Denial:
     if isinstance(element, str):
-        return Denial(msg=element)
+        return Denial.model_construct(msg=element)
     _well_formed("deny", element, _MEMBERS)
     return Denial.model_construct(
         msg=element["msg"],
@@ -149,9 +149,9 @@ def _denial(element: Any) -> Denial:
 
 def _unknown(element: Any) -> Unknown:
     if isinstance(element, str):
-        return Unknown(msg=element)
+        return Unknown.model_construct(msg=element)
     _well_formed("unknown", element, {"msg", "path"})
-    return Unknown(msg=element["msg"], path=element.get("path", ""))
+    return Unknown.model_construct(msg=element["msg"], path=element.get("path", ""))
 
 
 def _well_formed(rule: str, element: Any, members: set[str]) -> None:

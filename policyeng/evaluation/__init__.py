@@ -86,11 +86,11 @@ def evaluate(
     said = [*problems, *estate.problems, *_incomplete(snapshot), *notes]
     if not findings:
         said.append(Problem(level="error", message=_nothing_evaluated(bundle, estate)))
-    return Evaluation(
-        bundle=BundleRef(name=bundle.name, revision=bundle.revision, digest=bundle.digest),
-        snapshot=SnapshotRef(scope=snapshot.scope, taken_at=snapshot.taken_at, digest=estate.digest),
+    return Evaluation.model_construct(
+        bundle=BundleRef.model_construct(name=bundle.name, revision=bundle.revision, digest=bundle.digest),
+        snapshot=SnapshotRef.model_construct(scope=snapshot.scope, taken_at=snapshot.taken_at, digest=estate.digest),
         as_of=moment,
-        engine=EngineRef(name=engine, version=engine_version(engine, opa)),
+        engine=EngineRef.model_construct(name=engine, version=engine_version(engine, opa)),
         exit_code=exit_code(findings, said, fail_on),
         summary=summary_of(findings),
         findings=tuple(findings),
@@ -120,7 +120,7 @@ def summary_of(findings: Sequence[Finding]) -> Summary:
     exempt = sum(finding.exemption is not None for finding in findings)
     passed, unknown = outcomes[Outcome.PASS], outcomes[Outcome.UNKNOWN]
     total = len(findings) or 1
-    return Summary(
+    return Summary.model_construct(
         pass_=passed,
         fail=outcomes[Outcome.FAIL],
         unknown=unknown,
@@ -151,7 +151,8 @@ def _finding(policy: Policy, subject: Subject, judgement: Judgement) -> Finding:
     else:
         outcome = Outcome.FAIL if judgement.denials else Outcome.UNKNOWN if judgement.unknowns else Outcome.PASS
     failed = outcome is Outcome.FAIL
-    return Finding(
+    # Constructed, not validated: every part comes from here, and a report has thousands.
+    return Finding.model_construct(
         policy=header.id,
         title=header.title,
         severity=header.severity,
@@ -159,7 +160,9 @@ def _finding(policy: Policy, subject: Subject, judgement: Judgement) -> Finding:
         resource_type=subject.reported_type,
         outcome=outcome,
         denials=_sorted(judgement.denials) if failed else (),
-        unknowns=_ordered(judgement.unknowns) if judgement.error is None else (Unknown(msg=judgement.error),),
+        unknowns=_ordered(judgement.unknowns)
+        if judgement.error is None
+        else (Unknown.model_construct(msg=judgement.error),),
         remediation=header.remediation.text if header.remediation else "",
         source=header.source,
         location=subject.location,

@@ -204,7 +204,7 @@ def _other_subjects(snapshot: Snapshot, derived: Any, view: SnapshotView, ids: l
 
 def _location(snapshot: Snapshot, key: str) -> Location:
     origin = snapshot.origins.get(key)
-    return Location(file=origin.file, line=origin.line) if origin else Location()
+    return Location.model_construct(file=origin.file, line=origin.line) if origin else Location.model_construct()
 
 
 def _plain(entry: Model) -> JsonObject:

@@ -99,14 +99,14 @@ def _unknowns(policy: Policy, subject: Subject, subjects: Sequence[Subject]) -> 
     own = {pointer for pointer in policy.header.inspects if not pointer.startswith("workspace:")}
     own |= {pointer for judged in policy.header.judges for pointer in judged.where}
     found = {
-        Unknown(msg=reason, path=unreadable)
+        Unknown.model_construct(msg=reason, path=unreadable)
         for unreadable, reason in subject.unreadable.items()
         if any(_overlap(pointer, unreadable) for pointer in own)
     }
     if subject.workspace >= 0:
         inspected = [pointer.removeprefix("workspace:") for pointer in policy.header.inspects if pointer not in own]
         found |= {
-            Unknown(msg=reason, path=f"workspace:{unreadable}")
+            Unknown.model_construct(msg=reason, path=f"workspace:{unreadable}")
             for unreadable, reason in subjects[subject.workspace].unreadable.items()
             if any(_overlap(pointer, unreadable) for pointer in inspected)
         }

@@ -14,6 +14,12 @@ WORKSPACE_TYPE = "microsoft.machinelearningservices/workspaces"
 
 
 class Model(BaseModel):
-    """The base of every noun: frozen, camelCase in JSON, unknown keys refused."""
+    """The base of every noun: frozen, camelCase in JSON, unknown keys refused.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+    Validators are built when the first value is validated: a run validates few of the nouns, and building them all
+    takes longer than judging a small snapshot.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, defer_build=True
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import AwareDatetime, Field
 
@@ -34,20 +35,40 @@ class Severity(StrEnum):
         return list(Severity).index(self)
 
 
-class Denial(Model):
-    """One reason a policy gives for a failure: constant text, the JSON Pointer, what is there and what should be."""
+class _Reason(Model):
+    """What a policy says: constant text and a JSON Pointer."""
 
     msg: str
     path: str = ""
+
+    if not TYPE_CHECKING:  # the type checker knows the signature from the fields
+
+        def __init__(self, **fields: Any) -> None:
+            """Take what fits as it is: building a validator would cost a short run more than all it says."""
+            if fields.keys() <= type(self).model_fields.keys() and "msg" in fields and _are_text(fields):
+                given = type(self).model_construct(**fields)
+                object.__setattr__(self, "__dict__", given.__dict__)
+                for name in ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__"):
+                    object.__setattr__(self, name, getattr(given, name))
+            else:
+                super().__init__(**fields)
+
+
+def _are_text(fields: Mapping[str, object]) -> bool:
+    """Whether message and path are strings that JSON can carry."""
+    texts = (fields["msg"], fields.get("path", ""))
+    return all(type(text) is str and text.isascii() for text in texts)
+
+
+class Denial(_Reason):
+    """One reason a policy gives for a failure: constant text, the JSON Pointer, what is there and what should be."""
+
     actual: Any = None
     expected: Any = None
 
 
-class Unknown(Model):
+class Unknown(_Reason):
     """One reason why a policy cannot decide, with the JSON Pointer that is missing or unresolved."""
-
-    msg: str
-    path: str = ""
 
 
 class ExemptionMark(Model):
@@ -89,7 +110,7 @@ class Finding(Model):
     exemption: ExemptionMark | None = None
     remediation: str = ""
     source: str = ""
-    location: Location = Location()
+    location: Location = Location.model_construct()
 
 
 class Problem(Model):

@@ -15,7 +15,6 @@ from policyeng.sources.problems import problem_of, raise_errors
 from policyeng.sources.reading import Refusal, kind_of, seen
 from policyeng.sources.validation import validated
 from policyeng.strict.json_text import DEFAULT_MAX_BYTES, escaped, lines_of, parse_json, shortened
-from policyeng.strict.yaml_text import parse_yaml
 
 DEFAULT_MAX_DAYS = 365
 
@@ -57,6 +56,8 @@ def read_exemptions(
         if file.lower().endswith(".json"):
             document, lines = parse_json(content, file, max_bytes=max_bytes), None
         else:
+            from policyeng.strict.yaml_text import parse_yaml  # YAML is loaded only where there is some
+
             document, lines = parse_yaml(content, file, max_bytes=max_bytes)
     except InputError as error:
         return ExemptionsRead((), (problem_of(error),))

@@ -23,7 +23,7 @@ class Loaded(NamedTuple):
 
     def origin(self, pointer: str) -> Origin:
         """Where a part of the document stands."""
-        return Origin(file=self.file, pointer=pointer, line=self.lines.get(pointer, 1))
+        return Origin.model_construct(file=self.file, pointer=pointer, line=self.lines.get(pointer, 1))
 
 
 class _Entry(NamedTuple, Generic[T]):
@@ -44,7 +44,7 @@ def joined(documents: Sequence[Loaded]) -> tuple[Snapshot, tuple[Problem, ...]]:
     """
     resources, problems = _each_once(_resources(documents))
     origins = {entry.key: entry.origin for entry in resources}
-    nouns: dict[Collection, tuple[Noun, ...]] = {}
+    nouns: dict[str, tuple[Noun, ...]] = {}
     for collection in _COLLECTIONS:
         entries, more = _each_once(_stated(documents, collection))
         nouns[collection] = tuple(entry.value for entry in entries)
@@ -52,17 +52,15 @@ def joined(documents: Sequence[Loaded]) -> tuple[Snapshot, tuple[Problem, ...]]:
         if collection in ("approvals", "workloads"):
             origins = {entry.key: entry.origin for entry in entries} | origins
     readings = [document.reading for document in documents]
-    snapshot = Snapshot.model_validate(
-        {
-            "scope": ", ".join(dict.fromkeys(reading.scope for reading in readings if reading.scope)),
-            "taken_at": min((reading.taken_at for reading in readings if reading.taken_at), default=None),
-            "resources": tuple(entry.value.resource for entry in resources),
-            "incomplete": tuple(line for document in documents for line in _incomplete(document)),
-            "unreadable": {entry.key: entry.value.unreadable for entry in resources if entry.value.unreadable},
-            "origins": origins,
-            **nouns,
-        }
-    )
+    # Every part was validated when it was read.
+    snapshot = Snapshot.model_construct(
+        scope=", ".join(dict.fromkeys(reading.scope for reading in readings if reading.scope)),
+        taken_at=min((reading.taken_at for reading in readings if reading.taken_at), default=None),
+        resources=tuple(entry.value.resource for entry in resources),
+        incomplete=tuple(line for document in documents for line in _incomplete(document)),
+        unreadable={entry.key: entry.value.unreadable for entry in resources if entry.value.unreadable},
+        origins=origins,
+    ).model_copy(update=nouns)
     return snapshot, tuple(problems)
 
 

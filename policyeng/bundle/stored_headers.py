@@ -1,0 +1,110 @@
+"""Headers that an earlier run validated: what YAML and pydantic would make of the same text again."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import orjson
+
+from policyeng import __version__, cache
+from policyeng.bundle.header import (
+    Judged,
+    PolicyHeader,
+    RelatedResource,
+    Remediation,
+    header_from_metadata,
+    parse_header,
+)
+from policyeng.bundle.parsing import bundle_yaml
+from policyeng.models import JsonObject, Severity
+
+
+class Headers:
+    """The headers of one tree of files: each is looked up by the very text that it was read from."""
+
+    def __init__(self, tree: Mapping[PurePosixPath, bytes]) -> None:
+        texts = [(str(path), hashlib.sha256(content).hexdigest()) for path, content in sorted(tree.items())]
+        own = (part for path, digest in texts if path.endswith((".rego", ".py")) for part in (path, digest))
+        self._key = cache.key_of("headers", __version__, _code(), *own)
+        parts = cache.load(self._key)
+        self._known: dict[str, Any] = orjson.loads(parts[0]) if parts else {}
+        self._fresh = False
+
+    def of_metadata(self, text: str, place: str) -> PolicyHeader | None:
+        """The header in the YAML text of a METADATA block; None for a library module.
+
+        Raises:
+            BundleError: it is not well formed.
+        """
+        return self._of(f"metadata:{text}", lambda: header_from_metadata(bundle_yaml(text, place), place))
+
+    def of_fields(self, fields: Mapping[str, Any], place: str) -> PolicyHeader:
+        """The header that `@policy(...)` declares.
+
+        Raises:
+            BundleError: it is not well formed.
+        """
+        header = self._of(f"fields:{dict(fields)!r}", lambda: parse_header(dict(fields), place))
+        return header or parse_header(dict(fields), place)
+
+    def keep(self) -> None:
+        """Store the headers for later runs, when there are new ones."""
+        if self._fresh:
+            cache.store(self._key, [orjson.dumps(self._known)])
+
+    def _of(self, text: str, read: Callable[[], PolicyHeader | None]) -> PolicyHeader | None:
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        if digest in self._known:
+            stored = self._known[digest]
+            return None if stored is None else _rebuilt(stored)
+        header = read()
+        stored = None if header is None else header.model_dump(mode="json", exclude_unset=True)
+        # What JSON cannot carry, such as a tuple among the values of a Python policy, is read anew each time.
+        if stored is None or repr(_rebuilt(stored)) == repr(header):
+            self._known[digest] = stored
+            self._fresh = True
+        return header
+
+
+def _rebuilt(stored: JsonObject) -> PolicyHeader:
+    """The header of a validated one's JSON, without validating it again."""
+    fields = dict(stored)
+    fields["severity"] = Severity(stored["severity"])
+    fields["judges"] = tuple(_judged(entry) for entry in stored["judges"])
+    if "related_resources" in stored:
+        fields["related_resources"] = tuple(
+            RelatedResource.model_construct(**entry) for entry in stored["related_resources"]
+        )
+    if "inspects" in stored:
+        fields["inspects"] = tuple(stored["inspects"])
+    if stored.get("remediation") is not None:
+        remediation = stored["remediation"]
+        patch = {"patch": tuple(remediation["patch"])} if "patch" in remediation else {}
+        fields["remediation"] = Remediation.model_construct(**{**remediation, **patch})
+    if "controls" in stored:
+        fields["controls"] = {framework: tuple(ids) for framework, ids in stored["controls"].items()}
+    return PolicyHeader.model_construct(**fields)
+
+
+def _judged(entry: JsonObject) -> Judged:
+    if "where" not in entry:
+        return Judged.model_construct(**entry)
+    where = {pointer: tuple(values) for pointer, values in entry["where"].items()}
+    return Judged.model_construct(**{**entry, "where": where})
+
+
+def _code() -> str:
+    """Which code reads headers: names, sizes and times of change of its files, so that editing it is seen at once."""
+    package = Path(__file__).parents[1]
+    seen = []
+    for folder in ("bundle", "models", "strict"):
+        with os.scandir(package / folder) as files:
+            for file in files:
+                if file.name.endswith(".py"):
+                    status = file.stat()
+                    seen.append(f"{folder}/{file.name} {status.st_size} {status.st_mtime_ns}")
+    return "\n".join(sorted(seen))

@@ -1,0 +1,62 @@
+"""The application: every command with its options, as typer sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import get_type_hints
+
+import typer
+from typer.exceptions import TyperException
+
+from policyeng import __version__
+from policyeng.cli import check as checking
+from policyeng.cli import options
+from policyeng.cli.bundle import bundle
+from policyeng.cli.check import check
+from policyeng.cli.opa import with_opa
+from policyeng.cli.policies import policies
+from policyeng.cli.printing import say
+from policyeng.cli.test import test
+from policyeng.cli.verify import verify
+
+app = typer.Typer(
+    name="policyeng",
+    help="Judge Azure Machine Learning workspaces with policies written in Rego and Python.",
+    epilog="Exit codes: 0 compliant · 1 failures at or above --fail-on · 2 could not decide · 3 usage, configuration.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+# `check` only names its options, so that a plain run of it need not load typer; here they are looked up.
+check.__annotations__ = get_type_hints(check, {**vars(checking), "options": options}, include_extras=True)
+app.command()(with_opa(check))
+app.command()(test)
+app.command()(verify)
+app.add_typer(policies, name="policies")
+app.add_typer(bundle, name="bundle")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"policyeng {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(
+        False, "--version", help="Print the version and exit.", callback=_print_version, is_eager=True
+    ),
+) -> None:
+    """Judge Azure Machine Learning workspaces with policies written in Rego and Python."""
+
+
+def run_typer(arguments: Sequence[str] | None) -> object:
+    """Run the application: what the command returns, or the exit code of what typer itself refuses."""
+    try:
+        return app(args=arguments, prog_name="policyeng", standalone_mode=False)
+    except TyperException as error:
+        if message := error.format_message():
+            say(f"policyeng: {message}", error=True)
+        return 3
+    except typer.Abort:
+        raise KeyboardInterrupt from None

@@ -1,0 +1,26 @@
+"""The environment variables of the command line, without the options that they belong to."""
+
+#: Options that have an environment variable of their own and no key in the configuration file; for the token of an OPA
+#: server there is nothing else beside its file.
+ENVIRONMENT = (
+    "policy",
+    "no-exemptions",
+    "from",
+    "format",
+    "as-of",
+    "engine",
+    "jobs",
+    "baseline",
+    "traceback",
+    "cache-dir",
+    "no-cache",
+    "opa-url",
+    "opa-token",
+    "opa-token-file",
+    "opa-ca-file",
+    "opa-client-cert",
+    "opa-timeout",
+    "opa-binary",
+    "opa-bundle",
+    "opa-push",
+)

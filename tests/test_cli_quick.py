@@ -1,0 +1,152 @@
+"""A plain `check` is read without typer as typer reads it, and loads nothing that it does not use."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.exceptions import TyperException
+
+from policyeng.cli.app import app
+from policyeng.cli.quick import FLAGS, PATH_LISTS, TEXT_LISTS, TEXTS, plain_check
+from tests.conftest import ROOT
+
+COMMAND = typer.main.get_command(app).commands["check"]  # type: ignore[attr-defined]  # a group, whatever its type says
+BASELINES = ROOT / "samples" / "baselines"
+VALUES = st.sampled_from(["a", "a=b", "network,NS-2", "json", "x y", "ä", "-", "--", "", "--select", "json=-", "1"])
+OPTIONS = st.sampled_from([*TEXTS, *TEXT_LISTS, *PATH_LISTS, *FLAGS, "--jobs", "--help", "--nothing", "-x", "--sel"])
+WORDS = st.one_of(
+    VALUES.map(lambda value: [value]),
+    OPTIONS.map(lambda option: [option]),
+    st.tuples(OPTIONS, VALUES).map(list),
+    st.tuples(OPTIONS, VALUES).map(lambda pair: ["=".join(pair)]),
+)
+LINES = st.lists(WORDS, max_size=5).map(lambda words: [word for group in words for word in group])
+
+#: What a plain run must not load: each costs more than it gives there.
+HEAVY = {
+    "typer",
+    "click",
+    "rich",
+    "yaml",
+    "jsonschema",
+    "referencing",
+    "hypothesis",
+    "opa_client",
+    "cryptography",
+    "difflib",
+    "email",
+    "importlib.metadata",
+    "tomllib",
+    "asyncio",
+    "http",
+    "subprocess",
+    "xml",
+    "policyeng.verify",
+    "policyeng.strict.yaml_text",
+    "policyeng.cli.app",
+    "policyeng.cli.options",
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def plain_environment() -> None:
+    """Variables of ours would be typer's to read."""
+    for name in [name for name in os.environ if name.startswith("POLICYENG_") and name != "POLICYENG_CACHE_DIR"]:
+        del os.environ[name]
+
+
+@given(LINES)
+def test_what_is_read_is_what_typer_reads(line: list[str]) -> None:
+    """Every line that is taken gives the same arguments; those that typer refuses are left to it."""
+    plain = plain_check(["check", *line], {})
+    if plain is None:
+        return
+    context = COMMAND.make_context("check", list(line))
+
+    given = {name for name in context.params if context.get_parameter_source(name).name != "DEFAULT"}
+    assert set(plain) == given
+    assert plain == {name: _as_list(context.params[name]) for name in given}
+
+
+def _as_list(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def test_plain_lines_are_taken() -> None:
+    """The answer None would be right everywhere and of no use."""
+    line = ["check", "a.json", "-", "--select=x", "--select", "y,z", "--format", "json", "--policy", "p", "--no-cache"]
+
+    assert plain_check(line, {"PATH": "/bin", "POLICYENG_CACHE_DIR": "/c"}) == {
+        "inputs": ["a.json", "-"],
+        "select": ["x", "y,z"],
+        "format_": "json",
+        "policy": [Path("p")],
+        "no_cache": True,
+    }
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("", "test", "check", "check --help", "check a --jobs 2", "check a --selekt b", "check a --select"),
+        *("check -- a", "check a -x", "check a --select --ignore", "check a --no-exemptions=1", "check a --format="),
+    ],
+)
+def test_every_other_line_is_left_to_typer(line: str) -> None:
+    """Help, mistakes, and what this reader does not know."""
+    assert plain_check(line.split(), {}) is None
+
+
+def test_variables_are_left_to_typer() -> None:
+    """An option may come from the environment, and completion asks through it."""
+    for name in ("POLICYENG_FORMAT", "POLICYENG_NO_CACHE", "POLICYENG_SELECT", "_POLICYENG_COMPLETE"):
+        assert plain_check(["check", "a.json"], {name: "x"}) is None
+
+
+def test_a_mistake_reads_as_it_did() -> None:
+    """Typer's words and its exit code."""
+    with pytest.raises(TyperException):
+        COMMAND.make_context("check", ["a", "--selekt", "b"])
+    answer = subprocess.run(
+        [sys.executable, "-m", "policyeng", "check", "a", "--selekt", "b"], capture_output=True, text=True, check=False
+    )
+    assert answer.returncode == 3
+    assert "--selekt" in answer.stderr
+
+
+def test_a_plain_run_loads_nothing_that_it_does_not_use(tmp_path: Path) -> None:
+    """Once its programs and headers are in the cache."""
+    script = (
+        "import sys\nfrom policyeng.cli import run\ncode = run(['check', sys.argv[1]])\n"
+        "sys.stdout = sys.stderr\nprint(code, *sys.modules, sep='\\n')\n"
+    )
+    sample = tmp_path / "snapshot.json"  # facts of the organisation would be validated, which loads more
+    sample.write_bytes(orjson.dumps([orjson.loads(path.read_bytes()) for path in sorted(BASELINES.glob("c*.json"))]))
+    for _ in range(2):
+        answer = subprocess.run(
+            [sys.executable, "-c", script, sample], capture_output=True, text=True, check=True, cwd=tmp_path
+        )
+    code, *modules = answer.stderr.splitlines()
+
+    assert code in ("0", "1")
+    assert {name for name in HEAVY if name in modules} == set()
+
+
+def test_a_reader_that_went_away_and_a_full_disk_end_the_run() -> None:
+    """Leaving without freeing everything must not lose what was to be written, or its failure."""
+    sample = next((ROOT / "samples" / "workspaces").iterdir())
+    line = f'"{sys.executable}" -m policyeng check "{sample}"'
+    full = subprocess.run(["bash", "-c", f"{line} > /dev/full"], capture_output=True, text=True, check=False)
+    whole = subprocess.run(["bash", "-c", f"{line} --format json | tail -c 2"], capture_output=True, check=False)
+
+    assert full.returncode == 2
+    assert "no space left" in full.stderr
+    assert whole.stdout.strip() == b"}"
