@@ -25,6 +25,7 @@ from policyeng.engines import embedded
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.estate import estate_of
 from policyeng.evaluation.plan import plan
+from policyeng.garbage import uncollected
 from policyeng.models import Evaluation
 from policyeng.report import json as json_report
 
@@ -64,8 +65,12 @@ TASKS: dict[str, Callable[[Bundle, Path, int], Task]] = {
 }
 
 
+@uncollected()
 def stages(bundle: Bundle, file: Path) -> dict[str, float]:
-    """Seconds of the steps of one evaluation on one thread; what is not in a step of its own is `findings`."""
+    """Seconds of the steps of one evaluation on one thread; what is not in a step of its own is `findings`.
+
+    The collector is held back as `evaluate` and `load_snapshot` do themselves.
+    """
     marks = [time.perf_counter()]
     snapshot = load_snapshot(file)
     marks.append(time.perf_counter())
