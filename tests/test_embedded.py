@@ -169,6 +169,16 @@ def test_whatever_the_program_follows_from_misses(monkeypatch: pytest.MonkeyPatc
         judged_as_stored(snapshot)
 
 
+def test_policies_of_others_are_compiled_each_time(place: Path) -> None:
+    """A stored program says neither what `input` is for a policy nor which Rego it was written in."""
+    snapshot = load_snapshot(SAMPLES[0])
+    policy, *rest = (policy for policy in BUNDLE.policies if policy.rules)
+    foreign = BUNDLE.only([replace(policy, input_form="document"), *rest])
+    for bundle in (replace(foreign, digest="foreign"), replace(BUNDLE, digest="v0", rego_v0=frozenset({"x.rego"}))):
+        judged(snapshot, bundle)
+    assert list(place.iterdir()) == []
+
+
 def test_an_edited_policy_is_seen_at_once(tmp_path: Path) -> None:
     """The files are read at every start; the cache never hides a change of theirs."""
     copytree(built_in_root(), tmp_path / "policies")

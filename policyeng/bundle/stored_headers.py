@@ -42,7 +42,7 @@ class Headers:
         """
         return self._of(f"metadata:{text}", lambda: header_from_metadata(bundle_yaml(text, place), place))
 
-    def of_fields(self, fields: Mapping[str, Any], place: str) -> PolicyHeader:
+    def of_fields(self, fields: Mapping[str, object], place: str) -> PolicyHeader:
         """The header that `@policy(...)` declares.
 
         Raises:

@@ -86,6 +86,8 @@ def _rego_policies(bundle: Bundle) -> list[Policy]:
 def _program(key: _Key) -> _native.Program:
     bundle = key.bundle
     policies = [(policy.id, list(policy.rules)) for policy in _rego_policies(bundle)]
+    if bundle.rego_v0 or any(policy.input_form != "policy" for policy in bundle.policies):
+        return _compiled(bundle, policies)  # neither the form of input nor the version of Rego is in a stored program
     entry = _entry(bundle, policies)
     stored = cache.load(entry)
     if stored is not None:

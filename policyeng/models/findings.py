@@ -43,7 +43,7 @@ class _Reason(Model):
 
     if not TYPE_CHECKING:  # the type checker knows the signature from the fields
 
-        def __init__(self, **fields: Any) -> None:
+        def __init__(self, **fields: object) -> None:
             """Take what fits as it is: building a validator would cost a short run more than all it says."""
             if fields.keys() <= type(self).model_fields.keys() and "msg" in fields and _are_text(fields):
                 given = type(self).model_construct(**fields)
