@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policyeng.bundle import load_bundle
@@ -119,6 +119,7 @@ def by_id_of(snapshot: Snapshot) -> dict[str, JsonObject]:
     return dict(sorted((str(resource["id"]).lower(), resource) for resource in snapshot.resources))
 
 
+@settings(deadline=None)
 @given(snapshots)
 def test_scopes_hold_what_lies_in_them(snapshot: Snapshot) -> None:
     """Every resource stands under its subscription, resource group and workspace, and under nothing else."""
@@ -138,6 +139,7 @@ def test_scopes_hold_what_lies_in_them(snapshot: Snapshot) -> None:
     assert found == expected
 
 
+@settings(deadline=None)
 @given(snapshots)
 def test_hosts_definitions_and_approvals_are_found_as_by_a_walk(snapshot: Snapshot) -> None:
     """Ids compare without case and without one slash at the end; of a role's id the last part that is not empty."""
@@ -170,6 +172,7 @@ def test_the_shared_rego_finds_as_by_a_walk(tmp_path: Path) -> None:
     subject = {"id": f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces/judged"}
     subject["type"] = "Microsoft.MachineLearningServices/workspaces"
 
+    @settings(deadline=None)
     @given(snapshots)
     def holds(snapshot: Snapshot) -> None:
         whole = snapshot.model_copy(update={"resources": (*snapshot.resources, subject)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policyeng.bundle import Bundle, Policy, PolicyHeader
@@ -95,6 +95,7 @@ def walked(bundle: Bundle, estate: Estate) -> list[tuple[int, int, int]]:
     ]
 
 
+@settings(deadline=None)
 @given(st.lists(policies, max_size=3), st.lists(st.tuples(bodies, gaps), max_size=6))
 def test_columns_give_what_a_walk_gives(given: list[Policy], rows: list[tuple[dict[str, Any], dict[str, str]]]) -> None:
     """The same pairs in the same order; an unreadable field that a policy inspects decides its pair, no other does."""

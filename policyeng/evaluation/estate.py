@@ -15,7 +15,7 @@ from policyeng.evaluation.indices import Indices, indices_of
 from policyeng.facts import Facts, workspace_of
 from policyeng.models import WORKSPACE_TYPE, JsonObject, Location, Model, Problem, Snapshot
 from policyeng.strict.json_text import is_json, require_json
-from policyeng.workloads import derive
+from policyeng.workloads import Workload, derive
 
 #: A resource: its lower-case id, its canonical JSON, and itself.
 _Row = tuple[str, bytes, JsonObject]
@@ -178,7 +178,9 @@ def _workspace_position(key: str, resource: JsonObject, own: int, position: Mapp
     return position.get(workspace_of(key) or "", -1)
 
 
-def _other_subjects(snapshot: Snapshot, derived: Any, view: SnapshotView, ids: list[str]) -> list[Subject]:
+def _other_subjects(
+    snapshot: Snapshot, derived: Iterable[Workload], view: SnapshotView, ids: list[str]
+) -> list[Subject]:
     """Workloads, then approvals: in the order in which they stand in the view."""
     position = {key: index for index, key in enumerate(ids)}
     subjects = []

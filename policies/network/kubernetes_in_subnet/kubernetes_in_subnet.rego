@@ -65,16 +65,14 @@ deny contains {
 }
 
 unknown contains {"msg": "the network of an Arc cluster is not known to Azure", "path": "/properties/resourceId"} if {
-	undecided
+	placement == "unknown"
 	is_arc
 }
 
 unknown contains {"msg": "the cluster is not in the snapshot", "path": "/properties/resourceId"} if {
-	undecided
+	placement == "unknown"
 	not is_arc
 }
-
-undecided if placement == "unknown"
 
 placement := networks.placement(input.resource, input.snapshot.by_id)
 
