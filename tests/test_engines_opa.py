@@ -18,8 +18,8 @@ from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot
 from policyeng.sources import load_snapshot
 from policyeng.verify.cases import DEFAULT_AS_OF, Baselines, estate, read_cases
+from policyeng.verify.strategies import snapshots
 from tests.bundles import deny_when, rego, snapshot, workspace, write
-from tests.strategies import snapshots
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 ROOT = Path(__file__).parents[1]
@@ -103,11 +103,9 @@ def test_the_cases_of_every_policy_have_the_same_findings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
-def test_generated_snapshots_have_the_same_findings(
-    bundle: Bundle, baselines: Baselines, options: OpaOptions, data: st.DataObject
-) -> None:
+def test_generated_snapshots_have_the_same_findings(bundle: Bundle, options: OpaOptions, data: st.DataObject) -> None:
     """From wild to nearly compliant; a share of what `policyeng verify --engines` runs."""
-    compared(bundle, data.draw(snapshots(baselines)), options, errors=False)
+    compared(bundle, data.draw(snapshots(bundle)), options, errors=False)
 
 
 def test_a_builtin_error_is_an_error_of_its_pair_alone(tmp_path: Path, options: OpaOptions) -> None:

@@ -27,7 +27,7 @@ app = typer.Typer(
 )
 app.command()(with_opa(check))
 app.command()(test)
-app.command()(verify)
+app.command()(with_opa(verify))
 app.add_typer(policies, name="policies")
 app.add_typer(bundle, name="bundle")
 

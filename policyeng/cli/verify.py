@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ from policyeng.bundle import load_bundle
 from policyeng.bundle.selection import selected
 from policyeng.cli import options
 from policyeng.cli.check import split
+from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ def verify(
         Path | None, typer.Option(metavar="FILE", help="Write the smallest snapshot on which engines differ.")
     ] = None,
     format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json.")] = "text",
+    *,
+    opa: OpaOptions,
 ) -> int:
     """Prove that the engines say the same: exit 0 when they do, 1 when they differ, 2 when it could not be decided.
 
@@ -66,7 +70,7 @@ def verify(
     bundle = selected(load_bundle(*policy or ()), split(select), split(ignore))
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
     started = time.monotonic()
-    compared = contestants(bundle, without=split(without))
+    compared = contestants(bundle, without=_left_out(without, opa), opa=opa)
     with _progress(pairs, chosen) as advance:
         tally = compare(bundle, compared, pairs=pairs, seed=chosen, progress=advance)
         found = [smallest(difference, bundle, compared) for difference in tally.differences[:_MOST_SHRUNK]]
@@ -74,6 +78,13 @@ def verify(
     written = list(_written(found, counterexample)) if counterexample else []
     typer.echo(engines_report.as_json(run) if format_ == "json" else engines_report.as_text(run, written))
     return int(bool(tally.differing))
+
+
+def _left_out(without: Sequence[str] | None, opa: OpaOptions) -> list[str]:
+    left_out = split(without)
+    if "opa" in left_out and replace(opa, token="") != OpaOptions():
+        raise UsageError("options of the OPA server are given, and `--without opa`", remedy="leave one of them out")
+    return left_out
 
 
 def _written(found: Sequence[Counterexample], path: Path) -> Iterator[Path]:
