@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -12,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 
 from policyeng import load_snapshot
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.engines import Judgement, Pair, Work, embedded
-from policyeng.errors import EngineError
+from policyeng.engines import Judgement, OpaOptions, Pair, Work, embedded
+from policyeng.engines import opa as server
+from policyeng.errors import EngineError, UsageError
 from policyeng.evaluation import evaluate
 from policyeng.models import Denial, Snapshot, Unknown
 from policyeng.verify.contestants import Contestant, contestants
@@ -22,10 +24,10 @@ from policyeng.verify.differential import Comparison, Tally, compare, comparison
 from policyeng.verify.engines_report import Run, as_text, snapshot_text
 from policyeng.verify.examples import Example
 from policyeng.verify.strategies import examples
-from tests.bundles import deny_when, rego, write
+from tests.bundles import deny_when, rego, workspace, write
 
 BUNDLE = load_bundle()
-IN_PROCESS = contestants(BUNDLE)
+IN_PROCESS = contestants(BUNDLE, without=["opa"])
 SEED = 20261121
 DENIED = Denial(msg="m", path="/p", actual=1, expected="x")
 Lie = Callable[[Work, Pair, Judgement], Judgement]
@@ -40,7 +42,7 @@ def explained(tally: Tally, engines: Sequence[Contestant]) -> str:
 def alone(policy: str) -> tuple[Bundle, list[Contestant]]:
     """The bundle with one policy in force, and the first engine for it."""
     bundle = BUNDLE.only(entry for entry in BUNDLE.policies if entry.id == policy)
-    return bundle, contestants(bundle)[:1]
+    return bundle, contestants(bundle, without=["opa"])[:1]
 
 
 def liar(lie: Lie, covers: frozenset[str] = IN_PROCESS[0].covers) -> Contestant:
@@ -81,6 +83,54 @@ def test_engines_agree_on_what_hypothesis_draws(example: Example) -> None:
         assert not differs(comparison), comparison
 
 
+def test_opa_agrees(opa: Path) -> None:
+    """A real server says the same as the engines in this process, on other examples than theirs."""
+    engines = contestants(BUNDLE, opa=OpaOptions(binary=opa))
+
+    try:
+        tally = compare(BUNDLE, engines, pairs=2_000, seed=SEED + 1)
+
+        assert not tally.differing, explained(tally, engines)
+        assert tally.compared["opa"] == tally.compared["rvm"] == tally.pairs
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize(
+    ("without", "message"),
+    [
+        (["opaa"], "no engine is called `opaa`; did you mean `opa`"),
+        (["rvm", "opa", "python"], "the engines left are interpreter"),
+    ],
+)
+def test_engines_to_do_without_are_named_and_leave_two(without: list[str], message: str) -> None:
+    """A misspelt engine, or one engine alone, proves nothing."""
+    with pytest.raises(UsageError, match=re.escape(message)):
+        contestants(BUNDLE, without=without)
+
+
+def test_whole_numbers_have_one_form_on_every_engine(tmp_path: Path, opa: Path) -> None:
+    """What a document writes as 1.0 or 1e15 is reported alike by the embedded engine, OPA and Python."""
+    body = 'deny contains {"msg": "m", "path": "", "actual": input.resource.properties.n, "expected": 1.0}'
+    twin = (
+        "from policyeng import Denial, policy\n\n\n@policy()\ndef a(given):\n"
+        '    yield Denial(msg="m", actual=given.resource["properties"]["n"], expected=1.0)\n'
+    )
+    bundle = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", body), "area/a/a.py": twin}))
+    engines = contestants(bundle, opa=OpaOptions(binary=opa))
+    numbers = [1.0, -0.0, 0.5, 1e15, 1e16, 1e18, 1e19, 2e19, -1e18, -1e19, 1e300, 2**53 + 1, [1.0, {"n": 2.0}]]
+    document = {"resources": [workspace(f"w{number}", n=value) for number, value in enumerate(numbers)]}
+
+    try:
+        every = list(comparisons(bundle, Example(document, {}, datetime(2026, 6, 1, tzinfo=UTC)), engines))
+    finally:
+        server.close()
+
+    assert [len(comparison.judgements) for comparison in every] == [4] * len(numbers)
+    for comparison in every:
+        assert not differs(comparison), comparison.judgements
+
+
 def test_one_seed_gives_one_run_and_another_seed_another(tmp_path: Path) -> None:
     """The examples depend on seed and bundle alone: a longer run begins as the shorter one does."""
     bundle = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", deny_when("input.resource.properties.n > 1"))}))
@@ -92,7 +142,9 @@ def test_one_seed_gives_one_run_and_another_seed_another(tmp_path: Path) -> None
             heard[name].append((work.document, pair, work.as_of, judgement))
             return judgement
 
-        compare(bundle, [*contestants(bundle), liar(listen, frozenset({"T-A-1"}))], pairs=pairs, seed=seed)
+        compare(
+            bundle, [*contestants(bundle, without=["opa"]), liar(listen, frozenset({"T-A-1"}))], pairs=pairs, seed=seed
+        )
 
     assert heard["short"] == heard["long"][: len(heard["short"])]
     assert heard["short"] != heard["other"][: len(heard["short"])]
@@ -257,7 +309,7 @@ def test_a_bundle_that_is_not_ours_is_met_from_both_sides_by_its_own_words(tmp_p
     text = text.replace("Microsoft.MachineLearningServices/workspaces", "Acme.Minerals/mines/shafts")
     bundle = load_bundle(write(tmp_path, {"area/a/a.rego": text}))
 
-    tally = compare(bundle, contestants(bundle), pairs=3_000, seed=SEED)
+    tally = compare(bundle, contestants(bundle, without=["opa"]), pairs=3_000, seed=SEED)
 
     assert not tally.differing
     assert tally.outcomes["T-A-1"]["fail"] >= 5
@@ -268,7 +320,7 @@ def test_a_bundle_whose_policies_nothing_meets_is_an_error(tmp_path: Path) -> No
     """A run that compares nothing does not end in agreement."""
     text = rego("a", deny_when("true")).replace("Microsoft.MachineLearningServices/workspaces", "approvals")
     bundle = load_bundle(write(tmp_path, {"area/a/a.rego": text}))
-    deaf = [Contestant(entry.name, "1", entry.judge, frozenset()) for entry in contestants(bundle)]
+    deaf = [Contestant(entry.name, "1", entry.judge, frozenset()) for entry in contestants(bundle, without=["opa"])]
 
     with pytest.raises(EngineError, match="gave no pair"):
         compare(bundle, deaf, pairs=10, seed=1)

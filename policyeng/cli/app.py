@@ -30,7 +30,7 @@ app = typer.Typer(
 check.__annotations__ = get_type_hints(check, {**vars(checking), "options": options}, include_extras=True)
 app.command()(with_opa(check))
 app.command()(test)
-app.command()(verify)
+app.command()(with_opa(verify))
 app.add_typer(policies, name="policies")
 app.add_typer(bundle, name="bundle")
 

@@ -88,14 +88,14 @@ Push = Annotated[
 def with_opa(command: Callable[..., int]) -> Callable[..., int]:
     """A command with the options of the OPA server, which reach it together as its argument `opa`.
 
-    The command has an argument `engine`; the options are refused with an engine that has no use for them.
+    With an argument `engine` of the command, the options are refused with an engine that has no use for them.
     """
     own, ours = _parameters(command), _parameters(_given)
 
     @wraps(command)
     def wrapped(**arguments: Any) -> int:
         opa = _given(**{name: arguments.pop(name) for name in ours})
-        return command(**arguments, opa=_wanted(opa, arguments["engine"]))
+        return command(**arguments, opa=_wanted(opa, arguments.get("engine", "opa")))
 
     del own["opa"]
     shown = {**own, **ours}

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ from policyeng.bundle.selection import selected
 from policyeng.cli import options
 from policyeng.cli.check import split
 from policyeng.cli.loading import bundle_of, settings_of, signatures
+from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,6 +55,8 @@ def verify(
     verification_key_id: options.VerificationKeyId = None,
     verification_scope: options.VerificationScope = None,
     require_signature: options.RequireSignature = False,
+    *,
+    opa: OpaOptions,
 ) -> int:
     """Prove that the engines say the same: exit 0 when they do, 1 when they differ, 2 when it could not be decided.
 
@@ -72,7 +76,7 @@ def verify(
     bundle = selected(bundle_of(policy or (), settings_of(given, config)), split(select), split(ignore))
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
     started = time.monotonic()
-    compared = contestants(bundle, without=split(without))
+    compared = contestants(bundle, without=_left_out(without, opa), opa=opa)
     with _progress(pairs, chosen) as advance:
         tally = compare(bundle, compared, pairs=pairs, seed=chosen, progress=advance)
         found = [smallest(difference, bundle, compared) for difference in tally.differences[:_MOST_SHRUNK]]
@@ -87,6 +91,13 @@ def _require(engines: bool, format_: str) -> None:
         raise UsageError("nothing to verify is named", remedy="name it: --engines compares the engines")
     if format_ not in _FORMATS:
         raise UsageError(f"no format is called `{format_}`", remedy="the formats are text and json")
+
+
+def _left_out(without: Sequence[str] | None, opa: OpaOptions) -> list[str]:
+    left_out = split(without)
+    if "opa" in left_out and replace(opa, token="") != OpaOptions():
+        raise UsageError("options of the OPA server are given, and `--without opa`", remedy="leave one of them out")
+    return left_out
 
 
 def _written(found: Sequence[Counterexample], path: Path) -> Iterator[Path]:

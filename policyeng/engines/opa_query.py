@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from policyeng.bundle import Policy
+from policyeng.engines import numbers
 from policyeng.engines.embedded import judgement_of
 from policyeng.engines.work import Judgement, Pair, Work
 from policyeng.errors import EngineError
@@ -173,7 +174,7 @@ def _judgement(verdict: object, rules: Mapping[str, str]) -> Judgement:
     if not (isinstance(verdict, list) and len(verdict) == 1 and isinstance(verdict[0], str)):
         raise EngineError("could not decide: a verdict of the OPA server is not one text")
     try:
-        said = orjson.loads(verdict[0])
+        said = numbers.plain(orjson.loads(verdict[0]))
     except ValueError:
         return Judgement(error="evaluation: what the policy says has a number that JSON readers do not take")
     if isinstance(said, dict) and list(said) == ["applies"]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from policyeng.bundle import Bundle
-from policyeng.engines import Judgement, Pair, Work
-from policyeng.errors import UsageError, nearest
+from policyeng.engines import Judgement, OpaOptions, Pair, Work, python
+from policyeng.errors import EngineError, UsageError, nearest
 
 #: Every engine that can take part, in the order in which they are asked; the first that covers a policy is the measure.
-NAMES = ("rvm", "interpreter", "python")
+NAMES = ("rvm", "interpreter", "opa", "python")
 
 
 @dataclass(frozen=True)
@@ -28,46 +29,63 @@ class Contestant:
     covers: frozenset[str]
 
 
-def contestants(bundle: Bundle, *, without: Collection[str] = ()) -> list[Contestant]:
+def contestants(bundle: Bundle, *, without: Collection[str] = (), opa: OpaOptions | None = None) -> list[Contestant]:
     """The engines that can judge policies of the bundle, but for those to do without.
+
+    Args:
+        bundle: the policies in force.
+        without: names of `NAMES`; an engine that is missing and not named here is an error, so that no run claims
+            more than it compared.
+        opa: which OPA judges; a private one unless given.
 
     Raises:
         UsageError: `without` names no engine, or leaves none to compare with.
-        EngineError: the bundle does not compile.
+        EngineError: the bundle does not compile, or there is no OPA.
     """
     for name in without:
         if name not in NAMES:
             raise UsageError(
                 f"no engine is called `{name}`{nearest(name, NAMES)}", remedy=f"there are {', '.join(NAMES)}"
             )
-    present = [entry for entry in _present(bundle) if entry.name not in without]
+    present = list(_present(bundle, frozenset(without), opa))
     if len(present) < 2:
         left = ", ".join(entry.name for entry in present) or "none"
         raise UsageError(f"there is nothing to compare: the engines left are {left}", remedy="do without fewer engines")
     return present
 
 
-def _present(bundle: Bundle) -> Iterator[Contestant]:
-    import platform
-
-    from policyeng.engines import embedded, python
+def _present(bundle: Bundle, without: frozenset[str], opa: OpaOptions | None) -> Iterator[Contestant]:
+    from policyeng.engines import embedded
 
     forms = embedded.form_of(bundle)
-    yield Contestant(
-        "rvm",
-        embedded.version(),
-        embedded.judge_pairs,
-        frozenset(policy.id for policy, form, _ in forms if form == "rvm"),
-    )
-    yield Contestant(
-        "interpreter",
-        embedded.version(),
-        lambda work, pairs: embedded.judge_pairs(work, pairs, interpreter=True),
-        frozenset(policy.id for policy, _, _ in forms),
-    )
-    yield Contestant(
-        "python",
-        platform.python_version(),
-        lambda work, pairs: [python.judge_pair(work, pair) for pair in pairs],
-        frozenset(policy.id for policy in bundle.policies if policy.python),
-    )
+    rego = frozenset(policy.id for policy, _, _ in forms)
+    compiled = frozenset(policy.id for policy, form, _ in forms if form == "rvm")
+    twins = frozenset(policy.id for policy in bundle.policies if policy.python)
+    every: dict[str, Callable[[], Contestant]] = {
+        "rvm": lambda: Contestant("rvm", embedded.version(), embedded.judge_pairs, compiled),
+        "interpreter": lambda: Contestant("interpreter", embedded.version(), _interpreted, rego),
+        "opa": lambda: _opa(rego, opa),
+        "python": lambda: Contestant("python", platform.python_version(), _by_python, twins),
+    }
+    yield from (make() for name, make in every.items() if name not in without)
+
+
+def _opa(covers: frozenset[str], options: OpaOptions | None) -> Contestant:
+    from policyeng.engines import opa
+
+    try:
+        version = opa.version(options)
+    except EngineError as error:
+        remedy = f"{error.remedy}; `--without opa` compares the other engines alone".removeprefix("; ")
+        raise EngineError(error.message, place=error.place, remedy=remedy) from error
+    return Contestant("opa", version, lambda work, pairs: opa.judge_pairs(work, pairs, options), covers)
+
+
+def _interpreted(work: Work, pairs: Sequence[Pair]) -> list[Judgement]:
+    from policyeng.engines import embedded
+
+    return embedded.judge_pairs(work, pairs, interpreter=True)
+
+
+def _by_python(work: Work, pairs: Sequence[Pair]) -> list[Judgement]:
+    return [python.judge_pair(work, pair) for pair in pairs]

@@ -20,7 +20,7 @@ from policyeng.facts import workspace_of
 from policyeng.models import WORKSPACE_TYPE, JsonObject
 from policyeng.verify.cases import Baselines, Case, baselines_of, estate, read_cases
 from policyeng.verify.edits import Json, altered, copied, edit_somewhere, happens, odd, place_of, put, remove
-from policyeng.verify.vocabulary import Vocabulary, pointers_of, vocabulary_of
+from policyeng.verify.vocabulary import Vocabulary, vocabulary_of
 
 _GROUP = re.compile(r"(?i)(/resourceGroups/[^/\"]+)")
 _STATED = ("approvals", "workloads", "quotas", "metrics", "principals")
@@ -184,8 +184,8 @@ class Estates:
 
     def _directed(self, random: Random, policy: Policy, resource: JsonObject, resources: list[JsonObject]) -> None:
         """Change something that a policy looks at when it judges the resource."""
-        pointers = policy.header.inspects if happens(random, 0.9) else pointers_of(policy)
-        pointer = random.choice(pointers or ("/properties",))
+        pointers = policy.header.inspects if happens(random, 0.9) else ()
+        pointer = random.choice(pointers or self.vocabulary.words[policy.id].pointers or ("/properties",))
         holder = resource
         if pointer.startswith("workspace:"):
             home = (workspace_of(str(resource["id"])) or "").lower()

@@ -19,6 +19,8 @@ from policyeng.models import JsonObject
 from policyeng.verify.edits import Json
 
 _TEXT = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+_RAW = re.compile(r"`([^`\n]*)`")
+_READ = re.compile(r"\binput\.(resource|workspace)((?:\.[A-Za-z_]\w*)+)")
 _NUMBER = re.compile(r"(?<![\w.\"])-?\d+(?:\.\d+)?(?![\w.\"])")
 _IMPORT = re.compile(r"\bdata\.((?:\w+\.)*\w+)")
 _TABLE = re.compile(r"\bdata\.facts\.(\w+)")
@@ -34,12 +36,14 @@ class Words:
     """What one policy speaks of.
 
     Attributes:
+        pointers: what it looks at: `inspects`, what its own Rego reads, and what narrows it.
         own: texts and numbers of its own Rego and of its header.
         borrowed: those of the modules that it imports.
         tables: the names that the tables of facts have which it reads, one tuple per table.
         standing: per pointer, what stands there in baselines and cases.
     """
 
+    pointers: tuple[str, ...]
     own: tuple[Json, ...]
     borrowed: tuple[Json, ...]
     tables: tuple[tuple[str, ...], ...]
@@ -62,23 +66,29 @@ def vocabulary_of(bundle: Bundle, resources: Iterable[JsonObject]) -> Vocabulary
     return Vocabulary(words, tuple(_moments(bundle)))
 
 
-def pointers_of(policy: Policy) -> tuple[str, ...]:
-    """What a policy looks at: `inspects`, and the pointers that narrow it."""
-    narrowing = (pointer for judged in policy.header.judges for pointer in judged.where)
-    return tuple(dict.fromkeys((*policy.header.inspects, *narrowing)))
-
-
 def _words(policy: Policy, bundle: Bundle, sources: Mapping[str, str], known: list[JsonObject]) -> Words:
     texts = list(_texts(policy, sources))
     tables = bundle.data.get("facts", {})
     read = sorted({name for text in texts for name in _TABLE.findall(text)})
-    standing = {pointer: tuple(_standing(pointer, known)) for pointer in pointers_of(policy)}
+    pointers = tuple(dict.fromkeys(_pointers(policy, texts[:1])))
+    standing = {pointer: tuple(_standing(pointer, known)) for pointer in pointers}
     return Words(
+        pointers=pointers,
         own=_distinct([*_stated(policy), *(word for text in texts[:1] for word in _constants(text))]),
         borrowed=_distinct(word for text in texts[1:] for word in _constants(text)),
         tables=tuple(tuple(tables[name]) for name in read if isinstance(tables.get(name), dict) and tables[name]),
         standing=standing,
     )
+
+
+def _pointers(policy: Policy, texts: Iterable[str]) -> Iterator[str]:
+    yield from policy.header.inspects
+    for text in texts:
+        for root, path in _READ.findall(text):
+            pointer = path.replace(".", "/")
+            if not any(f"{known}/".startswith(f"{pointer}/") for known in policy.header.inspects):
+                yield pointer if root == "resource" else f"workspace:{pointer}"
+    yield from (pointer for judged in policy.header.judges for pointer in judged.where)
 
 
 def _distinct(words: Iterable[Json]) -> tuple[Json, ...]:
@@ -108,6 +118,7 @@ def _constants(text: str) -> Iterator[Json]:
             continue
         if len(constant) <= _LONGEST and constant.count(" ") < 3:
             yield constant
+    yield from (found for found in _RAW.findall(text) if len(found) <= _LONGEST)
     yield from (json.loads(found) for found in _NUMBER.findall(_TEXT.sub("", text)))
 
 

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts import manages_compute
 from policyeng.facts.words import trimmed
-from policyeng.models import JsonObject
+from policyeng.models import WORKSPACE_TYPE, JsonObject
 
-WORKSPACE_TYPE = "microsoft.machinelearningservices/workspaces"
 ROLE = "/properties/roleDefinitionId"
 
 

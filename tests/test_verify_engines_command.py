@@ -1,0 +1,138 @@
+"""`policyeng verify --engines`: what it prints, what it writes and how it exits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from policyeng.cli import run
+from policyeng.engines import Judgement
+from policyeng.verify import contestants as engines
+from policyeng.verify.contestants import Contestant
+from tests.bundles import deny_when, rego, write
+from tests.test_cli import policyeng
+
+WITHOUT_OPA = ("verify", "--engines", "--without", "opa", "--pairs", "300", "--seed", "7")
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> str:
+    """A bundle with one policy."""
+    text = rego("a", deny_when("input.resource.properties.publicNetworkAccess == `Enabled`"))
+    return str(write(tmp_path / "small", {"area/a/a.rego": text}))
+
+
+def lie(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have one engine more, which denies nothing."""
+    honest = engines.contestants
+
+    def with_liar(*given: object, **options: object) -> list[Contestant]:
+        every = honest(*given, **options)  # type: ignore[arg-type]  # handed on as they came
+        return [*every, Contestant("liar", "0", lambda _, pairs: [Judgement()] * len(pairs), every[0].covers)]
+
+    monkeypatch.setattr(engines, "contestants", with_liar)
+
+
+def test_equal_engines_exit_0_and_say_on_what(small: str) -> None:
+    """Seed, pairs, snapshots, each engine and how often each outcome was met."""
+    ran = policyeng(*WITHOUT_OPA, "--policy", small, "--format", "json")
+    report = json.loads(ran.stdout)
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert (report["seed"], report["differing"], report["differences"]) == (7, 0, [])
+    assert report["pairs"] >= 300
+    assert [(entry["name"], entry["pairs"]) for entry in report["engines"]] == [
+        ("rvm", report["pairs"]),
+        ("interpreter", report["pairs"]),
+        ("python", 0),
+    ]
+    (policy,) = report["policies"]
+    assert sum(policy["outcomes"].values()) == report["pairs"]
+    assert policy["outcomes"]["pass"] >= 1
+    assert policy["outcomes"]["fail"] >= 1
+
+
+def test_the_same_seed_prints_the_same_but_for_the_time(small: str) -> None:
+    """A run can be had again."""
+    first, second = (
+        json.loads(policyeng(*WITHOUT_OPA, "--policy", small, "--format", "json").stdout) for _ in range(2)
+    )
+
+    assert {**first, "seconds": 0} == {**second, "seconds": 0}
+
+
+def test_an_engine_that_differs_exits_1_with_a_file_that_check_accepts(
+    small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The printed command judges the written snapshot, and fails as the honest engines say."""
+    lie(monkeypatch)
+    file = tmp_path / "smallest.json"
+
+    code = run([*WITHOUT_OPA, "--policy", small, "--counterexample", str(file)])
+    printed = capsys.readouterr().out
+    command = next(line for line in printed.splitlines() if "again with" in line).split("policyeng ")[1]
+    again = policyeng(*command.split(), "--policy", small)
+
+    assert code == 1
+    assert 'liar         {"outcome":"pass"}' in printed
+    assert "exit 1: the engines differ" in printed
+    assert again.returncode == 1
+    assert len(json.loads(file.read_text())["resources"]) == 1
+
+
+def test_a_difference_without_a_file_is_printed_whole(
+    small: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is written that was not asked for; the snapshot is in the output, as text and as JSON."""
+    lie(monkeypatch)
+
+    assert run([*WITHOUT_OPA, "--policy", small]) == 1
+    assert '"snapshotVersion": 1' in capsys.readouterr().out
+    assert run([*WITHOUT_OPA, "--policy", small, "--format", "json"]) == 1
+    (difference,) = json.loads(capsys.readouterr().out)["differences"]
+    assert difference["policy"] == "T-A-1"
+    assert difference["engines"]["liar"] == {"outcome": "pass"}
+    assert difference["snapshot"]["snapshotVersion"] == 1
+
+
+def test_no_opa_is_no_agreement_with_opa(small: str, tmp_path: Path) -> None:
+    """Without an OPA the run could not decide, says how to get one, and how to do without."""
+    ran = policyeng("verify", "--engines", "--policy", small, "--opa-binary", str(tmp_path / "none"))
+
+    assert ran.returncode == 2
+    assert "no such program" in ran.stderr
+    assert "--without opa" in ran.stderr
+    assert ran.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("verify",), "--engines compares the engines"),
+        (("verify", "--engines", "--without", "opa,rvm,python"), "nothing to compare"),
+        (("verify", "--engines", "--without", "regorus"), "no engine is called `regorus`"),
+        (("verify", "--engines", "--format", "xml"), "no format is called `xml`"),
+        (("verify", "--engines", "--pairs", "0"), "pairs"),
+        (("verify", "--engines", "--select", "NOPE-1"), "`NOPE-1`"),
+        (("verify", "--engines", "--without", "opa", "--opa-url", "http://127.0.0.1:1"), "leave one of them out"),
+    ],
+)
+def test_wrong_usage_exits_3_and_says_what_to_do(arguments: tuple[str, ...], message: str) -> None:
+    """Nothing is compared by mistake."""
+    ran = policyeng(*arguments)
+
+    assert ran.returncode == 3
+    assert message in ran.stderr
+    assert ran.stdout == ""
+
+
+def test_a_counterexample_that_cannot_be_written_is_said(
+    small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder that is not there."""
+    lie(monkeypatch)
+
+    assert run([*WITHOUT_OPA, "--policy", small, "--counterexample", str(tmp_path / "no" / "file.json")]) == 3
+    assert "cannot write the counterexample" in capsys.readouterr().err
