@@ -5,8 +5,8 @@ from __future__ import annotations
 import secrets
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import PurePosixPath
 
 import orjson
@@ -53,6 +53,17 @@ class Place(ABC):
                 raise _unpushed(error) from None
             self._batches[key] = batch
         return self._batches[key]
+
+    @contextmanager
+    def holding(self, document: JsonObject) -> Iterator[str]:
+        """Keep a document on the server for a while, and give its name below `data.policyeng.snapshots`."""
+        name = secrets.token_hex(16)
+        self.connection.put_document(f"policyeng/snapshots/{name}", document)
+        try:
+            yield name
+        finally:
+            with suppress(EngineError):  # what cannot be taken away from a server that fails harms no verdict
+                self.connection.delete_document(f"policyeng/snapshots/{name}")
 
     @abstractmethod
     def require_standing(self, standing: object) -> None:

@@ -21,17 +21,22 @@ answer := {{"standing": standing, "verdicts": verdicts}}
 
 standing := {standing}
 
+# A snapshot that is asked about more than once stands on the server.
+given := input if not input.stored
+
+given := data.policyeng.snapshots[input.stored] if input.stored
+
 subjects := array.concat(
-	array.concat(input.snapshot.resources, object.get(input.snapshot, "workloads", [])),
-	array.concat(object.get(input.snapshot, "approvals", []), [null]),
+	array.concat(given.snapshot.resources, object.get(given.snapshot, "workloads", [])),
+	array.concat(object.get(given.snapshot, "approvals", []), [null]),
 )
 
-snapshot := object.union(input.snapshot, {{"by_id": by_id, "by_type": by_type}})
+snapshot := object.union(given.snapshot, {{"by_id": by_id, "by_type": by_type}})
 
-by_id[key] := input.snapshot.resources[position] if some key, position in input.ids
+by_id[key] := given.snapshot.resources[position] if some key, position in given.ids
 
-by_type[kind] := [resource | some position in positions; resource := input.snapshot.resources[position]] if {{
-	some kind, positions in input.types
+by_type[kind] := [resource | some position in positions; resource := given.snapshot.resources[position]] if {{
+	some kind, positions in given.types
 }}
 """
 _INPUTS = {
@@ -39,13 +44,13 @@ _INPUTS = {
 		"resource": subjects[pair[0]],
 		"workspace": subjects[pair[1]],
 		"snapshot": snapshot,
-		"parameters": input.parameters["%s"],
-		"as_of": input.as_of,
+		"parameters": given.parameters["%s"],
+		"as_of": given.as_of,
 	}""",
     "document": "subjects[pair[0]]",
     "review": """{
 		"review": object.union({"object": subjects[pair[0]]}, pair[2]),
-		"parameters": input.parameters["%s"],
+		"parameters": given.parameters["%s"],
 	}""",
 }
 _VERDICTS = """
