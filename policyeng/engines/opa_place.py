@@ -40,11 +40,11 @@ class Place(ABC):
         self.lock = threading.Lock()
         self.users = 0
         self.asked: JsonObject = {}
-        self._batches: dict[tuple[str, ...], Batch] = {}
+        self._batches: dict[tuple[tuple[str, str], ...], Batch] = {}
 
     def batch_of(self, policies: Sequence[Policy]) -> Batch:
         """The batch module of these policies, put on the server when it is first needed."""
-        key = tuple(policy.id for policy in policies)
+        key = tuple((policy.id, policy.input_form) for policy in policies)
         if key not in self._batches:
             batch = Batch(policies, self.prefix, self.standing)
             try:
