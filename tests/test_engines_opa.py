@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from policyeng.bundle import Bundle, load_bundle
+from policyeng.bundle.declaration import InputForm
 from policyeng.engines import OpaOptions
 from policyeng.engines import opa as engine
 from policyeng.engines.opa_transport import Connection
@@ -200,6 +202,36 @@ def test_a_number_that_no_json_reader_takes_is_an_error_of_its_pair(tmp_path: Pa
     judged = compared(bundle, snapshot(workspace("a", n=1), workspace("b", n=0)), options, errors=False)
 
     assert outcomes(judged) == [("T-A-0", "a", "error"), ("T-A-0", "b", "pass")]
+
+
+@pytest.mark.parametrize(
+    ("form", "seen"),
+    [
+        ("document", ["id", "properties", "type"]),
+        ("review", ["parameters", "review"]),
+    ],
+)
+def test_the_input_of_others_policies_is_theirs(
+    tmp_path: Path, options: OpaOptions, form: InputForm, seen: list[str]
+) -> None:
+    """The bare document, or a review of it."""
+    said_of = 'deny contains {"msg": "m", "actual": object.keys(input), "expected": object.get(input, "review", 1)}'
+    whole = small(tmp_path, said_of)
+    bundle = whole.only([replace(whole.policies[0], input_form=form)])
+    document = {**workspace("w"), "apiVersion": "apps/v1", "kind": "K", "metadata": {"name": "n"}}
+
+    judged = evaluate(bundle, snapshot(document), as_of=AS_OF, engine="opa", opa=options)
+
+    [denial] = judged.findings[0].denials
+    review = {
+        "kind": {"group": "apps", "version": "v1", "kind": "K"},
+        "name": "n",
+        "namespace": "",
+        "object": document,
+        "operation": "CREATE",
+    }
+    assert set(seen) <= set(denial.actual)
+    assert denial.expected == (review if form == "review" else 1)
 
 
 def test_one_query_judges_a_snapshot(

@@ -109,6 +109,15 @@ def test_what_stays_on_a_server_is_found_again_and_no_run_leaves_its_mark(tmp_pa
     assert requested(f"{empty.url}/v1/data/policyeng/runs") == {"result": {}}
 
 
+def test_a_snapshot_that_is_asked_about_in_parts_is_taken_away(tmp_path: Path, empty: Server) -> None:
+    """It stands on the server only while a failing policy is looked for."""
+    bundle = small(tmp_path, "1 / input.resource.properties.n > 0")
+    shot = snapshot(*(workspace(f"w{n}", n=n) for n in range(3)))
+
+    assert judged(bundle, shot, OpaOptions(url=empty.url)).summary.error == 1
+    assert requested(f"{empty.url}/v1/data/policyeng/snapshots") == {"result": {}}
+
+
 def test_a_module_of_the_same_name_with_another_text_is_put_right(tmp_path: Path, empty: Server) -> None:
     """Whoever wrote to our path before us: the run judges with its own policies."""
     bundle, shot = small(tmp_path, "true"), snapshot(workspace())

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, get_type_hints
 
 import typer
 
@@ -90,12 +90,13 @@ def with_opa(command: Callable[..., int]) -> Callable[..., int]:
 
     With an argument `engine` of the command, the options are refused with an engine that has no use for them.
     """
-    own, ours = _parameters(command), _parameters(_given)
+    gather: Callable[..., OpaOptions] = _given
+    own, ours = _parameters(command), _parameters(gather)
 
     @wraps(command)
-    def wrapped(**arguments: Any) -> int:
-        opa = _given(**{name: arguments.pop(name) for name in ours})
-        return command(**arguments, opa=_wanted(opa, arguments.get("engine", "opa")))
+    def wrapped(**arguments: object) -> int:
+        opa = gather(**{name: arguments.pop(name) for name in ours})
+        return command(**arguments, opa=_wanted(opa, str(arguments.get("engine", "opa"))))
 
     del own["opa"]
     shown = {**own, **ours}

@@ -80,14 +80,25 @@ class _Question:
         self._input: JsonObject = {**batch.input_of(work), **place.asked}
 
     def judged(self, pairs: Sequence[Pair]) -> list[Judgement]:
-        """One query; where a policy fails in it, the halves of its pairs, down to the pair that fails."""
+        """One query; when a policy fails in it, the snapshot is left on the server and asked about in parts."""
         try:
             return self._asked(pairs)
         except EvaluationError as fault:
             if len(pairs) == 1:
                 return [_error(fault)]
+        with self._place.holding(self._input) as stored:
+            self._input = {"stored": stored, **self._place.asked}
+            return self._halves(pairs)
+
+    def _halves(self, pairs: Sequence[Pair]) -> list[Judgement]:
         middle = len(pairs) // 2
-        return self.judged(pairs[:middle]) + self.judged(pairs[middle:])
+        return [judgement for half in (pairs[:middle], pairs[middle:]) for judgement in self._part(half)]
+
+    def _part(self, pairs: Sequence[Pair]) -> list[Judgement]:
+        try:
+            return self._asked(pairs)
+        except EvaluationError as fault:
+            return [_error(fault)] if len(pairs) == 1 else self._halves(pairs)
 
     def _asked(self, pairs: Sequence[Pair]) -> list[Judgement]:
         place, batch = self._place, self._batch

@@ -5,8 +5,8 @@ from __future__ import annotations
 import secrets
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import PurePosixPath
 
 import orjson
@@ -40,11 +40,11 @@ class Place(ABC):
         self.lock = threading.Lock()
         self.users = 0
         self.asked: JsonObject = {}
-        self._batches: dict[tuple[str, ...], Batch] = {}
+        self._batches: dict[tuple[tuple[str, str], ...], Batch] = {}
 
     def batch_of(self, policies: Sequence[Policy]) -> Batch:
         """The batch module of these policies, put on the server when it is first needed."""
-        key = tuple(policy.id for policy in policies)
+        key = tuple((policy.id, policy.input_form) for policy in policies)
         if key not in self._batches:
             batch = Batch(policies, self.prefix, self.standing)
             try:
@@ -53,6 +53,17 @@ class Place(ABC):
                 raise _unpushed(error) from None
             self._batches[key] = batch
         return self._batches[key]
+
+    @contextmanager
+    def holding(self, document: JsonObject) -> Iterator[str]:
+        """Keep a document on the server for a while, and give its name below `data.policyeng.snapshots`."""
+        name = secrets.token_hex(16)
+        self.connection.put_document(f"policyeng/snapshots/{name}", document)
+        try:
+            yield name
+        finally:
+            with suppress(EngineError):  # what cannot be taken away from a server that fails harms no verdict
+                self.connection.delete_document(f"policyeng/snapshots/{name}")
 
     @abstractmethod
     def require_standing(self, standing: object) -> None:

@@ -22,17 +22,22 @@ answer := {{"standing": standing, "verdicts": verdicts}}
 
 standing := {standing}
 
+# A snapshot that is asked about more than once stands on the server.
+given := input if not input.stored
+
+given := data.policyeng.snapshots[input.stored] if input.stored
+
 subjects := array.concat(
-	array.concat(input.snapshot.resources, object.get(input.snapshot, "workloads", [])),
-	array.concat(object.get(input.snapshot, "approvals", []), [null]),
+	array.concat(given.snapshot.resources, object.get(given.snapshot, "workloads", [])),
+	array.concat(object.get(given.snapshot, "approvals", []), [null]),
 )
 
-snapshot := object.union(input.snapshot, {{"by_id": by_id, "by_type": by_type}})
+snapshot := object.union(given.snapshot, {{"by_id": by_id, "by_type": by_type}})
 
-by_id[key] := input.snapshot.resources[position] if some key, position in input.ids
+by_id[key] := given.snapshot.resources[position] if some key, position in given.ids
 
-by_type[kind] := [resource | some position in positions; resource := input.snapshot.resources[position]] if {{
-	some kind, positions in input.types
+by_type[kind] := [resource | some position in positions; resource := given.snapshot.resources[position]] if {{
+	some kind, positions in given.types
 }}
 """
 _INPUTS = {
@@ -40,13 +45,13 @@ _INPUTS = {
 		"resource": subjects[pair[0]],
 		"workspace": subjects[pair[1]],
 		"snapshot": snapshot,
-		"parameters": input.parameters["%s"],
-		"as_of": input.as_of,
+		"parameters": given.parameters["%s"],
+		"as_of": given.as_of,
 	}""",
     "document": "subjects[pair[0]]",
     "review": """{
 		"review": object.union({"object": subjects[pair[0]]}, pair[2]),
-		"parameters": input.parameters["%s"],
+		"parameters": given.parameters["%s"],
 	}""",
 }
 _VERDICTS = """
@@ -117,13 +122,14 @@ class Batch:
             "as_of": work.as_of.isoformat().replace("+00:00", "Z"),
         }
 
-    def pairs_of(self, work: Work, pairs: Sequence[Pair]) -> dict[str, list[list[int]]]:
+    def pairs_of(self, work: Work, pairs: Sequence[Pair]) -> dict[str, list[list[object]]]:
         """The pairs by the number of their policy; one without a workspace has the null after the last subject."""
-        grouped: dict[str, list[list[int]]] = {}
+        grouped: dict[str, list[list[object]]] = {}
         for pair in pairs:
             workspace = pair.workspace if pair.workspace >= 0 else len(work.subjects)
-            number = self.numbers[work.bundle.policies[pair.policy].id]
-            grouped.setdefault(number, []).append([pair.subject, workspace])
+            policy = work.bundle.policies[pair.policy]
+            review = [_review(work.subjects[pair.subject])] if policy.input_form == "review" else []
+            grouped.setdefault(self.numbers[policy.id], []).append([pair.subject, workspace, *review])
         return grouped
 
     def read(self, work: Work, pairs: Sequence[Pair], verdicts: object) -> list[Judgement]:
@@ -147,6 +153,24 @@ class Batch:
             _judgement(next(rest[self.numbers[work.bundle.policies[pair.policy].id]]), rules[pair.policy])
             for pair in pairs
         ]
+
+
+def _review(document: object) -> JsonObject:
+    """What Gatekeeper says of a document under review beside the document itself, as if it were about to be created."""
+    stated = _text(document, "apiVersion")
+    group, _, version = stated.partition("/") if "/" in stated else ("", "", stated)
+    metadata = document.get("metadata") if isinstance(document, dict) else None
+    return {
+        "kind": {"group": group, "version": version, "kind": _text(document, "kind")},
+        "name": _text(metadata, "name"),
+        "namespace": _text(metadata, "namespace"),
+        "operation": "CREATE",
+    }
+
+
+def _text(document: object, key: str) -> str:
+    value = document.get(key) if isinstance(document, dict) else None
+    return value if isinstance(value, str) else ""
 
 
 def _rules_of(policy: Policy, number: int, prefix: str) -> str:
