@@ -15,12 +15,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from conformance.page import page
+from conformance.verdicts import outcomes
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "conformance.md"
-sys.path.insert(0, str(ROOT))
-
-from tools.conformance.page import page  # noqa: E402  after the path
-from tools.conformance.verdicts import outcomes  # noqa: E402  after the path
 
 
 def main() -> int:

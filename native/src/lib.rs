@@ -50,6 +50,7 @@ pub mod judge;
 pub mod lanes;
 pub mod locate;
 pub mod memory;
+pub mod operands;
 pub mod program;
 pub mod recursion;
 pub mod safety;

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tools.conformance.cases import Case, cases_of
-from tools.conformance.embedded import Embedded
-from tools.conformance.opa import server
-from tools.conformance.values import Answer, comparable, exact
+from conformance.cases import Case, cases_of
+from conformance.embedded import Embedded
+from conformance.opa import server
+from conformance.values import Answer, comparable, exact
 
 Verdict = Literal["passed", "failed", "unsupported", "refused", "silent"]
 _NO_FUNCTION = re.compile(r"`([\w.]+)` is (?:no function of|not available to)")
@@ -47,7 +47,7 @@ def judged(case: Case, reference: Answer, answer: Answer) -> tuple[Verdict, str]
     """The verdict on an answer, and its reason.
 
     OPA must be in error where its own test expects that or where it says so with strict errors of builtins; else the
-    values of its own test count. OPA's server takes some cases in no form (a bundle whose rules conflict with its data).
+    values of its own test count, as they do where OPA's server does not take a case (modules that need each other).
     """
     error = reference.fault[1] if reference.fault is not None and reference.fault[0] == "error" else None
     if answer.fault is not None and answer.fault[0] == "refused":

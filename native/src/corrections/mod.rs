@@ -2,6 +2,8 @@
 
 use regorus::Value;
 
+mod urlquery;
+
 /// OPA's answer, for the builtins that regorus answers otherwise; `None` leaves the call to regorus.
 #[must_use]
 pub fn answer(name: &str, values: &[Value]) -> Option<Value> {
@@ -15,6 +17,20 @@ pub fn answer(name: &str, values: &[Value]) -> Option<Value> {
                 pairs.map(|pair| pair.map(|(old, new)| (&**old, &**new))).collect::<Option<_>>()?;
             Some(Value::from(replaced(text, &pairs)))
         }
+        // regorus maps a letter to several, and an S at the end of a word to another.
+        ("lower", [Value::String(text)]) if !text.is_ascii() => {
+            let letters = text.chars().filter_map(|letter| letter.to_lowercase().next());
+            Some(Value::from(letters.collect::<String>()))
+        }
+        ("upper", [Value::String(text)]) if !text.is_ascii() => {
+            Some(Value::from(text.chars().map(upper).collect::<String>()))
+        }
+        ("glob.quote_meta", [Value::String(text)]) => {
+            let special = |letter| matches!(letter, '*' | '?' | '\\' | '[' | ']' | '{' | '}');
+            let parts = text.chars().map(|letter| if special(letter) { format!("\\{letter}") } else { letter.into() });
+            Some(Value::from(parts.collect::<String>()))
+        }
+        (_, [value]) if name.starts_with("urlquery.") => urlquery::answer(name, value),
         // regorus counts the units of UTF-16.
         ("count", [Value::String(text)]) => Some(Value::from(text.chars().count())),
         ("json.is_valid" | "yaml.is_valid" | "semver.is_valid", [value]) if value.as_string().is_err() => {
@@ -24,14 +40,51 @@ pub fn answer(name: &str, values: &[Value]) -> Option<Value> {
     }
 }
 
+fn upper(letter: char) -> char {
+    let mut letters = letter.to_uppercase();
+    match (letters.next(), letters.next()) {
+        (Some(only), None) => only,
+        _ => letter,
+    }
+}
+
+/// What OPA makes of regorus's answer: in the strings of JSON text, Go escapes letters that mean something in HTML.
+#[must_use]
+pub fn rewritten(name: &str, answer: Value) -> Value {
+    const SPECIAL: [char; 5] = ['&', '<', '>', '\u{2028}', '\u{2029}'];
+    match (name, &answer) {
+        ("json.marshal" | "json.marshal_with_options", Value::String(text)) if text.contains(SPECIAL) => {
+            let (mut inside, mut escaped) = (false, false);
+            let letters = text.chars().map(|letter| {
+                inside ^= letter == '"' && !escaped;
+                escaped = letter == '\\' && !escaped;
+                match inside && SPECIAL.contains(&letter) {
+                    true => format!("\\u{:04x}", u32::from(letter)),
+                    false => letter.to_string(),
+                }
+            });
+            Value::from(letters.collect::<String>())
+        }
+        _ => answer,
+    }
+}
+
 /// The operands to call a builtin with instead, for those that regorus reads otherwise.
 #[must_use]
 pub fn operands(name: &str, values: &[Value]) -> Option<Vec<Value>> {
     match (name, values) {
         // OPA takes what stands around an UUID of this length for braces without looking at it.
         ("uuid.parse", [Value::String(text)]) if text.len() == 38 => Some(vec![Value::from(text.get(1..37)?)]),
+        ("semver.is_valid", [Value::String(text)]) => Some(vec![Value::from(without_v(text))]),
+        ("semver.compare", [Value::String(left), Value::String(right)]) => {
+            Some(vec![Value::from(without_v(left)), Value::from(without_v(right))])
+        }
         _ => None,
     }
+}
+
+fn without_v(version: &str) -> &str {
+    version.strip_prefix('v').unwrap_or(version)
 }
 
 /// The text read once from left to right; at each place the first of the old strings that fits is replaced.
@@ -67,6 +120,26 @@ mod tests {
         assert_eq!(answered("strings.count", r#"["11111", "11"]"#), Some(Value::from(2_u64)));
         assert_eq!(answered("strings.count", r#"["dummy", ""]"#), Some(Value::from(6_u64)));
         assert_eq!(answered("strings.count", r#"[1, ""]"#), None);
+    }
+
+    #[test]
+    fn letters_are_mapped_one_to_one() {
+        assert_eq!(answered("lower", r#"["ΑΣ İA"]"#), Some(Value::from("ασ ia")));
+        assert_eq!(answered("upper", r#"["ßŉé"]"#), Some(Value::from("ßŉÉ")));
+        assert_eq!(answered("lower", r#"["ABC"]"#), None);
+    }
+
+    #[test]
+    fn texts_are_escaped_as_go_escapes_them() {
+        assert_eq!(answered("glob.quote_meta", r#"["a*?[]{}\\!"]"#), Some(Value::from("a\\*\\?\\[\\]\\{\\}\\\\!")));
+        assert_eq!(rewritten("json.marshal", Value::from("\"<&>\"")), Value::from("\"\\u003c\\u0026\\u003e\""));
+        assert_eq!(rewritten("json.marshal", Value::from("<\n\"a\\\\\"")), Value::from("<\n\"a\\\\\""));
+        assert_eq!(rewritten("concat", Value::from("<")), Value::from("<"));
+    }
+
+    #[test]
+    fn versions_may_start_with_a_letter() {
+        assert_eq!(operands("semver.is_valid", &[Value::from("v1.2.3")]), Some(vec![Value::from("1.2.3")]));
     }
 
     #[test]
