@@ -20,7 +20,7 @@ pub fn admit(name: &str, values: &[Value]) -> Result<(), String> {
         ("to_number", [Value::String(text)]) if text.trim() != text.as_ref() => Err(format!("`{text}` is no number")),
         ("time.parse_rfc3339_ns", [Value::String(text)]) => instant(text),
         ("urlquery.decode" | "urlquery.decode_object", [text @ Value::String(_)])
-            if corrections::answer(name, &[text.clone()]).is_none() =>
+            if corrections::answer(name, std::slice::from_ref(text)).is_none() =>
         {
             Err("an escape that is none".to_owned())
         }
