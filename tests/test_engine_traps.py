@@ -1,7 +1,7 @@
 """The traps of two Rego engines: each is set here, and real OPA says what is right.
 
-A test is named after its trap; what is compared is `deny` of one policy on one resource, on both embedded engines and in
-`opa eval --strict-builtin-errors`.
+A test is named after its trap; what is compared is `deny` of one policy on one resource, on both embedded engines and
+in `opa eval --strict-builtin-errors`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,17 @@ def opa(rego: str, folder: Path, resource: object = RESOURCE, *, strict: bool = 
     (folder / "p.rego").write_text(f"package p\n\n{rego}\n", encoding="utf-8")
     (folder / "data.json").write_text(json.dumps(FACTS), encoding="utf-8")
     (folder / "input").write_text(json.dumps({"resource": resource}), encoding="utf-8")
-    command = [OPA, "eval", "--format", "raw", "--input", folder / "input", "--bundle", folder, "data.p.deny"]
+    command = [
+        str(OPA),
+        "eval",
+        "--format",
+        "raw",
+        "--input",
+        str(folder / "input"),
+        "--bundle",
+        str(folder),
+        "data.p.deny",
+    ]
     said = subprocess.run(
         [*command, *(["--strict-builtin-errors"] if strict else [])], capture_output=True, check=False
     )
@@ -136,7 +146,7 @@ NUMBERS = {
     "undefined is not null": ('deny contains "m" if input.resource.missing == null', []),
     "not undefined": ('deny contains "m" if not input.resource.missing', ["m"]),
     "divided by zero": ('deny contains "m" if 1 / count(input.resource.empty) > 0', ERROR),
-    "order of kinds": ('deny contains "m" if null < false; false < 0; 0 < "a"; "a" < []', ["m"]),
+    "order of kinds": ('deny contains "m" if {\n\tnull < false\n\tfalse < 0\n\t0 < "a"\n\t"a" < []\n}', ["m"]),
     "count of letters": ('deny contains {"n": count("😀é")}', [{"n": 2}]),
     "letters of a word": ('deny contains {"w": lower("ΑΣ İ"), "u": upper("ß")}', [{"w": "ασ i", "u": "ß"}]),
 }
@@ -146,14 +156,12 @@ NUMBERS = {
 def test_trap_21_numbers_null_and_undefined(name: str, tmp_path: Path) -> None:
     """Numbers, `null` and what is undefined are to both engines what they are to OPA."""
     rego, expected = NUMBERS[name]
-    assert_as_opa(
-        rego.replace("; ", "\n\t").replace(" if ", " if {\n\t", 1) + "\n}" if "; " in rego else rego, tmp_path, expected
-    )
+    assert_as_opa(rego, tmp_path, expected)
 
 
-@pytest.mark.parametrize("text", [b'{"a": NaN}', b'{"a": [Infinity]}', b'{"a": 1e999}'])
-def test_trap_21_no_number_at_all(text: bytes) -> None:
-    """What is no number of JSON never reaches an engine."""
+@pytest.mark.parametrize("text", [b'{"a": NaN}', b'{"a": [Infinity]}', b'{"a": 1e999}', b"[18446744073709551616]"])
+def test_trap_21_no_number_that_is_judged_exactly(text: bytes) -> None:
+    """What is no number of JSON never reaches an engine, nor what both engines would round."""
     assert check_json(text) is not None
 
 
@@ -225,7 +233,7 @@ def test_trap_22_what_is_missing_is_refused_with_its_place(name: str) -> None:
 
 
 def test_trap_22_duplicate_keys(tmp_path: Path) -> None:
-    """A document with a key twice never reaches an engine, and two values for a key of a rule are an error."""
+    """A document with a key twice never reaches an engine; two values for a key of a rule are an error."""
     assert check_json(b'{"a": 1, "a": 2}') == ("duplicate-key", "/a", 1, 10)
     assert_as_opa('q[k] := v if {\n\tsome v in [1, 2]\n\tk := "a"\n}\n\ndeny contains "m" if q.a', tmp_path, ERROR)
 

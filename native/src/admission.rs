@@ -7,7 +7,7 @@ use crate::operands;
 use regorus::Value;
 
 /// The guarded builtins and their numbers of arguments.
-pub const GUARDED: [(&str, u8); 56] = [
+pub const GUARDED: [(&str, u8); 58] = [
     ("array.slice", 3),
     ("bits.and", 2),
     ("bits.lsh", 2),
@@ -21,6 +21,8 @@ pub const GUARDED: [(&str, u8); 56] = [
     ("glob.match", 3),
     ("glob.quote_meta", 1),
     ("graph.reachable_paths", 2),
+    ("indexof", 2),
+    ("indexof_n", 2),
     ("json.filter", 2),
     ("json.is_valid", 1),
     ("json.marshal", 1),
@@ -109,7 +111,9 @@ pub fn admit(name: &str, values: &[Value]) -> Result<(), String> {
         ("json.marshal" | "json.marshal_with_options" | "yaml.marshal", [value, ..]) => document(value),
         ("product", [Value::Array(factors)]) => number_of(factors.iter().map(bits).sum()),
         ("product", [Value::Set(factors)]) => number_of(factors.iter().map(bits).sum()),
-        ("units.parse" | "units.parse_bytes", [Value::String(text)]) => exponent(text),
+        ("units.parse" | "units.parse_bytes", [Value::String(text)]) => {
+            exponent(text).and_then(|()| operands::admit(name, values))
+        }
         ("graph.reachable_paths", [graph, _]) if larger_than(graph, 64) => {
             Err("a graph of more than 64 nodes and edges".to_owned())
         }

@@ -57,7 +57,7 @@ fn call<const SLOT: usize, S: 'static, E: 'static>(
         let message = format!("{}: the operands are not as they should be", shielded.name);
         return Err(raise(Fault::new(FaultKind::Builtin, message)));
     }
-    Ok(corrections::rewritten(&shielded.name, answer))
+    Ok(corrections::rewritten(&shielded.name, values, answer))
 }
 
 fn faulted(name: &str, error: anyhow::Error) -> anyhow::Error {

@@ -17,6 +17,12 @@ pub fn admit(name: &str, values: &[Value]) -> Result<(), String> {
             Err("a delimiter must be one character".to_owned())
         }
         ("regex.split", [Value::String(pattern), _]) if pattern.is_empty() => Err("an empty pattern".to_owned()),
+        ("indexof" | "indexof_n", [_, Value::String(part)]) if part.is_empty() => {
+            Err("an empty string to look for".to_owned())
+        }
+        ("units.parse" | "units.parse_bytes", [Value::String(text)]) if text.contains('_') => {
+            Err(format!("`{text}` is no number with a unit"))
+        }
         ("to_number", [Value::String(text)]) if text.trim() != text.as_ref() => Err(format!("`{text}` is no number")),
         ("time.parse_rfc3339_ns", [Value::String(text)]) => instant(text),
         ("urlquery.decode" | "urlquery.decode_object", [text @ Value::String(_)])
@@ -116,6 +122,9 @@ mod tests {
             ("regex.template_match", r#"["a", "a", "<<", ">"]"#),
             ("regex.split", r#"["", "a"]"#),
             ("to_number", r#"[" 1"]"#),
+            ("indexof", r#"["a", ""]"#),
+            ("indexof_n", r#"["a", ""]"#),
+            ("units.parse", r#"["1_000"]"#),
             ("time.parse_rfc3339_ns", r#"["2026-01-02 03:04:05Z"]"#),
             ("time.parse_rfc3339_ns", r#"["2026-01-02T03:04:05z"]"#),
             ("time.parse_rfc3339_ns", r#"["2026-01-02T03:04:05"]"#),
@@ -141,6 +150,8 @@ mod tests {
             ("object.subset", "[{}, {}]"),
             ("array.slice", "[[1], 0, 1]"),
             ("to_number", r#"["1e3"]"#),
+            ("indexof", r#"["a", "b"]"#),
+            ("units.parse", r#"["1K"]"#),
             ("time.parse_rfc3339_ns", r#"["2026-01-02T03:04:05.678-07:00"]"#),
             ("time.parse_rfc3339_ns", r#"["2026-01-02T03:04:05Z"]"#),
             ("urlquery.decode", r#"["%20+"]"#),

@@ -48,9 +48,12 @@ fn upper(letter: char) -> char {
     }
 }
 
-/// What OPA makes of regorus's answer: in the strings of JSON text, Go escapes letters that mean something in HTML.
+/// What OPA makes of regorus's answer.
+///
+/// In the strings of JSON text, Go escapes letters that mean something in HTML; a time without a layout of its own has no
+/// zeros at the end of its fraction.
 #[must_use]
-pub fn rewritten(name: &str, answer: Value) -> Value {
+pub fn rewritten(name: &str, values: &[Value], answer: Value) -> Value {
     const SPECIAL: [char; 5] = ['&', '<', '>', '\u{2028}', '\u{2029}'];
     match (name, &answer) {
         ("json.marshal" | "json.marshal_with_options", Value::String(text)) if text.contains(SPECIAL) => {
@@ -65,7 +68,24 @@ pub fn rewritten(name: &str, answer: Value) -> Value {
             });
             Value::from(letters.collect::<String>())
         }
+        ("time.format", Value::String(text)) if !has_layout(values) => Value::from(without_zeros(text)),
         _ => answer,
+    }
+}
+
+fn has_layout(values: &[Value]) -> bool {
+    values.first().is_some_and(|value| value.as_array().is_ok_and(|parts| parts.len() > 2))
+}
+
+fn without_zeros(time: &str) -> String {
+    let Some((whole, rest)) = time.split_once('.') else {
+        return time.to_owned();
+    };
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let (fraction, zone) = rest.split_at(digits);
+    match fraction.trim_end_matches('0') {
+        "" => format!("{whole}{zone}"),
+        fraction => format!("{whole}.{fraction}{zone}"),
     }
 }
 
@@ -132,9 +152,23 @@ mod tests {
     #[test]
     fn texts_are_escaped_as_go_escapes_them() {
         assert_eq!(answered("glob.quote_meta", r#"["a*?[]{}\\!"]"#), Some(Value::from("a\\*\\?\\[\\]\\{\\}\\\\!")));
-        assert_eq!(rewritten("json.marshal", Value::from("\"<&>\"")), Value::from("\"\\u003c\\u0026\\u003e\""));
-        assert_eq!(rewritten("json.marshal", Value::from("<\n\"a\\\\\"")), Value::from("<\n\"a\\\\\""));
-        assert_eq!(rewritten("concat", Value::from("<")), Value::from("<"));
+        assert_eq!(rewritten("json.marshal", &[], Value::from("\"<&>\"")), Value::from("\"\\u003c\\u0026\\u003e\""));
+        assert_eq!(rewritten("json.marshal", &[], Value::from("<\n\"a\\\\\"")), Value::from("<\n\"a\\\\\""));
+        assert_eq!(rewritten("concat", &[], Value::from("<")), Value::from("<"));
+    }
+
+    #[test]
+    fn fractions_of_a_second_end_without_zeros() {
+        let formatted = |text: &str, values: &str| {
+            let values = Value::from_json_str(values).unwrap();
+            rewritten("time.format", values.as_array().unwrap().as_slice(), Value::from(text))
+        };
+        assert_eq!(formatted("1970-01-01T00:00:00.000000010Z", "[10]"), Value::from("1970-01-01T00:00:00.00000001Z"));
+        assert_eq!(
+            formatted("1970-01-01T00:00:00.500+01:00", "[[1, \"x\"]]"),
+            Value::from("1970-01-01T00:00:00.5+01:00")
+        );
+        assert_eq!(formatted("00.500", "[[1, \"UTC\", \"05.000\"]]"), Value::from("00.500"));
     }
 
     #[test]
