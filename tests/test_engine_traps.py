@@ -235,7 +235,8 @@ def test_trap_22_what_is_missing_is_refused_with_its_place(name: str) -> None:
 def test_trap_22_duplicate_keys(tmp_path: Path) -> None:
     """A document with a key twice never reaches an engine; two values for a key of a rule are an error."""
     assert check_json(b'{"a": 1, "a": 2}') == ("duplicate-key", "/a", 1, 10)
-    assert_as_opa('q[k] := v if {\n\tsome v in [1, 2]\n\tk := "a"\n}\n\ndeny contains "m" if q.a', tmp_path, ERROR)
+    rego = 'q[k] := v if {\n\tsome v in [1, 2]\n\tk := "a"\n}\n\ndeny contains "m" if q.a'
+    assert_as_opa(rego, tmp_path, ERROR)
 
 
 def test_trap_22_errors_are_outcomes_and_not_exceptions() -> None:
