@@ -18,14 +18,15 @@ SAMPLE := samples/workspaces/regulated.json
 NATIVE_SOURCES := $(shell find native -name '*.rs' -not -path '*/target/*') native/Cargo.toml native/Cargo.lock
 say = @echo "== $(1)"
 
-.PHONY: check test setup lint rust rego python wheel bench lock clean
+.PHONY: check test setup lint rust rego python conformance wheel bench lock clean
 
 check: setup
 	$(call say,judging the sample workspace $(SAMPLE))
 	@$(BIN)/policyeng check $(SAMPLE) --as-of 2026-06-01T00:00:00Z || [ $$? -eq 1 ]
 	$(call say,done: judge your own with $(BIN)/policyeng check snapshot.json)
 
-test: lint rust rego python wheel
+test: VERIFY := --verify
+test: lint rust rego python conformance wheel
 	$(call say,all tests passed)
 
 setup: .venv/native.stamp
@@ -85,6 +86,12 @@ python: setup $(OPA) $(CONFTEST)
 	@$(BIN)/python -m pytest -q -n auto --junitxml=junit.xml
 	$(call say,the cases of every policy)
 	@$(BIN)/policyeng test
+
+conformance: setup $(OPA)
+	$(call say,the cases of OPA on the embedded engine)
+	@cargo build --quiet --locked --manifest-path native/Cargo.toml --example conformance
+	@$(BIN)/python tools/run_conformance.py --opa $(OPA) --engine native/target/debug/examples/conformance $(VERIFY) \
+		--cases "$$(go env GOMODCACHE)/github.com/open-policy-agent/opa@$(OPA_VERSION)/v1/test/cases/testdata/v1"
 
 wheel: setup
 	$(call say,a wheel in an empty environment)

@@ -378,17 +378,26 @@ def refuse(constant: str) -> float:
     raise ValueError(constant)
 
 
+def bounded(digits: str) -> int:
+    """An integer of 64 bits, with a sign or without."""
+    number = int(digits)
+    if not -(2**63) <= number < 2**64:
+        raise ValueError(digits)
+    return number
+
+
 def accepted(document: bytes) -> bool:
     """Whether the standard library takes a document, made as strict as it can be."""
     try:
-        value = json.loads(document.decode(), object_pairs_hook=strict, parse_constant=refuse)
+        value = json.loads(document.decode(), object_pairs_hook=strict, parse_constant=refuse, parse_int=bounded)
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
     except (ValueError, RecursionError, OverflowError):
         return False
     return True
 
 
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+INTEGERS = st.integers(-(2**63), 2**64 - 1)
+SCALARS = st.none() | st.booleans() | INTEGERS | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=12)
 NOISE = st.text(alphabet='{}[]",:01.eE+-\\u dtrfalsn\n', max_size=12).map(str.encode)
 

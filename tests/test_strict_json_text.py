@@ -36,7 +36,11 @@ REFUSED = {
     "a key twice, once escaped": (b'{"a": 1, "\\u0061": 2}', "/a: this key stands twice in one object; remove one"),
     "NaN": (b"[1,\n NaN]", "s.json:2:2: /1: NaN and Infinity are not JSON; write a number or null"),
     "Infinity": (b"[Infinity]", "s.json:1:2: /0: NaN and Infinity are not JSON; write a number or null"),
-    "a number beyond doubles": (b"[1e999]", "s.json:1:2: /0: this number does not fit a double; write a smaller"),
+    "a whole number beyond 64 bits": (
+        b"[18446744073709551616]",
+        "s.json:1:2: /0: this number does not fit a double, or 64",
+    ),
+    "a number beyond doubles": (b"[1e999]", "s.json:1:2: /0: this number does not fit a double, or 64 bits"),
     "a second document": (b"{}\n{}", "s.json:2:1: more text follows the JSON document; keep one document per file"),
     "129 levels": (b"[" * 129 + b"]" * 129, "s.json:1:129: /0/0"),
     "a million open brackets": (b"[" * 1_000_000, "nested deeper than 128 levels; flatten the document"),

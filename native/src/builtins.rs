@@ -12,7 +12,8 @@ use regorus::rvm::program::BuiltinInfo;
 use regorus::rvm::{Instruction, Program, RegoVM};
 use regorus::{Engine, LimitError, Rc, Value};
 use std::any::Any;
-use std::sync::{Arc, OnceLock};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A builtin as the RVM calls it: place, expressions, values, whether to be strict.
 type Builtin<S, E> = for<'a, 'b, 'c> fn(&'a S, &'b [E], &'c [Value], bool) -> anyhow::Result<Value>;
@@ -56,7 +57,7 @@ fn call<const SLOT: usize, S: 'static, E: 'static>(
         let message = format!("{}: the operands are not as they should be", shielded.name);
         return Err(raise(Fault::new(FaultKind::Builtin, message)));
     }
-    Ok(answer)
+    Ok(corrections::rewritten(&shielded.name, values, answer))
 }
 
 fn faulted(name: &str, error: anyhow::Error) -> anyhow::Error {
@@ -163,23 +164,20 @@ fn arithmetic(operator: char, left: &Value, right: &Value) -> anyhow::Result<Val
     }))
 }
 
-/// Puts the builtins that need [`admission`] under their shield in an interpreter, by way of one-call RVM programs.
+/// Puts the builtins of some names that need it under their shield in an interpreter, by way of one-call RVM programs.
 ///
 /// # Errors
 /// The error of regorus when such a program does not compile.
-pub fn guard_interpreter(engine: &mut Engine) -> anyhow::Result<()> {
-    static PROGRAMS: OnceLock<Vec<(&str, u8, Arc<Program>)>> = OnceLock::new();
-    let programs = match PROGRAMS.get() {
-        Some(programs) => programs,
-        None => {
-            let compiled = admission::GUARDED.iter().map(|&(name, arity)| Ok((name, arity, one_call(name, arity)?)));
-            let compiled = compiled.collect::<anyhow::Result<_>>()?;
-            PROGRAMS.get_or_init(|| compiled)
-        }
-    };
-    for (name, arity, program) in programs {
-        let guard = move |values: Vec<Value>| run(program, values);
-        engine.add_extension((*name).to_owned(), *arity, Box::new(guard))?;
+pub fn guard_interpreter(engine: &mut Engine, used: &HashSet<String>) -> anyhow::Result<()> {
+    static PROGRAMS: Mutex<BTreeMap<&str, Arc<Program>>> = Mutex::new(BTreeMap::new());
+    for (name, arity) in admission::GUARDED.into_iter().filter(|(name, _)| used.contains(*name)) {
+        let mut programs = PROGRAMS.lock().unwrap_or_else(PoisonError::into_inner);
+        let program = match programs.get(name) {
+            Some(program) => Arc::clone(program),
+            None => Arc::clone(programs.entry(name).or_insert(one_call(name, arity)?)),
+        };
+        let guard = move |values: Vec<Value>| run(&program, values);
+        engine.add_extension(name.to_owned(), arity, Box::new(guard))?;
     }
     Ok(())
 }

@@ -138,6 +138,28 @@ pub fn refuse_unknown(modules: &[Module]) -> Result<(), String> {
     })
 }
 
+/// The names of the functions that are called anywhere.
+#[must_use]
+pub fn used(modules: &[Module]) -> HashSet<String> {
+    let mut names = HashSet::new();
+    modules.iter().for_each(|module| collect(&module.rules, &mut names));
+    // A product may be written as this builtin when the modules are rewritten.
+    names.insert("product".to_owned());
+    names
+}
+
+fn collect(node: &Json, names: &mut HashSet<String>) {
+    match node {
+        Json::Array(items) => items.iter().for_each(|item| collect(item, names)),
+        Json::Object(fields) => {
+            // A builtin may also stand for another by `with`.
+            names.extend([&node["Call"]["fcn"], &node["as"]].iter().filter_map(|name| Some(reference(name)?.0)));
+            fields.values().for_each(|field| collect(field, names));
+        }
+        _ => (),
+    }
+}
+
 /// Names that a call may start with and not be one of a builtin: rules of the package, imports and `data`.
 fn own_names(module: &Module, modules: &[Module]) -> HashSet<String> {
     let package = modules.iter().filter(|other| other.package == module.package);

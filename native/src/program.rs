@@ -261,7 +261,7 @@ fn prepared(parsed: &[Module], facts: &Value, dialect: Dialect) -> Result<regoru
     engine.set_gather_prints(true);
     engine.add_data(facts.clone()).map_err(|error| error.to_string())?;
     if dialect == Dialect::Interpreter {
-        builtins::guard_interpreter(&mut engine).map_err(|error| error.to_string())?;
+        builtins::guard_interpreter(&mut engine, &calls::used(parsed)).map_err(|error| error.to_string())?;
     }
     Ok(engine)
 }

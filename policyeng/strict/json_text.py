@@ -24,7 +24,7 @@ _FAULTS: dict[str, tuple[str, str]] = {
     "depth": (f"nested deeper than {MAX_DEPTH} levels", "flatten the document"),
     "trailing": ("more text follows the JSON document", "keep one document per file"),
     "empty": ("the file is empty", "give a JSON document"),
-    "number": ("this number does not fit a double", "write a smaller number, or a string"),
+    "number": ("this number does not fit a double, or 64 bits if it is whole", "write a smaller number, or a string"),
 }
 
 

@@ -1,7 +1,7 @@
 """The cases that OPA tests itself with, each as a bundle with one rule to ask for.
 
-OPA runs a query and looks at the values of its variables. A policy of ours has a rule, so each query becomes the body of
-a rule that holds one object of those values for each solution, which is also what `deny` of a policy looks like.
+OPA runs a query and looks at the values of its variables. A policy of ours has a rule, so each query becomes the body
+of a rule that holds one object of those values for each solution, which is also what `deny` of a policy looks like.
 Source of the format: `v1/test/cases/cases.go` and `testRun` in `v1/topdown/exported_test.go` of the OPA module.
 """
 
@@ -35,8 +35,8 @@ _LOADER.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^(?:true|fal
 class Case:
     """One case: the bundle, the input and what OPA's own test expects.
 
-    `modules` are (path, source); `facts` and `document` are JSON texts, the latter `None` without an input; `term` is an
-    input in Rego, for what JSON cannot say. `expected` are the rows, `None` when an error is expected.
+    `modules` are (path, source); `facts` and `document` are JSON texts, the latter `None` without an input; `term` is
+    an input in Rego, for what JSON cannot say. `expected` are the rows, `None` when an error is expected.
     """
 
     folder: str

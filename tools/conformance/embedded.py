@@ -7,8 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tools.conformance.cases import RULE, Case
-from tools.conformance.values import Answer, exact
+from conformance.cases import RULE, Case
+from conformance.values import Answer, exact
 
 _SECONDS = 60
 

@@ -1,7 +1,7 @@
 """Real OPA as the reference: one server, to which each case is given in turn.
 
-The product takes an error of a builtin for an error, as `opa eval --strict-builtin-errors` does, and OPA's own test takes
-it for undefined in most cases; so what is expected of us is asked of OPA in that mode, not read from the case.
+The product takes an error of a builtin for an error, as `opa eval --strict-builtin-errors` does, and OPA's own test
+takes it for undefined in most cases; so what is expected of us is asked of OPA in that mode, not read from the case.
 """
 
 import http.client
@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tools.conformance.cases import PACKAGE, Case
-from tools.conformance.values import Answer, exact
+from conformance.cases import PACKAGE, Case
+from conformance.values import Answer, exact
 
 _START_SECONDS = 30
 

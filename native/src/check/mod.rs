@@ -49,7 +49,7 @@ type Step<T> = Result<T, (&'static str, usize)>;
 /// Validates a document; `None` when it is good.
 ///
 /// Refuses invalid UTF-8, a byte order mark, duplicate keys (compared with escapes resolved), `NaN` and infinities,
-/// nesting deeper than `max_depth`, numbers beyond the range of a double, unpaired surrogates, and anything after the
+/// nesting deeper than `max_depth`, numbers beyond the range of a double, integers of more than 64 bits, unpaired surrogates, and anything after the
 /// document.
 #[must_use]
 pub fn check(document: &[u8], max_depth: usize) -> Option<Refusal> {

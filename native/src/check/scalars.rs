@@ -55,6 +55,7 @@ impl Reader<'_> {
             }
             _ => return Err(("syntax", self.at)),
         }
+        let whole = self.at;
         if self.peek() == Some(b'.') {
             self.at += 1;
             self.digits()?;
@@ -68,6 +69,12 @@ impl Reader<'_> {
         // A double has 308 digits before its point at most.
         let long = self.at - start > 300;
         if (exponent || long) && self.text[start..self.at].parse::<f64>().map_or(true, |number| !number.is_finite()) {
+            return Err(("number", start));
+        }
+        // regorus would take a larger integer for the nearest double, and so two different ones for the same.
+        let integer = &self.text[start..self.at];
+        if self.at == whole && integer.len() > 18 && integer.parse::<i64>().is_err() && integer.parse::<u64>().is_err()
+        {
             return Err(("number", start));
         }
         Ok(())

@@ -6,14 +6,21 @@ fn met(text: &[u8]) -> Option<(&'static str, String, usize, usize)> {
 
 #[test]
 fn good_documents_pass() {
-    for text in ["{}", " [1, -0.5e-3, \"\\ud83d\\ude00\", null] \n", "\"a\"", "{\"a\":{\"a\":1},\"b\":[]}", "0"] {
+    for text in [
+        "{}",
+        " [1, -0.5e-3, \"\\ud83d\\ude00\", null] \n",
+        "\"a\"",
+        "{\"a\":{\"a\":1},\"b\":[]}",
+        "0",
+        "[18446744073709551615, -9223372036854775808, 18446744073709551616.0, 1e300]",
+    ] {
         assert_eq!(met(text.as_bytes()), None, "{text}");
     }
 }
 
 #[test]
 fn every_refusal_names_its_place() {
-    let table: [(&[u8], &str, &str, usize, usize); 20] = [
+    let table: [(&[u8], &str, &str, usize, usize); 22] = [
         (b"", "empty", "", 1, 1),
         (b" \n ", "empty", "", 2, 2),
         (b"\xef\xbb\xbf{}", "bom", "", 1, 1),
@@ -31,6 +38,8 @@ fn every_refusal_names_its_place() {
         (b"[{}, {\"x~/\": [1, NaN]}]", "nan", "/1/x~0~1/1", 1, 18),
         (b"[-Infinity]", "nan", "/0", 1, 2),
         (b"[1e999]", "number", "/0", 1, 2),
+        (b"[18446744073709551616]", "number", "/0", 1, 2),
+        (b"[-9223372036854775809]", "number", "/0", 1, 2),
         (b"{} {}", "trailing", "", 1, 4),
         (b"[", "syntax", "/0", 1, 2),
         (b"]", "syntax", "", 1, 1),

@@ -1,0 +1,296 @@
+"""The traps of two Rego engines: each is set here, and real OPA says what is right.
+
+A test is named after its trap; what is compared is `deny` of one policy on one resource, on both embedded engines and
+in `opa eval --strict-builtin-errors`.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from policyeng._native import ENGINE_VERSION, Documents, Program, check_json
+
+if TYPE_CHECKING:
+    from policyeng._native import Outcome
+
+ROOT = Path(__file__).resolve().parents[1]
+OPA = ROOT / ".tools" / "bin" / "opa"
+FACTS = {"lib": {"deep": {"given": 1}}}
+RESOURCE = {"id": "/a", "type": "t", "word": "no number", "none": None, "list": [1, 2, 3], "empty": []}
+ERROR = "error"
+
+
+def embedded(rego: str, *, interpreter: bool, resource: object = RESOURCE, **limits: int) -> Outcome:
+    """The outcome of the package `p` on one resource."""
+    documents = Documents(json.dumps({"resources": [resource]}).encode())
+    policies = [("P", [("deny", "data.p.deny")])]
+    modules = [("p.rego", f"package p\n\n{rego}\n")]
+    program = Program(modules, json.dumps(FACTS).encode(), policies, interpreter)
+    return program.judge(documents, [(0, 0, -1)], [b"{}"], "2026-01-01T00:00:00Z", **limits)[0]
+
+
+def denied(outcome: Outcome) -> object:
+    """What was denied, or `ERROR`."""
+    if isinstance(outcome, tuple):
+        return ERROR
+    return json.loads(outcome)["deny"] if isinstance(outcome, bytes) else []
+
+
+def opa(rego: str, folder: Path, resource: object = RESOURCE, *, strict: bool = True) -> object:
+    """What OPA denies, or `ERROR`."""
+    (folder / "p.rego").write_text(f"package p\n\n{rego}\n", encoding="utf-8")
+    (folder / "data.json").write_text(json.dumps(FACTS), encoding="utf-8")
+    (folder / "input").write_text(json.dumps({"resource": resource}), encoding="utf-8")
+    command = [
+        str(OPA),
+        "eval",
+        "--format",
+        "raw",
+        "--input",
+        str(folder / "input"),
+        "--bundle",
+        str(folder),
+        "data.p.deny",
+    ]
+    said = subprocess.run(
+        [*command, *(["--strict-builtin-errors"] if strict else [])], capture_output=True, check=False
+    )
+    if said.returncode != 0:
+        assert b"_error" in said.stdout + said.stderr, said
+        return ERROR
+    return json.loads(said.stdout or b"[]")
+
+
+def assert_as_opa(rego: str, folder: Path, expected: object, resource: object = RESOURCE) -> None:
+    """OPA says what is expected, and so do both engines."""
+    assert opa(rego, folder, resource) == expected
+    for interpreter in (False, True):
+        assert denied(embedded(rego, interpreter=interpreter, resource=resource)) == expected, interpreter
+
+
+def refusal(rego: str) -> str:
+    """The message with which a bundle is refused on both engines."""
+    messages = []
+    for interpreter in (False, True):
+        with pytest.raises(ValueError, match=r"p\.rego:\d+:\d+") as caught:
+            embedded(rego, interpreter=interpreter)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+    return messages[0]
+
+
+def test_trap_2_undefined_entrypoint(tmp_path: Path) -> None:
+    """A rule that no module has is refused by name; one that is undefined for the input denies nothing."""
+    with pytest.raises(ValueError, match=r"policy P: there is no rule data\.p\.deny"):
+        embedded("allow := true", interpreter=False)
+    assert_as_opa('deny := ["m"] if input.resource.missing', tmp_path, [])
+
+
+BROKEN = {
+    "deny": 'deny contains "m" if to_number(input.resource.word) > 1',
+    "not": 'deny contains "m" if not to_number(input.resource.word) > 1',
+    "every": 'deny contains "m" if {\n\tevery x in ["1", input.resource.word] { to_number(x) == 1 }\n}',
+    "a list": 'deny contains "m" if count([y | some x in ["1", input.resource.word]; y := to_number(x)]) == 1',
+    "a set": 'deny contains "m" if count({y | some x in ["1", input.resource.word]; y := to_number(x)}) == 1',
+    "an object": 'deny contains "m" if count({x: y | some x in ["1", input.resource.word]; y := to_number(x)}) == 1',
+}
+
+
+@pytest.mark.parametrize("place", BROKEN)
+def test_trap_3_builtin_error_inside(place: str, tmp_path: Path) -> None:
+    """An error of a builtin is an error of the pair wherever it happens, and never "does not hold"."""
+    assert_as_opa(BROKEN[place], tmp_path, ERROR)
+
+
+@pytest.mark.parametrize("interpreter", [False, True])
+def test_trap_4_limit_error_inside_not(interpreter: bool) -> None:
+    """Running out of time inside `not` is an error, and does not make the negation true."""
+    run = "; ".join(f"some {name} in numbers.range(1, 300)" for name in "ijkl")
+    rego = f'endless if {{ {run}; i + j + k + l < 0 }}\n\ndeny contains "m" if not endless'
+    outcome = embedded(rego, interpreter=interpreter, deadline_ms=100)
+    assert isinstance(outcome, tuple), outcome
+    assert outcome[0] == "deadline"
+
+
+def test_trap_5_strict_and_lenient_engines(tmp_path: Path) -> None:
+    """Lenient OPA denies where strict OPA is in error; we are strict on both engines."""
+    rego = 'large if to_number(input.resource.word) > 1\n\ndeny contains "m" if not large'
+    assert opa(rego, tmp_path, strict=False) == ["m"]
+    assert_as_opa(rego, tmp_path, ERROR)
+
+
+def test_trap_16_zero_inputs() -> None:
+    """No pair gives no outcome; an empty snapshot has no subject to be judged."""
+    policies = [("P", [("deny", "data.p.deny")])]
+    program = Program([("p.rego", 'package p\n\ndeny contains "m"\n')], b"{}", policies)
+    documents = Documents(b'{"resources": []}')
+    assert len(documents) == 0
+    assert program.judge(documents, [], [b"{}"], "2026") == []
+    with pytest.raises(IndexError, match="0 subjects"):
+        program.judge(documents, [(0, 0, -1)], [b"{}"], "2026")
+
+
+NUMBERS = {
+    "one and 1.0": ('deny contains "m" if input.resource.list[0] == 1.0', ["m"]),
+    "one and 1.0 in a set": ('deny contains {"n": count({1, 1.0})}', [{"n": 1}]),
+    "beyond 2 to the 53": ('deny contains {"n": 9007199254740993 + 0}', [{"n": 9007199254740993}]),
+    "beyond 2 to the 63": ('deny contains {"n": 9223372036854775807 + 1}', [{"n": 9223372036854775808}]),
+    "large and unequal": ('deny contains "m" if 18446744073709551616 == 18446744073709551617', []),
+    "null is defined": ('deny contains "m" if input.resource.none == null', ["m"]),
+    "null is not undefined": ('deny contains "m" if not input.resource.none', []),
+    "undefined is not null": ('deny contains "m" if input.resource.missing == null', []),
+    "not undefined": ('deny contains "m" if not input.resource.missing', ["m"]),
+    "divided by zero": ('deny contains "m" if 1 / count(input.resource.empty) > 0', ERROR),
+    "order of kinds": ('deny contains "m" if {\n\tnull < false\n\tfalse < 0\n\t0 < "a"\n\t"a" < []\n}', ["m"]),
+    "count of letters": ('deny contains {"n": count("😀é")}', [{"n": 2}]),
+    "letters of a word": ('deny contains {"w": lower("ΑΣ İ"), "u": upper("ß")}', [{"w": "ασ i", "u": "ß"}]),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_trap_21_numbers_null_and_undefined(name: str, tmp_path: Path) -> None:
+    """Numbers, `null` and what is undefined are to both engines what they are to OPA."""
+    rego, expected = NUMBERS[name]
+    assert_as_opa(rego, tmp_path, expected)
+
+
+@pytest.mark.parametrize("text", [b'{"a": NaN}', b'{"a": [Infinity]}', b'{"a": 1e999}', b"[18446744073709551616]"])
+def test_trap_21_no_number_that_is_judged_exactly(text: bytes) -> None:
+    """What is no number of JSON never reaches an engine, nor what both engines would round."""
+    assert check_json(text) is not None
+
+
+BUILTINS = {
+    "a network within": ('deny contains "m" if net.cidr_contains("10.0.0.0/8", "10.1.0.0/16")', ["m"]),
+    "an address outside": ('deny contains "m" if net.cidr_contains("10.0.0.0/8", "11.0.0.1")', []),
+    "IPv6": ('deny contains "m" if net.cidr_contains("fd00::/8", "fd12::1")', ["m"]),
+    "no network": ('deny contains "m" if net.cidr_contains("10.0.0.0/99", "10.0.0.1")', ERROR),
+    "a time with Z": (
+        'deny contains {"n": time.parse_rfc3339_ns("2026-01-02T03:04:05Z")}',
+        [{"n": 1767323045000000000}],
+    ),
+    "a time with an offset": (
+        'deny contains {"n": time.parse_rfc3339_ns("2026-01-02T03:04:05.5+02:00")}',
+        [{"n": 1767315845500000000}],
+    ),
+    "a time without T": ('deny contains "m" if time.parse_rfc3339_ns("2026-01-02 03:04:05Z") > 0', ERROR),
+    "a time without a zone": ('deny contains "m" if time.parse_rfc3339_ns("2026-01-02T03:04:05") > 0', ERROR),
+    "a schema that fits": (
+        'deny contains "m" if {\n\t[fits, _] := json.match_schema(input.resource, {"type": "object"})\n\tfits\n}',
+        ["m"],
+    ),
+    "a schema that does not": (
+        'deny contains "m" if {\n\t[fits, _] := json.match_schema(input.resource, {"type": "array"})\n\tnot fits\n}',
+        ["m"],
+    ),
+    "a broken pattern": ('deny contains "m" if not regex.match("[", "a")', ERROR),
+    "a broken pattern to replace": ('deny contains "m" if not regex.replace("a", "[", "b")', ERROR),
+    "a patch of nothing": (
+        'deny contains "m" if not json.patch({}, [{"op": "remove", "path": "/a"}])',
+        ERROR,
+    ),
+    "pairs in a set": ('deny contains "m" if "a", "a" in {"a"}', ["m"]),
+    "text in JSON": ('deny contains json.marshal("<&>")', ['"\\u003c\\u0026\\u003e"']),
+}
+
+
+@pytest.mark.parametrize("name", BUILTINS)
+def test_trap_22_builtins_that_engines_read_otherwise(name: str, tmp_path: Path) -> None:
+    """Networks, times, schemas, patterns and patches mean what they mean in OPA, errors included."""
+    rego, expected = BUILTINS[name]
+    assert_as_opa(rego, tmp_path, expected)
+
+
+REFUSED = {
+    "metadata": (
+        'deny contains "m" if rego.metadata.rule().title',
+        "`rego.metadata.rule` is not available to policies",
+    ),
+    "network": ('deny contains "m" if http.send({"url": "x"})', "`http.send` is not available to policies"),
+    "errors of a schema": ('deny contains "m" if json.match_schema(1, {})[1]', "write `[valid, _] :="),
+    "a builtin that is missing": ('deny contains "m" if not crypto.md5("a")', "`crypto.md5` is no function"),
+    "one that only is called in a function": (
+        "f(x) := net.cidr_merge(x)\n\ndeny contains f([])",
+        "`net.cidr_merge` is",
+    ),
+    "sets under a variable": (
+        'p[x].q contains "y" if x := "z"\n\ndeny contains "m"',
+        "a set rule under a variable key",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_trap_22_what_is_missing_is_refused_with_its_place(name: str) -> None:
+    """A policy that reaches for what the engine lacks is refused when it is loaded; none of it is undefined."""
+    rego, message = REFUSED[name]
+    assert message in refusal(rego)
+
+
+def test_trap_22_duplicate_keys(tmp_path: Path) -> None:
+    """A document with a key twice never reaches an engine; two values for a key of a rule are an error."""
+    assert check_json(b'{"a": 1, "a": 2}') == ("duplicate-key", "/a", 1, 10)
+    rego = 'q[k] := v if {\n\tsome v in [1, 2]\n\tk := "a"\n}\n\ndeny contains "m" if q.a'
+    assert_as_opa(rego, tmp_path, ERROR)
+
+
+def test_trap_22_errors_are_outcomes_and_not_exceptions() -> None:
+    """A pair that fails has a kind and a message, which is never empty; nothing is raised and no value stands for it."""
+    for rego in BROKEN.values():
+        outcome = embedded(rego, interpreter=False)
+        assert isinstance(outcome, tuple)
+        assert outcome[0] == "builtin"
+        assert "to_number" in outcome[1]
+
+
+EVERY = {
+    "one fails": ('deny contains "m" if {\n\tevery x in input.resource.list { x < 3 }\n}', []),
+    "the first fails": ('deny contains "m" if {\n\tevery x in input.resource.list { x > 1 }\n}', []),
+    "all hold": ('deny contains "m" if {\n\tevery x in input.resource.list { x < 4 }\n}', ["m"]),
+    "none to hold": ('deny contains "m" if {\n\tevery x in input.resource.empty { x > 9 }\n}', ["m"]),
+    "over nothing": ('deny contains "m" if {\n\tevery x in input.resource.missing { x > 9 }\n}', []),
+    "undefined for one": ('deny contains "m" if {\n\tevery x in [{"a": 1}, {}] { x.a == 1 }\n}', []),
+    "nested": ('deny contains "m" if {\n\tevery x in [1, 2] { every y in [2, 3] { x < y } }\n}', []),
+    "under not": (
+        'all_small if {\n\tevery x in input.resource.list { x < 3 }\n}\n\ndeny contains "m" if not all_small',
+        ["m"],
+    ),
+    "with a key": ('deny contains "m" if {\n\tevery i, x in input.resource.list { x == i + 1 }\n}', ["m"]),
+}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_trap_23_every(name: str, tmp_path: Path) -> None:
+    """`every` fails where one element fails."""
+    rego, expected = EVERY[name]
+    assert_as_opa(rego, tmp_path, expected)
+
+
+@pytest.mark.parametrize("second", ["f() := 2", "f() := x if some x in [1, 2]"])
+def test_trap_23_conflicting_function_without_arguments(second: str, tmp_path: Path) -> None:
+    """A function without arguments and with two values is an error, and not its last value."""
+    assert_as_opa(f'f() := 1\n\n{second}\n\ndeny contains "m" if f() > 0', tmp_path, ERROR)
+
+
+def test_trap_23_facts_and_rules_meet_deep_down(tmp_path: Path) -> None:
+    """Facts below the package of a rule stay, and so does the rule."""
+    rego = 'deny contains {"given": data.lib.deep.given, "made": data.lib.deep.made}'
+    lib = "package lib.deep\n\nmade := 2\n"
+    (tmp_path / "lib.rego").write_text(lib, encoding="utf-8")
+    expected = [{"given": 1, "made": 2}]
+    assert opa(rego, tmp_path) == expected
+    documents = Documents(json.dumps({"resources": [RESOURCE]}).encode())
+    modules = [("p.rego", f"package p\n\n{rego}\n"), ("lib.rego", lib)]
+    for interpreter in (False, True):
+        program = Program(modules, json.dumps(FACTS).encode(), [("P", [("deny", "data.p.deny")])], interpreter)
+        assert denied(program.judge(documents, [(0, 0, -1)], [b"{}"], "2026")[0]) == expected
+
+
+def test_trap_23_the_engine_is_the_one_that_was_tested() -> None:
+    """Another version of regorus has other traps: `make conformance` and this file are to be looked at first."""
+    assert ENGINE_VERSION == "0.14.1"
