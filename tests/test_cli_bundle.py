@@ -11,7 +11,8 @@ from typing import Protocol
 import pytest
 import typer
 
-from policyeng.cli import app, run
+from policyeng.cli import run
+from policyeng.cli.app import app
 from tests.archives import POLICY, Keys, archive, keys, member, packed, unpacked
 from tests.bundles import deny_when, rego, workspace, write
 from tests.test_cli import file

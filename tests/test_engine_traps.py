@@ -240,7 +240,7 @@ def test_trap_22_duplicate_keys(tmp_path: Path) -> None:
 
 
 def test_trap_22_errors_are_outcomes_and_not_exceptions() -> None:
-    """A pair that fails has a kind and a message, which is never empty; nothing is raised and no value stands for it."""
+    """A pair that fails has a kind and a message, never empty; nothing is raised and no value stands for it."""
     for rego in BROKEN.values():
         outcome = embedded(rego, interpreter=False)
         assert isinstance(outcome, tuple)
