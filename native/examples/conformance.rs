@@ -10,7 +10,7 @@
 use policyeng_native::fault::take_raised;
 use policyeng_native::judge::STACK_BYTES;
 use policyeng_native::memory::Allowance;
-use policyeng_native::program::Engine;
+use policyeng_native::program::{new_machine, Engine};
 use policyeng_native::{Fault, Program, Role};
 use regorus::utils::limits::ExecutionTimerConfig;
 use regorus::Value;
@@ -92,7 +92,7 @@ fn evaluate(program: &Program, rule: &str, input: Value) -> Result<Value, Fault>
     let timer = ExecutionTimerConfig { limit: DEADLINE, check_interval: CLOCK_STEPS };
     match &program.policy(0).engine {
         Engine::Rvm(compiled) => {
-            let mut machine = program.machine(Arc::clone(compiled))?;
+            let mut machine = new_machine(Arc::clone(compiled), &program.shared_lane().facts)?;
             machine.set_max_instructions(INSTRUCTIONS);
             machine.set_execution_timer_config(Some(timer));
             machine.set_input(input);
