@@ -80,7 +80,7 @@ rego: setup $(OPA)
 	@$(BIN)/python tests/lib_coverage.py $(OPA) policies
 	@$(OPA) build --bundle policies --output .tools/bundle.tar.gz
 
-python: setup $(OPA)
+python: setup $(OPA) $(CONFTEST)
 	$(call say,pytest)
 	@$(BIN)/python -m pytest -q -n auto --junitxml=junit.xml
 	$(call say,the cases of every policy)

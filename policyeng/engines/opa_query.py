@@ -23,7 +23,10 @@ standing := {standing}
 
 subjects := array.concat(
 	array.concat(input.snapshot.resources, object.get(input.snapshot, "workloads", [])),
-	array.concat(object.get(input.snapshot, "approvals", []), [null]),
+	array.concat(
+		object.get(input.snapshot, "approvals", []),
+		array.concat(object.get(input.snapshot, "documents", []), [null]),
+	),
 )
 
 snapshot := object.union(input.snapshot, {{"by_id": by_id, "by_type": by_type}})
@@ -116,13 +119,18 @@ class Batch:
             "as_of": work.as_of.isoformat().replace("+00:00", "Z"),
         }
 
-    def pairs_of(self, work: Work, pairs: Sequence[Pair]) -> dict[str, list[list[int]]]:
-        """The pairs by the number of their policy; one without a workspace has the null after the last subject."""
-        grouped: dict[str, list[list[int]]] = {}
+    def pairs_of(self, work: Work, pairs: Sequence[Pair]) -> dict[str, list[list[object]]]:
+        """The pairs by the number of their policy; one without a workspace has the null after the last subject.
+
+        That of a policy that looks at reviews has what a review says beside its object, too.
+        """
+        grouped: dict[str, list[list[object]]] = {}
         for pair in pairs:
             workspace = pair.workspace if pair.workspace >= 0 else len(work.subjects)
-            number = self.numbers[work.bundle.policies[pair.policy].id]
-            grouped.setdefault(number, []).append([pair.subject, workspace])
+            policy = work.bundle.policies[pair.policy]
+            number = self.numbers[policy.id]
+            more = [_review(work.subjects[pair.subject])] if policy.input_form == "review" else []
+            grouped.setdefault(number, []).append([pair.subject, workspace, *more])
         return grouped
 
     def read(self, work: Work, pairs: Sequence[Pair], verdicts: object) -> list[Judgement]:
@@ -141,11 +149,24 @@ class Batch:
                 message += ", and not those that were asked for"
             raise EngineError(f"could not decide: {message}", remedy="see the log of the server")
         rest = {number: iter(said) for number, said in verdicts.items()}
-        rules = [{str(role): path for role, path in policy.rules} for policy in work.bundle.policies]
-        return [
-            _judgement(next(rest[self.numbers[work.bundle.policies[pair.policy].id]]), rules[pair.policy])
-            for pair in pairs
-        ]
+        policies = [work.bundle.policies[pair.policy] for pair in pairs]
+        return [_judgement(next(rest[self.numbers[policy.id]]), policy) for policy in policies]
+
+
+def _review(document: object) -> JsonObject:
+    """What stands beside `object` in the review of a document that is to be created, as the native engine has it."""
+    held = document if isinstance(document, dict) else {}
+    metadata = held.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    api = _text(held.get("apiVersion"))
+    group, slash, version = api.partition("/")
+    kind = {"group": group if slash else "", "version": version if slash else api, "kind": _text(held.get("kind"))}
+    name, namespace = _text(metadata.get("name")), _text(metadata.get("namespace"))
+    return {"kind": kind, "name": name, "namespace": namespace, "operation": "CREATE"}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _rules_of(policy: Policy, number: int, prefix: str) -> str:
@@ -164,12 +185,13 @@ def _below(path: str, prefix: str) -> str:
     return f"data.{prefix}.{path.removeprefix('data.')}" if prefix else path
 
 
-def _judgement(verdict: object, rules: Mapping[str, str]) -> Judgement:
+def _judgement(verdict: object, policy: Policy) -> Judgement:
     """One verdict: a list with what the policy said as JSON text, or without it when the policy does not apply."""
     if verdict == [_NOTHING]:
         return judgement_of(None)
     if verdict == []:
         return judgement_of(False)
+    rules: Mapping[str, str] = {str(role): path for role, path in policy.rules}
     if not (isinstance(verdict, list) and len(verdict) == 1 and isinstance(verdict[0], str)):
         raise EngineError("could not decide: a verdict of the OPA server is not one text")
     try:
@@ -190,4 +212,4 @@ def _judgement(verdict: object, rules: Mapping[str, str]) -> Judgement:
             message = f"{rules[role]} is not a set or list of objects or strings"
             return judgement_of(("evaluation", message))
         said[role] = listed
-    return judgement_of(None if not (said["deny"] or said["unknown"]) else orjson.dumps(said))
+    return judgement_of(None if not (said["deny"] or said["unknown"]) else orjson.dumps(said), policy)

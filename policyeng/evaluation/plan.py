@@ -96,6 +96,8 @@ def _allowed(subject: Subject, pointer: str, allowed: Iterable[str | bool | int]
 
 def _unknowns(policy: Policy, subject: Subject, subjects: Sequence[Subject]) -> tuple[Unknown, ...]:
     """One unknown for every unreadable field that the policy inspects or is narrowed by."""
+    if policy.undecided:
+        return (Unknown(msg=policy.undecided),)
     own = {pointer for pointer in policy.header.inspects if not pointer.startswith("workspace:")}
     own |= {pointer for judged in policy.header.judges for pointer in judged.where}
     found = {
