@@ -33,6 +33,8 @@ def plan(bundle: Bundle, estate: Estate) -> Iterator[Planned]:
             narrowed |= readable.having(judged.type.lower(), judged.where)
         for index in sorted(narrowed):
             unknowns = _unknowns(policy, subjects[index], subjects) if index in partly else ()
+            if policy.undecided:
+                unknowns = (Unknown(msg=policy.undecided),)
             yield Planned(Pair(number, index, subjects[index].workspace), unknowns)
 
 
@@ -96,8 +98,6 @@ def _allowed(subject: Subject, pointer: str, allowed: Iterable[str | bool | int]
 
 def _unknowns(policy: Policy, subject: Subject, subjects: Sequence[Subject]) -> tuple[Unknown, ...]:
     """One unknown for every unreadable field that the policy inspects or is narrowed by."""
-    if policy.undecided:
-        return (Unknown(msg=policy.undecided),)
     own = {pointer for pointer in policy.header.inspects if not pointer.startswith("workspace:")}
     own |= {pointer for judged in policy.header.judges for pointer in judged.where}
     found = {
