@@ -1,6 +1,6 @@
 """The native engine: Rego judged in parallel and under limits, and strict JSON, all with the GIL released."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Final, Literal, final
 
 FaultKind = Literal["deadline", "memory", "instructions", "builtin", "conflict", "panic", "evaluation"]
@@ -19,8 +19,8 @@ class Documents:
     def __new__(cls, snapshot: bytes) -> Documents:
         """Parse a snapshot: the bytes of a JSON object that holds at least the list `resources`.
 
-        Subjects are numbered through resources, workloads, approvals. Raises ValueError for anything else, and for
-        documents nested deeper than 132 levels.
+        Subjects are numbered through resources, workloads, approvals, documents. Raises ValueError for anything else,
+        and for documents nested deeper than 132 levels.
         """
 
     def __len__(self) -> int: ...
@@ -35,16 +35,23 @@ class Program:
         facts: bytes,
         policies: Sequence[tuple[str, Sequence[tuple[str, str]]]],
         interpreter: bool = False,
+        rego_v0: Set[str] = ...,
+        forms: Sequence[str] = ...,
     ) -> Program:
-        """Compile modules (path, Rego v1 source), facts (JSON, becomes `data`) and policies (id, [(role, rule path)]).
+        """Compile modules (path, Rego source), facts (JSON, becomes `data`) and policies (id, [(role, rule path)]).
 
-        A role is `applies`, `deny` or `unknown`. `interpreter` makes the interpreter judge every policy. Raises
-        ValueError with path, line and column when something does not compile or reaches for the host.
+        A role is `applies`, `deny`, `unknown` or `exception`. `interpreter` makes the interpreter judge every policy.
+        `rego_v0` holds the paths of modules in Rego v0; `forms` says per policy what `input` is: `policy`, `document`
+        (the subject itself) or `review` (the subject under Gatekeeper's review). Raises ValueError with path, line and
+        column when something does not compile or reaches for the host.
         """
 
     @staticmethod
     def load(
-        stored: Sequence[bytes], facts: bytes, policies: Sequence[tuple[str, Sequence[tuple[str, str]]]]
+        stored: Sequence[bytes],
+        facts: bytes,
+        policies: Sequence[tuple[str, Sequence[tuple[str, str]]]],
+        forms: Sequence[str] = ...,
     ) -> Program:
         """The program that `dump` gave these bytes, with the facts and policies that it was made with.
 
@@ -74,8 +81,9 @@ class Program:
         """Judge pairs (policy, subject, workspace subject or -1) and give their outcomes in order.
 
         `parameters` holds one JSON object per policy. None: nothing denied, nothing unknown; False: the policy does
-        not apply; bytes: JSON {"deny": [...], "unknown": [...]}; (kind, message): why there is no outcome. Raises
-        IndexError for an index out of range and ValueError for parameters that are no JSON object.
+        not apply; bytes: JSON {"deny": [...], "unknown": [...]}, with "exception" where it names
+        rules; (kind, message): why there is no outcome. Raises IndexError for an index out of range and ValueError for
+        parameters that are no JSON object.
         """
 
 def check_json(document: bytes, max_depth: int = 128) -> tuple[RefusalKind, str, int, int] | None:
@@ -86,3 +94,18 @@ def check_json(document: bytes, max_depth: int = 128) -> tuple[RefusalKind, str,
 
 def locate(document: bytes, pointers: Sequence[str]) -> list[tuple[int, int] | None]:
     """Line and column (from 1) of the value at each JSON Pointer of a good document, None where there is none."""
+
+def outline(
+    path: str, source: str, rego_v0: bool | None = None
+) -> tuple[bool, str, list[tuple[str, str, int]], list[str]]:
+    """Read a module without compiling it: (is Rego v0, package, rules as (name, form, line), what it reads).
+
+    `rego_v0` is the version where a manifest says it; else a module that reads as v1 is v1, and any other v0. Reads are
+    references to `input` and `data`. Raises ValueError when it does not parse.
+    """
+
+def as_v1(modules: Sequence[tuple[str, str]], rego_v0: Set[str]) -> list[tuple[str, str]]:
+    """The modules (path, source) with those in Rego v0 written as v1, and one that answers for builtins v1 dropped.
+
+    Raises ValueError, with path and line, for what cannot be written as v1.
+    """

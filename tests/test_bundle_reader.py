@@ -98,7 +98,7 @@ def test_tests_and_compiled_files_are_no_part_of_a_bundle(tmp_path: Path) -> Non
         ({"p/p.py": "from policyeng import policy\n1/0"}, "ZeroDivisionError"),
         ({"p/p.py": "from policyeng import policy\nraise SystemExit(0)"}, "SystemExit"),
         ({"p/p.py": "from policyeng import policy as rule"}, "0 functions carry"),
-        ({"a/a.rego": "package a\ndeny contains {} if true\n"}, "carries no policy header"),
+        ({"a/a.rego": "package a\ndeny contains {} if input.resource.properties.x\n"}, "carries no policy header"),
         ({"a/a.rego": rego("a", deny_when("true")).replace("id: T", "Id: T")}, "carries no policy header"),
         ({"p/p.py": PYTHON.replace('severity="low"', 'severity="dire"')}, "severity"),
     ],

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub const DEEPEST: usize = 132;
 
 /// The collections whose members can be judged, in the order of their subject indices.
-const SUBJECTS: [&str; 3] = ["resources", "workloads", "approvals"];
+const SUBJECTS: [&str; 4] = ["resources", "workloads", "approvals", "documents"];
 
 /// A parsed snapshot: the shared `input.snapshot` and the flat list of its subjects.
 #[derive(Debug)]

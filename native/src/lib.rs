@@ -50,11 +50,14 @@ pub mod lanes;
 pub mod locate;
 pub mod memory;
 pub mod operands;
+pub mod outline;
 pub mod program;
 pub mod recursion;
+pub mod review;
 pub mod safety;
 pub mod scan;
 pub mod storage;
+pub mod upgrade;
 pub mod whole;
 pub mod worker;
 
@@ -64,7 +67,7 @@ mod python;
 pub use documents::Documents;
 pub use fault::{Fault, FaultKind};
 pub use judge::{judge, Limits, Outcome, Pair};
-pub use program::{Program, Role};
+pub use program::{InputForm, Program, Role};
 
 /// The version of regorus that judges.
 pub const ENGINE_VERSION: &str = "0.14.1";

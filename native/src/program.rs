@@ -20,6 +20,35 @@ pub enum Role {
     Deny,
     /// What cannot be decided.
     Unknown,
+    /// Names of rules whose denials do not count; Conftest's.
+    Exception,
+}
+
+/// What `input` is for a policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum InputForm {
+    /// Resource, workspace, snapshot, parameters and time.
+    #[default]
+    Policy,
+    /// The subject itself, as Conftest gives it.
+    Document,
+    /// The subject under review, and parameters, as Gatekeeper gives it.
+    Review,
+}
+
+impl InputForm {
+    /// Reads a form by its name in Python.
+    ///
+    /// # Errors
+    /// A message for any other name.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        match name {
+            "policy" => Ok(Self::Policy),
+            "document" => Ok(Self::Document),
+            "review" => Ok(Self::Review),
+            _ => Err(format!("`{name}` is no form of input: use policy, document or review")),
+        }
+    }
 }
 
 impl Role {
@@ -32,7 +61,8 @@ impl Role {
             "applies" => Ok(Self::Applies),
             "deny" => Ok(Self::Deny),
             "unknown" => Ok(Self::Unknown),
-            _ => Err(format!("`{name}` is no role: use applies, deny or unknown")),
+            "exception" => Ok(Self::Exception),
+            _ => Err(format!("`{name}` is no role: use applies, deny, unknown or exception")),
         }
     }
 }
@@ -55,6 +85,8 @@ pub struct Policy {
     pub roles: Vec<(Role, String)>,
     /// What judges it.
     pub engine: Engine,
+    /// What its input is.
+    pub form: InputForm,
 }
 
 /// A compiled bundle.
@@ -125,7 +157,7 @@ impl Program {
                     Some(bytes) => stored.iter_mut().for_each(|programs| programs.push(bytes.clone())),
                     None => stored = None,
                 }
-                Ok(Policy { id, roles, engine })
+                Ok(Policy { id, roles, engine, form: InputForm::Policy })
             })
             .collect::<Result<_, String>>()?;
         Ok(Self { policies, interpreter, facts, stored, lanes: Mutex::default() })
@@ -159,10 +191,17 @@ impl Program {
                 if !roles.iter().map(|(_, rule)| rule).eq(program.entry_points.keys()) {
                     return Err(format!("the stored program of {id} has other rules"));
                 }
-                Ok(Policy { id, roles, engine: Engine::Rvm(Arc::new(program)) })
+                Ok(Policy { id, roles, engine: Engine::Rvm(Arc::new(program)), form: InputForm::Policy })
             })
             .collect::<Result<_, String>>()?;
         Ok(Self { policies, interpreter: ast::parser(), facts, stored: None, lanes: Mutex::default() })
+    }
+
+    /// The same program with what the input of each policy is; policies beyond the forms keep theirs.
+    #[must_use]
+    pub fn with_forms(mut self, forms: &[InputForm]) -> Self {
+        self.policies.iter_mut().zip(forms).for_each(|(policy, form)| policy.form = *form);
+        self
     }
 
     /// The number of policies.
@@ -331,7 +370,11 @@ fn refused(error: &SpannedCompilerError) -> Result<Engine, String> {
     Ok(Engine::Interpreter(crate::fault::one_line(&text)))
 }
 
-fn on_a_deep_stack<R: Send>(run: impl FnOnce() -> Result<R, String> + Send) -> Result<R, String> {
+/// Runs what may recurse deeply.
+///
+/// # Errors
+/// Those of `run`, and a message when it panics.
+pub(crate) fn on_a_deep_stack<R: Send>(run: impl FnOnce() -> Result<R, String> + Send) -> Result<R, String> {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
         let thread = builder.spawn_scoped(scope, run).map_err(|error| format!("cannot start a thread: {error}"))?;

@@ -1,13 +1,15 @@
 //! The Python module `policyeng._native`; its stub is `policyeng/_native.pyi`.
 
 use crate::judge::{Bench, Limits, Outcome, Pair};
-use crate::program::PolicyRules;
-use crate::Role;
+use crate::program::{on_a_deep_stack, PolicyRules};
+use crate::upgrade::upgraded;
+use crate::{InputForm, Role};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList};
 use regorus::Value;
+use std::collections::HashSet;
 use std::time::Duration;
 
 /// A snapshot, parsed once.
@@ -33,29 +35,38 @@ struct Program(crate::Program);
 #[pymethods]
 impl Program {
     #[new]
-    #[pyo3(signature = (modules, facts, policies, interpreter = false))]
+    #[pyo3(signature = (modules, facts, policies, interpreter = false, rego_v0 = HashSet::new(), forms = Vec::new()))]
     fn new(
         py: Python<'_>,
         modules: Vec<(String, String)>,
         facts: PyBackedBytes,
         policies: Vec<(String, Vec<(String, String)>)>,
         interpreter: bool,
+        rego_v0: HashSet<String>,
+        forms: Vec<String>,
     ) -> PyResult<Self> {
         let policies = named_policies(policies).map_err(PyValueError::new_err)?;
-        py.detach(|| crate::Program::compile(&modules, &facts, policies, interpreter))
-            .map(Self)
-            .map_err(PyValueError::new_err)
+        let forms = named_forms(&forms).map_err(PyValueError::new_err)?;
+        let compile = || {
+            let modules = on_a_deep_stack(|| upgraded(modules, &rego_v0))?;
+            Ok::<_, String>(crate::Program::compile(&modules, &facts, policies, interpreter)?.with_forms(&forms))
+        };
+        py.detach(compile).map(Self).map_err(PyValueError::new_err)
     }
 
     #[staticmethod]
+    #[pyo3(signature = (stored, facts, policies, forms = Vec::new()))]
     fn load(
         py: Python<'_>,
         stored: Vec<PyBackedBytes>,
         facts: PyBackedBytes,
         policies: Vec<(String, Vec<(String, String)>)>,
+        forms: Vec<String>,
     ) -> PyResult<Self> {
         let policies = named_policies(policies).map_err(PyValueError::new_err)?;
-        py.detach(|| crate::Program::load(&stored, &facts, policies)).map(Self).map_err(PyValueError::new_err)
+        let forms = named_forms(&forms).map_err(PyValueError::new_err)?;
+        let load = || Ok::<_, String>(crate::Program::load(&stored, &facts, policies)?.with_forms(&forms));
+        py.detach(load).map(Self).map_err(PyValueError::new_err)
     }
 
     fn dump<'py>(&self, py: Python<'py>) -> Option<Vec<Bound<'py, PyBytes>>> {
@@ -100,6 +111,10 @@ impl Program {
 
 fn named_policies(policies: Vec<(String, Vec<(String, String)>)>) -> Result<Vec<PolicyRules>, String> {
     policies.into_iter().map(|(id, roles)| Ok((id, named_roles(roles)?))).collect()
+}
+
+fn named_forms(forms: &[String]) -> Result<Vec<InputForm>, String> {
+    forms.iter().map(|name| InputForm::parse(name)).collect()
 }
 
 fn named_roles(roles: Vec<(String, String)>) -> Result<Vec<(Role, String)>, String> {
@@ -149,6 +164,27 @@ fn locate(py: Python<'_>, document: PyBackedBytes, pointers: Vec<String>) -> Vec
     py.detach(|| crate::locate::locate(&document, &pointers))
 }
 
+/// A module of somebody else's: (Rego v0, package, rules as (name, form, line), what it reads of `input` and `data`).
+#[pyfunction]
+#[pyo3(signature = (path, source, rego_v0 = None))]
+#[expect(clippy::type_complexity, reason = "the tuple that the stub names")]
+fn outline(
+    py: Python<'_>,
+    path: &str,
+    source: &str,
+    rego_v0: Option<bool>,
+) -> PyResult<(bool, String, Vec<(String, &'static str, u64)>, Vec<String>)> {
+    let outline = py.detach(|| crate::outline::outline(path, source, rego_v0)).map_err(PyValueError::new_err)?;
+    let rules = outline.rules.into_iter().map(|rule| (rule.name, rule.form, rule.line)).collect();
+    Ok((outline.v0, outline.package, rules, outline.reads.into_iter().collect()))
+}
+
+/// The modules with those in Rego v0 written as v1, and one more that answers for the builtins that v1 dropped.
+#[pyfunction]
+fn as_v1(py: Python<'_>, modules: Vec<(String, String)>, rego_v0: HashSet<String>) -> PyResult<Vec<(String, String)>> {
+    py.detach(|| on_a_deep_stack(|| upgraded(modules, &rego_v0))).map_err(PyValueError::new_err)
+}
+
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     crate::worker::silence_panics();
@@ -158,5 +194,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Program>()?;
     module.add_function(wrap_pyfunction!(check_json, module)?)?;
     module.add_function(wrap_pyfunction!(locate, module)?)?;
+    module.add_function(wrap_pyfunction!(outline, module)?)?;
+    module.add_function(wrap_pyfunction!(as_v1, module)?)?;
     Ok(())
 }

@@ -3,8 +3,8 @@
 use crate::fault::take_raised;
 use crate::judge::{Bench, Outcome, Pair};
 use crate::lanes::{copied, Lane};
-use crate::program::{new_machine, Role};
-use crate::{admission, memory, Fault, FaultKind};
+use crate::program::{new_machine, InputForm, Role};
+use crate::{admission, memory, review, Fault, FaultKind};
 use regorus::rvm::RegoVM;
 use regorus::utils::limits::ExecutionTimerConfig;
 use regorus::{MemoryBudgetConfig, Value};
@@ -103,8 +103,11 @@ impl<'a> Worker<'a> {
         let input = self.input(pair);
         let bench = self.bench;
         let policy = bench.program.policy(pair.policy);
-        let mut lists = [String::from("[]"), String::from("[]")];
+        let mut lists = ["[]"; 3].map(String::from);
         for (role, rule) in &policy.roles {
+            if *role == Role::Exception && lists[0] == "[]" {
+                continue;
+            }
             let value = self.evaluate(pair.policy, rule, &input, start)?;
             match role {
                 Role::Applies => match value {
@@ -114,20 +117,30 @@ impl<'a> Worker<'a> {
                 },
                 Role::Deny => lists[0] = findings(rule, &value)?,
                 Role::Unknown => lists[1] = findings(rule, &value)?,
+                Role::Exception => lists[2] = written(rule, &value)?,
             }
         }
-        let [deny, unknown] = lists;
+        let [deny, unknown, exception] = lists;
         if deny == "[]" && unknown == "[]" {
             return Ok(Outcome::Nothing);
         }
-        Ok(Outcome::Findings(format!(r#"{{"deny":{deny},"unknown":{unknown}}}"#)))
+        if exception == "[]" {
+            return Ok(Outcome::Findings(format!(r#"{{"deny":{deny},"unknown":{unknown}}}"#)));
+        }
+        Ok(Outcome::Findings(format!(r#"{{"deny":{deny},"unknown":{unknown},"exception":{exception}}}"#)))
     }
 
     fn input(&self, pair: Pair) -> Value {
         let documents = self.bench.documents;
+        let subject = &documents.subjects[pair.subject];
+        match self.bench.program.policy(pair.policy).form {
+            InputForm::Policy => (),
+            InputForm::Document => return subject.clone(),
+            InputForm::Review => return review::of(subject, &self.parameters[pair.policy]),
+        }
         let workspace = pair.workspace.map_or(Value::Null, |index| documents.subjects[index].clone());
         let values = [
-            documents.subjects[pair.subject].clone(),
+            subject.clone(),
             workspace,
             self.snapshot.clone(),
             self.parameters[pair.policy].clone(),
@@ -178,6 +191,13 @@ fn findings(rule: &str, value: &Value) -> Result<String, Fault> {
     };
     if !well_formed {
         return Err(Fault::new(FaultKind::Evaluation, format!("{rule} is not a set or list of objects or strings")));
+    }
+    written(rule, value)
+}
+
+fn written(rule: &str, value: &Value) -> Result<String, Fault> {
+    if *value == Value::Undefined {
+        return Ok("[]".to_owned());
     }
     if admission::larger_than(value, LARGEST_FINDINGS) {
         return Err(Fault::new(FaultKind::Memory, format!("{rule} gives more than {LARGEST_FINDINGS} values")));

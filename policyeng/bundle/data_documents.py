@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from policyeng.bundle.parsing import bundle_json, bundle_yaml
 from policyeng.bundle.tree import text_of
 from policyeng.errors import BundleError
 from policyeng.models import JsonObject
+
+#: The files that `--data` takes from a directory, as in Conftest.
+GIVEN_SUFFIXES = (".json", ".yaml", ".yml")
 
 
 def join_document(data: JsonObject, path: PurePosixPath, content: bytes, root: Path) -> None:
@@ -31,3 +35,56 @@ def join_document(data: JsonObject, path: PurePosixPath, content: bytes, root: P
         raise BundleError("the data document is no object", place=(place,))
     else:
         holder[key] = document
+
+
+def join_given(data: JsonObject, given: str | Path) -> None:
+    """Join what `--data` names into `data`, as Conftest does: files by content, directories by the folders below them.
+
+    A prefix (`a.b:path`) puts it below those keys. Objects are joined key by key, at any depth.
+
+    Raises:
+        BundleError: a file cannot be read, is not JSON or YAML, holds no object, or gives a key that stands already.
+    """
+    prefix, path = _prefix(str(given))
+    for file, folders in _files_below(path):
+        try:
+            content = file.read_bytes()
+        except OSError as error:
+            raise BundleError(
+                f"the data cannot be read ({(error.strerror or '').lower()})", place=(str(file),)
+            ) from error
+        yaml = file.suffix != ".json"
+        document = bundle_yaml(text_of(content, file), str(file)) if yaml else bundle_json(content, str(file))
+        if not isinstance(document, dict):
+            raise BundleError("the data document is no object", place=(str(file),))
+        for key in reversed((*prefix, *folders)):
+            document = {key: document}
+        _join(data, document, str(file), "data")
+
+
+def _prefix(given: str) -> tuple[tuple[str, ...], Path]:
+    before, colon, after = given.partition(":")
+    return (tuple(before.split(".")), Path(after)) if colon and before else ((), Path(given))
+
+
+def _files_below(path: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
+    if not path.is_dir():
+        if path.suffix not in GIVEN_SUFFIXES:
+            raise BundleError("the data is no JSON or YAML file", place=(str(path),), remedy="name *.json or *.yaml")
+        yield path, ()
+        return
+    files = [file for file in sorted(path.rglob("*")) if file.suffix in GIVEN_SUFFIXES and file.is_file()]
+    if not files:
+        raise BundleError("the directory holds no data", place=(str(path),), remedy="name one with *.json or *.yaml")
+    yield from ((file, file.relative_to(path).parts[:-1]) for file in files)
+
+
+def _join(holder: JsonObject, document: JsonObject, place: str, where: str) -> None:
+    for key, value in document.items():
+        standing = holder.get(key)
+        if key not in holder:
+            holder[key] = value
+        elif isinstance(standing, dict) and isinstance(value, dict):
+            _join(standing, value, place, f"{where}.{key}")
+        else:
+            raise BundleError(f"the key `{where}.{key}` stands in two data documents", place=(place,))

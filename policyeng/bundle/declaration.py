@@ -92,6 +92,7 @@ class Policy:
     Attributes:
         area: the folder above the policy's own, such as `network`; empty for a policy outside the usual layout.
         rules: the Rego rules by role, as full paths such as `data.network.x.deny`; empty for a Python policy.
+        undecided: why nothing here can decide it, if so; then it is unknown of everything that it judges.
         input_form: what its `input` is; other than `policy` for the policies of others.
         python: the Python form; beside Rego rules it is the twin, which is compared and never in force.
         file: the policy's file, relative to the bundle's root.
@@ -104,6 +105,7 @@ class Policy:
     file: str
     rules: tuple[tuple[Role, str], ...] = ()
     input_form: InputForm = "policy"
+    undecided: str = ""
     python: PythonPolicy | None = None
     cases: Path | None = field(default=None, compare=False)
 

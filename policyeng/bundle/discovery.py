@@ -45,9 +45,6 @@ def _rego_policy(root: Path, path: PurePosixPath, source: str, headers: Headers)
     metadata = rego_metadata(source)
     header = headers.of_metadata(metadata, place) if metadata is not None else None
     if header is None:
-        if path.parts[0] != "lib" and re.search(r"^deny\b", source, re.MULTILINE):
-            remedy = "give it a `# METADATA` block directly above `package`, with `custom` and its `id`"
-            raise BundleError("the module defines `deny` and carries no policy header", place=(place,), remedy=remedy)
         return None
     package = _PACKAGE.search(source)
     if package is None:  # rego_metadata found the block above a `package` line

@@ -6,6 +6,7 @@ Source of the Rego form: OPA annotations (openpolicyagent.org/docs/policy-langua
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -143,6 +144,27 @@ class PolicyHeader(_Strict):
         return {name: schema["default"] for name, schema in self.parameters.items()}
 
 
+def metadata_blocks(source: str) -> Iterator[tuple[str, int]]:
+    """The YAML text of every `# METADATA` block of a Rego module, with the line (from 1) of what stands below it."""
+    lines = source.splitlines()
+    for block in _METADATA.finditer(source):
+        first = source.count("\n", 0, block.end()) + 1
+        last = next((number for number in range(first, len(lines)) if not lines[number].startswith("#")), len(lines))
+        text = [line[1:].removeprefix(" ") for line in lines[first:last]]
+        yield "\n".join(text), last + 1
+
+
+def carries_our_header(metadata: object) -> bool:
+    """Whether a METADATA block is meant as our header: its `custom` has an id of our form, or says what it judges.
+
+    Others put ids of their own under `custom`, such as `KSV001`.
+    """
+    custom = metadata.get("custom") if isinstance(metadata, dict) else None
+    if not isinstance(custom, dict) or "id" not in custom:
+        return False
+    return "judges" in custom or (isinstance(custom["id"], str) and _ID.fullmatch(custom["id"]) is not None)
+
+
 def rego_metadata(source: str) -> str | None:
     """The YAML text of the `# METADATA` block of a Rego module that stands directly above its `package`.
 
@@ -169,9 +191,9 @@ def header_from_metadata(metadata: object, place: str) -> PolicyHeader | None:
     """
     if not isinstance(metadata, dict):
         raise BundleError("the METADATA block is not a mapping", place=(place,), remedy="write `key: value` lines")
-    custom = metadata.get("custom") or {}
-    if not isinstance(custom, dict) or "id" not in custom:
+    if not carries_our_header(metadata):
         return None
+    custom = metadata["custom"]
     outer = {key: value for key, value in metadata.items() if key not in _OPA_ONLY}
     twice = sorted(set(outer) & set(custom))
     if twice:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from policyeng.bundle.archive import policy_tree, read_archive
+from policyeng.bundle.header import carries_our_header, rego_metadata
 from policyeng.bundle.manifest import Manifest, manifest_of
 from policyeng.bundle.parsing import bundle_json, bundle_yaml
 from policyeng.bundle.signing import SIGNATURES, Signature, Verification, verify
@@ -14,6 +16,7 @@ from policyeng.bundle.tree import DATA_NAMES, built_in_root, counted, every_file
 
 #: Roots that our own bundle lends to one that does not bring them.
 _LENT = ("lib", "facts")
+_PACKAGE = re.compile(rb"^package[ \t]+(\w+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ def open_origins(paths: Sequence[str | Path], verification: Verification | None 
     if not paths:
         return [Origin("policyeng", built_in_root(), ours, manifest_of(ours, built_in_root()))]
     origins = [_open(Path(path), verification) for path in paths]
+    if not any(_is_ours(path, content) for origin in origins for path, content in origin.tree.items()):
+        return origins
     present = {name for origin in origins for name in _top(origin)}
     wanted = {root for root in _LENT if root not in present}
     lent = {path: content for path, content in ours.items() if path.parts[0] in wanted}
@@ -76,9 +81,19 @@ def _open(root: Path, verification: Verification | None) -> Origin:
     return Origin(name, root, tree, manifest, members=tuple(files), signed=SIGNATURES in files, signature=signature)
 
 
+def _is_ours(path: PurePosixPath, content: bytes) -> bool:
+    """Whether a file is, or may be, a policy of ours: Python, or Rego with a header."""
+    if path.suffix != ".rego":
+        return path.suffix == ".py"
+    block = rego_metadata(text_of(content, Path(path)))
+    return block is not None and carries_our_header(bundle_yaml(block, str(path)))
+
+
 def _top(origin: Origin) -> Iterator[str]:
-    """What an origin has at the top: its folders, and the keys of a data document that lies there."""
+    """What an origin has at the top: folders, first parts of packages, the keys of a data document that lies there."""
     for path, content in origin.tree.items():
+        if path.suffix == ".rego" and (package := _PACKAGE.search(content)):
+            yield package[1].decode()
         if len(path.parts) > 1:
             yield path.parts[0]
         elif path.name in DATA_NAMES:

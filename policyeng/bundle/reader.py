@@ -7,18 +7,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 import orjson
 
-from policyeng.bundle.data_documents import join_document
+from policyeng.bundle.data_documents import join_document, join_given
 from policyeng.bundle.declaration import Policy
 from policyeng.bundle.discovery import policies_of
+from policyeng.bundle.foreign import foreign_policies
+from policyeng.bundle.gatekeeper import Constraint, constrained, constraints_of, with_templates
 from policyeng.bundle.origins import Origin, open_origins
+from policyeng.bundle.outlines import Outline, outlines_of
 from policyeng.bundle.signing import Verification
-from policyeng.bundle.tree import DATA_NAMES, text_of
+from policyeng.bundle.tree import CONSTRAINT_NAMES, DATA_NAMES, text_of
 from policyeng.errors import BundleError
 from policyeng.facts import Facts
 from policyeng.models import JsonObject
+
+_NO_POLICY = "a policy is a Rego module with our header, or with a rule `deny`, `warn` or `violation`"
 
 
 @dataclass(frozen=True)
@@ -59,64 +65,107 @@ class Bundle:
         return replace(self, policies=tuple(policies))
 
 
-def load_bundle(*paths: str | Path, verification: Verification | None = None) -> Bundle:
+def load_bundle(
+    *paths: str | Path, data: Sequence[str | Path] = (), verification: Verification | None = None
+) -> Bundle:
     """Read the built-in policies, or those of the given directories and archives joined.
 
-    Those without packages under `lib` or data under `facts` are lent ours, so that their policies can use them. The
-    built-in policies are trusted as they are installed; `verification` concerns what `paths` name.
+    Those with policies of ours and without packages under `lib` or data under `facts` are lent ours, so that their
+    policies can use them. The built-in policies are trusted as they are installed; `verification` concerns what
+    `paths` name. `data` are files and directories of JSON and YAML that are joined into `data`, as `--data` names them.
 
     Raises:
         BundleError: a directory, archive, signature, module, header or data document is not well formed, or an id
-            or the package of a policy stands twice.
+            or the package of a policy stands twice, or no policy is found.
         UsageError: the key or the algorithm of `verification` cannot be used.
     """
-    return bundle_of(open_origins(paths, verification))
+    bundle = bundle_of(open_origins(paths, verification), data)
+    if not bundle.policies:
+        raise BundleError("no policy was found", place=tuple(map(str, paths[:1])), remedy=_NO_POLICY)
+    return bundle
 
 
-def bundle_of(origins: Sequence[Origin]) -> Bundle:
-    """The bundle of what was opened.
+def bundle_of(origins: Sequence[Origin], given: Sequence[str | Path] = ()) -> Bundle:
+    """The bundle of what was opened, with the documents that `given` names.
 
     Raises:
         BundleError: a module, header or data document is not well formed, or an id or package stands twice.
     """
-    modules, python, data, policies = _read_all(origins)
+    read = _read_all(origins)
+    for path in given:
+        join_given(read.data, path)
+    outlines = [outline for root, tree in read.trees.items() for outline in outlines_of(root, tree)]
+    foreign = foreign_policies(outlines, read.data)
+    policies = [*read.policies, *(entry for policy in foreign for entry in constrained(policy, read.constraints))]
     own = [origin for origin in origins if not origin.lent]
+    rego_v0 = _in_v0(outlines)
     return Bundle(
         name=", ".join(origin.name for origin in own),
         revision=", ".join(filter(None, (origin.manifest.revision for origin in own))),
-        digest=_digest(modules, python, _json(data)),
+        digest=_digest(read.modules, read.others, _json(read.data), rego_v0),
         policies=_unique(policies),
-        modules=tuple(sorted(modules)),
-        data=data,
+        modules=_each_once(read.modules),
+        data=read.data,
         roots=tuple(origin.root for origin in origins),
+        rego_v0=rego_v0,
     )
 
 
-def _read_all(
-    origins: Sequence[Origin],
-) -> tuple[list[tuple[str, str]], dict[PurePosixPath, bytes], JsonObject, list[Policy]]:
-    modules: list[tuple[str, str]] = []
-    python: dict[PurePosixPath, bytes] = {}
-    data: JsonObject = {}
-    policies: list[Policy] = []
+def _in_v0(outlines: Iterable[Outline]) -> frozenset[str]:
+    versions: dict[str, bool] = {}
+    for outline in outlines:
+        if versions.setdefault(str(outline.path), outline.rego_v0) != outline.rego_v0:
+            message = f"`{outline.path}` stands in two directories, once in Rego v0 and once in v1"
+            raise BundleError(message, place=(outline.place,), remedy="rename one of them")
+    return frozenset(path for path, v0 in versions.items() if v0)
+
+
+def _each_once(modules: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Modules by path; the same text again, as Gatekeeper's libraries lie about, says nothing more."""
+    first: dict[str, str] = {}
+    for path, source in sorted(modules):
+        first.setdefault(source, path)
+    return tuple((path, source) for source, path in first.items())
+
+
+class _Read(NamedTuple):
+    """What the files of all origins hold; `others` are Python policies and constraints."""
+
+    trees: dict[Path, Mapping[PurePosixPath, bytes]]
+    modules: list[tuple[str, str]]
+    others: dict[PurePosixPath, bytes]
+    data: JsonObject
+    policies: list[Policy]
+    constraints: list[Constraint]
+
+
+def _read_all(origins: Sequence[Origin]) -> _Read:
+    read = _Read({}, [], {}, {}, [], [])
     for origin in origins:
-        for path, content in sorted(origin.tree.items()):
+        tree = with_templates(origin.root, origin.tree)
+        for path, content in sorted(tree.items()):
             if path.name in DATA_NAMES:
-                join_document(data, path, content, origin.root)
+                join_document(read.data, path, content, origin.root)
             elif path.suffix == ".rego":
-                modules.append((str(path), text_of(content, origin.root / path)))
-            elif path.suffix == ".py":
-                python[path] = content
-        policies += policies_of(origin.root, origin.tree)
-    return modules, python, data, policies
+                read.modules.append((str(path), text_of(content, origin.root / path)))
+            elif path.suffix == ".py" or path.name in CONSTRAINT_NAMES:
+                read.others[path] = content
+        if not origin.lent:
+            read.trees[origin.root] = tree
+        read.policies.extend(policies_of(origin.root, tree))
+        read.constraints.extend(constraints_of(origin.root, tree))
+    return read
 
 
-def _digest(modules: Iterable[tuple[str, str]], python: Mapping[PurePosixPath, bytes], data: bytes) -> str:
+def _digest(
+    modules: Iterable[tuple[str, str]], others: Mapping[PurePosixPath, bytes], data: bytes, rego_v0: Iterable[str]
+) -> str:
     """Over what is judged with, not over how it lies in files: an archive joins documents, and is the same bundle."""
     parts = {(path, source.encode()) for path, source in modules}
-    parts |= {(str(path), content) for path, content in python.items()}
+    parts |= {(str(path), content) for path, content in others.items()}
     digest = hashlib.sha256()
-    for path, content in (*sorted(parts), ("data", data)):
+    versions = [("v0", path.encode()) for path in sorted(rego_v0)]
+    for path, content in (*sorted(parts), ("data", data), *versions):
         digest.update(f"{path}\0{hashlib.sha256(content).hexdigest()}\n".encode())
     return digest.hexdigest()
 

@@ -12,8 +12,8 @@ from policyeng.errors import UsageError, nearest
 def selected(bundle: Bundle, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> Bundle:
     """The bundle with the policies that some `select` names (all when empty) and no `ignore` names.
 
-    A selector is a policy id, an area (`network`, or `NET` as in the ids), or a control (`NS-2`, or with its framework
-    `mcsb-v1:NS-2`); letters compare without case.
+    A selector is a policy id, an area (`network`, or `NET` as in the ids; for a policy of others its package or one of
+    its folders), or a control (`NS-2`, or with its framework `mcsb-v1:NS-2`); letters compare without case.
 
     Raises:
         UsageError: a selector names nothing in the bundle.
@@ -35,7 +35,12 @@ def selected(bundle: Bundle, select: Sequence[str] = (), ignore: Sequence[str] =
 
 def _names(policy: Policy) -> set[str]:
     parts = policy.id.lower().split("-")
-    names = {policy.id.lower(), policy.area.lower(), *parts[1:-1]}
+    names = {policy.id.lower(), policy.area.lower()}
+    if policy.input_form == "policy":
+        names.update(parts[1:-1])
+    else:  # a policy of others: its package, and every folder that it lies in
+        names.update(rule.removeprefix("data.").rpartition(".")[0].lower() for _, rule in policy.rules)
+        names.update(part.lower() for part in policy.file.split("/")[:-1])
     for framework, controls in policy.header.controls.items():
         names.add(framework.lower())
         names.update(control.lower() for control in controls)

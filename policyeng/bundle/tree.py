@@ -9,6 +9,9 @@ from pathlib import Path, PurePosixPath
 from policyeng.errors import BundleError
 
 DATA_NAMES = frozenset({"data.json", "data.yaml", "data.yml"})
+TEMPLATE_NAMES = frozenset({"template.yaml", "template.yml"})
+CONSTRAINT_NAMES = frozenset({"constraint.yaml", "constraint.yml"})
+_NAMES = DATA_NAMES | TEMPLATE_NAMES | CONSTRAINT_NAMES | {".manifest"}
 
 
 def built_in_root() -> Path:
@@ -39,13 +42,13 @@ def every_file_of(root: Path) -> dict[PurePosixPath, bytes]:
 
 
 def counted(tree: Mapping[PurePosixPath, bytes]) -> dict[PurePosixPath, bytes]:
-    """The files that count: Rego without tests, data documents, Python policies, the manifest."""
+    """The files that count: Rego without tests, data, Python policies, the manifest, Gatekeeper's templates."""
     return {path: content for path, content in tree.items() if _counts(path)}
 
 
 def _counts(path: PurePosixPath) -> bool:
     name = path.name
-    if not (name.endswith((".rego", ".py")) or name in DATA_NAMES or name == ".manifest"):
+    if not (name.endswith((".rego", ".py")) or name in _NAMES):
         return False
     hidden = any(part.startswith((".", "__")) for part in path.parts) and name != ".manifest"
     test = name.endswith("_test.rego") or name == "conftest.py" or (name.startswith("test_") and name.endswith(".py"))

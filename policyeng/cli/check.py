@@ -34,6 +34,7 @@ class Request:
 
     inputs: Sequence[str]
     policies: Sequence[Path]
+    given_data: Sequence[str]
     from_format: str | None
     no_exemptions: bool
     as_of: datetime
@@ -46,6 +47,7 @@ class Request:
 def check(
     inputs: options.Inputs,
     policy: options.Policies = None,
+    data: options.GivenData = None,
     select: options.Select = None,
     ignore: options.Ignore = None,
     exemptions: options.Exemptions = None,
@@ -89,7 +91,7 @@ def check(
             f"no profile is called `{settings.profile}`", remedy="the bundle has none; set parameters instead"
         )
     moment = _moment(as_of) if as_of else datetime.now(UTC)
-    request = Request(inputs, policy or (), from_, no_exemptions, moment, engine, opa, jobs, baseline)
+    request = Request(inputs, policy or (), data or (), from_, no_exemptions, moment, engine, opa, jobs, baseline)
     with cache.switched_off(no_cache):
         evaluation = _evaluation(request, settings)
     for name, path in outputs:
@@ -99,15 +101,22 @@ def check(
 
 
 def _evaluation(request: Request, settings: Settings) -> Evaluation:
-    whole = bundle_of(request.policies, settings)
+    whole = bundle_of(request.policies, settings, request.given_data)
     refuse_unknown_ids(whole, settings.parameters)
     bundle = selected(whole, settings.select, settings.ignore)
     earlier = read_baseline(request.baseline) if request.baseline else None
     exemptions, problems = _exemptions(request, settings)
     with _progress("reading"):
         stdin = sys.stdin.buffer.read() if "-" in request.inputs and sys.stdin is not None else None
-        snapshot, unread, _ = read_inputs(request.inputs, from_format=request.from_format, stdin=stdin)
-    with _progress(f"judging {len(snapshot.resources)} resources"):
+        judged = {kind.type.lower() for entry in bundle.policies for kind in entry.header.judges}
+        snapshot, unread, _ = read_inputs(
+            request.inputs,
+            from_format=request.from_format,
+            stdin=stdin,
+            documents="document" in judged,
+            resources=judged != {"document"},
+        )
+    with _progress(f"judging {len(snapshot.resources) or len(snapshot.documents)} resources"):
         evaluation = evaluate(
             bundle,
             snapshot,

@@ -46,11 +46,11 @@ def verification_of(settings: Settings) -> Verification | None:
     )
 
 
-def bundle_of(policies: Sequence[Path], settings: Settings) -> Bundle:
-    """The bundle of the given directories and archives, or the built-in one.
+def bundle_of(policies: Sequence[Path], settings: Settings, given_data: Sequence[str] = ()) -> Bundle:
+    """The bundle of the given directories and archives, or the built-in one, with what `--data` names.
 
     Raises:
         BundleError: it is not well formed, or its signature does not hold.
         UsageError: the key or the algorithm of the configuration cannot be used.
     """
-    return load_bundle(*policies, verification=verification_of(settings))
+    return load_bundle(*policies, data=given_data, verification=verification_of(settings))

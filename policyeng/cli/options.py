@@ -24,6 +24,14 @@ Policies = Annotated[
         help="A directory or an archive of policies instead of the built-in ones; repeatable.",
     ),
 ]
+GivenData = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PATH",
+        envvar="POLICYENG_DATA",
+        help="A JSON or YAML file, or a directory of them, joined into `data` for the policies; repeatable.",
+    ),
+]
 Select = Annotated[
     list[str] | None,
     typer.Option(metavar="SELECTOR", help="Only these ids, areas or controls; repeatable, or with commas."),

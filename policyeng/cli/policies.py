@@ -22,6 +22,7 @@ policies = typer.Typer(help="List policies, or show one.", no_args_is_help=True)
 @policies.command(name="list")
 def list_policies(
     policy: options.Policies = None,
+    data: options.GivenData = None,
     select: options.Select = None,
     ignore: options.Ignore = None,
     engine: Annotated[bool, typer.Option("--engine", help="Say what judges each policy, and why.")] = False,
@@ -37,7 +38,7 @@ def list_policies(
     given = signatures(
         verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
     )
-    bundle = selected(bundle_of(policy or (), settings_of(given, config)), split(select), split(ignore))
+    bundle = selected(bundle_of(policy or (), settings_of(given, config), data or ()), split(select), split(ignore))
     judged_by = _judged_by(bundle) if engine else {}
     if format_ == "json":
         entries = [{**described(entry), **_engine_fields(judged_by, entry)} for entry in bundle.policies]
@@ -56,6 +57,7 @@ def list_policies(
 def show(
     identity: Annotated[str, typer.Argument(metavar="ID", help="The policy's id, such as AML-NET-001.")],
     policy: options.Policies = None,
+    data: options.GivenData = None,
     format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json.")] = "text",
     config: options.Config = None,
     verification_key: options.VerificationKey = None,
@@ -68,7 +70,9 @@ def show(
     given = signatures(
         verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
     )
-    known = {entry.id.upper(): entry for entry in bundle_of(policy or (), settings_of(given, config)).policies}
+    known = {
+        entry.id.upper(): entry for entry in bundle_of(policy or (), settings_of(given, config), data or ()).policies
+    }
     found = known.get(identity.upper())
     if found is None:
         raise UsageError(f"no policy has the id `{identity}`{nearest(identity, known)}")

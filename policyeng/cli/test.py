@@ -16,6 +16,7 @@ from policyeng.errors import BundleError
 
 def test(
     policy: options.Policies = None,
+    data: options.GivenData = None,
     select: options.Select = None,
     ignore: options.Ignore = None,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a JUnit report.")] = None,
@@ -35,7 +36,7 @@ def test(
     given = signatures(
         verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
     )
-    bundle = selected(bundle_of(policy or (), settings_of(given, config)), split(select), split(ignore))
+    bundle = selected(bundle_of(policy or (), settings_of(given, config), data or ()), split(select), split(ignore))
     for path in policy or ():
         if path.is_file():
             raise BundleError(

@@ -4,6 +4,7 @@
 #: server there is nothing else beside its file.
 ENVIRONMENT = (
     "policy",
+    "data",
     "no-exemptions",
     "from",
     "format",

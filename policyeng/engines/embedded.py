@@ -13,6 +13,7 @@ import orjson
 
 from policyeng import _native, cache
 from policyeng.bundle import Bundle, Policy
+from policyeng.engines.foreign import foreign_judgement
 from policyeng.engines.work import Judgement, Pair, Work
 from policyeng.errors import EngineError
 from policyeng.models import Denial, Unknown
@@ -61,7 +62,8 @@ def judge_pairs(work: Work, pairs: Sequence[Pair], *, interpreter: bool = False)
         work.as_of.isoformat().replace("+00:00", "Z"),
         threads=work.threads or os.cpu_count() or 1,
     )
-    return [judgement_of(verdict) for verdict in verdicts]
+    in_force = work.bundle.policies
+    return [judgement_of(verdict, in_force[pair.policy]) for verdict, pair in zip(verdicts, pairs, strict=True)]
 
 
 class _Key:
@@ -93,7 +95,7 @@ def _program(key: _Key) -> _native.Program:
     if stored is not None:
         # An entry that cannot be read is as good as none.
         with suppress(ValueError):
-            return _native.Program.load(stored, bundle.data_bytes, policies)
+            return _native.Program.load(stored, bundle.data_bytes, policies, _forms(bundle))
     program = _compiled(bundle, policies)
     if (programs := program.dump()) is not None:
         cache.store(entry, programs)
@@ -108,20 +110,43 @@ def _interpreted(key: _Key) -> _native.Program:
 
 def _compiled(bundle: Bundle, policies: _Rules, *, interpreter: bool = False) -> _native.Program:
     try:
-        return _native.Program(list(bundle.modules), bundle.data_bytes, policies, interpreter)
+        return _native.Program(
+            list(bundle.modules),
+            bundle.data_bytes,
+            policies,
+            interpreter,
+            rego_v0=set(bundle.rego_v0),
+            forms=_forms(bundle),
+        )
     except ValueError as error:
         raise EngineError(f"the bundle does not compile: {error}", place=(bundle.name,)) from error
+
+
+def as_v1(bundle: Bundle) -> Sequence[tuple[str, str]]:
+    """The modules of a bundle, all in Rego v1, so that every engine reads the same.
+
+    Raises:
+        EngineError: a module cannot be written so.
+    """
+    try:
+        return _native.as_v1(list(bundle.modules), set(bundle.rego_v0)) if bundle.rego_v0 else bundle.modules
+    except ValueError as error:
+        raise EngineError(f"the bundle does not compile: {error}", place=(bundle.name,)) from error
+
+
+def _forms(bundle: Bundle) -> list[str]:
+    return [policy.input_form for policy in _rego_policies(bundle)]
 
 
 def _entry(bundle: Bundle, policies: _Rules) -> str:
     """The key of the compiled program: the build of the native engine, the text it compiles, the rules asked for."""
     modules = (part for path, source in bundle.modules for part in (path, source))
     texts = (*modules, "data", hashlib.sha256(bundle.data_bytes).hexdigest(), orjson.dumps(policies).decode())
-    return cache.key_of("program", _native.BUILD, *texts)
+    return cache.key_of("program", _native.BUILD, *texts, "v0", *sorted(bundle.rego_v0))
 
 
-def judgement_of(verdict: bool | bytes | tuple[str, str] | None) -> Judgement:
-    """What the native module says of a pair, as a judgement."""
+def judgement_of(verdict: bool | bytes | tuple[str, str] | None, policy: Policy | None = None) -> Judgement:
+    """What the native module says of a pair, as a judgement; the policy says how its denials are read."""
     if verdict is None:
         return _CLEAN
     if isinstance(verdict, bool):
@@ -129,6 +154,8 @@ def judgement_of(verdict: bool | bytes | tuple[str, str] | None) -> Judgement:
     if isinstance(verdict, tuple):
         return Judgement(error=": ".join(verdict))
     said = orjson.loads(verdict)
+    if policy is not None and policy.input_form != "policy":
+        return foreign_judgement(policy, said["deny"], said.get("exception", []))
     try:
         denials = tuple(_denial(element) for element in said["deny"])
         unknowns = tuple(_unknown(element) for element in said["unknown"])

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 import orjson
 
 from policyeng.bundle import Bundle, Policy
+from policyeng.engines.embedded import as_v1
 from policyeng.engines.opa_options import OpaOptions
 from policyeng.engines.opa_query import Batch
 from policyeng.engines.opa_rego import package_root, relocated
@@ -172,15 +173,12 @@ def place_of(bundle: Bundle, options: OpaOptions) -> Place:
 def bundle_files(bundle: Bundle, secret: str) -> dict[PurePosixPath, bytes]:
     """An OPA bundle of the modules and the data; two modules of one path, of two directories, both keep a place."""
     files: dict[PurePosixPath, bytes] = {}
-    versions: dict[str, int] = {}
     roots = {"system", *bundle.data}
-    for number, (path, source) in enumerate(bundle.modules):
+    for number, (path, source) in enumerate(as_v1(bundle)):
         place = PurePosixPath(f"m{number}", path)
         files[place] = source.encode()
         roots.add(package_root(path, source))
-        if path in bundle.rego_v0:
-            versions[f"/{place}"] = 0
-    manifest = {"revision": bundle.revision, "rego_version": 1, "file_rego_versions": versions, "roots": sorted(roots)}
+    manifest = {"revision": bundle.revision, "rego_version": 1, "roots": sorted(roots)}
     files[PurePosixPath(".manifest")] = orjson.dumps(manifest)
     files[PurePosixPath("data.json")] = orjson.dumps({**bundle.data, "system": {"policyeng": secret}})
     return files
@@ -237,10 +235,7 @@ def _served(connection: Connection, bundle: Bundle, options: OpaOptions) -> tupl
 def _relocated_modules(bundle: Bundle, prefix: str) -> list[tuple[str, str]]:
     folder = prefix.replace(".", "/")
     modules = []
-    for number, (path, source) in enumerate(bundle.modules):
-        if path in bundle.rego_v0:
-            remedy = "serve the bundle from the server itself, or leave `--opa-url` out"
-            raise EngineError("a module in Rego v0 cannot be pushed to an OPA server", place=(path,), remedy=remedy)
+    for number, (path, source) in enumerate(as_v1(bundle)):
         modules.append((f"{folder}/m{number}/{path}", relocated(path, source, prefix)))
     return modules
 

@@ -29,7 +29,10 @@ given := data.policyeng.snapshots[input.stored] if input.stored
 
 subjects := array.concat(
 	array.concat(given.snapshot.resources, object.get(given.snapshot, "workloads", [])),
-	array.concat(object.get(given.snapshot, "approvals", []), [null]),
+	array.concat(
+		object.get(given.snapshot, "approvals", []),
+		array.concat(object.get(given.snapshot, "documents", []), [null]),
+	),
 )
 
 snapshot := object.union(given.snapshot, {{"by_id": by_id, "by_type": by_type}})
@@ -123,7 +126,10 @@ class Batch:
         }
 
     def pairs_of(self, work: Work, pairs: Sequence[Pair]) -> dict[str, list[list[object]]]:
-        """The pairs by the number of their policy; one without a workspace has the null after the last subject."""
+        """The pairs by the number of their policy; one without a workspace has the null after the last subject.
+
+        That of a policy that looks at reviews has what a review says beside its object, too.
+        """
         grouped: dict[str, list[list[object]]] = {}
         for pair in pairs:
             workspace = pair.workspace if pair.workspace >= 0 else len(work.subjects)
@@ -148,11 +154,8 @@ class Batch:
                 message += ", and not those that were asked for"
             raise EngineError(f"could not decide: {message}", remedy="see the log of the server")
         rest = {number: iter(said) for number, said in verdicts.items()}
-        rules = [{str(role): path for role, path in policy.rules} for policy in work.bundle.policies]
-        return [
-            _judgement(next(rest[self.numbers[work.bundle.policies[pair.policy].id]]), rules[pair.policy])
-            for pair in pairs
-        ]
+        policies = [work.bundle.policies[pair.policy] for pair in pairs]
+        return [_judgement(next(rest[self.numbers[policy.id]]), policy) for policy in policies]
 
 
 def _review(document: object) -> JsonObject:
@@ -189,12 +192,13 @@ def _below(path: str, prefix: str) -> str:
     return f"data.{prefix}.{path.removeprefix('data.')}" if prefix else path
 
 
-def _judgement(verdict: object, rules: Mapping[str, str]) -> Judgement:
+def _judgement(verdict: object, policy: Policy) -> Judgement:
     """One verdict: a list with what the policy said as JSON text, or without it when the policy does not apply."""
     if verdict == [_NOTHING]:
         return judgement_of(None)
     if verdict == []:
         return judgement_of(False)
+    rules: Mapping[str, str] = {str(role): path for role, path in policy.rules}
     if not (isinstance(verdict, list) and len(verdict) == 1 and isinstance(verdict[0], str)):
         raise EngineError("could not decide: a verdict of the OPA server is not one text")
     try:
@@ -215,4 +219,4 @@ def _judgement(verdict: object, rules: Mapping[str, str]) -> Judgement:
             message = f"{rules[role]} is not a set or list of objects or strings"
             return judgement_of(("evaluation", message))
         said[role] = listed
-    return judgement_of(None if not (said["deny"] or said["unknown"]) else orjson.dumps(said))
+    return judgement_of(None if not (said["deny"] or said["unknown"]) else orjson.dumps(said), policy)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from policyeng.bundle import Bundle, SnapshotView
-from policyeng.models import Denial, JsonObject, Unknown
+from policyeng.models import Denial, ExemptionMark, JsonObject, Unknown
 
 
 class Pair(NamedTuple):
@@ -20,12 +20,16 @@ class Pair(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """What a policy says about a subject; `error` says why nothing else could be said."""
+    """What a policy says about a subject; `error` says why nothing else could be said.
+
+    `excepted` marks denials that an `exception` rule beside the policy takes back.
+    """
 
     applies: bool = True
     denials: tuple[Denial, ...] = ()
     unknowns: tuple[Unknown, ...] = ()
     error: str | None = None
+    excepted: ExemptionMark | None = None
 
 
 @dataclass(frozen=True, slots=True)

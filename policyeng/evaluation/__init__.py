@@ -163,6 +163,7 @@ def _finding(policy: Policy, subject: Subject, judgement: Judgement) -> Finding:
         unknowns=_ordered(judgement.unknowns)
         if judgement.error is None
         else (Unknown.model_construct(msg=judgement.error),),
+        exemption=judgement.excepted if failed else None,
         remediation=header.remediation.text if header.remediation else "",
         source=header.source,
         location=subject.location,

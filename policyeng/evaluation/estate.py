@@ -11,6 +11,7 @@ import orjson
 
 from policyeng.bundle import SnapshotView
 from policyeng.errors import InputError
+from policyeng.evaluation.documents import documents_of
 from policyeng.evaluation.indices import Indices, indices_of
 from policyeng.facts import Facts, workspace_of
 from policyeng.models import WORKSPACE_TYPE, JsonObject, Location, Model, Problem, Snapshot
@@ -26,7 +27,7 @@ class Subject(NamedTuple):
 
     Attributes:
         document: what the policy sees as `input.resource`.
-        judged_type: lower-case ARM type, `workload` or `approval`.
+        judged_type: lower-case ARM type, `workload`, `approval` or `document`.
         reported_id: the id that the finding carries.
         reported_type: the type that the finding carries.
         home: the ARM id that exemption scopes are held against; empty when there is none.
@@ -76,16 +77,26 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
     whole = {**stated, "workloads": declared, "resources": orjson.Fragment(body), "unreadable": snapshot.unreadable}
     workloads = [workload.document for workload in derived]
     given = {**stated, "workloads": workloads, "resources": orjson.Fragment(body)}
+    documents, unfit = documents_of(snapshot)
+    if documents:  # a snapshot without them keeps its digest and its bytes
+        whole["documents"] = [[entry.name, orjson.Fragment(text)] for entry, text in documents]
+        given["documents"] = [orjson.Fragment(text) for _, text in documents]
     indices = indices_of(by_id, stated["approvals"])
     given |= indices._asdict()
     view = _view(stated, resources, by_id, workloads, indices)
     subjects = [*_resource_subjects(snapshot, rows), *_other_subjects(snapshot, derived, view, list(by_id))]
+    subjects += [
+        Subject(
+            entry.content, "document", entry.name, "document", "", -1, {}, Location(file=entry.file, line=entry.line)
+        )
+        for entry, _ in documents
+    ]
     return Estate(
         subjects=tuple(subjects),
         view=view,
         document=orjson.dumps(given),
         digest=hashlib.sha256(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS)).hexdigest(),
-        problems=tuple(problems),
+        problems=(*problems, *unfit),
     )
 
 

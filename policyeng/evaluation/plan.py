@@ -33,6 +33,8 @@ def plan(bundle: Bundle, estate: Estate) -> Iterator[Planned]:
             narrowed |= readable.having(judged.type.lower(), judged.where)
         for index in sorted(narrowed):
             unknowns = _unknowns(policy, subjects[index], subjects) if index in partly else ()
+            if policy.undecided:
+                unknowns = (Unknown(msg=policy.undecided),)
             yield Planned(Pair(number, index, subjects[index].workspace), unknowns)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, Field, SkipValidation
 
@@ -112,6 +112,27 @@ class Origin(Model):
     line: int = 1
 
 
+class Document(Model):
+    """A JSON or YAML document as it was written, for policies that judge documents.
+
+    Attributes:
+        file: as the user named it.
+        index: from 0, which document of the file it is.
+        content: any JSON value; not copied, and not to be changed.
+        line: its first line in the file, from 1.
+    """
+
+    file: str
+    index: int = 0
+    content: SkipValidation[Any] = None
+    line: int = 1
+
+    @property
+    def name(self) -> str:
+        """The file, with `#1` and so on for its further documents."""
+        return f"{self.file}#{self.index}" if self.index else self.file
+
+
 class Snapshot(Model):
     """The resources of a scope at one moment, with the organisation's own facts.
 
@@ -121,6 +142,7 @@ class Snapshot(Model):
             each with the reason. A policy that inspects one is unknown.
         origins: by lower-case resource id, where it was read.
         incomplete: what the collector could not read, one line each.
+        documents: the inputs as they were written; empty unless a policy judges documents.
     """
 
     scope: str = ""
@@ -134,6 +156,7 @@ class Snapshot(Model):
     incomplete: tuple[str, ...] = ()
     unreadable: Mapping[str, Mapping[str, str]] = {}
     origins: Mapping[str, Origin] = {}
+    documents: tuple[Document, ...] = ()
 
 
 class Exemption(Model):

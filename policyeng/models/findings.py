@@ -72,14 +72,17 @@ class Unknown(_Reason):
 
 
 class ExemptionMark(Model):
-    """The exemption that covers a failed finding."""
+    """What covers a failed finding: an exemption, or an `exception` rule that stands beside a policy of others.
+
+    The latter has the category `exception`, the path of the rule as its id, and neither owner, approver nor end.
+    """
 
     id: str
-    category: Literal["waiver", "mitigated"]
+    category: Literal["waiver", "mitigated", "exception"]
     reason: str
-    owner: str
-    approved_by: str
-    expires_at: AwareDatetime
+    owner: str = ""
+    approved_by: str = ""
+    expires_at: AwareDatetime | None = None
 
 
 class Location(Model):

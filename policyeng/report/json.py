@@ -36,6 +36,6 @@ def _in_utc(evaluation: Evaluation) -> Evaluation:
 
 def _expiry_in_utc(finding: Finding) -> Finding:
     mark = finding.exemption
-    if mark is None:
+    if mark is None or mark.expires_at is None:
         return finding
     return finding.model_copy(update={"exemption": mark.model_copy(update={"expires_at": in_utc(mark.expires_at)})})

@@ -81,7 +81,7 @@ def _case(suite: Element, finding: Finding) -> None:
     reasons = "; ".join(unknown_sentence(unknown) for unknown in unknowns(finding))
     if finding.exemption is not None:
         mark = finding.exemption
-        message = visible(f"exempt: {mark.reason} until {expiry(mark)}")
+        message = visible(f"exempt: {mark.reason} {expiry(mark)}")
         SubElement(case, "skipped", message=message).text = _body(finding)
     elif finding.outcome is Outcome.FAIL:
         message = "; ".join(visible(denial.msg) for denial in denials(finding))

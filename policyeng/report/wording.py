@@ -87,13 +87,15 @@ def unknown_sentence(unknown: Unknown) -> str:
 
 
 def expiry(mark: ExemptionMark) -> str:
-    """Give the date, in UTC, on which the exemption ends."""
-    return in_utc(mark.expires_at).date().isoformat()
+    """Give the date, in UTC, on which the exemption ends (`until DATE`); `without end` for one that has none."""
+    return f"until {in_utc(mark.expires_at).date().isoformat()}" if mark.expires_at else "without end"
 
 
 def exemption_sentence(mark: ExemptionMark) -> str:
-    """Give ``exempt until DATE by OWNER: reason``."""
-    return visible(f"exempt until {expiry(mark)} by {mark.owner}: {mark.reason}")
+    """Give ``exempt until DATE by OWNER: reason``, or for an `exception` rule ``excepted by RULE: reason``."""
+    if mark.category == "exception":
+        return visible(f"excepted by {mark.id}: {mark.reason}")
+    return visible(f"exempt {expiry(mark)} by {mark.owner}: {mark.reason}")
 
 
 def failed(evaluation: Evaluation) -> list[Finding]:

@@ -11,9 +11,10 @@ from typing import Literal, NamedTuple
 
 from policyeng.errors import InputError, UsageError, nearest
 from policyeng.garbage import uncollected
-from policyeng.models import Problem, Snapshot
+from policyeng.models import Document, Problem, Snapshot
 from policyeng.sources import arm_rest, native, role_access
 from policyeng.sources.baseline_report import read_baseline
+from policyeng.sources.documents import YAML_SUFFIXES, left_out, read_documents
 from policyeng.sources.exemptions_file import ExemptionsRead, load_exemptions, read_exemptions
 from policyeng.sources.joining import Loaded, joined
 from policyeng.sources.opening import Named, content_of, named_inputs
@@ -66,6 +67,8 @@ def read_inputs(
     from_format: str | None = None,
     max_bytes: int = DEFAULT_MAX_BYTES,
     stdin: bytes | None = None,
+    documents: bool = False,
+    resources: bool = True,
 ) -> Inputs:
     """Read files, directories (every `*.json` below them) and standard input (`-`) into one snapshot.
 
@@ -74,15 +77,21 @@ def read_inputs(
         from_format: a name among `FORMATS`; by content when None.
         max_bytes: the largest document that is read.
         stdin: the bytes of standard input.
+        documents: keep every input as it was written, too, and read `*.yaml` and `*.yml`.
+        resources: find Azure resources; without them only documents are read, and no format is none.
 
     Raises:
-        UsageError: there is no such format.
+        UsageError: there is no such format, or nothing judges what it holds.
     """
     chosen = _chosen(from_format)
+    if chosen is not None and not resources:
+        raise UsageError(f"`{from_format}` is a format of Azure resources, and the policies judge documents only")
+    written: list[Document] = []
     loaded: list[Loaded] = []
     problems: list[Problem] = []
     met: set[Path | str] = set()
-    for named in named_inputs(paths):
+    files: list[str] = []
+    for named in named_inputs(paths, (".json", *YAML_SUFFIXES) if documents else (".json",)):
         if isinstance(named, InputError):
             problems.append(problem_of(named))
             continue
@@ -91,25 +100,38 @@ def read_inputs(
             problems.append(Problem(level="warning", message=message, place=named.file))
             continue
         try:
-            document = _load(named, chosen, max_bytes, stdin)
+            content = content_of(named, stdin, max_bytes)
+            if documents:
+                written += read_documents(named.file, content, max_bytes)
+                files.append(named.file)
+            if not resources:
+                continue
+            document = _load(named.file, content, chosen, max_bytes, documents=documents)
         except InputError as error:
-            harmless = named.found and isinstance(error, _UnrecognisedError)
+            harmless = (named.found or documents) and isinstance(error, _UnrecognisedError)
             problems.append(problem_of(error, "warning" if harmless else "error"))
             continue
+        if not documents:
+            files.append(named.file)
         loaded.append(document)
         problems += _refused(document, named)
     snapshot, more = joined(loaded)
-    return Inputs(snapshot, (*problems, *more), tuple(document.file for document in loaded))
+    if documents:
+        snapshot = snapshot.model_copy(update={"documents": tuple(written)})
+        problems += left_out(paths)
+    return Inputs(snapshot, (*problems, *more), tuple(files))
 
 
-def load_snapshot(path: str | Path, *, from_format: str | None = None) -> Snapshot:
-    """Read one file or directory, all of it or nothing.
+def load_snapshot(
+    path: str | Path, *, from_format: str | None = None, documents: bool = False, resources: bool = True
+) -> Snapshot:
+    """Read one file or directory, all of it or nothing; the arguments are those of `read_inputs`.
 
     Raises:
         InputError: something in it cannot be read; names the place and the remedy of the first fault.
         UsageError: there is no such format.
     """
-    inputs = read_inputs([path], from_format=from_format)
+    inputs = read_inputs([path], from_format=from_format, documents=documents, resources=resources)
     raise_errors(inputs.problems)
     return inputs.snapshot
 
@@ -134,12 +156,13 @@ def _again(named: Named, met: set[Path | str]) -> bool:
     return again
 
 
-def _load(named: Named, chosen: Format | None, max_bytes: int, stdin: bytes | None) -> Loaded:
-    content = content_of(named, stdin, max_bytes)
-    document = parse_json(content, named.file, max_bytes=max_bytes)
-    reading = (chosen or _detected(document, named.file)).read(document)
+def _load(file: str, content: bytes, chosen: Format | None, max_bytes: int, *, documents: bool) -> Loaded:
+    if documents and file.lower().endswith(YAML_SUFFIXES):
+        raise _UnrecognisedError("no Azure resources are read from YAML; it is judged as a document", place=(file,))
+    document = parse_json(content, file, max_bytes=max_bytes)
+    reading = (chosen or _detected(document, file)).read(document)
     pointers = list(_pointers(reading))
-    return Loaded(named.file, reading, dict(zip(pointers, lines_of(content, pointers), strict=True)))
+    return Loaded(file, reading, dict(zip(pointers, lines_of(content, pointers), strict=True)))
 
 
 def _detected(document: object, file: str) -> Format:

@@ -27,8 +27,8 @@ class Named(NamedTuple):
     found: bool = False
 
 
-def named_inputs(paths: Iterable[str | Path]) -> Iterator[Named | InputError]:
-    """The documents behind the inputs, in their order; a directory stands for every `*.json` below it, sorted."""
+def named_inputs(paths: Iterable[str | Path], suffixes: tuple[str, ...] = (".json",)) -> Iterator[Named | InputError]:
+    """The documents behind the inputs, in their order; a directory stands for every file below it of those suffixes."""
     for given in paths:
         if str(given) == "-":
             yield Named(STDIN, None)
@@ -39,7 +39,7 @@ def named_inputs(paths: Iterable[str | Path]) -> Iterator[Named | InputError]:
         except (OSError, ValueError) as error:
             yield _unreadable(path, error)
             continue
-        yield from _below(path) if is_directory else (Named(display(path), path),)
+        yield from _below(path, suffixes) if is_directory else (Named(display(path), path),)
 
 
 def content_of(named: Named, stdin: bytes | None, max_bytes: int) -> bytes:
@@ -66,18 +66,19 @@ def display(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def _below(directory: Path) -> Iterator[Named | InputError]:
+def _below(directory: Path, suffixes: tuple[str, ...]) -> Iterator[Named | InputError]:
     faults: list[OSError] = []
     files = [
         Path(folder) / name
         for folder, _, names in os.walk(directory, onerror=faults.append)
         for name in names
-        if name.lower().endswith(".json") and not (Path(folder) / name).is_fifo()
+        if name.lower().endswith(suffixes) and not (Path(folder) / name).is_fifo()
     ]
     yield from (_unreadable(Path(fault.filename), fault) for fault in faults)
     if not files and not faults:
-        remedy = "name a directory with JSON documents, or a file"
-        yield InputError("the directory holds no `*.json` file", place=(display(directory),), remedy=remedy)
+        remedy = f"name a directory with {'JSON' if len(suffixes) == 1 else 'JSON or YAML'} documents, or a file"
+        sought = " or ".join(f"`*{suffix}`" for suffix in suffixes)
+        yield InputError(f"the directory holds no {sought} file", place=(display(directory),), remedy=remedy)
     yield from (Named(display(path), path, found=True) for path in sorted(files))
 
 

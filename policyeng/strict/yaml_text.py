@@ -14,19 +14,13 @@ from typing import NamedTuple
 import yaml
 
 from policyeng.errors import InputError
+from policyeng.strict import yaml_words
 from policyeng.strict.json_text import DEFAULT_MAX_BYTES, MAX_DEPTH, escaped, refusal, refuse_size, shortened
 
 #: How many values a document may hold, those that aliases repeat counted each time.
 MAX_VALUES = 1_000_000
 
 _LOADER: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_WORDS: dict[str, bool | None] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-}
-_INTEGER = re.compile(r"[-+]?[0-9]{1,300}|0o[0-7]{1,300}|0x[0-9a-fA-F]{1,300}")
-_DECIMAL = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NOT_A_NUMBER = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 
 
@@ -43,6 +37,7 @@ class _Composing:
 
     events: Iterator[yaml.Event]
     file: str
+    kubernetes: bool = False
     values: int = 0
     depth: int = 0
     lines: dict[str, int] = field(default_factory=dict)
@@ -70,10 +65,27 @@ def parse_yaml(content: bytes, file: str, *, max_bytes: int = DEFAULT_MAX_BYTES)
         InputError: too large, not UTF-8, a byte order mark, not YAML, several documents, a duplicate key, a tag, a
             merge key, NaN or infinity, nested too deeply, aliases that repeat too much or into themselves, or empty.
     """
+    documents = _parsed(content, file, max_bytes, _Composing(iter(()), file))
+    return documents[0]
+
+
+def parse_kubernetes_yaml(content: bytes, file: str, *, max_bytes: int = DEFAULT_MAX_BYTES) -> list[YamlDocument]:
+    """Parse bytes as one or several YAML documents whose words mean what they mean to Kubernetes and Conftest.
+
+    A tag of an application's own, such as CloudFormation's `!Ref`, changes nothing: its value is the text under it.
+
+    Raises:
+        InputError: as `parse_yaml`, several documents aside.
+    """
+    return _parsed(content, file, max_bytes, _Composing(iter(()), file, kubernetes=True))
+
+
+def _parsed(content: bytes, file: str, max_bytes: int, composing: _Composing) -> list[YamlDocument]:
     refuse_size(len(content), file, max_bytes)
     text = _decoded(content, file)
+    composing.events = yaml.parse(text, Loader=_LOADER)
     try:
-        return _compose(_Composing(yaml.parse(text, Loader=_LOADER), file))
+        return _compose(composing)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"{file}:{mark.line + 1}:{mark.column + 1}" if mark else file
@@ -94,18 +106,18 @@ def _decoded(content: bytes, file: str) -> str:
         raise refusal(file, "utf8", line=line, column=column) from None
 
 
-def _compose(composing: _Composing) -> YamlDocument:
-    documents = 0
-    value: object = None
+def _compose(composing: _Composing) -> list[YamlDocument]:
+    documents: list[YamlDocument] = []
     for event in composing.events:
         if isinstance(event, yaml.DocumentStartEvent):
-            documents += 1
-            if documents > 1:
+            if documents and not composing.kubernetes:
                 raise composing.refuse(event, "a second YAML document", "keep one document per file")
+            composing.lines, composing.anchors = {}, {}
             value = _value(next(composing.events), composing, "")
+            documents.append(YamlDocument(value, composing.lines))
     if not documents:
         raise InputError("the file is empty", place=(composing.file,), remedy="give a YAML document")
-    return YamlDocument(value, composing.lines)
+    return documents
 
 
 def _value(event: yaml.Event, composing: _Composing, pointer: str) -> object:
@@ -114,7 +126,7 @@ def _value(event: yaml.Event, composing: _Composing, pointer: str) -> object:
     if isinstance(event, yaml.AliasEvent):
         return _aliased(event, composing, pointer)
     tag, anchor = _tag_and_anchor(event)
-    if tag is not None:
+    if tag is not None and not (composing.kubernetes and tag.startswith("!")):
         message = f"the tag `{shortened(tag)}` is not read"
         raise composing.refuse(event, message, "write the value without a tag", pointer)
     if composing.depth >= MAX_DEPTH:
@@ -191,26 +203,21 @@ def _key(event: yaml.Event, composing: _Composing, pointer: str) -> str:
         raise composing.refuse(event, "a key that is not plain text", "write the key as text", pointer)
     if event.value == "<<" and event.implicit[0]:
         raise composing.refuse(event, "merge keys (`<<`) are not read", "write the keys out", pointer)
-    return str(event.value)
+    if not composing.kubernetes or not event.implicit[0]:
+        return str(event.value)
+    key = yaml_words.kubernetes_key(str(event.value))
+    if key is None:
+        raise composing.refuse(event, "a key that is null", "write the key in quotes", pointer)
+    return key
 
 
 def _scalar(event: yaml.ScalarEvent, composing: _Composing, pointer: str) -> object:
     text = str(event.value)
     if not event.implicit[0]:
         return text
-    if text in _WORDS:
-        return _WORDS[text]
     if _NOT_A_NUMBER.fullmatch(text):
         raise composing.refuse(event, "NaN and infinity are not read", "write a number or null", pointer)
-    number = _number(text)
-    if number is None:
-        return text
-    if abs(number) >= (2**64 if isinstance(number, int) else float("inf")):
+    value = yaml_words.kubernetes(text) if composing.kubernetes else yaml_words.core(text)
+    if isinstance(value, int | float) and abs(value) >= (2**64 if isinstance(value, int) else float("inf")):
         raise composing.refuse(event, f"the number `{shortened(text)}` is too large", "write it in quotes", pointer)
-    return number
-
-
-def _number(text: str) -> int | float | None:
-    if _INTEGER.fullmatch(text):
-        return int(text, 8) if text.startswith("0o") else int(text, 16) if text.startswith("0x") else int(text)
-    return float(text) if _DECIMAL.fullmatch(text) else None
+    return value

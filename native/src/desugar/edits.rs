@@ -2,7 +2,7 @@
 
 /// Text to put in place of the bytes from `start` to `end`.
 #[derive(Debug)]
-pub(super) struct Edit {
+pub(crate) struct Edit {
     /// Where the replaced text starts.
     pub start: usize,
     /// Where it ends.
@@ -15,7 +15,7 @@ pub(super) struct Edit {
 
 /// The order of edits at one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rank {
+pub(crate) enum Rank {
     /// The start of a body.
     Open,
     /// The end of an expression.
@@ -27,7 +27,7 @@ pub(super) enum Rank {
 }
 
 /// The text with the edits in it.
-pub(super) fn apply(source: &str, mut edits: Vec<Edit>) -> String {
+pub(crate) fn apply(source: &str, mut edits: Vec<Edit>) -> String {
     edits.sort_by_key(|edit| (edit.start, edit.rank, edit.end));
     let mut text = String::with_capacity(source.len() + 32 * edits.len());
     let mut at = 0;

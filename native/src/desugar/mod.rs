@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use terms::{generated, hoisted};
 pub(crate) use terms::{kind_of, offset};
 
-mod edits;
+pub(crate) mod edits;
 mod moves;
 mod terms;
 

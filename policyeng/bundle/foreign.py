@@ -1,0 +1,180 @@
+"""Policies of others, without our header: Conftest's `deny`, `warn` and `violation`, and Gatekeeper's `violation`.
+
+Source: Conftest v0.71.1 (`policy/engine.go`) for the names and meaning of rules; Gatekeeper's constraint templates for
+`input.review` and `input.parameters`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from pydantic import ValidationError, field_validator
+
+from policyeng.bundle.declaration import InputForm, Policy, Role
+from policyeng.bundle.header import PolicyHeader, carries_our_header, metadata_blocks
+from policyeng.bundle.outlines import Outline, Rule
+from policyeng.bundle.parsing import bundle_yaml
+from policyeng.errors import BundleError
+from policyeng.models import JsonObject, Severity
+
+_JUDGING = re.compile(r"(deny|violation|warn)(?:_([a-zA-Z0-9_]*[a-zA-Z0-9]))?")
+#: What only policies of ours read: without a header they would be judged on the wrong input.
+_OURS = re.compile(r"input\.(resource\.(id|identity|kind|location|name|properties|sku|tags|type)|snapshot|as_of)\b")
+_TEST_FOLDERS = frozenset({"test", "tests", "testdata"})
+
+
+class ForeignHeader(PolicyHeader):
+    """The header that a policy of others is given: its id is its package and rule, `main.deny_run_as_root`."""
+
+    @field_validator("id")
+    @classmethod
+    def _well_formed_id(cls, value: str) -> str:
+        return value
+
+
+def foreign_policies(outlines: Sequence[Outline], given: Iterable[str]) -> list[Policy]:
+    """One policy per judging rule of the packages that carry no header of ours.
+
+    Args:
+        outlines: the modules of all roots.
+        given: the keys at the top of `data`.
+
+    Raises:
+        BundleError: a rule has a form that gives no reasons, or a library reads what only Conftest fills.
+    """
+    ours = {outline.package for outline in outlines if carries_our_header(outline.metadata)}
+    packages: dict[str, list[Outline]] = {}
+    for outline in outlines:
+        if outline.package not in ours and not _TEST_FOLDERS & set(outline.path.parts[:-1]):
+            packages.setdefault(outline.package, []).append(outline)
+    judged = {package: modules for package, modules in packages.items() if any(_judging(module) for module in modules)}
+    if judged:
+        _refuse_conftest_data(outlines)
+    keys = frozenset(given)
+    return [policy for package, modules in judged.items() for policy in _of_package(package, modules, keys)]
+
+
+def exception_name(rule: str) -> str:
+    """The name under which an `exception` rule excepts a judging rule: `run_as_root` for `deny_run_as_root`."""
+    named = _JUDGING.fullmatch(rule)
+    return (named[2] or "") if named else rule
+
+
+def _judging(module: Outline) -> list[Rule]:
+    """The judging rules; functions of such a name judge nothing, in Conftest neither."""
+    return [rule for rule in module.rules if rule.form != "function" and _JUDGING.fullmatch(rule.name)]
+
+
+def _undecided(modules: Sequence[Outline], form: InputForm, given: frozenset[str]) -> str:
+    """Why a package cannot be decided: it reads data that only Gatekeeper or Conftest fills."""
+    for read in sorted(read for module in modules for read in module.reads):
+        if read.startswith("data.inventory") and form == "review" and "inventory" not in given:
+            return f"the policy reads `{read}`, which Gatekeeper fills from the cluster; give it with `--data`"
+        if read.startswith("data.conftest."):
+            return f"the policy reads `{read}`, which only Conftest fills"
+    return ""
+
+
+def _refuse_conftest_data(outlines: Iterable[Outline]) -> None:
+    """A library that reads it leaves open which policies do."""
+    for outline in outlines:
+        if any(read.startswith("data.conftest.") for read in outline.reads) and not _judging(outline):
+            message = "the module reads `data.conftest`, which only Conftest fills"
+            raise BundleError(message, place=(outline.place,), remedy="leave it out")
+
+
+def _of_package(package: str, modules: Sequence[Outline], given: frozenset[str]) -> Iterator[Policy]:
+    form = _input_form(modules)
+    undecided = _undecided(modules, form, given)
+    rules: dict[str, list[tuple[Outline, Rule]]] = {}
+    for module in modules:
+        _refuse_forgotten_header(module, form)
+        for rule in _judging(module):
+            _refuse_form(module, rule)
+            rules.setdefault(rule.name, []).append((module, rule))
+    excepting = any(rule.name == "exception" for module in modules for rule in module.rules)
+    for name, places in rules.items():
+        first = places[0][0].path
+        roles: list[tuple[Role, str]] = [("deny", f"data.{package}.{name}")]
+        if excepting:
+            roles.append(("exception", f"data.{package}.exception"))
+        area = first.parts[0] if len(first.parts) > 1 else ""
+        header = _header(package, name, places)
+        policy = Policy(header, area, f"{package}.{name}", str(first), rules=tuple(roles))
+        yield replace(policy, input_form=form, undecided=undecided)
+
+
+def _input_form(modules: Sequence[Outline]) -> InputForm:
+    """`review` for a package that looks at a review or its parameters and at nothing else by name."""
+    parts = {read.split(".")[1] for module in modules for read in module.reads if read.startswith("input.")}
+    violates = any(rule.name.startswith("violation") for module in modules for rule in _judging(module))
+    return "review" if violates and parts and parts <= {"review", "parameters"} else "document"
+
+
+def _refuse_forgotten_header(module: Outline, form: InputForm) -> None:
+    custom = module.metadata.get("custom") if isinstance(module.metadata, dict) else None
+    ours = isinstance(custom, dict) and bool({"judges", "inspects", "when_absent", "exemptable"} & set(custom))
+    own_input = form == "document" and any(_OURS.match(read) for read in module.reads)
+    if _judging(module) and (ours or own_input):
+        remedy = "give it a `# METADATA` block directly above `package`, with `custom` and its `id`"
+        raise BundleError(
+            "the module reads what our policies read and carries no policy header", place=(module.place,), remedy=remedy
+        )
+
+
+def _refuse_form(module: Outline, rule: Rule) -> None:
+    if rule.form in ("true", "map"):
+        what = "says no more than true" if rule.form == "true" else "has more in its head than its name"
+        remedy = f"write `{rule.name} contains msg if ...`, or `{rule.name}[msg] {{ ... }}` in Rego v0"
+        place = f"{module.place}:{rule.line}"
+        raise BundleError(f"the rule `{rule.name}` {what}, so it gives no messages", place=(place,), remedy=remedy)
+
+
+def _header(package: str, name: str, places: Sequence[tuple[Outline, Rule]]) -> ForeignHeader:
+    """A header from what the METADATA above the rule, else above the package, says."""
+    above = [entry for module, rule in places if (entry := _above_rule(module, rule))]
+    whole = next((module.metadata for module, _ in places if isinstance(module.metadata, dict)), {})
+    said: JsonObject = above[0] if len(above) == 1 and len(places) == 1 else whole
+    fields = {
+        "id": f"{package}.{name}",
+        "title": _title(said) or f"{package}: {name}",
+        "description": _text(said.get("description")),
+        "severity": _severity(name, above or [whole]),
+        "judges": ["document"],
+    }
+    try:
+        return ForeignHeader.model_validate({**fields, "related_resources": said.get("related_resources", [])})
+    except ValidationError:
+        return ForeignHeader.model_validate(fields)
+
+
+def _above_rule(module: Outline, rule: Rule) -> JsonObject | None:
+    for text, below in metadata_blocks(module.source):
+        if below == rule.line:
+            metadata = bundle_yaml(text, module.place)
+            return metadata if isinstance(metadata, dict) else None
+    return None
+
+
+def _title(metadata: JsonObject) -> str:
+    title = _text(metadata.get("title")).strip()
+    return title if len(title) <= 150 else f"{title[:149]}…"
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _severity(name: str, metadata: Sequence[JsonObject]) -> Severity:
+    """The highest that METADATA names; else `info` for `warn` rules, which fail no run, and `high`."""
+    if name.startswith("warn"):
+        return Severity.INFO
+    named = []
+    for entry in metadata:
+        custom = entry.get("custom")
+        severity = custom.get("severity") if isinstance(custom, dict) else None
+        if isinstance(severity, str) and severity.lower() in set(Severity):
+            named.append(Severity(severity.lower()))
+    return max(named, key=lambda severity: severity.rank, default=Severity.HIGH)

@@ -1,0 +1,84 @@
+"""Inputs as they were written, for policies that judge documents, YAML read as Kubernetes and Conftest read it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path, PurePath
+
+from policyeng.errors import InputError
+from policyeng.models import Document, Problem
+from policyeng.sources.opening import STDIN, display
+from policyeng.strict.json_text import lines_of, parse_json
+from policyeng.strict.yaml_text import parse_kubernetes_yaml
+
+YAML_SUFFIXES = (".yaml", ".yml")
+#: What Conftest reads and we do not, by the suffix or the beginning of the name.
+_OTHER_SUFFIXES = re.compile(
+    r"\.(cue|dockerfile|dockerignore|edn|env|gitignore|hcl|hocon|ini|jsonc|jsonnet|properties|spdx|textproto|tf|tfvars"
+    r"|toml|vcl|xml)"
+)
+_OTHER_NAMES = ("codeowners", "dockerfile", "jenkinsfile", "nginx.conf", ".env")
+
+
+def read_documents(file: str, content: bytes, max_bytes: int) -> list[Document]:
+    """The documents of one file: those of a YAML stream, the elements of a list, else the one that it is.
+
+    Raises:
+        InputError: the file is of another format, or what the strict readers of JSON and YAML refuse.
+    """
+    if is_other_format(file):
+        remedy = "give the same as JSON or YAML; `conftest parse FILE` writes it"
+        raise InputError("only JSON and YAML documents are judged", place=(file,), remedy=remedy)
+    if _is_yaml(file, content):
+        read = parse_kubernetes_yaml(content, file, max_bytes=max_bytes)
+        if len(read) > 1:
+            placed = [(document.value, document.lines.get("", 1)) for document in read]
+        else:
+            placed = _elements(read[0].value, lambda pointers: [read[0].lines.get(entry, 1) for entry in pointers])
+    else:
+        value = parse_json(content, file, max_bytes=max_bytes)
+        placed = _elements(value, lambda pointers: lines_of(content, pointers))
+    return [
+        Document(file=file, index=index, content=content_, line=line) for index, (content_, line) in enumerate(placed)
+    ]
+
+
+def _is_yaml(file: str, content: bytes) -> bool:
+    """By the suffix; standard input is YAML unless it begins as JSON does."""
+    if file == STDIN:
+        return not content.lstrip().startswith((b"{", b"["))
+    return file.lower().endswith(YAML_SUFFIXES)
+
+
+def _elements(value: object, lines: Callable[[Sequence[str]], list[int]]) -> list[tuple[object, int]]:
+    """Conftest judges the elements of a list one by one."""
+    if not isinstance(value, list):
+        return [(value, 1)]
+    return list(zip(value, lines([f"/{index}" for index in range(len(value))]), strict=True))
+
+
+def is_other_format(file: str) -> bool:
+    """Whether a file is of a format that Conftest reads and we do not."""
+    path = PurePath(file.lower())
+    return file != STDIN and (
+        _OTHER_SUFFIXES.fullmatch(path.suffix) is not None
+        or any(path.name == name or path.name.startswith(f"{name}.") for name in _OTHER_NAMES)
+    )
+
+
+def left_out(paths: Iterable[str | Path]) -> list[Problem]:
+    """A warning for every directory with files that Conftest would judge and we do not."""
+    problems = []
+    for given in paths:
+        if str(given) == "-" or not Path(given).is_dir():
+            continue
+        names = sorted(
+            str(Path(folder) / name) for folder, _, names in os.walk(given) for name in names if is_other_format(name)
+        )
+        if names:
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            message = f"only JSON and YAML documents are judged, not `{display(Path(names[0]))}`{more}"
+            problems.append(Problem(level="warning", message=message, place=display(Path(given))))
+    return problems

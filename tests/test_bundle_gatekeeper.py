@@ -1,0 +1,145 @@
+"""Gatekeeper's templates and constraints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from policyeng.bundle import load_bundle
+from policyeng.errors import BundleError
+from policyeng.evaluation import evaluate
+from policyeng.models import Severity
+from policyeng.sources import load_snapshot
+from tests.bundles import write
+from tests.conftest_binary import AS_OF
+
+COLLECTION = Path(__file__).parent / "collections" / "gatekeeper"
+TEMPLATE = """kind: ConstraintTemplate
+spec:
+  targets:
+    - rego: |
+        package p
+        violation[{"msg": "no"}] { input.review.object.bad; input.parameters.on }
+"""
+LIBRARY = '      libs: ["package lib.x\\na := {}"]\n'
+
+
+def constraint(name: str, spec: str) -> str:
+    """A constraint with a spec in flow style."""
+    return f"apiVersion: constraints.gatekeeper.sh/v1beta1\nkind: P\nmetadata: {{name: {name}}}\nspec: {spec}\n"
+
+
+def judged(folder: Path, document: str) -> list[tuple[str, str]]:
+    """Policies and outcomes over one document."""
+    write(folder / "in", {"x.json": document})
+    snapshot = load_snapshot(folder / "in/x.json", documents=True, resources=False)
+    evaluation = evaluate(load_bundle(folder / "p"), snapshot, as_of=AS_OF)
+    return [(finding.policy, str(finding.outcome)) for finding in evaluation.findings]
+
+
+def test_a_directory_in_the_style_of_the_library_is_judged() -> None:
+    """Templates with libraries and samples, and sources beside them; what the cluster fills leaves a policy unknown."""
+    snapshot = load_snapshot(COLLECTION / "inputs/objects.yaml", documents=True, resources=False)
+    evaluation = evaluate(load_bundle(COLLECTION / "policy"), snapshot, as_of=AS_OF)
+
+    said = [
+        (finding.policy, finding.resource.rpartition("/")[2], denial.msg, denial.actual)
+        for finding in evaluation.findings
+        for denial in finding.denials
+    ]
+    assert said == [
+        ("hostnamespace.violation", "objects.yaml#2", "shared shares a namespace of its host", {"details": {}}),
+        (
+            "requiredowner.violation.namespaces-have-owners",
+            "objects.yaml",
+            'Namespace open needs the labels {"owner"}',
+            {"details": {"missing": ["owner"]}},
+        ),
+        (
+            "requiredowner.violation.pods-have-apps",
+            "objects.yaml#2",
+            'Pod shared needs the labels {"owner"}',
+            {"details": {"missing": ["owner"]}},
+        ),
+    ]
+    unknown = [finding for finding in evaluation.findings if finding.unknowns]
+    assert {finding.policy for finding in unknown} == {"uniquehost.violation"}
+    assert "Gatekeeper fills from the cluster" in unknown[0].unknowns[0].msg
+
+
+def test_inventory_is_taken_from_data(tmp_path: Path) -> None:
+    """With `--data` the policy that needs it is judged."""
+    ingress = {"other": {"spec": {"rules": [{"host": "a.example"}]}}}
+    write(tmp_path, {"x.json": json.dumps({"inventory": {"namespace": {"n": {"v1": {"Ingress": ingress}}}}})})
+    bundle = load_bundle(COLLECTION / "policy", data=[tmp_path])
+    snapshot = load_snapshot(COLLECTION / "inputs/objects.yaml", documents=True, resources=False)
+
+    findings = evaluate(bundle, snapshot, as_of=AS_OF).findings
+    failed = [finding.resource for finding in findings if finding.policy.startswith("unique") and finding.denials]
+
+    assert [name.rpartition("#")[2] for name in failed] == ["3"]
+
+
+def test_constraints_give_kinds_parameters_and_whether_they_deny(tmp_path: Path) -> None:
+    """Each constraint is a policy of its own; two of one name are told apart by their folders."""
+    files = {
+        "t/template.yaml": TEMPLATE,
+        "t/samples/a/constraint.yaml": constraint("same", "{match: {kinds: [{kinds: [X]}]}, parameters: {on: true}}"),
+        "t/samples/b/constraint.yaml": constraint("same", "{parameters: {on: true}, enforcementAction: dryrun}"),
+        "t/samples/c/constraint.yaml": constraint("off", '{match: {kinds: [{kinds: ["*"]}]}}'),
+        "elsewhere/constraint.yaml": constraint("far", "{}"),
+    }
+    write(tmp_path / "p", files)
+
+    assert judged(tmp_path, '{"kind": "X", "bad": 1}') == [
+        ("p.violation.off", "pass"),
+        ("p.violation.same@a", "fail"),
+        ("p.violation.same@b", "fail"),
+    ]
+    assert [policy for policy, _ in judged(tmp_path, '{"kind": "Y", "bad": 1}')] == [
+        "p.violation.off",
+        "p.violation.same@b",
+    ]
+    severities = {policy.id: policy.header.severity for policy in load_bundle(tmp_path / "p").policies}
+    assert severities["p.violation.same@b"] is Severity.INFO
+
+
+def test_without_a_constraint_everything_is_judged_without_parameters(tmp_path: Path) -> None:
+    """The template alone is a policy; parameters can be configured."""
+    write(tmp_path / "p", {"template.yaml": TEMPLATE})
+    assert judged(tmp_path, '{"bad": 1}') == [("p.violation", "pass")]
+
+    snapshot = load_snapshot(tmp_path / "in/x.json", documents=True, resources=False)
+    given = {"p.violation": {"on": True}}
+    evaluation = evaluate(load_bundle(tmp_path / "p"), snapshot, as_of=AS_OF, parameters=given)
+    assert evaluation.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"template.yaml": "kind: ConstraintTemplate\nspec: {targets: [{code: [{engine: CEL}]}]}"}, "Rego 0 times"),
+        ({"template.yaml": "kind: ConstraintTemplate"}, "Rego 0 times"),
+        ({"template.yaml": TEMPLATE, "constraint.yaml": constraint("x", "{match: 1}")}, "not well formed"),
+        (
+            {
+                "a/template.yaml": TEMPLATE + '      libs: ["package lib.x\\na := 1"]\n',
+                "b/template.yaml": TEMPLATE.replace("package p", "package q")
+                + '      libs: ["package lib.x\\na := 2"]\n',
+            },
+            "another library",
+        ),
+    ],
+)
+def test_what_is_not_well_formed_is_refused(tmp_path: Path, files: dict[str, str], said: str) -> None:
+    """With the file that is wrong."""
+    with pytest.raises(BundleError, match=said):
+        load_bundle(write(tmp_path, files))
+
+
+def test_other_files_of_that_name_are_left_alone(tmp_path: Path) -> None:
+    """A `template.yaml` of something else is no policy and no fault."""
+    write(tmp_path, {"template.yaml": "kind: Template", "a.rego": "package a\ndeny contains 1 if false"})
+    assert len(load_bundle(tmp_path).policies) == 1

@@ -1,0 +1,62 @@
+"""What is known of a Rego module before it is compiled: its version, by manifest or by reading it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from policyeng.bundle import load_bundle
+from policyeng.bundle.outlines import outlines_of
+from policyeng.bundle.tree import files_of
+from policyeng.errors import BundleError
+from tests.bundles import write
+
+V0 = "package a\ndeny[msg] { msg := input.x }\n"
+V1 = "package b\ndeny contains msg if msg := input.x\n"
+
+
+def versions(folder: Path) -> dict[str, bool]:
+    """By path, whether a module is Rego v0."""
+    return {str(outline.path): outline.rego_v0 for outline in outlines_of(folder, files_of(folder))}
+
+
+def test_a_module_is_v0_where_it_does_not_read_as_v1(tmp_path: Path) -> None:
+    """Both kinds stand in one directory, and the bundle says which is which."""
+    write(tmp_path, {"a.rego": V0, "b.rego": V1, "c.rego": "package c\nimport rego.v1\nx := 1\n"})
+
+    assert versions(tmp_path) == {"a.rego": True, "b.rego": False, "c.rego": False}
+    assert load_bundle(tmp_path).rego_v0 == {"a.rego"}
+
+
+def test_the_manifest_decides(tmp_path: Path) -> None:
+    """`rego_version` and `file_rego_versions` mean what they mean to OPA."""
+    manifest = '{"rego_version": 0, "file_rego_versions": {"/new/*.rego": 1}}'
+    write(tmp_path, {".manifest": manifest, "both.rego": "package c\ndeny := []\n", "new/b.rego": V1})
+
+    assert versions(tmp_path) == {"both.rego": True, "new/b.rego": False}
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({".manifest": '{"rego_version": 1}', "a.rego": V0}, "`if` keyword is required"),
+        ({"a.rego": "package a\nimport rego.v1\ndeny[msg] { msg := 1 }\n"}, "neither as Rego v1"),
+        ({".manifest": '{"rego_version": 2}', "a.rego": V0}, "`rego_version` of the manifest does not fit"),
+        ({"a.rego": "package a\ndeny[msg] { msg := cast_array(input) }\n"}, "cast_array"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(tmp_path: Path, files: dict[str, str], said: str) -> None:
+    """A module that judges is read or refused, with its path."""
+    from policyeng.engines.embedded import form_of
+
+    write(tmp_path, files)
+    with pytest.raises(Exception, match=said):
+        form_of(load_bundle(tmp_path))
+
+
+def test_one_path_in_two_versions_is_refused(tmp_path: Path) -> None:
+    """Modules are known by their paths, so two of one path are of one version."""
+    write(tmp_path, {"one/a.rego": V0, "two/a.rego": V1})
+    with pytest.raises(BundleError, match="once in Rego v0 and once in v1"):
+        load_bundle(tmp_path / "one", tmp_path / "two")
