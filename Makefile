@@ -15,7 +15,7 @@ CONFTEST := .tools/bin/conftest
 CHECKOV_VERSION := 3.3.30
 CHECKOV := .tools/checkov/bin/checkov
 SAMPLE := samples/workspaces/regulated.json
-NATIVE_SOURCES := $(shell find native -name '*.rs' -not -path '*/target/*') native/Cargo.toml native/Cargo.lock
+NATIVE_SOURCES := $(shell find native \( -name '*.rs' -o -name '*.rego' \) -not -path '*/target/*') native/Cargo.toml native/Cargo.lock
 say = @echo "== $(1)"
 
 .PHONY: check test setup lint rust rego python conformance wheel bench lock clean
@@ -42,6 +42,7 @@ setup: .venv/native.stamp
 	@command -v cargo >/dev/null || { echo "policyeng builds its engine with Rust: install it from https://rustup.rs" >&2; exit 1; }
 	$(call say,building the native engine (some minutes the first time))
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	@$(BIN)/python -m compileall -q policyeng policies
 	@touch $@
 
 $(OPA):
