@@ -57,7 +57,7 @@ class Native:
 
         load = _native.Program.load
 
-        def __init__(self, *_: object) -> None:
+        def __init__(self, *_: object, **__: object) -> None:
             raise ValueError("nothing is compiled here")
 
 

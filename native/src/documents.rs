@@ -1,5 +1,6 @@
 //! A snapshot, parsed once and shared by all pairs.
 
+use crate::corrections::lowered;
 use regorus::Value;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -95,7 +96,7 @@ fn indices(resources: &[Value]) -> (Value, Value) {
 }
 
 fn lower(resource: &Value, key: &str) -> Option<Value> {
-    resource[&Value::from(key)].as_string().ok().map(|text| Value::from(text.to_lowercase()))
+    resource[&Value::from(key)].as_string().ok().map(|text| Value::from(lowered(text)))
 }
 
 #[cfg(test)]

@@ -115,6 +115,11 @@ class Policy:
         return self.header.id
 
     @property
+    def package(self) -> str:
+        """The Rego package, such as `network.public_network_access`; empty for a Python policy."""
+        return self.rules[0][1].removeprefix("data.").rpartition(".")[0] if self.rules else ""
+
+    @property
     def language(self) -> Literal["rego", "python"]:
         """The language of the form in force."""
         return "rego" if self.rules else "python"

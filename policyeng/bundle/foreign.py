@@ -7,13 +7,13 @@ Source: Conftest v0.71.1 (`policy/engine.go`) for the names and meaning of rules
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from pydantic import ValidationError, field_validator
 
 from policyeng.bundle.declaration import InputForm, Policy, Role
-from policyeng.bundle.header import PolicyHeader, carries_our_header, metadata_blocks
+from policyeng.bundle.header import PolicyHeader, metadata_blocks
 from policyeng.bundle.outlines import Outline, Rule
 from policyeng.bundle.parsing import bundle_yaml
 from policyeng.errors import BundleError
@@ -34,17 +34,17 @@ class ForeignHeader(PolicyHeader):
         return value
 
 
-def foreign_policies(outlines: Sequence[Outline], given: Iterable[str]) -> list[Policy]:
+def foreign_policies(outlines: Sequence[Outline], given: Iterable[str], ours: Collection[str]) -> list[Policy]:
     """One policy per judging rule of the packages that carry no header of ours.
 
     Args:
         outlines: the modules of all roots.
         given: the keys at the top of `data`.
+        ours: the packages of policies that carry our header.
 
     Raises:
         BundleError: a rule has a form that gives no reasons, or a library reads what only Conftest fills.
     """
-    ours = {outline.package for outline in outlines if carries_our_header(outline.metadata)}
     packages: dict[str, list[Outline]] = {}
     for outline in outlines:
         if outline.package not in ours and not _TEST_FOLDERS & set(outline.path.parts[:-1]):

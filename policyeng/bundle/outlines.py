@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -51,8 +51,13 @@ class Outline(NamedTuple):
         return str(self.root / self.path)
 
 
-def outlines_of(root: Path, tree: Mapping[PurePosixPath, bytes]) -> list[Outline]:
-    """The Rego modules of one root; those that our own compiler must read as they are (v1, no judging rule) left out.
+def outlines_of(root: Path, tree: Mapping[PurePosixPath, bytes], ours: Collection[str] = frozenset()) -> list[Outline]:
+    """The Rego modules of one root without those that can hold no policy of others: v1, and no judging rule or ours.
+
+    Args:
+        root: the directory or archive.
+        tree: its files.
+        ours: the paths of its policies that carry our header.
 
     Raises:
         BundleError: a module that holds a judging rule reads neither as v1 nor as v0, or the manifest is wrong.
@@ -63,7 +68,7 @@ def outlines_of(root: Path, tree: Mapping[PurePosixPath, bytes]) -> list[Outline
         if path.suffix != ".rego":
             continue
         source = text_of(content, root / path)
-        judging = _may_judge(source)
+        judging = str(path) not in ours and _may_judge(source)
         version = _versions(manifest, path)
         if judging or version is not False:
             outline = outline_of(root, path, source, version, required=judging)

@@ -94,9 +94,14 @@ def bundle_of(origins: Sequence[Origin], given: Sequence[str | Path] = ()) -> Bu
     read = _read_all(origins)
     for path in given:
         join_given(read.data, path)
-    outlines = [outline for root, tree in read.trees.items() for outline in outlines_of(root, tree)]
-    foreign = foreign_policies(outlines, read.data)
-    policies = [*read.policies, *(entry for policy in foreign for entry in constrained(policy, read.constraints))]
+    outlines = [
+        outline
+        for root, tree in read.trees.items()
+        for outline in outlines_of(root, tree, {policy.file for policy in read.policies[root]})
+    ]
+    headed = [policy for policies in read.policies.values() for policy in policies]
+    foreign = foreign_policies(outlines, read.data, {policy.package for policy in headed})
+    policies = [*headed, *(entry for policy in foreign for entry in constrained(policy, read.constraints))]
     own = [origin for origin in origins if not origin.lent]
     rego_v0 = _in_v0(outlines)
     return Bundle(
@@ -129,18 +134,18 @@ def _each_once(modules: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...
 
 
 class _Read(NamedTuple):
-    """What the files of all origins hold; `others` are Python policies and constraints."""
+    """What the files of all origins hold, by root where that matters; `others` are Python policies and constraints."""
 
     trees: dict[Path, Mapping[PurePosixPath, bytes]]
     modules: list[tuple[str, str]]
     others: dict[PurePosixPath, bytes]
     data: JsonObject
-    policies: list[Policy]
+    policies: dict[Path, list[Policy]]
     constraints: list[Constraint]
 
 
 def _read_all(origins: Sequence[Origin]) -> _Read:
-    read = _Read({}, [], {}, {}, [], [])
+    read = _Read({}, [], {}, {}, {}, [])
     for origin in origins:
         tree = with_templates(origin.root, origin.tree)
         for path, content in sorted(tree.items()):
@@ -152,7 +157,7 @@ def _read_all(origins: Sequence[Origin]) -> _Read:
                 read.others[path] = content
         if not origin.lent:
             read.trees[origin.root] = tree
-        read.policies.extend(policies_of(origin.root, tree))
+        read.policies.setdefault(origin.root, []).extend(policies_of(origin.root, tree))
         read.constraints.extend(constraints_of(origin.root, tree))
     return read
 

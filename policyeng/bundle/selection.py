@@ -39,7 +39,7 @@ def _names(policy: Policy) -> set[str]:
     if policy.input_form == "policy":
         names.update(parts[1:-1])
     else:  # a policy of others: its package, and every folder that it lies in
-        names.update(rule.removeprefix("data.").rpartition(".")[0].lower() for _, rule in policy.rules)
+        names.add(policy.package.lower())
         names.update(part.lower() for part in policy.file.split("/")[:-1])
     for framework, controls in policy.header.controls.items():
         names.add(framework.lower())

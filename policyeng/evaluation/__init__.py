@@ -30,6 +30,7 @@ from policyeng.models import (
     SnapshotRef,
     Summary,
     Unknown,
+    lowered,
 )
 
 __all__ = ["evaluate", "exit_code", "summary_of"]
@@ -140,7 +141,7 @@ def _findings(
         if judgement.applies:
             policy = bundle.policies[entry.pair.policy]
             findings.append(_finding(policy, estate.subjects[entry.pair.subject], judgement))
-    findings.sort(key=lambda finding: (finding.policy, finding.resource.lower(), finding.resource))
+    findings.sort(key=lambda finding: (finding.policy, lowered(finding.resource), finding.resource))
     return findings
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policyeng.evaluation import exit_code, fails
-from policyeng.models import Evaluation, Finding, Outcome, Problem, Severity
+from policyeng.models import Evaluation, Finding, Outcome, Problem, Severity, lowered
 
 _Key = tuple[str, str, str, str]
 
@@ -34,7 +34,7 @@ def against_baseline(evaluation: Evaluation, baseline: Evaluation, fail_on: Seve
 def _keys(finding: Finding) -> Iterator[_Key]:
     if finding.outcome is Outcome.FAIL:
         for denial in finding.denials:
-            yield finding.policy, finding.resource.lower(), denial.path, denial.msg
+            yield finding.policy, lowered(finding.resource), denial.path, denial.msg
 
 
 def _counted(known: int, fresh: int) -> str:

@@ -14,7 +14,7 @@ from policyeng.errors import InputError
 from policyeng.evaluation.documents import documents_of
 from policyeng.evaluation.indices import Indices, indices_of
 from policyeng.facts import Facts, workspace_of
-from policyeng.models import WORKSPACE_TYPE, JsonObject, Location, Model, Problem, Snapshot
+from policyeng.models import WORKSPACE_TYPE, JsonObject, Location, Model, Problem, Snapshot, lowered
 from policyeng.strict.json_text import is_json, require_json
 from policyeng.workloads import Workload, derive
 
@@ -110,7 +110,7 @@ def _sorted_resources(snapshot: Snapshot) -> tuple[list[_Row], list[Problem]]:
             problems.append(Problem(level="error", message="a resource has no string `id` and `type`; give it both"))
             continue
         try:
-            rows.append((identity.lower(), orjson.dumps(resource, option=orjson.OPT_SORT_KEYS), resource))
+            rows.append((lowered(identity), orjson.dumps(resource, option=orjson.OPT_SORT_KEYS), resource))
         except TypeError as error:
             problems.append(_unjudged(identity, error))
     if not is_json(_listed(rows), deeper=1):
@@ -153,7 +153,7 @@ def _view(
 ) -> SnapshotView:
     by_type: dict[str, list[JsonObject]] = {}
     for resource in resources:
-        by_type.setdefault(resource["type"].lower(), []).append(resource)
+        by_type.setdefault(lowered(resource["type"]), []).append(resource)
     rest = {key: value for key, value in stated.items() if key != "takenAt"}
     return SnapshotView(
         taken_at=stated["takenAt"],
@@ -171,7 +171,7 @@ def _resource_subjects(snapshot: Snapshot, rows: list[_Row]) -> list[Subject]:
     return [
         Subject(
             document=resource,
-            judged_type=resource["type"].lower(),
+            judged_type=lowered(resource["type"]),
             reported_id=resource["id"],
             reported_type=resource["type"],
             home=resource["id"],
@@ -184,7 +184,7 @@ def _resource_subjects(snapshot: Snapshot, rows: list[_Row]) -> list[Subject]:
 
 
 def _workspace_position(key: str, resource: JsonObject, own: int, position: Mapping[str, int]) -> int:
-    if resource["type"].lower() == WORKSPACE_TYPE:
+    if lowered(resource["type"]) == WORKSPACE_TYPE:
         return own
     return position.get(workspace_of(key) or "", -1)
 
@@ -204,13 +204,13 @@ def _other_subjects(
                 reported_id=workload.reported_id,
                 reported_type=workload.document.get("sourceType") or "workload",
                 home=workload.reported_id if workload.reported_id.startswith("/") else workspace,
-                workspace=position.get(workspace.lower(), -1),
+                workspace=position.get(lowered(workspace), -1),
                 unreadable=workload.unreadable,
-                location=_location(snapshot, workload.reported_id.lower()),
+                location=_location(snapshot, lowered(workload.reported_id)),
             )
         )
     for approval in view.approvals:
-        identity, location = approval["id"], _location(snapshot, approval["id"].lower())
+        identity, location = approval["id"], _location(snapshot, lowered(approval["id"]))
         subjects.append(Subject(approval, "approval", identity, "approval", approval["scope"], -1, {}, location))
     return subjects
 

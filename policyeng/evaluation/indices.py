@@ -11,7 +11,7 @@ from typing import NamedTuple
 from policyeng.facts import scopes_of
 from policyeng.facts.computes import COMPUTE_TYPE
 from policyeng.facts.words import folded, inside, trimmed
-from policyeng.models import JsonObject
+from policyeng.models import JsonObject, lowered
 
 ROLE_DEFINITION_TYPE = "microsoft.authorization/roledefinitions"
 
@@ -40,13 +40,13 @@ def indices_of(by_id: Mapping[str, JsonObject], approvals: Iterable[JsonObject])
     by_host: dict[str, list[str]] = {}
     by_guid: dict[str, list[str]] = {}
     for key, resource in by_id.items():
-        kind = resource["type"].lower()
+        kind = lowered(resource["type"])
         for scope in scopes_of(key):
             by_scope.setdefault(scope, {}).setdefault(kind, []).append(key)
         if kind == COMPUTE_TYPE:
             host = inside(resource, "properties", "resourceId")
             if isinstance(host, str):
-                by_host.setdefault(host.lower().removesuffix("/"), []).append(key)
+                by_host.setdefault(lowered(host).removesuffix("/"), []).append(key)
         elif kind == ROLE_DEFINITION_TYPE and (guid := _last_part(key)):
             by_guid.setdefault(guid, []).append(key)
     by_series: dict[str, list[int]] = {}

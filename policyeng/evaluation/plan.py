@@ -8,7 +8,7 @@ from typing import NamedTuple
 from policyeng.bundle import Bundle, Policy
 from policyeng.engines import Pair
 from policyeng.evaluation.estate import Estate, Subject
-from policyeng.models import JsonObject, Unknown
+from policyeng.models import JsonObject, Unknown, lowered
 
 _ABSENT = object()
 _Where = Mapping[str, Sequence[str | bool | int]]
@@ -30,7 +30,7 @@ def plan(bundle: Bundle, estate: Estate) -> Iterator[Planned]:
     for number, policy in enumerate(bundle.policies):
         narrowed = {index for index in unreadable if _narrowed(policy, subjects[index])}
         for judged in policy.header.judges:
-            narrowed |= readable.having(judged.type.lower(), judged.where)
+            narrowed |= readable.having(lowered(judged.type), judged.where)
         for index in sorted(narrowed):
             unknowns = _unknowns(policy, subjects[index], subjects) if index in partly else ()
             if policy.undecided:
@@ -70,7 +70,7 @@ class _Readable:
 def _key_of(value: object) -> object:
     """What values are alike by: texts without case, whole numbers and booleans as they are; None for anything else."""
     if isinstance(value, str):
-        return value.lower()
+        return lowered(value)
     return (type(value), value) if type(value) in (bool, int) else None
 
 
@@ -83,7 +83,7 @@ def _allowed_keys(allowed: Iterable[str | bool | int]) -> set[object]:
 def _narrowed(policy: Policy, subject: Subject) -> bool:
     """Whether one of the policy's `judges` takes the subject; an unreadable field never rules it out."""
     return any(
-        judged.type.lower() == subject.judged_type
+        lowered(judged.type) == subject.judged_type
         and all(_allowed(subject, pointer, allowed) for pointer, allowed in judged.where.items())
         for judged in policy.header.judges
     )

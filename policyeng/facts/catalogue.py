@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from policyeng.errors import BundleError
 from policyeng.facts.words import trimmed
-from policyeng.models import JsonObject
+from policyeng.models import JsonObject, lowered
 
 _Value = TypeVar("_Value")
 
@@ -111,12 +111,12 @@ class Facts:
 
     def size(self, name: str) -> VmSize | None:
         """A VM size by name, such as `STANDARD_D1_V2`."""
-        row = self._table("vm_sizes").get(name.lower())
-        return None if row is None else _value(VmSize, row, f"vm_sizes/{name.lower()}")
+        row = self._table("vm_sizes").get(lowered(name))
+        return None if row is None else _value(VmSize, row, f"vm_sizes/{lowered(name)}")
 
     def series(self, name: str) -> VmSeries | None:
         """A series of the documents' table; other series that sizes belong to are not in it."""
-        spelled = self._series_names.get(name.lower())
+        spelled = self._series_names.get(lowered(name))
         if spelled is None:
             return None
         row = self._table("vm_series")[spelled]
@@ -125,17 +125,17 @@ class Facts:
 
     def is_isolated(self, name: str) -> bool:
         """Say whether a size has its host to itself, by the documents or by the vendor."""
-        return name.lower() in self._table("isolated_sizes")
+        return lowered(name) in self._table("isolated_sizes")
 
     def retirement(self, name: str) -> Retirement | None:
         """The earliest retirement of a size that a source gives, past or to come."""
-        row = self._table("retired_sizes").get(name.lower())
+        row = self._table("retired_sizes").get(lowered(name))
         if row is None:
             return None
         try:
             return Retirement(date.fromisoformat(row["date"]), row["source"])
         except (KeyError, TypeError, ValueError) as error:
-            raise _malformed(f"retired_sizes/{name.lower()}", error) from error
+            raise _malformed(f"retired_sizes/{lowered(name)}", error) from error
 
     def role(self, guid_or_name: str) -> Role | None:
         """A built-in role by GUID, by the id of its definition with or without a subscription, or by name."""
@@ -155,20 +155,20 @@ class Facts:
 
     @staticmethod
     def _role_guid(guid_or_name: str, names: Mapping[str, str]) -> str:
-        wanted = trimmed(guid_or_name).lower()
+        wanted = lowered(trimmed(guid_or_name))
         return names.get(wanted) or wanted.rpartition("/")[2]
 
     @cached_property
     def _series_names(self) -> Mapping[str, str]:
-        return {name.lower(): name for name in self._table("vm_series")}
+        return {lowered(name): name for name in self._table("vm_series")}
 
     @cached_property
     def _role_names(self) -> Mapping[str, str]:
-        return {row["name"].lower(): guid for guid, row in self._table("roles").items()}
+        return {lowered(row["name"]): guid for guid, row in self._table("roles").items()}
 
     @cached_property
     def _elsewhere_names(self) -> Mapping[str, str]:
-        return {row["name"].lower(): guid for guid, row in self._table("roles_elsewhere").items()}
+        return {lowered(row["name"]): guid for guid, row in self._table("roles_elsewhere").items()}
 
 
 def _value(kind: type[_Value], row: JsonObject, place: str) -> _Value:

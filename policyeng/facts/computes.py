@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from policyeng.facts.ids import workspace_of
 from policyeng.facts.words import Regulated, folded, inside, regulated
-from policyeng.models import JsonObject
+from policyeng.models import JsonObject, lowered
 
 COMPUTE_TYPE = "microsoft.machinelearningservices/workspaces/computes"
 _KINDS = {
@@ -33,7 +33,7 @@ class NodeSize:
 
 def kind_of(resource: JsonObject) -> str | None:
     """The compute type in lower case, `managedcluster` or `deployment` (a managed one); None for anything else."""
-    resource_type = str(resource.get("type")).lower()
+    resource_type = lowered(str(resource.get("type")))
     if resource_type == COMPUTE_TYPE:
         return folded(inside(resource, "properties", "computeType"))
     kind = _KINDS.get(resource_type)
@@ -86,7 +86,7 @@ def backed_by(
     cluster: JsonObject, by_id: Mapping[str, JsonObject], by_host: Mapping[str, Sequence[str]]
 ) -> Iterator[JsonObject]:
     """The AKS and Kubernetes computes that run on a managed cluster."""
-    for key in by_host.get(str(cluster["id"]).lower().removesuffix("/"), ()):
+    for key in by_host.get(lowered(str(cluster["id"])).removesuffix("/"), ()):
         if kind_of(by_id[key]) in ("aks", "kubernetes"):
             yield by_id[key]
 
@@ -109,4 +109,4 @@ def compute_regulated(
 
 
 def _named(reference: object, by_id: Mapping[str, JsonObject]) -> JsonObject | None:
-    return by_id.get(reference.lower().removesuffix("/")) if isinstance(reference, str) else None
+    return by_id.get(lowered(reference).removesuffix("/")) if isinstance(reference, str) else None

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from policyeng.facts.words import trimmed
+from policyeng.models import lowered
 
 _MANAGEMENT_GROUP = ("providers", "microsoft.management", "managementgroups")
 _WORKSPACE_TYPE = ("microsoft.machinelearningservices", "workspaces")
@@ -24,7 +25,7 @@ def segments(arm_id: str) -> tuple[str, ...] | None:
     """
     if arm_id == "/":
         return ()
-    first, *parts = arm_id.lower().removesuffix("/").split("/")
+    first, *parts = lowered(arm_id).removesuffix("/").split("/")
     if first or not parts or not all(map(trimmed, parts)):
         return None
     return tuple(parts) if _well_formed(parts) else None

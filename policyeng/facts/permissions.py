@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from policyeng.errors import InputError
-from policyeng.models import JsonObject
+from policyeng.models import JsonObject, lowered
 
 _COMPUTES = "Microsoft.MachineLearningServices/workspaces/computes"
 
@@ -47,7 +47,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 def action_matches(pattern: str, action: str) -> bool:
     """Say whether a pattern stands for an action, in time linear in both for each `*`."""
-    return _compiled(pattern.lower()).fullmatch(action.lower()) is not None
+    return _compiled(lowered(pattern)).fullmatch(lowered(action)) is not None
 
 
 def covered(pattern: str, by_patterns: Iterable[str]) -> bool:
@@ -58,8 +58,8 @@ def covered(pattern: str, by_patterns: Iterable[str]) -> bool:
     also nothing; and where the character stood between slashes, also the single slash. Hence one pattern covers all
     of it or the word itself is an action that none covers.
     """
-    others = [other.lower() for other in by_patterns]
-    pattern = pattern.lower()
+    others = [lowered(other) for other in by_patterns]
+    pattern = lowered(pattern)
     used = set(pattern).union(*others)
     fresh = next(character for character in map(chr, range(0x110000)) if character not in used)
     word = pattern.replace("*", fresh)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from policyeng.models import JsonObject
+from policyeng.models import JsonObject, lowered
 
 #: The tag that says how sensitive the work on a resource is.
 CLASSIFICATION_TAG = "data-classification"
@@ -43,7 +43,7 @@ def trimmed(text: str) -> str:
 
 def folded(value: object) -> str | None:
     """A text without case and without white space around it, for comparing; None for anything else and for a blank."""
-    return (trimmed(value).lower() or None) if isinstance(value, str) else None
+    return (lowered(trimmed(value)) or None) if isinstance(value, str) else None
 
 
 def inside(document: object, *path: str) -> object:
@@ -65,7 +65,7 @@ def tag(document: JsonObject | None, name: str) -> object:
 def _stated(document: JsonObject | None, name: str) -> Iterator[object]:
     for holder in (inside(document, "tags"), inside(document, "properties", "tags")):
         if isinstance(holder, dict):
-            for key in sorted(key for key in holder if key.lower() == name.lower()):
+            for key in sorted(key for key in holder if lowered(key) == lowered(name)):
                 value = holder[key]
                 if value is not None and not (isinstance(value, str) and folded(value) is None):
                     yield value

@@ -23,3 +23,10 @@ class Model(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, defer_build=True
     )
+
+
+def lowered(text: str) -> str:
+    """A text in lower case, letter by letter as Rego's `lower` has it; `str.lower` makes two letters of `İ`."""
+    if text.isascii():
+        return text.lower()
+    return "".join(letter.lower()[0] for letter in text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policyeng.models import JsonObject
+from policyeng.models import JsonObject, lowered
 from policyeng.sources.reading import Placed, Refusal, keys_seen, kind_of, spelled
 from policyeng.strict.json_text import shortened
 
@@ -64,7 +64,7 @@ def read_entry(entry: object, pointer: str) -> Placed | Refusal:
             return _without_id(entry, pointer)
         message = f"`id` is not the full ARM id of a resource: `{shortened(identity)}`"
         return Refusal(pointer, message, "give it as `/subscriptions/.../providers/<namespace>/<type>/<name>`")
-    if kind is not None and not (isinstance(kind, str) and kind.lower() in types):
+    if kind is not None and not (isinstance(kind, str) and lowered(kind) in types):
         message = f"`id` is that of a `{shortened(_spelled_type(identity, types))}`, and `type` says {spelled(kind)}"
         return Refusal(pointer, message, "correct the one that is wrong")
     return _with_properties(entry if kind else {**entry, "type": _spelled_type(identity, types)}, pointer)
@@ -75,7 +75,7 @@ def types_of(identity: str) -> tuple[str, ...]:
 
     The last `providers` of an id decides: an extension resource has its own type, not that of what it extends.
     """
-    folded = identity.lower()
+    folded = lowered(identity)
     segments = folded.split("/")
     if segments[0] or len(segments) < 3 or "" in segments[1:]:
         return ()
@@ -119,7 +119,7 @@ def _scope_types(segments: list[str]) -> tuple[str, ...]:
 
 
 def _spelled_type(identity: str, types: tuple[str, ...]) -> str:
-    start = identity.lower().rfind("/providers/")
+    start = lowered(identity).rfind("/providers/")
     if start < 0:
         return types[0]
     named = identity[start + len("/providers/") :].split("/")
@@ -131,7 +131,7 @@ def _without_id(entry: JsonObject, pointer: str) -> Refusal:
     if is_placeholder(kind):
         return Refusal(pointer, "`id` or `type` is a placeholder, not a value", "give a real resource")
     if isinstance(kind, str):
-        other = next((key for key in entry if key.lower() == "resourceid"), "")
+        other = next((key for key in entry if lowered(key) == "resourceid"), "")
         remedy = f"rename `{other}` to `id`" if other else "give its full ARM `id`"
         return Refusal(pointer, "a resource without `id`", remedy)
     if "properties" in entry:

@@ -11,7 +11,6 @@ from policyeng.errors import InputError
 from policyeng.models import Document, Problem
 from policyeng.sources.opening import STDIN, display
 from policyeng.strict.json_text import lines_of, parse_json
-from policyeng.strict.yaml_text import parse_kubernetes_yaml
 
 YAML_SUFFIXES = (".yaml", ".yml")
 #: What Conftest reads and we do not, by the suffix or the beginning of the name.
@@ -32,6 +31,8 @@ def read_documents(file: str, content: bytes, max_bytes: int) -> list[Document]:
         remedy = "give the same as JSON or YAML; `conftest parse FILE` writes it"
         raise InputError("only JSON and YAML documents are judged", place=(file,), remedy=remedy)
     if _is_yaml(file, content):
+        from policyeng.strict.yaml_text import parse_kubernetes_yaml  # YAML is loaded only where there is some
+
         read = parse_kubernetes_yaml(content, file, max_bytes=max_bytes)
         if len(read) > 1:
             placed = [(document.value, document.lines.get("", 1)) for document in read]

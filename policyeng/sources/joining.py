@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar, get_args
 
-from policyeng.models import Origin, Problem, Snapshot
+from policyeng.models import Origin, Problem, Snapshot, lowered
 from policyeng.sources.reading import Collection, Noun, Placed, Reading
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ def _resources(documents: Iterable[Loaded]) -> Iterator[_Entry[Placed]]:
         for placed in document.reading.resources:
             identity = placed.resource["id"]
             origin = document.origin(placed.pointer)
-            yield _Entry(identity.lower(), f"resource `{identity}`", placed, placed.resource, origin)
+            yield _Entry(lowered(identity), f"resource `{identity}`", placed, placed.resource, origin)
 
 
 def _stated(documents: Iterable[Loaded], collection: Collection) -> Iterator[_Entry[Noun]]:
@@ -85,7 +85,7 @@ def _stated(documents: Iterable[Loaded], collection: Collection) -> Iterator[_En
             if stated.collection == collection:
                 origin = document.origin(stated.pointer)
                 identity = getattr(stated.noun, "id", None)
-                key = f"{document.file}\n{stated.pointer}" if identity is None else identity.lower()
+                key = f"{document.file}\n{stated.pointer}" if identity is None else lowered(identity)
                 yield _Entry(key, f"{collection[:-1]} `{identity}`", stated.noun, stated.noun, origin)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from policyeng.models import lowered
 from policyeng.workloads.answers import ABSENT, Answer, agreed, undecided
 from policyeng.workloads.estate import Estate, Placement
 from policyeng.workloads.reading import Reader, Segments
@@ -54,7 +55,7 @@ def of_instance_type(compute: Reader | None, instance_type: Answer[str]) -> Answ
     name = instance_type
     if compute and name.absent:
         name = compute.text("properties", "properties", "defaultInstanceType")
-    wanted = (name.value or DEFAULT_INSTANCE_TYPE).lower()
+    wanted = lowered(name.value or DEFAULT_INSTANCE_TYPE)
     defined = compute.inside("properties", "properties", "instanceTypes", wanted) if compute else ABSENT
     if name.reason or defined.reason:
         return undecided(name.reason or defined.reason)
@@ -85,7 +86,7 @@ def of_containers(asked: Reader, *places: Segments) -> Answer[str]:
 def _accelerator_keys(asked: Reader, place: Segments) -> dict[str, str]:
     """The keys that can ask for an accelerator: ARM's own `gpu` and `fpga`, and Kubernetes' `<vendor>/gpu`."""
     written = asked.inside(*place).value
-    names = {key: key.lower().rpartition("/")[2] for key in written.body} if written else {}
+    names = {key: lowered(key).rpartition("/")[2] for key in written.body} if written else {}
     vendors = {key: "gpu" for key, name in names.items() if "/" in key and (name == "gpu" or name.startswith("mig-"))}
     return {"gpu": "gpu", "fpga": "fpga"} | vendors
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from policyeng.models import lowered
 from policyeng.workloads.accelerators import of_containers, of_instance_type, of_placement, of_size
 from policyeng.workloads.answers import ABSENT, Answer, first, undecided
 from policyeng.workloads.drafts import Draft, compute_id, tags_of
@@ -50,7 +51,7 @@ def batch_deployment(estate: Estate, source: Reader) -> Draft:
 
 
 def _online_placement(estate: Estate, source: Reader, kind: Answer[str]) -> Placement:
-    named = (kind.value or "").lower()
+    named = lowered(kind.value or "")
     if named == "managed":
         return Placement(Answer("managed-online"))
     compute = _endpoint_compute(estate, source)
@@ -76,7 +77,7 @@ def _endpoint_compute(estate: Estate, source: Reader) -> Placement:
 def _online_accelerator(estate: Estate, source: Reader, kind: Answer[str], placement: Placement) -> Answer[str]:
     """Of a Kubernetes deployment what its containers ask for, else its instance type's; of others their size's."""
     size = source.text("properties", "instanceType")
-    named = (kind.value or "").lower()
+    named = lowered(kind.value or "")
     if named == "managed" or (named == "azuremlcompute" and not size.absent):
         return of_size(estate, size, "the deployment names no instance type")
     if named == "azuremlcompute":
@@ -93,4 +94,4 @@ def _component_features(source: Reader) -> Answer[tuple[str, ...]]:
     kind = source.text("properties", "deploymentConfiguration", "deploymentConfigurationType")
     if kind.reason:
         return undecided(kind.reason)
-    return Answer(("pipeline",) if (kind.value or "").lower() == "pipelinecomponent" else ())
+    return Answer(("pipeline",) if lowered(kind.value or "") == "pipelinecomponent" else ())

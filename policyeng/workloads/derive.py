@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 
 from policyeng.facts import Facts
-from policyeng.models import WORKSPACE_TYPE, DeclaredWorkload, Snapshot
+from policyeng.models import WORKSPACE_TYPE, DeclaredWorkload, Snapshot, lowered
 from policyeng.workloads.declared import Workload, declared_workload, derived_workload
 from policyeng.workloads.deployments import batch_deployment, online_deployment
 from policyeng.workloads.drafts import Draft
@@ -37,4 +37,4 @@ def derive(snapshot: Snapshot, facts: Facts) -> tuple[Workload, ...]:
         additions[key_of(one.source_id or "")].append(one)
     derived = [derived_workload(draft, additions.pop(key_of(draft.source.id), ())) for draft in drafts]
     alone = [declared_workload(one, estate) for group in additions.values() for one in group]
-    return tuple(sorted((*derived, *alone), key=lambda workload: workload.reported_id.lower()))
+    return tuple(sorted((*derived, *alone), key=lambda workload: lowered(workload.reported_id)))

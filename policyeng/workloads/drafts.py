@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from policyeng.models import JsonObject
+from policyeng.models import JsonObject, lowered
 from policyeng.workloads.answers import ABSENT, Answer
 from policyeng.workloads.estate import Placement
 from policyeng.workloads.reading import Reader, Segments
@@ -54,8 +54,8 @@ def tags_of(source: Reader, *places: Segments) -> Tags:
         tags = source.at(*place)
         if tags.reason:
             return Tags(Answer(reason=tags.reason))
-        taken = {key.lower() for key in written}
+        taken = {lowered(key) for key in written}
         more = tags.value if isinstance(tags.value, dict) else {}
-        written |= {key: value for key, value in more.items() if key.lower() not in taken}
+        written |= {key: value for key, value in more.items() if lowered(key) not in taken}
         gaps |= source.gaps_under(*place)
     return Tags(Answer(written), gaps)

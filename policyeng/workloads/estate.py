@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from policyeng.facts import Facts, workspace_of
-from policyeng.models import Snapshot
+from policyeng.models import Snapshot, lowered
 from policyeng.workloads.answers import Answer, undecided
 from policyeng.workloads.reading import Reader, reader
 
@@ -36,7 +36,7 @@ def home_of(arm_id: str) -> str | None:
 
 def key_of(arm_id: str) -> str:
     """An id as the estate files it: whole segments compare without case, and a trailing slash does not count."""
-    return arm_id.lower().rstrip("/")
+    return lowered(arm_id).rstrip("/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ class Estate:
         found: dict[str, list[Reader]] = {arm_type: [] for arm_type in arm_types}
         for resource in self.resources.values():
             named = resource.body.get("type")
-            if isinstance(named, str) and named.lower() in found:
-                found[named.lower()].append(resource)
+            if isinstance(named, str) and lowered(named) in found:
+                found[lowered(named)].append(resource)
         return found
 
     def place(self, reference: Answer[str], workspace_id: str | None) -> Placement:
@@ -78,7 +78,7 @@ class Estate:
         written = reference.value
         if "${{" in written:
             return Placement(undecided(f"the compute `{written}` is an expression"))
-        name = written[len("azureml:") :] if written.lower().startswith("azureml:") else written
+        name = written[len("azureml:") :] if lowered(written).startswith("azureml:") else written
         arm_id = name if "/" in name else f"{workspace_id or ''}/computes/{name}"
         compute = self.find(arm_id)
         if compute:
@@ -102,7 +102,7 @@ def survey(snapshot: Snapshot, facts: Facts) -> Estate:
 
 def _target(compute: Reader) -> Answer[str]:
     kind = compute.text("properties", "computeType").or_reason("its computeType is absent")
-    target = TARGETS.get((kind.value or "").lower())
+    target = TARGETS.get(lowered(kind.value or ""))
     if target:
         return Answer(target)
     why = kind.reason or f"the computeType `{kind.value}` is not a compute target"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from policyeng.models import lowered
 from policyeng.workloads.accelerators import of_placement
 from policyeng.workloads.answers import Answer, agreed, first, undecided
 from policyeng.workloads.drafts import Draft, compute_id, tags_of
@@ -69,7 +70,7 @@ def _features(source: Reader, runs: Answer[tuple[Run, ...]]) -> Answer[tuple[str
     reasons = {runs.reason, *(kind.reason for kind in kinds), *(spread.reason for spread in spreads)} - {""}
     if reasons:
         return undecided(min(reasons))
-    named = {kind.value.lower() for kind in kinds if kind.value}
+    named = {lowered(kind.value) for kind in kinds if kind.value}
     spread = ("distributed",) if any(answer.value for answer in spreads) else ()
     return Answer((*(feature for feature in FEATURES if feature in named), *spread))
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from policyeng.models import JsonObject
+from policyeng.models import JsonObject, lowered
 from policyeng.workloads.answers import Answer, undecided
 
 Segments = tuple[str, ...]
@@ -132,7 +132,7 @@ def _folded(parts: Segments) -> Segments:
 
 @lru_cache(maxsize=4096)  # documents use few keys, many times over
 def _fold(key: str) -> str:
-    return key.lower().replace("_", "")
+    return lowered(key).replace("_", "")
 
 
 def _member(parent: JsonObject, key: str) -> object:

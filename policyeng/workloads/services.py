@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from policyeng.models import lowered
 from policyeng.workloads.accelerators import of_containers
 from policyeng.workloads.answers import Answer, undecided
 from policyeng.workloads.drafts import Draft, tags_of
@@ -15,7 +16,7 @@ TARGETS = {"aci": "aci", "aks": "aks"}
 def service(estate: Estate, source: Reader) -> Draft:
     """The work of a `workspaces/services`; its user's tags are `kvTags`, below those of the ARM resource."""
     kind = source.text("properties", "computeType").or_reason("the computeType is absent")
-    target = TARGETS.get((kind.value or "").lower())
+    target = TARGETS.get(lowered(kind.value or ""))
     return Draft(
         source=source,
         purpose=Answer("realtime-inference"),

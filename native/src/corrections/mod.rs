@@ -17,11 +17,7 @@ pub fn answer(name: &str, values: &[Value]) -> Option<Value> {
                 pairs.map(|pair| pair.map(|(old, new)| (&**old, &**new))).collect::<Option<_>>()?;
             Some(Value::from(replaced(text, &pairs)))
         }
-        // regorus maps a letter to several, and an S at the end of a word to another.
-        ("lower", [Value::String(text)]) if !text.is_ascii() => {
-            let letters = text.chars().filter_map(|letter| letter.to_lowercase().next());
-            Some(Value::from(letters.collect::<String>()))
-        }
+        ("lower", [Value::String(text)]) if !text.is_ascii() => Some(Value::from(lowered(text))),
         ("upper", [Value::String(text)]) if !text.is_ascii() => {
             Some(Value::from(text.chars().map(upper).collect::<String>()))
         }
@@ -46,6 +42,13 @@ fn upper(letter: char) -> char {
         (Some(only), None) => only,
         _ => letter,
     }
+}
+
+/// A text in lower case, letter by letter as Go has it: Rust maps a letter to several, and an S that ends a word to
+/// another.
+#[must_use]
+pub fn lowered(text: &str) -> String {
+    text.chars().filter_map(|letter| letter.to_lowercase().next()).collect()
 }
 
 /// What OPA makes of regorus's answer.

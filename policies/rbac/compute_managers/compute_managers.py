@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts import manages_compute
 from policyeng.facts.words import trimmed
-from policyeng.models import WORKSPACE_TYPE, JsonObject
+from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
 
 ROLE = "/properties/roleDefinitionId"
 
@@ -27,8 +27,8 @@ def compute_managers(given: PolicyInput) -> Iterator[Denial | Unknown]:
     if scope is None:
         yield Unknown(msg="the scope of the assignment cannot be read", path="/properties/scope")
     roles, listed = _roles(given, guid), given.parameters["compute_manager_roles"]
-    names = {guid, *(name.lower() for name, _ in roles)} - {""}
-    if names & {spelled for entry in listed for spelled in (trimmed(entry).lower(), _guid(entry))}:
+    names = {guid, *(lowered(name) for name, _ in roles)} - {""}
+    if names & {spelled for entry in listed for spelled in (lowered(trimmed(entry)), _guid(entry))}:
         return
     if not roles:
         yield Unknown(msg="neither the snapshot nor the catalogue has the role", path=ROLE)
@@ -71,9 +71,9 @@ def _inner(resource: JsonObject, key: str) -> object:
 
 
 def _parts(arm_id: object) -> list[str] | None:
-    first, *parts = arm_id.lower().removesuffix("/").split("/") if isinstance(arm_id, str) else [" "]
+    first, *parts = lowered(arm_id).removesuffix("/").split("/") if isinstance(arm_id, str) else [" "]
     return [] if arm_id == "/" else parts if parts and not first and all(map(trimmed, parts)) else None
 
 
 def _guid(arm_id: object) -> str:
-    return trimmed(arm_id).rstrip("/").rpartition("/")[2].lower() if isinstance(arm_id, str) else ""
+    return lowered(trimmed(arm_id).rstrip("/").rpartition("/")[2]) if isinstance(arm_id, str) else ""

@@ -7,7 +7,7 @@ from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts import is_at_or_under, segments, workspace_of
 from policyeng.facts.computes import own_size
 from policyeng.facts.words import folded, inside
-from policyeng.models import JsonObject
+from policyeng.models import JsonObject, lowered
 
 _MESSAGE = "the series needs an approval that is in force here"
 _EXPECTED = "an approval of the series: granted, in force, at or above the workspace, for the region"
@@ -23,7 +23,7 @@ def _series(given: PolicyInput) -> str | None:
 def _needs_approval(given: PolicyInput, series: str) -> bool:
     row = given.facts.series(series)
     extra = given.parameters["extra_series"]
-    added = any(name.lower() == series.lower() and more["restricted"] is True for name, more in extra.items())
+    added = any(lowered(name) == lowered(series) and more["restricted"] is True for name, more in extra.items())
     return added or (row is not None and row.restriction == "approval")
 
 
@@ -67,7 +67,7 @@ def series_approval(given: PolicyInput) -> Iterator[Denial | Unknown]:
         return
     if not _needs_approval(given, series):
         return
-    of_series = [given.snapshot.approvals[position] for position in given.snapshot.by_series.get(series.lower(), ())]
+    of_series = [given.snapshot.approvals[position] for position in given.snapshot.by_series.get(lowered(series), ())]
     near = [{"id": approval["id"], "lacks": list(_lacks(approval, given))} for approval in of_series]
     if all(approval["lacks"] for approval in near):
         actual = {"series": series, "approvals": near}
