@@ -140,3 +140,13 @@ def test_line_ends_of_windows_make_no_difference(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
 
     assert [policy.id for policy in load_bundle(tmp_path).policies] == ["T-A-1"]
+
+
+def test_indented_rules_are_rules_and_lines_of_bodies_are_none(tmp_path: Path) -> None:
+    """An `unknown` that was overlooked would make a pass of what cannot be decided."""
+    unknown = '\tunknown contains {"msg": "u"} if {\n\t\tapplies := 1\n\t\tapplies == 1\n\t}'
+    body = f"  {deny_when('1 == 2')}\n\n{unknown}"
+
+    bundle = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", body)}))
+
+    assert [role for role, _ in bundle.policies[0].rules] == ["deny", "unknown"]

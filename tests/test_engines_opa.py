@@ -254,6 +254,15 @@ def test_one_query_judges_a_snapshot(
     assert len(set(asked)) == 1
 
 
+def test_letters_that_become_two_in_lower_case_are_found(tmp_path: Path, options: OpaOptions) -> None:
+    """`İ` is one letter in lower case in Rego, and two in most languages; ids must be found all the same."""
+    bundle = small(tmp_path, deny_when("not input.snapshot.by_id[lower(input.resource.id)]"))
+
+    judged = compared(bundle, snapshot(workspace("WİX"), workspace("ΑΣ")), options, errors=False)
+
+    assert {row[2] for row in outcomes(judged)} == {"pass"}
+
+
 def test_two_modules_of_one_path_are_both_judged(tmp_path: Path, options: OpaOptions) -> None:
     """Two directories may have a file of the same name each."""
     first = write(tmp_path / "one", {"p.rego": rego("one", deny_when("true"), identity="T-A-1")})

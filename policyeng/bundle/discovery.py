@@ -10,14 +10,15 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 
+from policyeng import _native
 from policyeng.bundle.declaration import Declaration, Policy, PythonPolicy, Role
 from policyeng.bundle.header import rego_metadata
 from policyeng.bundle.stored_headers import Headers
 from policyeng.bundle.tree import text_of
 from policyeng.errors import BundleError
 
-_PACKAGE = re.compile(r"^package[ \t]+([\w.\[\]\"-]+)", re.MULTILINE)
-_RULE = re.compile(r"^(?:default[ \t]+)?(applies|deny|unknown)\b", re.MULTILINE)
+_PACKAGE = re.compile(r"^[ \t]*package[ \t]+([\w.\[\]\"-]+)", re.MULTILINE)
+_RULE = re.compile(r"^([ \t]*)(?:default[ \t]+)?(applies|deny|unknown)\b", re.MULTILINE)
 
 
 def policies_of(root: Path, tree: Mapping[PurePosixPath, bytes]) -> list[Policy]:
@@ -49,9 +50,7 @@ def _rego_policy(root: Path, path: PurePosixPath, source: str, headers: Headers)
     package = _PACKAGE.search(source)
     if package is None:  # rego_metadata found the block above a `package` line
         raise BundleError("the module has no `package` line", place=(place,))
-    roles: set[Role] = set()
-    for rule in _RULE.finditer(source):
-        roles.add("applies" if rule[1] == "applies" else "deny" if rule[1] == "deny" else "unknown")
+    roles = _roles(source, place)
     if "deny" not in roles:
         raise BundleError(
             "the policy defines no `deny` rule", place=(place,), remedy="add `deny contains {...} if ...`"
@@ -59,6 +58,22 @@ def _rego_policy(root: Path, path: PurePosixPath, source: str, headers: Headers)
     name = re.sub(r'\["(\w+)"\]', r".\1", package[1])
     rules = tuple((role, f"data.{name}.{role}") for role in sorted(roles))
     return Policy(header, _area(path), path.stem, str(path), rules=rules, cases=_cases(root, path))
+
+
+def _roles(source: str, place: str) -> set[Role]:
+    """The roles that rules of a module have. Only where an indented line leaves it open is the module parsed."""
+    roles: set[Role] = set()
+    open_: set[Role] = set()
+    for indent, name in _RULE.findall(source):
+        role: Role = "applies" if name == "applies" else "deny" if name == "deny" else "unknown"
+        (open_ if indent else roles).add(role)
+    if open_ - roles:
+        try:
+            rules = _native.outline(place, source, False)[2]
+        except ValueError:
+            return roles | open_  # the compiler names the fault
+        roles |= open_ & {rule[0] for rule in rules}
+    return roles
 
 
 def _python_policy(root: Path, path: PurePosixPath, content: bytes, twin: Policy | None, headers: Headers) -> Policy:

@@ -170,7 +170,7 @@ def rego_metadata(source: str) -> str | None:
 
     None when there is no such block.
     """
-    package = re.search(r"^package[ \t]", source, re.MULTILINE)
+    package = re.search(r"^[ \t]*package[ \t]", source, re.MULTILINE)
     blocks = list(_METADATA.finditer(source, 0, package.start() if package else 0))
     if not blocks:
         return None

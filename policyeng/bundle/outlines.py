@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -14,7 +15,8 @@ from policyeng.bundle.tree import text_of
 from policyeng.errors import BundleError
 
 #: Names of rules that Conftest and Gatekeeper judge by; the rest of the name, if any, follows an underscore.
-JUDGING = ("deny", "violation", "warn")
+JUDGING = "deny|violation|warn"
+_JUDGING_LINE = re.compile(rf"^[ \t]*(?:default[ \t]+)?(?:{JUDGING})", re.MULTILINE)
 
 
 class Rule(NamedTuple):
@@ -98,7 +100,7 @@ def outline_of(
 
 
 def _may_judge(source: str) -> bool:
-    return any(line.removeprefix("default ").startswith(JUDGING) for line in source.splitlines())
+    return _JUDGING_LINE.search(source) is not None
 
 
 def _versions(manifest: Manifest, path: PurePosixPath) -> bool | None:

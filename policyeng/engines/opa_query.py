@@ -12,7 +12,7 @@ from policyeng.engines import numbers
 from policyeng.engines.embedded import judgement_of
 from policyeng.engines.work import Judgement, Pair, Work
 from policyeng.errors import EngineError
-from policyeng.models import JsonObject
+from policyeng.models import JsonObject, lowered
 
 _HEAD = """\
 package {package}
@@ -110,9 +110,9 @@ class Batch:
         types: dict[str, list[int]] = {}
         for position, resource in enumerate(snapshot["resources"]):
             if isinstance(identity := resource.get("id"), str):
-                ids[identity.lower()] = position
+                ids[lowered(identity)] = position
             if isinstance(kind := resource.get("type"), str):
-                types.setdefault(kind.lower(), []).append(position)
+                types.setdefault(lowered(kind), []).append(position)
         return {
             "snapshot": snapshot,
             "ids": ids,

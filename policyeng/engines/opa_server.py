@@ -164,12 +164,17 @@ def binary_of(options: OpaOptions) -> Path:
         if named is None:
             raise EngineError("no such program", place=(str(options.binary),), remedy="name an `opa` that can be run")
         return Path(named)
-    checkout = Path(__file__).resolve().parents[2] / ".tools" / "bin" / "opa"
-    found = shutil.which("opa") or shutil.which(checkout)
+    found = shutil.which("opa") or _of_checkout()
     if found is None:
         remedy = "install OPA (https://www.openpolicyagent.org), name it with `--opa-binary`, or give `--opa-url`"
         raise EngineError("could not decide: there is no `opa` program to start a private server with", remedy=remedy)
     return Path(found)
+
+
+def _of_checkout() -> str | None:
+    """The program that `make test` builds; an installed package stands in no checkout."""
+    root = Path(__file__).resolve().parents[2]
+    return shutil.which(root / ".tools" / "bin" / "opa") if (root / "pyproject.toml").is_file() else None
 
 
 def version_of(binary: Path) -> str:

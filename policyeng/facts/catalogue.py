@@ -145,10 +145,6 @@ class Facts:
         row = roles[guid]
         return _value(Role, {**row, "permissions": tuple(row.get("permissions", ()))}, f"roles/{guid}")
 
-    def acts_elsewhere(self, guid_or_name: str) -> bool:
-        """Say whether this is a built-in role none of whose actions reaches Machine Learning."""
-        return self._role_guid(guid_or_name, self._elsewhere_names) in self._table("roles_elsewhere")
-
     def _table(self, name: str) -> JsonObject:
         table: JsonObject = self.document.get(name, {})
         return table
@@ -165,10 +161,6 @@ class Facts:
     @cached_property
     def _role_names(self) -> Mapping[str, str]:
         return {lowered(row["name"]): guid for guid, row in self._table("roles").items()}
-
-    @cached_property
-    def _elsewhere_names(self) -> Mapping[str, str]:
-        return {lowered(row["name"]): guid for guid, row in self._table("roles_elsewhere").items()}
 
 
 def _value(kind: type[_Value], row: JsonObject, place: str) -> _Value:

@@ -18,8 +18,9 @@ from policyeng.models import Denial, Snapshot, Unknown
 from policyeng.verify.contestants import Contestant
 from policyeng.verify.examples import Example, examples_of
 
-#: What a judgement says, without the order of its parts: whether it applies, whether it broke, and what stands in it.
-Said = tuple[bool, bool, tuple[bytes, ...], tuple[bytes, ...]]
+#: What a judgement says, without the order of its parts: whether it applies, whether it broke, what stands in it, and
+#: whether it is excepted.
+Said = tuple[bool, bool, tuple[bytes, ...], tuple[bytes, ...], bool]
 #: After so many examples without a pair to compare, there will be none.
 _MOST_BARREN = 300
 
@@ -68,8 +69,8 @@ class Tally:
 def said(judgement: Judgement) -> Said:
     """A judgement as it is compared: multisets of JSON, numbers by value and type; of an error only that it is one."""
     if judgement.error is not None or not judgement.applies:
-        return (judgement.applies, judgement.error is not None, (), ())
-    return (True, False, _texts(judgement.denials), _texts(judgement.unknowns))
+        return (judgement.applies, judgement.error is not None, (), (), False)
+    return (True, False, _texts(judgement.denials), _texts(judgement.unknowns), judgement.excepted is not None)
 
 
 def outcome_of(judgement: Judgement) -> str:
