@@ -37,7 +37,7 @@ class Work:
     """Everything an engine needs.
 
     Attributes:
-        subjects: resources, workloads, approvals, then documents as they were written: what `Pair.subject` counts through.
+        subjects: resources, workloads, approvals, documents as they were written: what `Pair.subject` counts through.
         document: the snapshot as JSON with the keys `resources`, `workloads`, `approvals` and the others.
         parameters: one object per policy of the bundle, defaults filled in.
         threads: how many threads judge Rego; at least 1.
