@@ -13,8 +13,9 @@ import pytest
 
 from policyeng.bundle import Bundle, Verification, load_bundle
 from policyeng.bundle.file_hash import file_hash
-from policyeng.bundle.signing import SIGNATURES, Signature, signed, verify
+from policyeng.bundle.signing import signed, verify
 from policyeng.bundle.signing_keys import SigningKey
+from policyeng.bundle.verification import SIGNATURES, Signature
 from policyeng.errors import BundleError, UsageError
 from policyeng.models import JsonObject
 from tests.archives import POLICY, Keys, keys, packed

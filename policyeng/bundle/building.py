@@ -16,9 +16,10 @@ from policyeng.bundle.data_documents import join_document
 from policyeng.bundle.manifest import MANIFEST, Manifest
 from policyeng.bundle.origins import Origin
 from policyeng.bundle.reader import Bundle
-from policyeng.bundle.signing import SIGNATURES, signed
+from policyeng.bundle.signing import signed
 from policyeng.bundle.signing_keys import SigningKey
 from policyeng.bundle.tree import DATA_NAMES, text_of
+from policyeng.bundle.verification import SIGNATURES
 from policyeng.errors import BundleError
 from policyeng.models import JsonObject
 

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from policyeng.bundle.archive import policy_tree, read_archive
 from policyeng.bundle.header import carries_our_header, rego_metadata
 from policyeng.bundle.manifest import Manifest, manifest_of
 from policyeng.bundle.parsing import bundle_json, bundle_yaml
-from policyeng.bundle.signing import SIGNATURES, Signature, Verification, verify
 from policyeng.bundle.tree import DATA_NAMES, built_in_root, counted, every_file_of, files_of, text_of
+from policyeng.bundle.verification import SIGNATURES, Signature, Verification
 
 #: Roots that our own bundle lends to one that does not bring them.
 _LENT = ("lib", "facts")
@@ -73,12 +72,20 @@ def _open(root: Path, verification: Verification | None) -> Origin:
         files = every_file_of(root)
         tree = files
     else:
+        from policyeng.bundle.archive import policy_tree, read_archive  # most runs read directories
+
         members = read_archive(root)
         files, tree = members.files, policy_tree(members, root)
-    signature = verify(files, str(root), verification) if verification else None
+    signature = _verified(files, root, verification) if verification else None
     tree = counted(tree)
     manifest = manifest_of(tree, root)
     return Origin(name, root, tree, manifest, members=tuple(files), signed=SIGNATURES in files, signature=signature)
+
+
+def _verified(files: Mapping[PurePosixPath, bytes], root: Path, verification: Verification) -> Signature:
+    from policyeng.bundle.signing import verify  # most runs verify nothing
+
+    return verify(files, str(root), verification)
 
 
 def _is_ours(path: PurePosixPath, content: bytes) -> bool:

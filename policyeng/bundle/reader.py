@@ -14,12 +14,11 @@ import orjson
 from policyeng.bundle.data_documents import join_document, join_given
 from policyeng.bundle.declaration import Policy
 from policyeng.bundle.discovery import policies_of
-from policyeng.bundle.foreign import foreign_policies
 from policyeng.bundle.gatekeeper import Constraint, constrained, constraints_of, with_templates
 from policyeng.bundle.origins import Origin, open_origins
 from policyeng.bundle.outlines import Outline, outlines_of
-from policyeng.bundle.signing import Verification
 from policyeng.bundle.tree import CONSTRAINT_NAMES, DATA_NAMES, text_of
+from policyeng.bundle.verification import Verification
 from policyeng.errors import BundleError
 from policyeng.facts import Facts
 from policyeng.models import JsonObject
@@ -100,7 +99,7 @@ def bundle_of(origins: Sequence[Origin], given: Sequence[str | Path] = ()) -> Bu
         for outline in outlines_of(root, tree, {policy.file for policy in read.policies[root]})
     ]
     headed = [policy for policies in read.policies.values() for policy in policies]
-    foreign = foreign_policies(outlines, read.data, {policy.package for policy in headed})
+    foreign = _foreign(outlines, read.data, headed) if outlines else []
     policies = [*headed, *(entry for policy in foreign for entry in constrained(policy, read.constraints))]
     own = [origin for origin in origins if not origin.lent]
     rego_v0 = _in_v0(outlines)
@@ -114,6 +113,12 @@ def bundle_of(origins: Sequence[Origin], given: Sequence[str | Path] = ()) -> Bu
         roots=tuple(origin.root for origin in origins),
         rego_v0=rego_v0,
     )
+
+
+def _foreign(outlines: Sequence[Outline], data: JsonObject, headed: Iterable[Policy]) -> list[Policy]:
+    from policyeng.bundle.foreign import foreign_policies  # most bundles hold none
+
+    return foreign_policies(outlines, data, {policy.package for policy in headed})
 
 
 def _in_v0(outlines: Iterable[Outline]) -> frozenset[str]:

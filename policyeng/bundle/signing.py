@@ -7,61 +7,20 @@ comes from the configuration or from the type of the key, never from the token.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 import orjson
 
 from policyeng.bundle.file_hash import ALGORITHMS, file_hash
 from policyeng.bundle.parsing import bundle_json
 from policyeng.bundle.signing_keys import SigningKey, VerificationKey
-from policyeng.errors import BundleError, UsageError
+from policyeng.bundle.verification import SIGNATURES, Signature, Verification
+from policyeng.errors import BundleError
 from policyeng.models import JsonObject
 
-SIGNATURES = PurePosixPath(".signatures.json")
 _LAST = 253_402_300_800  # the first second of the year 10000, which `datetime` does not have
 _RESIGN = "get the bundle from its author again, or sign it anew if the change is meant"
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """Which signatures are trusted.
-
-    Attributes:
-        key: a file with a public key or a certificate in PEM. With it every archive has to be signed.
-        algorithm: ES, RS or PS with 256, 384 or 512; by the type of the key when empty.
-        key_id: the key that the signature has to name; any when empty.
-        scope: the scope that the signature has to state; it must state none when empty, as in OPA.
-        required: directories have to be signed too, and a key has to be configured.
-    """
-
-    key: Path | None = None
-    algorithm: str = ""
-    key_id: str = ""
-    scope: str = ""
-    required: bool = False
-
-    def require_key(self) -> Path:
-        """The key.
-
-        Raises:
-            UsageError: none is configured.
-        """
-        if self.key is None:
-            remedy = "name the public key with `--verification-key FILE`"
-            raise UsageError("signatures are to be verified, and no key is configured", remedy=remedy)
-        return self.key
-
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """A signature that holds: with which algorithm, by which key, for which scope and until when."""
-
-    algorithm: str
-    key_id: str = ""
-    scope: str = ""
-    expires: str = ""
 
 
 def verify(files: Mapping[PurePosixPath, bytes], place: str, verification: Verification) -> Signature:
