@@ -11,6 +11,8 @@ ENGINE_VERSION: Final[str]
 """The version of regorus, the engine inside."""
 BUILD: Final[str]
 """Names the sources that this module was built from; stored programs of another build are not to be loaded."""
+HOST_BUILTINS: Final[list[str]]
+"""Builtins that no policy may name: they reach for the host, the network, the clock or chance, or read modules."""
 
 @final
 class Documents:

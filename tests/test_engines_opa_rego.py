@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from policyeng._native import HOST_BUILTINS, Program
 from policyeng.bundle import Bundle
 from policyeng.engines.opa_rego import package_root, relocated, require_pure
 from policyeng.errors import EngineError
@@ -22,6 +24,9 @@ from policyeng.errors import EngineError
         ("x if count([1]) with count as rand.intn", "rand.intn"),
         ("x := opa.runtime().env", "opa.runtime"),
         ('x := "a\\"" == uuid.rfc4122("x")', "uuid.rfc4122"),
+        ('x if print("x")', "print"),
+        ('x if { input.y; trace("x") }', "trace"),
+        ("x := input.y[print(1)]", "print"),
         ('x := `"` == net.lookup_ip_addr(`a`)', "net.lookup_ip_addr"),
     ],
 )
@@ -33,6 +38,16 @@ def test_what_reaches_for_the_host_is_refused_with_its_line(body: str, builtin: 
     assert str(caught.value).startswith(f"a/p.rego:3: `{builtin}` is not available")
 
 
+@pytest.mark.parametrize("builtin", HOST_BUILTINS)
+def test_both_engines_refuse_the_same_builtins(builtin: str) -> None:
+    """Whichever of them judges, a policy of somebody else's is refused for the same call."""
+    source = f"package p\n\ndeny contains 1 if {builtin}(1)\n"
+    with pytest.raises(EngineError, match=rf"^p\.rego:3: `{re.escape(builtin)}` is not available"):
+        require_pure("p.rego", source)
+    with pytest.raises(ValueError, match=rf"^p\.rego:3:\d+: `{re.escape(builtin)}` is not available"):
+        Program([("p.rego", source)], b"{}", [("P", [("deny", "data.p.deny")])])
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -41,6 +56,12 @@ def test_what_reaches_for_the_host_is_refused_with_its_line(body: str, builtin: 
         "x := data.time.now_ns",
         "x := time.parse_rfc3339_ns(y)",
         "x := `\nhttp.send`",
+        "x := input.print",
+        "x := data.lib.print(1)",
+        'x := input["print"]',
+        "x if some print in input.y",
+        "x if input.y[print]\n(1) == 1",
+        'x := ["trace", (1)]',
     ],
 )
 def test_what_only_looks_like_it_is_taken(body: str) -> None:

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 use std::num::NonZeroU32;
 
 /// Builtins that read the host, the network, the clock or chance; and modules parsed or metadata read at run time.
-const HOST: [&str; 22] = [
+pub(crate) const HOST: [&str; 22] = [
     "http.send",
     "net.lookup_ip_addr",
     "opa.runtime",

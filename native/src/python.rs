@@ -190,6 +190,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     crate::worker::silence_panics();
     module.add("ENGINE_VERSION", crate::ENGINE_VERSION)?;
     module.add("BUILD", crate::BUILD)?;
+    module.add("HOST_BUILTINS", crate::ast::HOST.to_vec())?;
     module.add_class::<Documents>()?;
     module.add_class::<Program>()?;
     module.add_function(wrap_pyfunction!(check_json, module)?)?;
