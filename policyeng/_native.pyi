@@ -53,12 +53,12 @@ class Program:
         stored: Sequence[bytes],
         facts: bytes,
         policies: Sequence[tuple[str, Sequence[tuple[str, str]]]],
-        forms: Sequence[str] = ...,
     ) -> Program:
         """The program that `dump` gave these bytes, with the facts and policies that it was made with.
 
-        The bytes decide what is judged: they must come from a place that nobody else can write to. Raises ValueError
-        when they cannot be read or do not have the rules of the policies.
+        The bytes decide what is judged: they must come from a place that nobody else can write to. What `input` is for
+        a policy is not in them; it is `policy` for all. Raises ValueError when they cannot be read or do not have the
+        rules of the policies.
         """
 
     def dump(self) -> list[bytes] | None:

@@ -179,6 +179,19 @@ def test_policies_of_others_are_compiled_each_time(place: Path) -> None:
     assert list(place.iterdir()) == []
 
 
+def test_a_loaded_program_knows_one_form_of_input() -> None:
+    """Whatever the form it was compiled for; that is why policies of others are not stored."""
+    rules = [("P", [("deny", "data.p.deny")])]
+    source = 'package p\ndeny contains "document" if input.a\ndeny contains "policy" if input.resource.a\n'
+    compiled = _native.Program([("p.rego", source)], b"{}", rules, forms=["document"])
+    stored = compiled.dump()
+    arguments = (_native.Documents(b'{"resources": [{"a": 1}]}'), [(0, 0, -1)], [b"{}"], "2026-01-01T00:00:00Z")
+
+    assert stored is not None
+    assert compiled.judge(*arguments) == [b'{"deny":["document"],"unknown":[]}']
+    assert _native.Program.load(stored, b"{}", rules).judge(*arguments) == [b'{"deny":["policy"],"unknown":[]}']
+
+
 def test_an_edited_policy_is_seen_at_once(tmp_path: Path) -> None:
     """The files are read at every start; the cache never hides a change of theirs."""
     copytree(built_in_root(), tmp_path / "policies")

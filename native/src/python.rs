@@ -55,18 +55,14 @@ impl Program {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (stored, facts, policies, forms = Vec::new()))]
     fn load(
         py: Python<'_>,
         stored: Vec<PyBackedBytes>,
         facts: PyBackedBytes,
         policies: Vec<(String, Vec<(String, String)>)>,
-        forms: Vec<String>,
     ) -> PyResult<Self> {
         let policies = named_policies(policies).map_err(PyValueError::new_err)?;
-        let forms = named_forms(&forms).map_err(PyValueError::new_err)?;
-        let load = || Ok::<_, String>(crate::Program::load(&stored, &facts, policies)?.with_forms(&forms));
-        py.detach(load).map(Self).map_err(PyValueError::new_err)
+        py.detach(|| crate::Program::load(&stored, &facts, policies)).map(Self).map_err(PyValueError::new_err)
     }
 
     fn dump<'py>(&self, py: Python<'py>) -> Option<Vec<Bound<'py, PyBytes>>> {

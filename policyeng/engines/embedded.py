@@ -95,7 +95,7 @@ def _program(key: _Key) -> _native.Program:
     if stored is not None:
         # An entry that cannot be read is as good as none.
         with suppress(ValueError):
-            return _native.Program.load(stored, bundle.data_bytes, policies, _forms(bundle))
+            return _native.Program.load(stored, bundle.data_bytes, policies)
     program = _compiled(bundle, policies)
     if (programs := program.dump()) is not None:
         cache.store(entry, programs)
@@ -116,7 +116,7 @@ def _compiled(bundle: Bundle, policies: _Rules, *, interpreter: bool = False) ->
             policies,
             interpreter,
             rego_v0=set(bundle.rego_v0),
-            forms=_forms(bundle),
+            forms=[policy.input_form for policy in _rego_policies(bundle)],
         )
     except ValueError as error:
         raise EngineError(f"the bundle does not compile: {error}", place=(bundle.name,)) from error
@@ -134,15 +134,11 @@ def as_v1(bundle: Bundle) -> Sequence[tuple[str, str]]:
         raise EngineError(f"the bundle does not compile: {error}", place=(bundle.name,)) from error
 
 
-def _forms(bundle: Bundle) -> list[str]:
-    return [policy.input_form for policy in _rego_policies(bundle)]
-
-
 def _entry(bundle: Bundle, policies: _Rules) -> str:
     """The key of the compiled program: the build of the native engine, the text it compiles, the rules asked for."""
     modules = (part for path, source in bundle.modules for part in (path, source))
     texts = (*modules, "data", hashlib.sha256(bundle.data_bytes).hexdigest(), orjson.dumps(policies).decode())
-    return cache.key_of("program", _native.BUILD, *texts, "v0", *sorted(bundle.rego_v0))
+    return cache.key_of("program", _native.BUILD, *texts)
 
 
 def judgement_of(verdict: bool | bytes | tuple[str, str] | None, policy: Policy | None = None) -> Judgement:
