@@ -74,3 +74,14 @@ pub const ENGINE_VERSION: &str = "0.14.1";
 
 /// Which sources this crate was built from: changes whenever they or a pinned dependency do.
 pub const BUILD: &str = env!("POLICYENG_NATIVE_BUILD");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_is_that_of_the_dependency() {
+        let pinned = format!("regorus = {{ version = \"={ENGINE_VERSION}\"");
+        assert!(include_str!("../Cargo.toml").contains(&pinned), "{pinned}");
+    }
+}
