@@ -8,9 +8,10 @@
 //! reads the answers.
 
 use policyeng_native::fault::take_raised;
-use policyeng_native::judge::STACK_BYTES;
 use policyeng_native::memory::Allowance;
-use policyeng_native::program::{new_machine, Engine};
+use policyeng_native::policy::Engine;
+use policyeng_native::program::new_machine;
+use policyeng_native::stack::STACK_BYTES;
 use policyeng_native::{Fault, Program, Role};
 use regorus::utils::limits::ExecutionTimerConfig;
 use regorus::Value;

@@ -164,14 +164,14 @@ fn collect(node: &Json, names: &mut HashSet<String>) {
 fn own_names(module: &Module, modules: &[Module]) -> HashSet<String> {
     let package = modules.iter().filter(|other| other.package == module.package);
     let rules = package.flat_map(|other| other.rules.as_array().into_iter().flatten()).filter_map(head_name);
-    rules.chain(crate::recursion::aliases(module).into_keys()).chain(["data".to_owned()]).collect()
+    rules.chain(crate::names::aliases(module).into_keys()).chain(["data".to_owned()]).collect()
 }
 
 /// The first name of a rule's head.
 fn head_name(rule: &Json) -> Option<String> {
     let head = crate::desugar::kind_of(&rule["Spec"]["head"]).1;
     let refr = if rule.get("Default").is_some() { &rule["Default"]["refr"] } else { &head["refr"] };
-    crate::recursion::first_name(refr).map(str::to_owned)
+    crate::names::first_name(refr).map(str::to_owned)
 }
 
 fn visit(path: &str, node: &Json, own: &HashSet<String>) -> Result<(), String> {

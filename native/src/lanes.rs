@@ -4,7 +4,7 @@
 //! its counter between their caches, which costs more than the work itself; so each thread gets copies of what every
 //! pair touches: programs, facts and the upper levels of the snapshot. The resources below stay shared.
 
-use crate::program::{Engine, Policy};
+use crate::policy::{Engine, Policy};
 use regorus::rvm::program::RuleType;
 use regorus::rvm::Program;
 use regorus::{Rc, Value};

@@ -37,9 +37,11 @@
 pub mod admission;
 pub mod arguments;
 pub mod ast;
+pub mod bench;
 pub mod builtins;
 pub mod calls;
 pub mod check;
+pub mod compile;
 pub mod corrections;
 pub mod desugar;
 pub mod documents;
@@ -49,13 +51,16 @@ pub mod judge;
 pub mod lanes;
 pub mod locate;
 pub mod memory;
+pub mod names;
 pub mod operands;
 pub mod outline;
+pub mod policy;
 pub mod program;
 pub mod recursion;
 pub mod review;
 pub mod safety;
 pub mod scan;
+pub mod stack;
 pub mod storage;
 pub mod upgrade;
 pub mod whole;
@@ -64,10 +69,12 @@ pub mod worker;
 #[cfg(feature = "extension-module")]
 mod python;
 
+pub use bench::{Limits, Outcome, Pair};
 pub use documents::Documents;
 pub use fault::{Fault, FaultKind};
-pub use judge::{judge, Limits, Outcome, Pair};
-pub use program::{InputForm, Program, Role};
+pub use judge::judge;
+pub use policy::{InputForm, Role};
+pub use program::Program;
 
 /// The version of regorus that judges.
 pub const ENGINE_VERSION: &str = "0.14.1";

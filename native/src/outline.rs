@@ -5,7 +5,7 @@
 
 use crate::ast::{modules_of, parser, reference, refuse_deep_nesting, Module};
 use crate::desugar::{kind_of, offset};
-use crate::program::on_a_deep_stack;
+use crate::stack::on_a_deep_stack;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 

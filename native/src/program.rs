@@ -1,93 +1,14 @@
 //! A bundle, compiled once for both engines.
 
-use crate::ast::Module;
-use crate::desugar::{desugar, Dialect};
-use crate::judge::STACK_BYTES;
-use crate::lanes::{self, Lane};
-use crate::{arguments, ast, builtins, calls, hazards, recursion, safety, storage, whole, Fault};
-use regorus::languages::rego::compiler::{Compiler, SpannedCompilerError};
+use crate::compile::{choose, compile_rule, engine_of, machine, prepared, refuse_unknown_rules, rule_paths, shielded};
+use crate::desugar::Dialect;
+use crate::lanes::Lane;
+use crate::policy::{Engine, InputForm, Policy, PolicyRules};
+use crate::stack::on_a_deep_stack;
+use crate::{ast, calls, recursion, storage, whole, Fault};
 use regorus::rvm::RegoVM;
-use regorus::{CompiledPolicy, Rc, Value};
-use std::collections::HashSet;
+use regorus::Value;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// What a rule of a policy says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Role {
-    /// Whether the policy applies at all.
-    Applies,
-    /// What is wrong.
-    Deny,
-    /// What cannot be decided.
-    Unknown,
-    /// Names of rules whose denials do not count; Conftest's.
-    Exception,
-}
-
-/// What `input` is for a policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum InputForm {
-    /// Resource, workspace, snapshot, parameters and time.
-    #[default]
-    Policy,
-    /// The subject itself, as Conftest gives it.
-    Document,
-    /// The subject under review, and parameters, as Gatekeeper gives it.
-    Review,
-}
-
-impl InputForm {
-    /// Reads a form by its name in Python.
-    ///
-    /// # Errors
-    /// A message for any other name.
-    pub fn parse(name: &str) -> Result<Self, String> {
-        match name {
-            "policy" => Ok(Self::Policy),
-            "document" => Ok(Self::Document),
-            "review" => Ok(Self::Review),
-            _ => Err(format!("`{name}` is no form of input: use policy, document or review")),
-        }
-    }
-}
-
-impl Role {
-    /// Reads a role by its name in Python.
-    ///
-    /// # Errors
-    /// A message for any other name.
-    pub fn parse(name: &str) -> Result<Self, String> {
-        match name {
-            "applies" => Ok(Self::Applies),
-            "deny" => Ok(Self::Deny),
-            "unknown" => Ok(Self::Unknown),
-            "exception" => Ok(Self::Exception),
-            _ => Err(format!("`{name}` is no role: use applies, deny, unknown or exception")),
-        }
-    }
-}
-
-/// The engine that judges a policy.
-#[derive(Debug)]
-pub enum Engine {
-    /// The virtual machine, with the policy's own shielded program.
-    Rvm(Arc<regorus::rvm::Program>),
-    /// The interpreter, and why.
-    Interpreter(String),
-}
-
-/// One policy: its rules in the order of [`Role`], and its engine.
-#[derive(Debug)]
-pub struct Policy {
-    /// The id in findings.
-    pub id: String,
-    /// Roles and the paths of their rules.
-    pub roles: Vec<(Role, String)>,
-    /// What judges it.
-    pub engine: Engine,
-    /// What its input is.
-    pub form: InputForm,
-}
 
 /// A compiled bundle.
 #[derive(Debug)]
@@ -99,9 +20,6 @@ pub struct Program {
     /// Copies for threads; never more than judged at once.
     lanes: Mutex<Vec<Lane>>,
 }
-
-/// The id of a policy and the paths of the rules that have a role in it.
-pub type PolicyRules = (String, Vec<(Role, String)>);
 
 impl Program {
     /// Compiles modules (path, source), facts (JSON that becomes `data`) and policies.
@@ -276,108 +194,4 @@ pub fn new_machine(program: Arc<regorus::rvm::Program>, facts: &Value) -> Result
 fn facts_of(json: &[u8]) -> Result<Value, String> {
     let text = std::str::from_utf8(json).map_err(|error| format!("the facts are not UTF-8: {error}"))?;
     crate::memory::unbounded(|| Value::from_json_str(text)).map_err(|error| format!("the facts are not JSON: {error}"))
-}
-
-fn machine(program: Arc<regorus::rvm::Program>, facts: &Value) -> Result<RegoVM, regorus::rvm::vm::VmError> {
-    let mut machine = RegoVM::new();
-    machine.load_program(program);
-    machine.set_data(facts.clone())?;
-    Ok(machine)
-}
-
-fn engine_of(modules: impl Iterator<Item = (String, String)>) -> Result<regorus::Engine, String> {
-    let mut engine = ast::parser();
-    for (path, source) in modules {
-        engine.add_policy(path, source).map_err(|error| error.to_string())?;
-    }
-    Ok(engine)
-}
-
-/// An engine with the modules as it reads them best.
-fn prepared(parsed: &[Module], facts: &Value, dialect: Dialect) -> Result<regorus::Engine, String> {
-    let mut engine = engine_of(desugar(parsed, dialect)?.into_iter())?;
-    engine.set_strict_builtin_errors(true);
-    engine.set_gather_prints(true);
-    engine.add_data(facts.clone()).map_err(|error| error.to_string())?;
-    if dialect == Dialect::Interpreter {
-        builtins::guard_interpreter(&mut engine, &calls::used(parsed)).map_err(|error| error.to_string())?;
-    }
-    Ok(engine)
-}
-
-fn compile_rule(engine: &mut regorus::Engine, rule: &str) -> Result<CompiledPolicy, String> {
-    engine.compile_with_entrypoint(&Rc::from(rule)).map_err(|error| error.to_string())
-}
-
-fn rule_paths(modules: &[Module]) -> HashSet<String> {
-    let rules = modules.iter().flat_map(|module| {
-        let names = module.rules.as_array().into_iter().flatten().filter_map(safety::rule_name);
-        names.map(|name| format!("{}.{name}", module.package))
-    });
-    rules.collect()
-}
-
-fn refuse_unknown_rules(id: &str, roles: &[(Role, String)], known: &HashSet<String>) -> Result<(), String> {
-    match roles.iter().find(|(_, rule)| !known.contains(rule)) {
-        Some((_, rule)) => Err(format!("policy {id}: there is no rule {rule}")),
-        None if roles.is_empty() => Err(format!("policy {id} names no rule")),
-        None => Ok(()),
-    }
-}
-
-/// The RVM where it takes the policy and judges it as OPA does, else the interpreter; and what can be stored of it.
-fn choose(
-    compiled: &CompiledPolicy,
-    parsed: &[Module],
-    facts: &Value,
-    roles: &[(Role, String)],
-) -> Result<(Engine, Option<Vec<u8>>), String> {
-    let rules: Vec<&str> = roles.iter().map(|(_, rule)| rule.as_str()).collect();
-    let mut program = match Compiler::compile_from_policy(compiled, &rules) {
-        Ok(program) => Arc::unwrap_or_clone(program),
-        Err(error) => return Ok((refused(&error)?, None)),
-    };
-    if let Some(reason) = hazards::find(&program).or_else(|| safety::find(&program, parsed, facts)) {
-        return Ok((Engine::Interpreter(reason), None));
-    }
-    // Each policy has a program of its own; the text of all modules in each would only cost memory.
-    program.sources.clear();
-    let bytes = storage::written(&program);
-    let program = match shielded(program) {
-        Ok(program) => Arc::new(program),
-        Err(reason) => return Ok((Engine::Interpreter(reason), None)),
-    };
-    match machine(Arc::clone(&program), facts) {
-        Ok(_) => Ok((Engine::Rvm(program), bytes)),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-/// The program as the machine runs it; the shield is made of functions, so it is put on anew when a program is loaded.
-fn shielded(mut program: regorus::rvm::Program) -> Result<regorus::rvm::Program, String> {
-    arguments::guard(&mut program)?;
-    builtins::shield(&mut program)?;
-    lanes::lighten(&mut program);
-    Ok(program)
-}
-
-/// A policy that calls an unknown function fails in either engine; anything else the interpreter may take.
-fn refused(error: &SpannedCompilerError) -> Result<Engine, String> {
-    let text = error.to_string();
-    if text.contains("Unknown function") || text.contains("recursion") {
-        return Err(text);
-    }
-    Ok(Engine::Interpreter(crate::fault::one_line(&text)))
-}
-
-/// Runs what may recurse deeply.
-///
-/// # Errors
-/// Those of `run`, and a message when it panics.
-pub(crate) fn on_a_deep_stack<R: Send>(run: impl FnOnce() -> Result<R, String> + Send) -> Result<R, String> {
-    std::thread::scope(|scope| {
-        let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
-        let thread = builder.spawn_scoped(scope, run).map_err(|error| format!("cannot start a thread: {error}"))?;
-        thread.join().unwrap_or_else(|_| Err("the compiler panicked".to_owned()))
-    })
 }

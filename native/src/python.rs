@@ -1,7 +1,8 @@
 //! The Python module `policyeng._native`; its stub is `policyeng/_native.pyi`.
 
-use crate::judge::{Bench, Limits, Outcome, Pair};
-use crate::program::{on_a_deep_stack, PolicyRules};
+use crate::bench::{Bench, Limits, Outcome, Pair};
+use crate::policy::PolicyRules;
+use crate::stack::on_a_deep_stack;
 use crate::upgrade::upgraded;
 use crate::{InputForm, Role};
 use pyo3::exceptions::{PyIndexError, PyValueError};

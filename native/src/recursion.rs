@@ -1,8 +1,8 @@
 //! Rules that depend on themselves, which OPA refuses and neither engine survives.
 
 use crate::ast::{reference, Module};
-use crate::desugar::{kind_of, offset};
-use crate::safety::rule_name;
+use crate::desugar::kind_of;
+use crate::names::{aliases, first_name, rule_name, text};
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -41,35 +41,6 @@ fn for_each_rule(modules: &[Module], mut visit: impl FnMut(&Module, String, &Jso
             }
         }
     }
-}
-
-/// The variable that a reference starts with.
-pub(crate) fn first_name(refr: &Json) -> Option<&str> {
-    let (kind, inner) = kind_of(refr);
-    match kind {
-        "Var" => inner["value"].as_str(),
-        "RefDot" | "RefBrack" => first_name(&inner["refr"]),
-        _ => None,
-    }
-}
-
-/// What the imports of a module are called in it, and what they stand for.
-pub(crate) fn aliases(module: &Module) -> HashMap<String, String> {
-    let imports = module.imports.as_array().into_iter().flatten().filter_map(|import| {
-        let (path, _) = reference(&import["refr"])?;
-        let span = &import["as"];
-        let alias = match span["start"].is_u64() {
-            true => text(span, &module.source).to_owned(),
-            false => path.rsplit('.').next()?.to_owned(),
-        };
-        Some((alias, path))
-    });
-    imports.collect()
-}
-
-fn text<'a>(span: &Json, source: &'a str) -> &'a str {
-    let wrapped = serde_json::json!({ "span": span });
-    source.get(offset(&wrapped, "start")..offset(&wrapped, "end")).unwrap_or_default()
 }
 
 /// Names that a rule declares for itself: arguments, `some`, `every` and `:=`.

@@ -5,6 +5,7 @@
 
 use crate::ast::Module;
 use crate::desugar::{kind_of, offset};
+use crate::names::rule_name;
 use crate::whole;
 use regorus::rvm::Program;
 use regorus::Value;
@@ -24,14 +25,6 @@ pub fn find(program: &Program, modules: &[Module], facts: &Value) -> Option<Stri
             reason.map(|reason| format!("{path} has {reason}"))
         })
     })
-}
-
-/// The name of a rule, or none when its head is a longer reference.
-#[must_use]
-pub fn rule_name(rule: &Json) -> Option<String> {
-    let head = kind_of(&rule["Spec"]["head"]).1;
-    let refr = if rule.get("Default").is_some() { &rule["Default"]["refr"] } else { &head["refr"] };
-    refr["Var"]["value"].as_str().map(str::to_owned)
 }
 
 fn in_rule(rule: &Json, module: &Module, modules: &[Module], facts: &Value) -> Option<&'static str> {

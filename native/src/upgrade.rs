@@ -6,8 +6,8 @@
 use crate::ast::{reference, Module};
 use crate::desugar::edits::{apply, Edit, Rank};
 use crate::desugar::{kind_of, offset};
+use crate::names::rule_name;
 use crate::outline::{parsed, parsed_v0};
-use crate::safety::rule_name;
 use serde_json::Value as Json;
 use std::collections::HashSet;
 

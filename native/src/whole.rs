@@ -5,7 +5,7 @@
 
 use crate::ast::{reference, Module};
 use crate::desugar::kind_of;
-use crate::recursion::{aliases, first_name};
+use crate::names::{aliases, first_name};
 use regorus::Value;
 use serde_json::Value as Json;
 use std::collections::HashMap;

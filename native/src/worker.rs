@@ -1,9 +1,10 @@
 //! One thread's engines, and how they judge one pair.
 
+use crate::bench::{Bench, Outcome, Pair};
 use crate::fault::take_raised;
-use crate::judge::{Bench, Outcome, Pair};
 use crate::lanes::{copied, Lane};
-use crate::program::{new_machine, InputForm, Role};
+use crate::policy::{InputForm, Role};
+use crate::program::new_machine;
 use crate::{admission, memory, review, Fault, FaultKind};
 use regorus::rvm::RegoVM;
 use regorus::utils::limits::ExecutionTimerConfig;
