@@ -12,13 +12,11 @@ import typer
 from policyeng.bundle.origins import Origin, open_origins
 from policyeng.bundle.reader import Bundle, bundle_of
 from policyeng.cli import options
-from policyeng.cli.loading import settings_of, signatures, verification_of
+from policyeng.cli.loading import require_plain, settings_of, signatures, verification_of
 from policyeng.errors import BundleError, UsageError
 from policyeng.models import JsonObject
 
 bundle = typer.Typer(help="Build an archive of policies, sign it, or verify one.", no_args_is_help=True)
-
-_Format = Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json.")]
 
 
 @bundle.command()
@@ -37,7 +35,7 @@ def build(
     signing_key_id: Annotated[
         str, typer.Option(metavar="ID", help="The name under which those who verify know the key.")
     ] = "",
-    format_: _Format = "text",
+    format_: options.PlainFormat = "text",
     config: options.Config = None,
     verification_key: options.VerificationKey = None,
     verification_algorithm: options.VerificationAlgorithm = None,
@@ -54,7 +52,7 @@ def build(
     from policyeng.bundle.building import archive_bytes, archive_files  # only this command writes archives
     from policyeng.bundle.signing_keys import SigningKey
 
-    _require_format(format_)
+    require_plain(format_)
     if signing_key is None and (signing_algorithm or signing_key_id):
         raise UsageError("nothing is signed without a key", remedy="add `--signing-key FILE`")
     given = signatures(
@@ -82,7 +80,7 @@ def build(
 @bundle.command()
 def verify(
     archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="An archive, or a directory, of policies.")],
-    format_: _Format = "text",
+    format_: options.PlainFormat = "text",
     config: options.Config = None,
     verification_key: options.VerificationKey = None,
     verification_algorithm: options.VerificationAlgorithm = None,
@@ -98,7 +96,7 @@ def verify(
     """
     from policyeng.engines.embedded import form_of
 
-    _require_format(format_)
+    require_plain(format_)
     given = signatures(
         verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
     )
@@ -169,11 +167,6 @@ def _print(said: JsonObject, format_: str, signature: str) -> None:
             typer.echo(f"lent       {', '.join(said['lent'])} of the built-in policies")
     for member in said["members"]:
         typer.echo(f"  {member}")
-
-
-def _require_format(name: str) -> None:
-    if name not in ("text", "json"):
-        raise UsageError(f"no format is called `{name}`", remedy="the formats are text and json")
 
 
 def _require_policies(bundle: Bundle) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from policyeng.bundle import Bundle, Verification, load_bundle
 from policyeng.cli.variables import ENVIRONMENT
 from policyeng.configuration import Settings, resolve
+from policyeng.errors import UsageError
 
 
 def signatures(
@@ -22,6 +23,16 @@ def signatures(
         "verification_scope": scope,
         "require_signature": required,
     }
+
+
+def require_plain(format_: str) -> None:
+    """Refuse a format that a command which prints text or JSON does not know.
+
+    Raises:
+        UsageError: it is another one.
+    """
+    if format_ not in ("text", "json"):
+        raise UsageError(f"no format is called `{format_}`", remedy="the formats are text and json")
 
 
 def settings_of(flags: Mapping[str, object], config: Path | None) -> Settings:

@@ -12,7 +12,7 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.selection import selected
 from policyeng.cli import options
 from policyeng.cli.check import split
-from policyeng.cli.loading import bundle_of, settings_of, signatures
+from policyeng.cli.loading import bundle_of, require_plain, settings_of, signatures
 from policyeng.errors import UsageError, nearest
 from policyeng.models import JsonObject
 
@@ -26,7 +26,7 @@ def list_policies(
     select: options.Select = None,
     ignore: options.Ignore = None,
     engine: Annotated[bool, typer.Option("--engine", help="Say what judges each policy, and why.")] = False,
-    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json.")] = "text",
+    format_: options.PlainFormat = "text",
     config: options.Config = None,
     verification_key: options.VerificationKey = None,
     verification_algorithm: options.VerificationAlgorithm = None,
@@ -35,6 +35,7 @@ def list_policies(
     require_signature: options.RequireSignature = False,
 ) -> int:
     """List the policies: id, severity, language and title."""
+    require_plain(format_)
     given = signatures(
         verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
     )
@@ -44,8 +45,6 @@ def list_policies(
         entries = [{**described(entry), **_engine_fields(judged_by, entry)} for entry in bundle.policies]
         typer.echo(orjson.dumps(entries, option=orjson.OPT_INDENT_2))
         return 0
-    if format_ != "text":
-        raise UsageError(f"no format is called `{format_}`", remedy="the formats are text and json")
     for entry in bundle.policies:
         how = f"  {' '.join(filter(None, judged_by[entry.id])):12}" if engine else ""
         typer.echo(f"{entry.id:12} {entry.header.severity:9} {entry.language:7}{how} {entry.header.title}")
@@ -58,7 +57,7 @@ def show(
     identity: Annotated[str, typer.Argument(metavar="ID", help="The policy's id, such as AML-NET-001.")],
     policy: options.Policies = None,
     data: options.GivenData = None,
-    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json.")] = "text",
+    format_: options.PlainFormat = "text",
     config: options.Config = None,
     verification_key: options.VerificationKey = None,
     verification_algorithm: options.VerificationAlgorithm = None,
@@ -67,6 +66,7 @@ def show(
     require_signature: options.RequireSignature = False,
 ) -> int:
     """Show what a policy says about itself."""
+    require_plain(format_)
     given = signatures(
         verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
     )

@@ -16,14 +16,13 @@ import typer
 from policyeng.bundle.selection import selected
 from policyeng.cli import options
 from policyeng.cli.check import split
-from policyeng.cli.loading import bundle_of, settings_of, signatures
+from policyeng.cli.loading import bundle_of, require_plain, settings_of, signatures
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 
 if TYPE_CHECKING:
     from policyeng.verify.counterexamples import Counterexample
 
-_FORMATS = ("text", "json")
 #: Differences of more kinds than this have one cause; shrinking each of them would only take time.
 _MOST_SHRUNK = 10
 
@@ -48,7 +47,7 @@ def verify(
     counterexample: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the smallest snapshot on which engines differ.")
     ] = None,
-    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json.")] = "text",
+    format_: options.PlainFormat = "text",
     config: options.Config = None,
     verification_key: options.VerificationKey = None,
     verification_algorithm: options.VerificationAlgorithm = None,
@@ -64,7 +63,8 @@ def verify(
       policyeng verify --engines
       policyeng verify --engines --policy my-policies --pairs 10000 --seed 7 --counterexample smallest.json
     """
-    _require(engines, format_)
+    _require(engines)
+    require_plain(format_)
     from policyeng.verify import engines_report
     from policyeng.verify.contestants import contestants
     from policyeng.verify.counterexamples import counterexample as smallest
@@ -86,11 +86,9 @@ def verify(
     return int(bool(tally.differing))
 
 
-def _require(engines: bool, format_: str) -> None:
+def _require(engines: bool) -> None:
     if not engines:
         raise UsageError("nothing to verify is named", remedy="name it: --engines compares the engines")
-    if format_ not in _FORMATS:
-        raise UsageError(f"no format is called `{format_}`", remedy="the formats are text and json")
 
 
 def _left_out(without: Sequence[str] | None, opa: OpaOptions) -> list[str]:
