@@ -32,6 +32,7 @@ def verify(
         bool, typer.Option("--engines", help="Compare what every engine says of the same random pairs.")
     ] = False,
     policy: options.Policies = None,
+    data: options.GivenData = None,
     select: options.Select = None,
     ignore: options.Ignore = None,
     pairs: Annotated[
@@ -73,7 +74,7 @@ def verify(
     given = signatures(
         verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
     )
-    bundle = selected(bundle_of(policy or (), settings_of(given, config)), split(select), split(ignore))
+    bundle = selected(bundle_of(policy or (), settings_of(given, config), data or ()), split(select), split(ignore))
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
     started = time.monotonic()
     compared = contestants(bundle, without=_left_out(without, opa), opa=opa)
