@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
@@ -13,6 +12,7 @@ from policyeng.bundle.origins import Origin, open_origins
 from policyeng.bundle.reader import Bundle, bundle_of
 from policyeng.cli import options
 from policyeng.cli.loading import require_plain, settings_of, signatures, verification_of
+from policyeng.cli.writing import write
 from policyeng.errors import BundleError, UsageError
 from policyeng.models import JsonObject
 
@@ -64,7 +64,7 @@ def build(
     _require_policies(built)
     files = archive_files(built, origins, revision, key)
     content = archive_bytes(files)
-    _write(output, content)
+    write(output, content, "archive")
     said: JsonObject = {
         "archive": str(output),
         "revision": revision or built.revision,
@@ -173,17 +173,3 @@ def _require_policies(bundle: Bundle) -> None:
     if not bundle.policies:
         remedy = "name a directory or an archive that holds policies"
         raise BundleError("there is no policy", place=(bundle.name,), remedy=remedy)
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write the whole archive or leave what was there: a server may be reading it."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        try:
-            beside.write_bytes(content)
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"cannot write the archive: {reason}", place=(str(path),)) from error

@@ -16,6 +16,7 @@ from policyeng.bundle.parameters import refuse_unknown_ids
 from policyeng.bundle.selection import selected
 from policyeng.cli.loading import bundle_of, settings_of, signatures
 from policyeng.cli.printing import say
+from policyeng.cli.writing import write
 from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError, nearest
@@ -95,7 +96,7 @@ def check(
     with cache.switched_off(no_cache):
         evaluation = _evaluation(request, settings)
     for name, path in outputs:
-        _write(path, FORMATS[name](evaluation))
+        write(path, FORMATS[name](evaluation), "report")
     _print(evaluation, format_)
     return evaluation.exit_code
 
@@ -189,13 +190,6 @@ def _require_format(name: str) -> None:
     if name not in FORMATS:
         known = f"the formats are {', '.join(FORMATS)}"
         raise UsageError(f"no report format is called `{name}`{nearest(name, FORMATS)}", remedy=known)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write the report: {error.strerror}", place=(str(path),)) from error
 
 
 def _print(evaluation: Evaluation, name: str) -> None:

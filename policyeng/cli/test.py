@@ -11,6 +11,7 @@ from policyeng.bundle.selection import selected
 from policyeng.cli import options
 from policyeng.cli.check import split
 from policyeng.cli.loading import bundle_of, settings_of, signatures
+from policyeng.cli.writing import write
 from policyeng.errors import BundleError
 
 
@@ -52,7 +53,7 @@ def test(
     if junit:
         from policyeng.verify.case_junit import render
 
-        junit.write_text(render(runs), encoding="utf-8")
+        write(junit, render(runs), "JUnit report")
     without = [entry.id for entry in bundle.policies if entry.cases is None]
     if without:
         typer.echo(f"no cases: {', '.join(without)}", err=True)

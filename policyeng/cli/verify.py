@@ -17,11 +17,13 @@ from policyeng.bundle.selection import selected
 from policyeng.cli import options
 from policyeng.cli.check import split
 from policyeng.cli.loading import bundle_of, require_plain, settings_of, signatures
+from policyeng.cli.writing import write
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 
 if TYPE_CHECKING:
     from policyeng.verify.counterexamples import Counterexample
+    from policyeng.verify.engines_report import Run
 
 #: Differences of more kinds than this have one cause; shrinking each of them would only take time.
 _MOST_SHRUNK = 10
@@ -64,12 +66,11 @@ def verify(
       policyeng verify --engines
       policyeng verify --engines --policy my-policies --pairs 10000 --seed 7 --counterexample smallest.json
     """
-    _require(engines)
-    require_plain(format_)
-    from policyeng.verify import engines_report
+    _require(engines, format_)
     from policyeng.verify.contestants import contestants
     from policyeng.verify.counterexamples import counterexample as smallest
     from policyeng.verify.differential import compare
+    from policyeng.verify.engines_report import Run
 
     given = signatures(
         verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
@@ -81,13 +82,13 @@ def verify(
     with _progress(pairs, chosen) as advance:
         tally = compare(bundle, compared, pairs=pairs, seed=chosen, progress=advance)
         found = [smallest(difference, bundle, compared) for difference in tally.differences[:_MOST_SHRUNK]]
-    run = engines_report.Run(bundle, compared, tally, found, time.monotonic() - started)
-    written = list(_written(found, counterexample)) if counterexample else []
-    typer.echo(engines_report.as_json(run) if format_ == "json" else engines_report.as_text(run, written))
+    run = Run(bundle, compared, tally, found, time.monotonic() - started)
+    _print(run, list(_written(found, counterexample)) if counterexample else [], format_)
     return int(bool(tally.differing))
 
 
-def _require(engines: bool) -> None:
+def _require(engines: bool, format_: str) -> None:
+    require_plain(format_)
     if not engines:
         raise UsageError("nothing to verify is named", remedy="name it: --engines compares the engines")
 
@@ -105,11 +106,14 @@ def _written(found: Sequence[Counterexample], path: Path) -> Iterator[Path]:
 
     for number, entry in enumerate(found, 1):
         target = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
-        try:
-            target.write_text(snapshot_text(entry), encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"cannot write the counterexample: {error.strerror}", place=(str(target),)) from error
+        write(target, snapshot_text(entry), "counterexample")
         yield target
+
+
+def _print(run: Run, written: Sequence[Path], format_: str) -> None:
+    from policyeng.verify import engines_report
+
+    typer.echo(engines_report.as_json(run) if format_ == "json" else engines_report.as_text(run, written))
 
 
 @contextmanager
