@@ -48,7 +48,7 @@ def _called(arguments: Sequence[str]) -> tuple[object, bool]:
         from policyeng.cli.check import check
         from policyeng.engines import OpaOptions
 
-        return check(**plain, opa=OpaOptions()), True  # type: ignore[arg-type]  # a test compares what it gives with what typer gives
+        return check(**plain, trust={}, opa=OpaOptions()), True  # type: ignore[arg-type]  # a test compares what it gives with what typer gives
     from policyeng.cli.app import run_typer
 
     return run_typer(arguments), False

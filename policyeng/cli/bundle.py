@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
@@ -11,7 +12,8 @@ import typer
 from policyeng.bundle.origins import Origin, open_origins
 from policyeng.bundle.reader import Bundle, bundle_of
 from policyeng.cli import options
-from policyeng.cli.loading import require_plain, settings_of, signatures, verification_of
+from policyeng.cli.loading import require_plain, settings_of, verification_of
+from policyeng.cli.trust import with_trust
 from policyeng.cli.writing import write
 from policyeng.errors import BundleError, UsageError
 from policyeng.models import JsonObject
@@ -20,6 +22,7 @@ bundle = typer.Typer(help="Build an archive of policies, sign it, or verify one.
 
 
 @bundle.command()
+@with_trust
 def build(
     output: Annotated[Path, typer.Option("--output", metavar="FILE", help="Where to write it, such as bundle.tar.gz.")],
     policy: options.Policies = None,
@@ -37,11 +40,8 @@ def build(
     ] = "",
     format_: options.PlainFormat = "text",
     config: options.Config = None,
-    verification_key: options.VerificationKey = None,
-    verification_algorithm: options.VerificationAlgorithm = None,
-    verification_key_id: options.VerificationKeyId = None,
-    verification_scope: options.VerificationScope = None,
-    require_signature: options.RequireSignature = False,
+    *,
+    trust: Mapping[str, object],
 ) -> int:
     """Build an archive of the policies and of all they need, for OPA as for policyeng: the same input, the same bytes.
 
@@ -55,10 +55,7 @@ def build(
     require_plain(format_)
     if signing_key is None and (signing_algorithm or signing_key_id):
         raise UsageError("nothing is signed without a key", remedy="add `--signing-key FILE`")
-    given = signatures(
-        verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
-    )
-    origins = open_origins(policy or (), verification_of(settings_of(given, config)))
+    origins = open_origins(policy or (), verification_of(settings_of(trust, config)))
     key = SigningKey.read(signing_key, signing_algorithm, signing_key_id) if signing_key else None
     built = bundle_of(origins)
     _require_policies(built)
@@ -78,15 +75,13 @@ def build(
 
 
 @bundle.command()
+@with_trust
 def verify(
     archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="An archive, or a directory, of policies.")],
     format_: options.PlainFormat = "text",
     config: options.Config = None,
-    verification_key: options.VerificationKey = None,
-    verification_algorithm: options.VerificationAlgorithm = None,
-    verification_key_id: options.VerificationKeyId = None,
-    verification_scope: options.VerificationScope = None,
-    require_signature: options.RequireSignature = False,
+    *,
+    trust: Mapping[str, object],
 ) -> int:
     """Say whether an archive can be read, compiles and is signed as configured, and what it holds; exit 2 if not.
 
@@ -97,10 +92,7 @@ def verify(
     from policyeng.engines.embedded import form_of
 
     require_plain(format_)
-    given = signatures(
-        verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
-    )
-    origin, *lent = open_origins([archive], verification_of(settings_of(given, config)))
+    origin, *lent = open_origins([archive], verification_of(settings_of(trust, config)))
     verified = bundle_of([origin, *lent])
     _require_policies(verified)
     form_of(verified)  # compiles it

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 import orjson
 import typer
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.selection import selected
 from policyeng.cli import options
-from policyeng.cli.check import split
-from policyeng.cli.loading import bundle_of, require_plain, settings_of, signatures
+from policyeng.cli.loading import bundle_of, require_plain, selected_bundle, settings_of
+from policyeng.cli.trust import with_trust
 from policyeng.errors import UsageError, nearest
 from policyeng.models import JsonObject
 
@@ -20,6 +19,7 @@ policies = typer.Typer(help="List policies, or show one.", no_args_is_help=True)
 
 
 @policies.command(name="list")
+@with_trust
 def list_policies(
     policy: options.Policies = None,
     data: options.GivenData = None,
@@ -28,18 +28,12 @@ def list_policies(
     engine: Annotated[bool, typer.Option("--engine", help="Say what judges each policy, and why.")] = False,
     format_: options.PlainFormat = "text",
     config: options.Config = None,
-    verification_key: options.VerificationKey = None,
-    verification_algorithm: options.VerificationAlgorithm = None,
-    verification_key_id: options.VerificationKeyId = None,
-    verification_scope: options.VerificationScope = None,
-    require_signature: options.RequireSignature = False,
+    *,
+    trust: Mapping[str, object],
 ) -> int:
     """List the policies: id, severity, language and title."""
     require_plain(format_)
-    given = signatures(
-        verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
-    )
-    bundle = selected(bundle_of(policy or (), settings_of(given, config), data or ()), split(select), split(ignore))
+    bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)
     judged_by = _judged_by(bundle) if engine else {}
     if format_ == "json":
         entries = [{**described(entry), **_engine_fields(judged_by, entry)} for entry in bundle.policies]
@@ -53,25 +47,20 @@ def list_policies(
 
 
 @policies.command()
+@with_trust
 def show(
     identity: Annotated[str, typer.Argument(metavar="ID", help="The policy's id, such as AML-NET-001.")],
     policy: options.Policies = None,
     data: options.GivenData = None,
     format_: options.PlainFormat = "text",
     config: options.Config = None,
-    verification_key: options.VerificationKey = None,
-    verification_algorithm: options.VerificationAlgorithm = None,
-    verification_key_id: options.VerificationKeyId = None,
-    verification_scope: options.VerificationScope = None,
-    require_signature: options.RequireSignature = False,
+    *,
+    trust: Mapping[str, object],
 ) -> int:
     """Show what a policy says about itself."""
     require_plain(format_)
-    given = signatures(
-        verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
-    )
     known = {
-        entry.id.upper(): entry for entry in bundle_of(policy or (), settings_of(given, config), data or ()).policies
+        entry.id.upper(): entry for entry in bundle_of(policy or (), settings_of(trust, config), data or ()).policies
     }
     found = known.get(identity.upper())
     if found is None:

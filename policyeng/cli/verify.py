@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from policyeng.bundle.selection import selected
 from policyeng.cli import options
-from policyeng.cli.check import split
-from policyeng.cli.loading import bundle_of, require_plain, settings_of, signatures
+from policyeng.cli.loading import require_plain, selected_bundle, settings_of, split
 from policyeng.cli.writing import write
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
@@ -52,12 +50,8 @@ def verify(
     ] = None,
     format_: options.PlainFormat = "text",
     config: options.Config = None,
-    verification_key: options.VerificationKey = None,
-    verification_algorithm: options.VerificationAlgorithm = None,
-    verification_key_id: options.VerificationKeyId = None,
-    verification_scope: options.VerificationScope = None,
-    require_signature: options.RequireSignature = False,
     *,
+    trust: Mapping[str, object],
     opa: OpaOptions,
 ) -> int:
     """Prove that the engines say the same: exit 0 when they do, 1 when they differ, 2 when it could not be decided.
@@ -72,10 +66,7 @@ def verify(
     from policyeng.verify.differential import compare
     from policyeng.verify.engines_report import Run
 
-    given = signatures(
-        verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
-    )
-    bundle = selected(bundle_of(policy or (), settings_of(given, config), data or ()), split(select), split(ignore))
+    bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
     started = time.monotonic()
     compared = contestants(bundle, without=_left_out(without, opa), opa=opa)
