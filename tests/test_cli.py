@@ -120,6 +120,8 @@ def test_an_unreadable_input_never_hides_the_others(failing: tuple[str, str], tm
         (("check",), "INPUT"),
         (("chek",), "chek"),
         (("policies", "show", "AML-NET-0001"), "did you mean `AML-NET-001`"),
+        (("policies", "list", "--format", "xml", "--select", "NOPE-1"), "no format is called `xml`"),
+        (("policies", "show", "AML-NET-001", "--format", "xml"), "no format is called `xml`"),
     ],
 )
 def test_a_wrong_use_exits_3_and_says_what_was_meant(arguments: tuple[str, ...], said: str, root: Path) -> None:

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.exceptions import TyperException
 
+from policyeng import cli
 from policyeng.cli.app import app
 from policyeng.cli.quick import FLAGS, PATH_LISTS, TEXT_LISTS, TEXTS, plain_check
 from tests.conftest import ROOT
@@ -150,3 +151,34 @@ def test_a_reader_that_went_away_and_a_full_disk_end_the_run() -> None:
     assert full.returncode == 2
     assert "no space left" in full.stderr
     assert whole.stdout.strip() == b"}"
+
+
+@pytest.mark.parametrize(
+    ("line", "at_once"),
+    [("check {sample} --format json", True), ("check {sample} --jobs 1", False), ("check nowhere --as-of x", False)],
+)
+def test_a_line_is_read_once_and_only_a_plain_run_leaves_at_once(
+    line: str, at_once: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Other runs may have a server of theirs to end."""
+    read: list[list[str]] = []
+    left: list[int] = []
+
+    def reading(arguments: list[str], environ: dict[str, str]) -> dict[str, object] | None:
+        read.append(arguments)
+        return plain_check(arguments, environ)
+
+    def leave(code: int) -> None:
+        left.append(code)
+        raise SystemExit(code)
+
+    words = line.format(sample=ROOT / "samples" / "workspaces" / "compliant.json").split()
+    monkeypatch.setattr(cli, "plain_check", reading)
+    monkeypatch.setattr(os, "_exit", leave)
+    monkeypatch.setattr(sys, "argv", ["policyeng", *words])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    capsys.readouterr()
+
+    assert read == [words]
+    assert left == ([ended.value.code] if at_once else [])

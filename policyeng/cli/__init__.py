@@ -13,47 +13,53 @@ from policyeng.errors import PolicyengError
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code; nothing is raised and no traceback is printed."""
+    return _run(sys.argv[1:] if arguments is None else arguments)[0]
+
+
+def _run(arguments: Sequence[str]) -> tuple[int, bool]:
+    """The exit code, and whether the run came to its end and left nothing that has to be closed."""
     try:
-        code = _called(sys.argv[1:] if arguments is None else arguments)
+        code, plain = _called(arguments)
     except PolicyengError as error:
         say(f"policyeng: {error}", error=True)
-        return error.exit_code
+        return error.exit_code, False
     except KeyboardInterrupt:
         say("policyeng: interrupted", error=True)
-        return 130
+        return 130, False
     except BrokenPipeError:  # the reader of our output, such as `head`, went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at exit
-        return 2
+        return 2, False
     except OSError as error:  # a full disk, a closed terminal: what a report meets when it is printed
         say(f"policyeng: {(error.strerror or str(error)).lower()}", error=True)
-        return 2
+        return 2, False
     except Exception as error:
         if os.environ.get("POLICYENG_TRACEBACK"):
             raise
         say(f"policyeng: internal error: {type(error).__name__}: {error}", error=True)
         say("policyeng: please report it with the output of a run under POLICYENG_TRACEBACK=1", error=True)
-        return 2
-    return code if isinstance(code, int) else 0
+        return 2, False
+    return (code if isinstance(code, int) else 0), plain
 
 
-def _called(arguments: Sequence[str]) -> object:
+def _called(arguments: Sequence[str]) -> tuple[object, bool]:
+    """What the command returns, and whether it was a plain one: such a run starts no server."""
     plain = plain_check(arguments, os.environ)
     if plain is not None:
         from policyeng.cli.check import check
         from policyeng.engines import OpaOptions
 
-        return check(**plain, opa=OpaOptions())  # type: ignore[arg-type]  # a test compares what it gives with what typer gives
+        return check(**plain, trust={}, opa=OpaOptions()), True  # type: ignore[arg-type]  # a test compares what it gives with what typer gives
     from policyeng.cli.app import run_typer
 
-    return run_typer(arguments)
+    return run_typer(arguments), False
 
 
 def main() -> None:
     """The console script."""
     # What is installed beside us has no say in how documents are read, and looking for it takes time.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    code = run()
-    if plain_check(sys.argv[1:], os.environ) is None:
+    code, plain = _run(sys.argv[1:])
+    if not plain:
         sys.exit(code)
     try:
         for stream in (sys.stdout, sys.stderr):

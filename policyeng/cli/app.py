@@ -17,6 +17,7 @@ from policyeng.cli.opa import with_opa
 from policyeng.cli.policies import policies
 from policyeng.cli.printing import say
 from policyeng.cli.test import test
+from policyeng.cli.trust import with_trust
 from policyeng.cli.verify import verify
 
 app = typer.Typer(
@@ -28,9 +29,9 @@ app = typer.Typer(
 )
 # `check` only names its options, so that a plain run of it need not load typer; here they are looked up.
 check.__annotations__ = get_type_hints(check, {**vars(checking), "options": options}, include_extras=True)
-app.command()(with_opa(check))
-app.command()(test)
-app.command()(with_opa(verify))
+app.command()(with_opa(with_trust(check)))
+app.command()(with_trust(test))
+app.command()(with_opa(with_trust(verify)))
 app.add_typer(policies, name="policies")
 app.add_typer(bundle, name="bundle")
 

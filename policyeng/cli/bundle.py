@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
@@ -12,16 +12,17 @@ import typer
 from policyeng.bundle.origins import Origin, open_origins
 from policyeng.bundle.reader import Bundle, bundle_of
 from policyeng.cli import options
-from policyeng.cli.loading import settings_of, signatures, verification_of
+from policyeng.cli.loading import require_plain, settings_of, verification_of
+from policyeng.cli.trust import with_trust
+from policyeng.cli.writing import write
 from policyeng.errors import BundleError, UsageError
 from policyeng.models import JsonObject
 
 bundle = typer.Typer(help="Build an archive of policies, sign it, or verify one.", no_args_is_help=True)
 
-_Format = Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json.")]
-
 
 @bundle.command()
+@with_trust
 def build(
     output: Annotated[Path, typer.Option("--output", metavar="FILE", help="Where to write it, such as bundle.tar.gz.")],
     policy: options.Policies = None,
@@ -37,13 +38,10 @@ def build(
     signing_key_id: Annotated[
         str, typer.Option(metavar="ID", help="The name under which those who verify know the key.")
     ] = "",
-    format_: _Format = "text",
+    format_: options.PlainFormat = "text",
     config: options.Config = None,
-    verification_key: options.VerificationKey = None,
-    verification_algorithm: options.VerificationAlgorithm = None,
-    verification_key_id: options.VerificationKeyId = None,
-    verification_scope: options.VerificationScope = None,
-    require_signature: options.RequireSignature = False,
+    *,
+    trust: Mapping[str, object],
 ) -> int:
     """Build an archive of the policies and of all they need, for OPA as for policyeng: the same input, the same bytes.
 
@@ -54,19 +52,16 @@ def build(
     from policyeng.bundle.building import archive_bytes, archive_files  # only this command writes archives
     from policyeng.bundle.signing_keys import SigningKey
 
-    _require_format(format_)
+    require_plain(format_)
     if signing_key is None and (signing_algorithm or signing_key_id):
         raise UsageError("nothing is signed without a key", remedy="add `--signing-key FILE`")
-    given = signatures(
-        verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
-    )
-    origins = open_origins(policy or (), verification_of(settings_of(given, config)))
+    origins = open_origins(policy or (), verification_of(settings_of(trust, config)))
     key = SigningKey.read(signing_key, signing_algorithm, signing_key_id) if signing_key else None
     built = bundle_of(origins)
     _require_policies(built)
     files = archive_files(built, origins, revision, key)
     content = archive_bytes(files)
-    _write(output, content)
+    write(output, content, "archive")
     said: JsonObject = {
         "archive": str(output),
         "revision": revision or built.revision,
@@ -80,15 +75,13 @@ def build(
 
 
 @bundle.command()
+@with_trust
 def verify(
     archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="An archive, or a directory, of policies.")],
-    format_: _Format = "text",
+    format_: options.PlainFormat = "text",
     config: options.Config = None,
-    verification_key: options.VerificationKey = None,
-    verification_algorithm: options.VerificationAlgorithm = None,
-    verification_key_id: options.VerificationKeyId = None,
-    verification_scope: options.VerificationScope = None,
-    require_signature: options.RequireSignature = False,
+    *,
+    trust: Mapping[str, object],
 ) -> int:
     """Say whether an archive can be read, compiles and is signed as configured, and what it holds; exit 2 if not.
 
@@ -98,11 +91,8 @@ def verify(
     """
     from policyeng.engines.embedded import form_of
 
-    _require_format(format_)
-    given = signatures(
-        verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
-    )
-    origin, *lent = open_origins([archive], verification_of(settings_of(given, config)))
+    require_plain(format_)
+    origin, *lent = open_origins([archive], verification_of(settings_of(trust, config)))
     verified = bundle_of([origin, *lent])
     _require_policies(verified)
     form_of(verified)  # compiles it
@@ -171,26 +161,7 @@ def _print(said: JsonObject, format_: str, signature: str) -> None:
         typer.echo(f"  {member}")
 
 
-def _require_format(name: str) -> None:
-    if name not in ("text", "json"):
-        raise UsageError(f"no format is called `{name}`", remedy="the formats are text and json")
-
-
 def _require_policies(bundle: Bundle) -> None:
     if not bundle.policies:
         remedy = "name a directory or an archive that holds policies"
         raise BundleError("there is no policy", place=(bundle.name,), remedy=remedy)
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write the whole archive or leave what was there: a server may be reading it."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        try:
-            beside.write_bytes(content)
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"cannot write the archive: {reason}", place=(str(path),)) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, TextIO
 from policyeng import cache
 from policyeng.bundle.parameters import refuse_unknown_ids
 from policyeng.bundle.selection import selected
-from policyeng.cli.loading import bundle_of, settings_of, signatures
+from policyeng.cli.loading import bundle_of, settings_of
 from policyeng.cli.printing import say
+from policyeng.cli.writing import write
 from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError, nearest
@@ -61,13 +62,9 @@ def check(
     engine: options.Engine = "embedded",
     jobs: options.Jobs = 0,
     baseline: options.Baseline = None,
-    verification_key: options.VerificationKey = None,
-    verification_algorithm: options.VerificationAlgorithm = None,
-    verification_key_id: options.VerificationKeyId = None,
-    verification_scope: options.VerificationScope = None,
-    require_signature: options.RequireSignature = False,
     no_cache: options.NoCache = False,
     *,
+    trust: Mapping[str, object],
     opa: OpaOptions,
 ) -> int:
     """Judge snapshots of workspaces and report what fails, where, why and how to mend it.
@@ -82,9 +79,7 @@ def check(
     outputs = [_output(entry) for entry in output or ()]
     _require_format(format_)
     given: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
-    given |= signatures(
-        verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
-    )
+    given |= trust
     settings = settings_of(given, config)
     if settings.profile:
         raise UsageError(
@@ -95,7 +90,7 @@ def check(
     with cache.switched_off(no_cache):
         evaluation = _evaluation(request, settings)
     for name, path in outputs:
-        _write(path, FORMATS[name](evaluation))
+        write(path, FORMATS[name](evaluation), "report")
     _print(evaluation, format_)
     return evaluation.exit_code
 
@@ -191,13 +186,6 @@ def _require_format(name: str) -> None:
         raise UsageError(f"no report format is called `{name}`{nearest(name, FORMATS)}", remedy=known)
 
 
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write the report: {error.strerror}", place=(str(path),)) from error
-
-
 def _print(evaluation: Evaluation, name: str) -> None:
     if name != "text":
         say(FORMATS[name](evaluation).rstrip("\n"))
@@ -229,8 +217,3 @@ def _progress(what: str) -> Iterator[None]:
 
     with Console(stderr=True).status(what):
         yield
-
-
-def split(selectors: Sequence[str] | None) -> list[str]:
-    """Selectors that were given repeatedly or with commas, one by one."""
-    return [part.strip() for entry in selectors or () for part in entry.split(",") if part.strip()]

@@ -7,21 +7,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from policyeng.bundle import Bundle, Verification, load_bundle
+from policyeng.bundle.selection import selected
 from policyeng.cli.variables import ENVIRONMENT
 from policyeng.configuration import Settings, resolve
+from policyeng.errors import UsageError
 
 
-def signatures(
-    key: Path | None, algorithm: str | None, key_id: str | None, scope: str | None, required: bool
-) -> dict[str, object]:
-    """The flags about signatures, by the names of their settings."""
-    return {
-        "verification_key": key,
-        "verification_algorithm": algorithm,
-        "verification_key_id": key_id,
-        "verification_scope": scope,
-        "require_signature": required,
-    }
+def require_plain(format_: str) -> None:
+    """Refuse a format that a command which prints text or JSON does not know.
+
+    Raises:
+        UsageError: it is another one.
+    """
+    if format_ not in ("text", "json"):
+        raise UsageError(f"no format is called `{format_}`", remedy="the formats are text and json")
 
 
 def settings_of(flags: Mapping[str, object], config: Path | None) -> Settings:
@@ -54,3 +53,23 @@ def bundle_of(policies: Sequence[Path], settings: Settings, given_data: Sequence
         UsageError: the key or the algorithm of the configuration cannot be used.
     """
     return load_bundle(*policies, data=given_data, verification=verification_of(settings))
+
+
+def selected_bundle(
+    policies: Sequence[Path] | None,
+    settings: Settings,
+    given_data: Sequence[str] | None,
+    select: Sequence[str] | None,
+    ignore: Sequence[str] | None,
+) -> Bundle:
+    """That bundle with the policies that the options choose.
+
+    Raises:
+        BundleError, UsageError: as of `bundle_of`, and for a selector that names nothing.
+    """
+    return selected(bundle_of(policies or (), settings, given_data or ()), split(select), split(ignore))
+
+
+def split(selectors: Sequence[str] | None) -> list[str]:
+    """Selectors that were given repeatedly or with commas, one by one."""
+    return [part.strip() for entry in selectors or () for part in entry.split(",") if part.strip()]

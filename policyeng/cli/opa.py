@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
-from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, get_type_hints
+from typing import Annotated
 
 import typer
 
+from policyeng.cli.groups import with_group
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 
@@ -90,26 +90,12 @@ def with_opa(command: Callable[..., int]) -> Callable[..., int]:
 
     With an argument `engine` of the command, the options are refused with an engine that has no use for them.
     """
-    gather: Callable[..., OpaOptions] = _given
-    own, ours = _parameters(command), _parameters(gather)
 
     @wraps(command)
-    def wrapped(**arguments: object) -> int:
-        opa = gather(**{name: arguments.pop(name) for name in ours})
+    def wanting(*, opa: OpaOptions, **arguments: object) -> int:
         return command(**arguments, opa=_wanted(opa, str(arguments.get("engine", "opa"))))
 
-    del own["opa"]
-    shown = {**own, **ours}
-    wrapped.__signature__ = Signature([*shown.values()], return_annotation=int)  # type: ignore[attr-defined]  # functions take attributes
-    wrapped.__annotations__ = {name: parameter.annotation for name, parameter in shown.items()}
-    return wrapped
-
-
-def _parameters(function: Callable[..., object]) -> dict[str, Parameter]:
-    """Parameters by name, their annotations resolved."""
-    hints = get_type_hints(function, include_extras=True)
-    given = signature(function).parameters
-    return {name: parameter.replace(annotation=hints[name]) for name, parameter in given.items()}
+    return with_group(wanting, "opa", _given)
 
 
 def _given(

@@ -60,6 +60,7 @@ Format = Annotated[
     str,
     typer.Option("--format", metavar="FORMAT", envvar="POLICYENG_FORMAT", help=f"What to print: {', '.join(FORMATS)}."),
 ]
+PlainFormat = Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json.")]
 Output = Annotated[
     list[str] | None, typer.Option(metavar="FORMAT=PATH", help="Also write a report to a file; repeatable.")
 ]
@@ -84,24 +85,6 @@ Baseline = Annotated[
         envvar="POLICYENG_BASELINE",
         help="An earlier JSON report: only failures that it does not have fail the run.",
     ),
-]
-VerificationKey = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="A public key in PEM: archives have to be signed with it, and signed directories are verified.",
-    ),
-]
-VerificationAlgorithm = Annotated[
-    str | None,
-    typer.Option(metavar="ALGORITHM", help="What signatures are made with; ES256 or RS256 by the type of the key."),
-]
-VerificationKeyId = Annotated[str | None, typer.Option(metavar="ID", help="The key that a signature has to name.")]
-VerificationScope = Annotated[
-    str | None, typer.Option(metavar="SCOPE", help="The scope that a signature has to state.")
-]
-RequireSignature = Annotated[
-    bool, typer.Option("--require-signature", help="Directories of policies have to be signed too.")
 ]
 NoCache = Annotated[
     bool,

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 import orjson
 import typer
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.selection import selected
 from policyeng.cli import options
-from policyeng.cli.check import split
-from policyeng.cli.loading import bundle_of, settings_of, signatures
+from policyeng.cli.loading import bundle_of, require_plain, selected_bundle, settings_of
+from policyeng.cli.trust import with_trust
 from policyeng.errors import UsageError, nearest
 from policyeng.models import JsonObject
 
@@ -20,32 +19,26 @@ policies = typer.Typer(help="List policies, or show one.", no_args_is_help=True)
 
 
 @policies.command(name="list")
+@with_trust
 def list_policies(
     policy: options.Policies = None,
     data: options.GivenData = None,
     select: options.Select = None,
     ignore: options.Ignore = None,
     engine: Annotated[bool, typer.Option("--engine", help="Say what judges each policy, and why.")] = False,
-    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json.")] = "text",
+    format_: options.PlainFormat = "text",
     config: options.Config = None,
-    verification_key: options.VerificationKey = None,
-    verification_algorithm: options.VerificationAlgorithm = None,
-    verification_key_id: options.VerificationKeyId = None,
-    verification_scope: options.VerificationScope = None,
-    require_signature: options.RequireSignature = False,
+    *,
+    trust: Mapping[str, object],
 ) -> int:
     """List the policies: id, severity, language and title."""
-    given = signatures(
-        verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
-    )
-    bundle = selected(bundle_of(policy or (), settings_of(given, config), data or ()), split(select), split(ignore))
+    require_plain(format_)
+    bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)
     judged_by = _judged_by(bundle) if engine else {}
     if format_ == "json":
         entries = [{**described(entry), **_engine_fields(judged_by, entry)} for entry in bundle.policies]
         typer.echo(orjson.dumps(entries, option=orjson.OPT_INDENT_2))
         return 0
-    if format_ != "text":
-        raise UsageError(f"no format is called `{format_}`", remedy="the formats are text and json")
     for entry in bundle.policies:
         how = f"  {' '.join(filter(None, judged_by[entry.id])):12}" if engine else ""
         typer.echo(f"{entry.id:12} {entry.header.severity:9} {entry.language:7}{how} {entry.header.title}")
@@ -54,24 +47,20 @@ def list_policies(
 
 
 @policies.command()
+@with_trust
 def show(
     identity: Annotated[str, typer.Argument(metavar="ID", help="The policy's id, such as AML-NET-001.")],
     policy: options.Policies = None,
     data: options.GivenData = None,
-    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json.")] = "text",
+    format_: options.PlainFormat = "text",
     config: options.Config = None,
-    verification_key: options.VerificationKey = None,
-    verification_algorithm: options.VerificationAlgorithm = None,
-    verification_key_id: options.VerificationKeyId = None,
-    verification_scope: options.VerificationScope = None,
-    require_signature: options.RequireSignature = False,
+    *,
+    trust: Mapping[str, object],
 ) -> int:
     """Show what a policy says about itself."""
-    given = signatures(
-        verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
-    )
+    require_plain(format_)
     known = {
-        entry.id.upper(): entry for entry in bundle_of(policy or (), settings_of(given, config), data or ()).policies
+        entry.id.upper(): entry for entry in bundle_of(policy or (), settings_of(trust, config), data or ()).policies
     }
     found = known.get(identity.upper())
     if found is None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from policyeng.bundle.selection import selected
 from policyeng.cli import options
-from policyeng.cli.check import split
-from policyeng.cli.loading import bundle_of, settings_of, signatures
+from policyeng.cli.loading import selected_bundle, settings_of
+from policyeng.cli.writing import write
 from policyeng.errors import BundleError
 
 
@@ -24,19 +24,13 @@ def test(
         bool, typer.Option("--verbose", "-v", help="Name every case, not only those that fail.")
     ] = False,
     config: options.Config = None,
-    verification_key: options.VerificationKey = None,
-    verification_algorithm: options.VerificationAlgorithm = None,
-    verification_key_id: options.VerificationKeyId = None,
-    verification_scope: options.VerificationScope = None,
-    require_signature: options.RequireSignature = False,
+    *,
+    trust: Mapping[str, object],
 ) -> int:
     """Run the cases of every policy, and for every inspected field the test of its absence."""
     from policyeng.verify.case_runs import run_cases  # only this command pays for it
 
-    given = signatures(
-        verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
-    )
-    bundle = selected(bundle_of(policy or (), settings_of(given, config), data or ()), split(select), split(ignore))
+    bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)
     for path in policy or ():
         if path.is_file():
             raise BundleError(
@@ -52,7 +46,7 @@ def test(
     if junit:
         from policyeng.verify.case_junit import render
 
-        junit.write_text(render(runs), encoding="utf-8")
+        write(junit, render(runs), "JUnit report")
     without = [entry.id for entry in bundle.policies if entry.cases is None]
     if without:
         typer.echo(f"no cases: {', '.join(without)}", err=True)

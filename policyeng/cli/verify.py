@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from policyeng.bundle.selection import selected
 from policyeng.cli import options
-from policyeng.cli.check import split
-from policyeng.cli.loading import bundle_of, settings_of, signatures
+from policyeng.cli.loading import require_plain, selected_bundle, settings_of, split
+from policyeng.cli.writing import write
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 
 if TYPE_CHECKING:
     from policyeng.verify.counterexamples import Counterexample
+    from policyeng.verify.engines_report import Run
 
-_FORMATS = ("text", "json")
 #: Differences of more kinds than this have one cause; shrinking each of them would only take time.
 _MOST_SHRUNK = 10
 
@@ -33,6 +32,7 @@ def verify(
         bool, typer.Option("--engines", help="Compare what every engine says of the same random pairs.")
     ] = False,
     policy: options.Policies = None,
+    data: options.GivenData = None,
     select: options.Select = None,
     ignore: options.Ignore = None,
     pairs: Annotated[
@@ -48,14 +48,10 @@ def verify(
     counterexample: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the smallest snapshot on which engines differ.")
     ] = None,
-    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json.")] = "text",
+    format_: options.PlainFormat = "text",
     config: options.Config = None,
-    verification_key: options.VerificationKey = None,
-    verification_algorithm: options.VerificationAlgorithm = None,
-    verification_key_id: options.VerificationKeyId = None,
-    verification_scope: options.VerificationScope = None,
-    require_signature: options.RequireSignature = False,
     *,
+    trust: Mapping[str, object],
     opa: OpaOptions,
 ) -> int:
     """Prove that the engines say the same: exit 0 when they do, 1 when they differ, 2 when it could not be decided.
@@ -65,32 +61,27 @@ def verify(
       policyeng verify --engines --policy my-policies --pairs 10000 --seed 7 --counterexample smallest.json
     """
     _require(engines, format_)
-    from policyeng.verify import engines_report
     from policyeng.verify.contestants import contestants
     from policyeng.verify.counterexamples import counterexample as smallest
     from policyeng.verify.differential import compare
+    from policyeng.verify.engines_report import Run
 
-    given = signatures(
-        verification_key, verification_algorithm, verification_key_id, verification_scope, require_signature
-    )
-    bundle = selected(bundle_of(policy or (), settings_of(given, config)), split(select), split(ignore))
+    bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
     started = time.monotonic()
     compared = contestants(bundle, without=_left_out(without, opa), opa=opa)
     with _progress(pairs, chosen) as advance:
         tally = compare(bundle, compared, pairs=pairs, seed=chosen, progress=advance)
         found = [smallest(difference, bundle, compared) for difference in tally.differences[:_MOST_SHRUNK]]
-    run = engines_report.Run(bundle, compared, tally, found, time.monotonic() - started)
-    written = list(_written(found, counterexample)) if counterexample else []
-    typer.echo(engines_report.as_json(run) if format_ == "json" else engines_report.as_text(run, written))
+    run = Run(bundle, compared, tally, found, time.monotonic() - started)
+    _print(run, list(_written(found, counterexample)) if counterexample else [], format_)
     return int(bool(tally.differing))
 
 
 def _require(engines: bool, format_: str) -> None:
+    require_plain(format_)
     if not engines:
         raise UsageError("nothing to verify is named", remedy="name it: --engines compares the engines")
-    if format_ not in _FORMATS:
-        raise UsageError(f"no format is called `{format_}`", remedy="the formats are text and json")
 
 
 def _left_out(without: Sequence[str] | None, opa: OpaOptions) -> list[str]:
@@ -106,11 +97,14 @@ def _written(found: Sequence[Counterexample], path: Path) -> Iterator[Path]:
 
     for number, entry in enumerate(found, 1):
         target = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
-        try:
-            target.write_text(snapshot_text(entry), encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"cannot write the counterexample: {error.strerror}", place=(str(target),)) from error
+        write(target, snapshot_text(entry), "counterexample")
         yield target
+
+
+def _print(run: Run, written: Sequence[Path], format_: str) -> None:
+    from policyeng.verify import engines_report
+
+    typer.echo(engines_report.as_json(run) if format_ == "json" else engines_report.as_text(run, written))
 
 
 @contextmanager

@@ -1,0 +1,48 @@
+"""The options about signatures: whose are trusted, and whether there has to be one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from policyeng.cli.groups import with_group
+
+Key = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A public key in PEM: archives have to be signed with it, and signed directories are verified.",
+    ),
+]
+Algorithm = Annotated[
+    str | None,
+    typer.Option(metavar="ALGORITHM", help="What signatures are made with; ES256 or RS256 by the type of the key."),
+]
+KeyId = Annotated[str | None, typer.Option(metavar="ID", help="The key that a signature has to name.")]
+Scope = Annotated[str | None, typer.Option(metavar="SCOPE", help="The scope that a signature has to state.")]
+Required = Annotated[bool, typer.Option("--require-signature", help="Directories of policies have to be signed too.")]
+
+
+def with_trust(command: Callable[..., int]) -> Callable[..., int]:
+    """A command with the options about signatures; they reach it as `trust`, by the names of their settings."""
+    return with_group(command, "trust", _given)
+
+
+def _given(
+    *,
+    verification_key: Key = None,
+    verification_algorithm: Algorithm = None,
+    verification_key_id: KeyId = None,
+    verification_scope: Scope = None,
+    require_signature: Required = False,
+) -> dict[str, object]:
+    return {
+        "verification_key": verification_key,
+        "verification_algorithm": verification_algorithm,
+        "verification_key_id": verification_key_id,
+        "verification_scope": verification_scope,
+        "require_signature": require_signature,
+    }

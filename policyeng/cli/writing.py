@@ -1,0 +1,50 @@
+"""Write the files that a command line names."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from policyeng.errors import UsageError
+
+#: What a file that may be written says where nothing may be put beside it or in its place, such as one mounted alone.
+_IN_PLACE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY}
+
+
+def write(path: Path, content: str | bytes, what: str) -> None:
+    """Write the whole file or leave what was there, which others may be reading; text as UTF-8.
+
+    Args:
+        path: where the user wants it; a link is followed, and a device or a pipe is written to.
+        content: all of it.
+        what: what it is to the user, such as `report`.
+
+    Raises:
+        UsageError: it cannot be written there.
+    """
+    octets = content.encode() if isinstance(content, str) else content
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(octets)
+        else:
+            _replace(Path(os.path.realpath(path)), octets)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"cannot write the {what}: {reason}", place=(str(path),)) from error
+
+
+def _replace(path: Path, octets: bytes) -> None:
+    beside = path.with_name(f".policyeng-{os.getpid()}")
+    try:
+        try:
+            beside.write_bytes(octets)
+            if path.exists():
+                beside.chmod(path.stat().st_mode)
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        if error.errno not in _IN_PLACE or not path.exists():
+            raise
+        path.write_bytes(octets)
