@@ -31,7 +31,7 @@ def test_what_stood_there_is_replaced_whole_and_nothing_is_left_beside(tmp_path:
 
 
 def test_a_link_is_followed(tmp_path: Path) -> None:
-    """To what is there, and to what is not there yet; one that leads nowhere else does not end the run."""
+    """To what is there, and to what is not there yet; one that leads to itself leads nowhere, and is replaced."""
     (tmp_path / "to").mkdir()
     for name in ("old", "new"):
         (tmp_path / name).symlink_to(Path("to") / name)
@@ -41,6 +41,10 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
 
         assert (tmp_path / name).is_symlink()
         assert (tmp_path / "to" / name).read_bytes() == b"x"
+    (tmp_path / "circle").symlink_to("circle")
+    write(tmp_path / "circle", b"x", "report")
+
+    assert (tmp_path / "circle").read_bytes() == b"x"
 
 
 def test_a_device_and_a_pipe_are_written_to(tmp_path: Path) -> None:
