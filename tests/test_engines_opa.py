@@ -254,6 +254,13 @@ def test_one_query_judges_a_snapshot(
     assert len(set(asked)) == 1
 
 
+def test_numbers_within_texts_are_written_alike(tmp_path: Path, options: OpaOptions) -> None:
+    """A whole number that came with a fraction is whole in a message too."""
+    said = 'deny contains {"msg": sprintf("%v", [[input.resource.properties.n, {"k": input.resource.properties.n}]])}'
+
+    compared(small(tmp_path, said), snapshot(workspace("a", n=2.0), workspace("b", n=0.5)), options, errors=False)
+
+
 def test_letters_that_become_two_in_lower_case_are_found(tmp_path: Path, options: OpaOptions) -> None:
     """`İ` is one letter in lower case in Rego, and two in most languages; ids must be found all the same."""
     bundle = small(tmp_path, deny_when("not input.snapshot.by_id[lower(input.resource.id)]"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 import orjson
 
@@ -105,7 +106,8 @@ class Batch:
 
     def input_of(self, work: Work) -> JsonObject:
         """What stays the same for every question about one snapshot."""
-        snapshot = orjson.loads(work.document)
+        # OPA would write `1.0` into texts where the embedded engine writes `1`.
+        snapshot: JsonObject = cast(JsonObject, numbers.plain(orjson.loads(work.document)))
         ids: dict[str, int] = {}
         types: dict[str, list[int]] = {}
         for position, resource in enumerate(snapshot["resources"]):
@@ -118,7 +120,7 @@ class Batch:
             "ids": ids,
             "types": types,
             "parameters": {
-                self.numbers[policy.id]: work.parameters[index]
+                self.numbers[policy.id]: numbers.plain(work.parameters[index])
                 for index, policy in enumerate(work.bundle.policies)
                 if policy.rules
             },
