@@ -277,3 +277,14 @@ def test_an_archive_that_stands_is_kept_when_building_fails(folder: Path, policy
         == 2
     )
     assert (folder / "unsigned.tar.gz").read_bytes() == before
+
+
+@pytest.mark.parametrize("text", ["package lib.broken\n\nx := {", "package lib.broken\n\nx := missing(1)\n"])
+def test_what_does_not_compile_is_not_built(tmp_path: Path, policyeng: Policyeng, text: str) -> None:
+    """Nobody would find out before the archive judges."""
+    write(tmp_path / "policies", {**POLICY, "lib/broken.rego": text})
+    ran = policyeng("bundle", "build", "--policy", "policies", "--output", "b.tar.gz", folder=tmp_path)
+
+    assert ran.returncode == 2
+    assert "lib/broken.rego" in ran.stderr
+    assert not (tmp_path / "b.tar.gz").exists()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from policyeng.errors import BundleError
@@ -25,7 +25,7 @@ def files_of(root: Path) -> dict[PurePosixPath, bytes]:
     """Every file of a bundle's directory that counts, by path relative to it.
 
     Raises:
-        BundleError: it is no directory, or a file cannot be read.
+        BundleError: it is no directory, a file cannot be read, or a link leads out of it.
     """
     if not root.is_dir():
         raise BundleError(f"`{root}` is not a directory", remedy="name a directory that holds policies")
@@ -36,7 +36,7 @@ def every_file_of(root: Path) -> dict[PurePosixPath, bytes]:
     """Every file below a directory, by path relative to it: what a signature has to cover.
 
     Raises:
-        BundleError: a file cannot be read.
+        BundleError: a file cannot be read, or a link leads out of it.
     """
     return _read(root, counting=False)
 
@@ -50,16 +50,29 @@ def _counts(path: PurePosixPath) -> bool:
     name = path.name
     if not (name.endswith((".rego", ".py")) or name in _NAMES):
         return False
-    hidden = any(part.startswith((".", "__")) for part in path.parts) and name != ".manifest"
+    hidden = _is_hidden(path) and name != ".manifest"
     test = name.endswith("_test.rego") or name == "conftest.py" or (name.startswith("test_") and name.endswith(".py"))
     return not hidden and not test
 
 
+def _is_hidden(path: PurePosixPath) -> bool:
+    return any(part.startswith((".", "__")) for part in path.parts)
+
+
 def _read(root: Path, *, counting: bool) -> dict[PurePosixPath, bytes]:
     found: dict[PurePosixPath, bytes] = {}
-    for relative in sorted(map(PurePosixPath, _names(root))):
+    names, linked = _names(root)
+    top = os.path.realpath(root)
+    for relative in sorted(map(PurePosixPath, linked)):
+        if not (counting and _is_hidden(relative)):
+            _require_within(root / relative, top)
+    for relative in sorted(map(PurePosixPath, names)):
         path = root / relative
-        if (not counting or _counts(relative)) and path.is_file():
+        if counting and not _counts(relative):
+            continue
+        if path.is_symlink():
+            _require_within(path, top)
+        if path.is_file():
             try:
                 found[relative] = path.read_bytes()
             except OSError as error:
@@ -67,8 +80,16 @@ def _read(root: Path, *, counting: bool) -> dict[PurePosixPath, bytes]:
     return found
 
 
-def _names(root: Path) -> Iterator[str]:
-    """Everything below a directory that is no directory, relative to it; links to directories are not followed.
+def _require_within(link: Path, top: str) -> None:
+    """Refuse a link that leads out: a directory of somebody else could bring any file of this machine into a bundle."""
+    target = os.path.realpath(link)
+    if os.path.commonpath((target, top)) != top:
+        remedy = "put a copy in its place, or take it away"
+        raise BundleError("the link leads out of the directory of the policies", place=(str(link),), remedy=remedy)
+
+
+def _names(root: Path) -> tuple[list[str], list[str]]:
+    """Everything below a directory that is no directory, and the links to directories, which are not followed.
 
     The walk is over strings: one over paths takes longer than judging a small snapshot.
     """
@@ -77,9 +98,14 @@ def _names(root: Path) -> Iterator[str]:
         raise _unreadable(error, Path(error.filename)) from None
 
     top = os.fspath(root)
-    for folder, _, names in os.walk(top, onerror=refuse):
+    found: list[str] = []
+    linked: list[str] = []
+    for folder, folders, names in os.walk(top, onerror=refuse):
         below = os.path.relpath(folder, top) if folder != top else ""
-        yield from (os.path.join(below, name) for name in names)  # noqa: PTH118  # strings, see above
+        found += (os.path.join(below, name) for name in names)  # noqa: PTH118  # strings, see above
+        links = (name for name in folders if os.path.islink(os.path.join(folder, name)))  # noqa: PTH114, PTH118  # see above
+        linked += (os.path.join(below, name) for name in links)  # noqa: PTH118  # strings, see above
+    return found, linked
 
 
 def _unreadable(error: OSError, path: Path) -> BundleError:

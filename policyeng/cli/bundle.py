@@ -51,6 +51,7 @@ def build(
     """
     from policyeng.bundle.building import archive_bytes, archive_files  # only this command writes archives
     from policyeng.bundle.signing_keys import SigningKey
+    from policyeng.engines.embedded import form_of
 
     require_plain(format_)
     if signing_key is None and (signing_algorithm or signing_key_id):
@@ -59,6 +60,7 @@ def build(
     key = SigningKey.read(signing_key, signing_algorithm, signing_key_id) if signing_key else None
     built = bundle_of(origins)
     _require_policies(built)
+    form_of(built)  # compiles it: what could not judge is not written
     files = archive_files(built, origins, revision, key)
     content = archive_bytes(files)
     write(output, content, "archive")
