@@ -186,6 +186,79 @@ def test_it_ends_with_the_process_that_started_it(tmp_path: Path, opa: Path, roo
     until(lambda: not runs(pid))
 
 
+#: A shell that was killed is missed by none of these, and waited for by none.
+LOSING_ITS_SHELL = """
+import os, signal
+[place] = opa._places.values()
+os.kill(place.server._guard.pid, signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("end", ["return", "raise"])
+def test_it_ends_although_its_shell_was_killed(tmp_path: Path, opa: Path, root: Path, end: str) -> None:
+    """Without waiting for a pipe that nobody closes."""
+    small(tmp_path)
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM.replace("if sys", f"{LOSING_ITS_SHELL}if sys", 1), str(tmp_path), str(opa), end],
+        capture_output=True,
+        text=True,
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        check=False,
+        timeout=60,
+    )
+
+    until(lambda: not runs(int(ran.stdout)))
+    assert ran.returncode == (0 if end == "return" else 1)
+
+
+def test_it_ends_as_soon_as_its_shell_is_killed(tmp_path: Path, opa: Path) -> None:
+    """Nobody would end it if its owner were killed too; the next snapshot has a new one."""
+    bundle, options = small(tmp_path), OpaOptions(binary=opa)
+    judged(bundle, options)
+    [first] = servers()
+    os.kill(first.server._guard.pid, signal.SIGKILL)
+    until(lambda: not runs(first.server.pid))
+    until(lambda: not first.alive)
+
+    assert judged(bundle, options).summary.fail == 1
+    assert servers()[0].server.pid != first.server.pid
+
+
+def test_a_program_that_starts_another_leaves_none(tmp_path: Path, opa: Path) -> None:
+    """All of the group ends, not only what the shell has started itself."""
+    program = tmp_path / "opa"
+    program.write_text(f'#!/bin/sh\n"{opa}" "$@" &\necho $! > "{tmp_path}/pid"\nwait\n', encoding="utf-8")
+    program.chmod(0o755)
+    assert judged(small(tmp_path / "p"), OpaOptions(binary=program)).summary.fail == 1
+    pid = int((tmp_path / "pid").read_text(encoding="utf-8"))
+    assert runs(pid)
+
+    engine.close()
+
+    until(lambda: not runs(pid))
+
+
+def test_killed_at_its_start_the_folder_goes_too(tmp_path: Path, root: Path) -> None:
+    """The token and the policies stay nowhere; the program here never answers."""
+    small(tmp_path / "p")
+    program, temporary = tmp_path / "opa", tmp_path / "tmp"
+    program.write_text(f'#!/bin/sh\necho $$ > "{tmp_path}/pid"\nexec sleep 600\n', encoding="utf-8")
+    program.chmod(0o755)
+    temporary.mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(tmp_path / "p"), str(program), "return"],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root), "TMPDIR": str(temporary)},
+    ) as process:
+        until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text(encoding="utf-8").endswith("\n"))
+        assert list(temporary.iterdir())
+        process.kill()
+
+    until(lambda: not list(temporary.iterdir()))
+    until(lambda: not runs(int((tmp_path / "pid").read_text(encoding="utf-8"))))
+
+
 def test_no_program_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The remedy names all ways out."""
     monkeypatch.setattr("shutil.which", lambda _: None)

@@ -25,6 +25,8 @@ _Key = tuple[int, str, str, OpaOptions]
 
 #: Places stay for the next snapshot, the last used ones; they end with the process.
 _KEPT = 4
+#: Seconds that the end of the process waits for a thread that nobody waits for any more.
+_PATIENCE = 5.0
 _places: OrderedDict[_Key, Place] = OrderedDict()
 _guard = threading.Lock()
 _versions: dict[OpaOptions, str] = {}
@@ -59,17 +61,25 @@ def version(options: OpaOptions | None = None) -> str:
     return _versions[options]
 
 
-def close() -> None:
-    """End the private servers, and leave the others; the next snapshot starts anew. Runs when the process ends."""
+def close(patience: float = -1) -> None:
+    """End the private servers, and leave the others; the next snapshot starts anew. Runs when the process ends.
+
+    Args:
+        patience: seconds to wait for a thread that still asks a server; without bound when negative.
+    """
     with _guard:
         places = [place for key, place in _places.items() if key[0] == os.getpid()]
         _places.clear()
     for place in places:
-        with place.lock:
+        free = place.lock.acquire(timeout=patience)
+        try:
             place.close()
+        finally:
+            if free:
+                place.lock.release()
 
 
-atexit.register(close)
+atexit.register(close, patience=_PATIENCE)
 
 
 class _Question:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -22,15 +24,18 @@ from policyeng.engines.opa_options import OpaOptions
 from policyeng.engines.opa_transport import Connection
 from policyeng.errors import EngineError
 
-#: The shell waits for its input to end, which happens when this process ends in whatever way, and then ends OPA.
+#: The shell waits for its input to end, which happens when this process ends in whatever way, and then ends OPA,
+#: removes the folder that this process could not remove (`$0`), and ends whatever else its process group holds.
 _GUARD = """\
 "$@" >&2 &
 server=$!
 echo "$server"
-exec >&- 2>&-
+exec 2>&-
 read -r ended
 kill -KILL "$server"
 wait "$server"
+/bin/rm -rf -- "$0"
+kill -KILL 0
 """
 #: Only who has the token, which is handed over in a file of this user, may ask the server anything.
 _AUTHORIZATION = """\
@@ -46,6 +51,8 @@ FOLDER = re.compile(r"\S*/m[0-9]+/")
 _LONGEST = 1000
 _ATTEMPTS = 5
 _READY_SECONDS = 30.0
+#: For what was killed to be gone; longer only if the kernel holds it, and then nothing is gained by waiting.
+_END_SECONDS = 5.0
 
 
 class PrivateServer:
@@ -59,7 +66,7 @@ class PrivateServer:
 
     Attributes:
         connection: to this server.
-        pid: of the OPA process.
+        pid: of the OPA process; 0 when it did not start.
     """
 
     def __init__(self, binary: Path, files: Mapping[PurePosixPath, bytes], secret: str, timeout: float) -> None:
@@ -108,11 +115,12 @@ class PrivateServer:
         arguments += ["--optimize-store-for-read-speed", str(root)]
         try:
             self._guard = subprocess.Popen(  # noqa: S603  # the program that the user names
-                ["/bin/sh", "-c", _GUARD, "opa", *arguments],
+                ["/bin/sh", "-c", _GUARD, str(root.parent), *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                start_new_session=True,  # an interrupt from the terminal is for this process, which then ends OPA
+                # An interrupt from the terminal is for this process, which then ends OPA: the group is killed as one.
+                start_new_session=True,
                 cwd="/",
                 env={"HOME": str(root)},  # OPA reads its options from the environment too
                 text=True,
@@ -121,14 +129,29 @@ class PrivateServer:
         except OSError as error:
             raise EngineError(f"cannot start the private OPA server: {error}", remedy="give `--opa-url`") from None
         assert self._guard.stdout is not None  # noqa: S101  # a pipe was asked for
-        self.pid = int(self._guard.stdout.readline())
+        self.pid = int(self._guard.stdout.readline() or 0)  # none when the shell was killed already
+        self._killing = threading.Lock()
         self._reader = threading.Thread(target=self._read, args=(self._guard,), daemon=True)
         self._reader.start()
+        self._watcher = threading.Thread(target=self._watch, args=(self._guard,), daemon=True)
+        self._watcher.start()
 
     def _read(self, guard: subprocess.Popen[str]) -> None:
         """Keep the last lines of the log; the pipe ends with the process."""
         for line in guard.stderr or ():
             self._log.append(line.strip())
+
+    def _watch(self, guard: subprocess.Popen[str]) -> None:
+        """End OPA when its shell ends, after which nobody would end it with us; no other process has the pipe."""
+        for _ in guard.stdout or ():
+            pass
+        self._kill(guard)
+
+    def _kill(self, guard: subprocess.Popen[str]) -> None:
+        """Kill shell and OPA as one group, once: the number is the group's until the shell was waited for."""
+        if self._killing.acquire(blocking=False):
+            with suppress(OSError):  # it has ended
+                os.killpg(guard.pid, signal.SIGKILL)
 
     def _answers(self) -> bool:
         """Wait until our server answers with its bundle loaded; False when it has ended."""
@@ -143,13 +166,16 @@ class PrivateServer:
         return False
 
     def _end(self) -> None:
+        """Kill shell and OPA, whichever of them still runs; nothing here waits for ever."""
         guard = self._guard
-        if guard.stdin is not None:
-            guard.stdin.close()
-        guard.wait()
-        self._reader.join()
-        for stream in (guard.stdout, guard.stderr):
-            if stream is not None:
+        self._kill(guard)
+        self._watcher.join(_END_SECONDS)
+        with suppress(subprocess.TimeoutExpired):
+            guard.wait(_END_SECONDS)
+        self._reader.join(_END_SECONDS)
+        readers = ((guard.stdin, None), (guard.stdout, self._watcher), (guard.stderr, self._reader))
+        for stream, reader in readers:
+            if stream is not None and not (reader and reader.is_alive()):  # to close it would wait for its reader
                 stream.close()
 
 
