@@ -186,12 +186,12 @@ def test_members_are_refused_with_archive_and_name(tmp_path: Path) -> None:
 
 
 def test_what_is_neither_directory_nor_archive_is_refused(tmp_path: Path) -> None:
-    """A policy file alone, a name that does not exist, a named pipe: said at once."""
-    write(tmp_path, POLICY)
+    """A file of another kind, a name that does not exist, a named pipe: said at once."""
+    write(tmp_path, {"notes.txt": "no archive"})
     os.mkfifo(tmp_path / "pipe")
 
     with pytest.raises(BundleError, match="not a gzip file"):
-        load_bundle(tmp_path / "area/a/a.rego")
+        load_bundle(tmp_path / "notes.txt")
     for name in ("nowhere.tar.gz", "pipe"):
         with pytest.raises(BundleError, match="is not a directory, and no archive either"):
             load_bundle(tmp_path / name)
@@ -213,3 +213,13 @@ def test_a_data_document_is_refused_as_in_a_directory(tmp_path: Path) -> None:
         load_bundle(packed(tmp_path / "b.tar.gz", files))
 
     assert "x/data.json" in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["p.rego", "p.py"])
+def test_one_file_of_policies_is_no_archive(tmp_path: Path, name: str) -> None:
+    """Its directory is what to name."""
+    write(tmp_path / "d", {name: "package p\n"})
+    with pytest.raises(BundleError, match="one file is no bundle of policies; name its directory") as refusal:
+        load_bundle(tmp_path / "d" / name)
+
+    assert f"`{tmp_path / 'd'}`" in refusal.value.remedy

@@ -85,6 +85,33 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path, name: str) -> None:
         load_bundle(tmp_path / "p", data=[tmp_path / name])
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("missing", "missing: the data does not exist; name a file"),
+        ("missing.json", "the data does not exist"),
+        ("d.txt", "no JSON or YAML file; name"),
+    ],
+)
+def test_what_is_not_there_is_said_apart_from_what_is_of_another_kind(tmp_path: Path, name: str, said: str) -> None:
+    """The remedies differ."""
+    write(tmp_path, {**POLICY, "d.txt": "x"})
+    with pytest.raises(BundleError, match=said):
+        load_bundle(tmp_path / "p", data=[tmp_path / name])
+
+
+@pytest.mark.parametrize("key", ["policyeng", "system"])
+def test_keys_that_opa_or_we_use_are_refused(tmp_path: Path, key: str) -> None:
+    """In a file, by its folder and by a prefix; deeper they are free."""
+    file = tmp_path / "x.json"
+    write(tmp_path, {**POLICY, "f.json": f'{{"a": 1, "{key}": 2}}', f"d/{key}/x.json": "{}", "x.json": '{"a": 1}'})
+    for given in (tmp_path / "f.json", tmp_path / "d", f"{key}.below:{file}"):
+        with pytest.raises(BundleError, match=f"the key `{key}` of `data` is not free: OPA and policyeng use it; call"):
+            load_bundle(tmp_path / "p", data=[given])
+
+    assert load_bundle(tmp_path / "p", data=[f"a.{key}:{file}"]).data == {"a": {key: {"a": 1}}}
+
+
 def test_a_key_of_the_bundle_is_not_overwritten(tmp_path: Path) -> None:
     """Data of the directory and data of `--data` are one."""
     write(tmp_path, {**POLICY, "p/data.json": '{"x": {"a": 1}}', "ok.json": '{"x": {"b": 2}}', "no.json": '{"x": 2}'})

@@ -16,7 +16,7 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.engines import OpaOptions
 from policyeng.engines import opa as engine
 from policyeng.engines.opa_place import bundle_files
-from policyeng.errors import EngineError
+from policyeng.errors import BundleError, EngineError
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Snapshot
 from policyeng.sources import load_snapshot
@@ -249,3 +249,12 @@ def test_a_module_that_opa_does_not_take_says_why(tmp_path: Path, empty: Server)
 
     with pytest.raises(EngineError, match=r"area/p\.rego:10.*lib_missing"):
         evaluate(bundle, snapshot(workspace()), as_of=AS_OF, engine="opa", opa=OpaOptions(url=empty.url))
+
+
+@pytest.mark.parametrize("key", ["policyeng", "system"])
+def test_data_of_a_bundle_where_a_server_keeps_its_own_is_refused(tmp_path: Path, opa: Path, key: str) -> None:
+    """The embedded engine reads it; OPA would read something else in its place."""
+    bundle = load_bundle(write(tmp_path, {"area/p.rego": rego("p", deny_when("true")), f"{key}/data.json": '{"a": 1}'}))
+
+    with pytest.raises(BundleError, match=f"the key `{key}` of `data` is not free"):
+        evaluate(bundle, snapshot(workspace()), as_of=AS_OF, engine="opa", opa=OpaOptions(binary=opa))

@@ -69,6 +69,12 @@ def dropped(handler: BaseHTTPRequestHandler, _: bytes) -> None:
     handler.close_connection = True
 
 
+def stalled(handler: BaseHTTPRequestHandler, body: bytes) -> None:
+    """Fall silent in the middle of the body."""
+    reply(200, b'{"result": {', Content_Length="1000")(handler, body)
+    threading.Event().wait()
+
+
 FAULTS: dict[str, tuple[Reply, str]] = {
     "slow": (hanging, "it does not answer in time; see whether it is overloaded"),
     "500": (reply(500, {"code": "internal_error", "message": "boom"}), "it answers 500: boom; see the log"),
@@ -81,6 +87,9 @@ FAULTS: dict[str, tuple[Reply, str]] = {
     "nothing": (reply(200, b""), "its answer is not JSON"),
     "a list": (reply(200, []), "its answer is not a JSON object"),
     "NaN": (reply(200, b'{"result": {"x": NaN}'), "its answer is not JSON"),
+    "no result": (reply(200, {}), "its answer is not that of an OPA server; see that the URL is that of an OPA"),
+    "no OPA": (reply(200, {"result": {}}), "its answer is not that of an OPA server; see that the URL is that of an"),
+    "stalled": (stalled, "it was silent for 0.3 s in its answer; see whether it is overloaded, or give it more time"),
     "truncated": (cut, "the connection fails: "),
     "dropped": (dropped, "the connection fails: "),
     "redirect": (reply(302, b"", Location="http://elsewhere.example/v1"), "a redirect to `elsewhere.example`; give"),
@@ -92,10 +101,19 @@ FAULTS: dict[str, tuple[Reply, str]] = {
 def test_a_server_that_does_not_answer_as_opa_does(tmp_path: Path, answer: Reply, message: str) -> None:
     """Every fault has its own words."""
     with answering(answer) as url, pytest.raises(EngineError) as caught:
-        judged(tmp_path, OpaOptions(url=url, timeout=0.3 if answer is hanging else 10))
+        judged(tmp_path, OpaOptions(url=url, timeout=0.3 if answer in (hanging, stalled) else 10))
 
     assert message in str(caught.value)
     assert str(caught.value).startswith(f"{url}: could not decide")
+
+
+def test_a_server_that_speaks_no_tls(tmp_path: Path, opa: Path) -> None:
+    """It has no certificate that could be trusted or not."""
+    with running(opa) as server, answering(reply(200, {})) as other:
+        for url in (server.url, other):
+            with pytest.raises(EngineError, match="it does not speak TLS; write `http://127") as caught:
+                judged(tmp_path, OpaOptions(url=url.replace("http", "https")))
+            assert url in caught.value.remedy
 
 
 def test_a_server_that_is_down(tmp_path: Path) -> None:

@@ -87,6 +87,11 @@ def _inflated(content: bytes, archive: str, limits: Limits) -> bytes:
         inflated = stream.decompress(content, limits.total + 1)
     except zlib.error as error:
         if content[:2] != b"\x1f\x8b":
+            if Path(archive).suffix in (".rego", ".py"):
+                what = "one file is no bundle of policies"
+                raise BundleError(
+                    what, place=(archive,), remedy=f"name its directory, `{Path(archive).parent}`"
+                ) from None
             remedy = "name a directory that holds policies, or an archive `*.tar.gz`"
             raise BundleError("not a gzip file", place=(archive,), remedy=remedy) from None
         reason = "its checksum is wrong" if "check" in str(error) else "its bytes are damaged"

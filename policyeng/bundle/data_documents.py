@@ -12,6 +12,8 @@ from policyeng.models import JsonObject
 
 #: The files that `--data` takes from a directory, as in Conftest.
 GIVEN_SUFFIXES = (".json", ".yaml", ".yml")
+#: Where a server keeps what it knows of itself, and where we put what a server has to know of us.
+_KEPT = ("policyeng", "system")
 
 
 def join_document(data: JsonObject, path: PurePosixPath, content: bytes, root: Path) -> None:
@@ -59,7 +61,21 @@ def join_given(data: JsonObject, given: str | Path) -> None:
             raise BundleError("the data document is no object", place=(str(file),))
         for key in reversed((*prefix, *folders)):
             document = {key: document}
+        require_free(document, str(file))
         _join(data, document, str(file), "data")
+
+
+def require_free(data: JsonObject, place: str) -> None:
+    """Refuse data under the keys that OPA and we keep for ourselves, whichever engine is to judge.
+
+    Raises:
+        BundleError: there is such a key.
+    """
+    for key in _KEPT:
+        if key in data:
+            remedy = "call it something else"
+            what = f"the key `{key}` of `data` is not free: OPA and policyeng use it"
+            raise BundleError(what, place=(place,), remedy=remedy)
 
 
 def _prefix(given: str) -> tuple[tuple[str, ...], Path]:
@@ -69,6 +85,9 @@ def _prefix(given: str) -> tuple[tuple[str, ...], Path]:
 
 def _files_below(path: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
     if not path.is_dir():
+        if not path.exists():
+            remedy = "name a file *.json or *.yaml, or a directory of them"
+            raise BundleError("the data does not exist", place=(str(path),), remedy=remedy)
         if path.suffix not in GIVEN_SUFFIXES:
             raise BundleError("the data is no JSON or YAML file", place=(str(path),), remedy="name *.json or *.yaml")
         yield path, ()

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 import orjson
 
 from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.data_documents import require_free
 from policyeng.engines.embedded import as_v1
 from policyeng.engines.opa_options import OpaOptions
 from policyeng.engines.opa_query import Batch
@@ -154,8 +155,10 @@ def place_of(bundle: Bundle, options: OpaOptions) -> Place:
     """Bring the bundle where it is judged with, or find it there.
 
     Raises:
+        BundleError: its data stand where the server or we keep something.
         EngineError: the server cannot be reached, does not take the bundle, or has another.
     """
+    require_free(bundle.data, bundle.name)
     if not options.url:
         return PrivatePlace(bundle, options)
     connection = Connection(options)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 #: Seconds to wait for a connection at most, whatever the timeout.
 _CONNECT_SECONDS = 10.0
 _UNAUTHORIZED = (401, 403)
+_SLOW = "see whether it is overloaded, or give it more time with `--opa-timeout`"
+#: What OpenSSL says, in its versions, of a server that answers in plain text.
+_NO_TLS = re.compile(r"wrong.version.number|http.request|packet.length.too.long|record.layer.failure|unknown.protocol")
 
 
 class EvaluationError(Exception):
@@ -54,6 +57,7 @@ class Connection:
 
         scheme, host, port, root = _endpoint(options)
         self.url = f"{scheme}://{host}:{port}{root}"
+        self._timeout = options.timeout
         verify = str(options.ca_file) if options.ca_file else True
         self._client = OpaClient(
             host=host,
@@ -143,18 +147,25 @@ class Connection:
         except (EngineError, EvaluationError):
             raise
         except exceptions.SSLError as error:
-            remedy = "name the authority of its certificate with `--opa-ca-file`"
-            raise self._error(f"its certificate is not trusted: {_root(error)}", remedy) from None
+            raise self._untrusted(_root(error)) from None
         except exceptions.Timeout:
-            remedy = "see whether it is overloaded, or give it more time with `--opa-timeout`"
-            raise self._error("it does not answer in time", remedy) from None
+            raise self._error("it does not answer in time", _SLOW) from None
         except (exceptions.JSONDecodeError, ValueError):
             raise self._error("its answer is not JSON", "see that the URL is that of an OPA server") from None
         except (exceptions.ConnectionError, exceptions.ChunkedEncodingError, OSError) as error:
+            if _is_silence(error):
+                raise self._error(f"it was silent for {self._timeout:g} s in its answer", _SLOW) from None
             raise self._error(f"the connection fails: {_root(error)}", "see that it runs and can be reached") from None
-        except Exception as error:  # the client has errors of many kinds for answers that are not OPA's
-            message = f"its answer makes no sense: {type(error).__name__}: {error}"
+        except Exception:  # the client has errors of many kinds for answers that are not OPA's
+            message = "its answer is not that of an OPA server"
             raise self._error(message, "see that the URL is that of an OPA server") from None
+
+    def _untrusted(self, reason: str) -> EngineError:
+        if _NO_TLS.search(reason):
+            remedy = f"write `http://{urlsplit(self.url).netloc}`, or see that the port is that of TLS"
+            return self._error("it does not speak TLS", remedy)
+        remedy = "name the authority of its certificate with `--opa-ca-file`"
+        return self._error(f"its certificate is not trusted: {reason}", remedy)
 
 
 def _endpoint(options: OpaOptions) -> tuple[str, str, int, str]:
@@ -206,13 +217,23 @@ def _said(body: JsonObject) -> tuple[str, str, str]:
     return str(first.get("code", "")), str(first.get("message", "")), place
 
 
+def _innermost(error: BaseException) -> BaseException:
+    while True:
+        inner = getattr(error, "reason", None) or next((arg for arg in error.args if isinstance(arg, Exception)), None)
+        if not isinstance(inner, BaseException):
+            return error
+        error = inner
+
+
+def _is_silence(error: BaseException) -> bool:
+    """Whether the time was up in the middle of an answer, which the HTTP library calls a failed connection."""
+    from urllib3.exceptions import ReadTimeoutError  # loaded with the client
+
+    return isinstance(_innermost(error), (ReadTimeoutError, TimeoutError))
+
+
 def _root(error: BaseException) -> str:
     """The innermost reason, without the URLs and object names that surround it."""
-    seen: object = error
-    while isinstance(seen, BaseException):
-        inner = getattr(seen, "reason", None) or next((arg for arg in seen.args if isinstance(arg, Exception)), None)
-        if not isinstance(inner, BaseException):
-            break
-        seen = inner
+    seen = _innermost(error)
     text = re.sub(r".*\[Errno -?[0-9]+\] ", "", getattr(seen, "strerror", None) or str(seen))
     return text.lower().rstrip(".")
