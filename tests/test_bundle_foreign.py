@@ -66,6 +66,8 @@ def test_metadata_above_a_rule_wins_over_metadata_above_the_package() -> None:
         ("package a\ndeny.x contains msg if msg := input.x", "more in its head"),
         ("package a\ndeny contains msg if msg := input.snapshot.scope", "carries no policy header"),
         ("package a\ndeny contains msg if {", "cannot be read"),
+        ("package a\ndeny(d) := msg if msg := d.x", "`deny` is a function"),
+        ("package a\nviolation contains input.review.name if input.kind", "`input.review`, .* `input.kind`"),
     ],
 )
 def test_a_rule_that_gives_no_messages_is_refused_by_name(tmp_path: Path, source: str, said: str) -> None:
@@ -130,11 +132,35 @@ def test_input_is_a_review_where_a_package_looks_at_nothing_else(tmp_path: Path)
     bundle = bundle_of(
         tmp_path,
         "package a\nviolation[msg] { msg := object.get(input, 'x', input.review.name) }".replace("'", '"'),
-        "package b\nviolation[msg] { msg := input.review.name; input.kind }",
+        "package b\nviolation[msg] { msg := input.kind }",
         "package c\ndeny[msg] { msg := input.review.name }",
         "package d\nviolation[msg] { msg := input.parameters.x }",
     )
     assert [policy.input_form for policy in bundle.policies] == ["review", "document", "document", "review"]
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ('violation contains m if m := object.get(input, ["review", "object"], {}).x', "`input` as a whole"),
+        ("import input as i\nviolation contains m if m := i.review.x", "`input` as a whole"),
+        ("violation contains m if { m := input.x; object.keys(input) }", ""),
+        ("deny contains m if m := input[_]", ""),
+        (
+            "deny contains m if { m := input.x; data.inventory.cluster[m] }",
+            "`data.inventory.cluster`, which Gatekeeper",
+        ),
+        ("import data.inventory as inv\ndeny contains m if { m := input.x; inv[m] }", "`data.inventory`, which"),
+        ("import data.l\ndeny contains m if { m := input.x; l.known[m] }", "`data.inventory.a`, which"),
+        ("deny contains m if { m := input.x; data.inventory_of_ours[m] }", ""),
+    ],
+)
+def test_what_cannot_be_decided_is_unknown(tmp_path: Path, source: str, said: str) -> None:
+    """Whose input is meant is open, or the cluster's objects are missing: never a pass."""
+    bundle = bundle_of(tmp_path, f"package a\n{source}", "package l\nknown := data.inventory.a")
+    (policy,) = bundle.policies
+    assert said in policy.undecided
+    assert bool(said) == bool(policy.undecided)
 
 
 @pytest.mark.parametrize(

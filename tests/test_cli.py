@@ -183,6 +183,7 @@ def test_reports_go_to_files_beside_what_is_printed(failing: tuple[str, str], tm
 
 def test_policies_are_listed_and_shown() -> None:
     """The list names what judges each policy; a page shows its fields."""
+    assert policyeng("policies", "list", "--select", "AML-NET-001").stdout.splitlines()[-1].startswith("1 policy, ")
     listed = policyeng("policies", "list", "--engine")
     shown = policyeng("policies", "show", "aml-net-001")
     described = json.loads(policyeng("policies", "list", "--format", "json").stdout)

@@ -22,6 +22,12 @@ from policyeng.models import JsonObject, Severity
 _JUDGING = re.compile(rf"({JUDGING})(?:_([a-zA-Z0-9_]*[a-zA-Z0-9]))?")
 #: What only policies of ours read: without a header they would be judged on the wrong input.
 _OURS = re.compile(r"input\.(resource\.(id|identity|kind|location|name|properties|sku|tags|type)|snapshot|as_of)\b")
+#: The forms of a judging rule that Conftest takes for passed.
+_NO_MESSAGES = {
+    "true": "says no more than true",
+    "map": "has more in its head than its name",
+    "function": "is a function, which nothing calls to judge",
+}
 _TEST_FOLDERS = frozenset({"test", "tests", "testdata"})
 
 
@@ -52,8 +58,8 @@ def foreign_policies(outlines: Sequence[Outline], given: Iterable[str], ours: Co
     judged = {package: modules for package, modules in packages.items() if any(_judging(module) for module in modules)}
     if judged:
         _refuse_conftest_data(outlines)
-    keys = frozenset(given)
-    return [policy for package, modules in judged.items() for policy in _of_package(package, modules, keys)]
+    keys, libraries = frozenset(given), _Libraries(outlines)
+    return [policy for package, modules in judged.items() for policy in _of_package(package, modules, keys, libraries)]
 
 
 def exception_name(rule: str) -> str:
@@ -63,18 +69,63 @@ def exception_name(rule: str) -> str:
 
 
 def _judging(module: Outline) -> list[Rule]:
-    """The judging rules; functions of such a name judge nothing, in Conftest neither."""
-    return [rule for rule in module.rules if rule.form != "function" and _JUDGING.fullmatch(rule.name)]
+    """The rules of a judging name, functions among them."""
+    return [rule for rule in module.rules if _JUDGING.fullmatch(rule.name)]
 
 
-def _undecided(modules: Sequence[Outline], form: InputForm, given: frozenset[str]) -> str:
-    """Why a package cannot be decided: it reads data that only Gatekeeper or Conftest fills."""
-    for read in sorted(read for module in modules for read in module.reads):
-        if read.startswith("data.inventory") and form == "review" and "inventory" not in given:
+class _Libraries:
+    """The modules of a bundle by the references that reach them."""
+
+    def __init__(self, outlines: Iterable[Outline]) -> None:
+        self._at: dict[str, list[Outline]] = {}
+        self._under: dict[str, list[Outline]] = {}
+        for outline in outlines:
+            path = f"data.{outline.package}"
+            self._at.setdefault(path, []).append(outline)
+            for above in _beginnings(path):
+                self._under.setdefault(above, []).append(outline)
+
+    def reads(self, modules: Iterable[Outline]) -> set[str]:
+        """What modules read, by way of others too."""
+        reads: set[str] = set()
+        pending = {read for module in modules for read in module.reads}
+        while pending:
+            read = pending.pop()
+            reads.add(read)
+            reached = [*self._under.get(read, ()), *(each for at in _beginnings(read) for each in self._at.get(at, ()))]
+            pending |= {further for outline in reached for further in outline.reads} - reads
+        return reads
+
+
+def _beginnings(path: str) -> Iterator[str]:
+    """`data.a` and `data.a.b` of `data.a.b`: below `data` alone lies everything."""
+    parts = path.split(".")
+    return (".".join(parts[:length]) for length in range(2, len(parts) + 1))
+
+
+def _undecided(modules: Sequence[Outline], form: InputForm, given: frozenset[str], reads: Iterable[str]) -> str:
+    """Why a package cannot be decided: it reads data that only Gatekeeper or Conftest fills, or either's input."""
+    for read in sorted(reads):
+        if f"{read}.".startswith("data.inventory.") and "inventory" not in given:
             return f"the policy reads `{read}`, which Gatekeeper fills from the cluster; give it with `--data`"
         if read.startswith("data.conftest."):
             return f"the policy reads `{read}`, which only Conftest fills"
+    if form == "document" and _violates(modules) and _whole_input(modules):
+        return (
+            "the policy takes `input` as a whole, which may be Gatekeeper's review or the document; "
+            "read `input.review` or a part of the document by name, or put it into a `ConstraintTemplate`"
+        )
     return ""
+
+
+def _violates(modules: Iterable[Outline]) -> bool:
+    return any(rule.name.startswith("violation") for module in modules for rule in _judging(module))
+
+
+def _whole_input(modules: Sequence[Outline]) -> bool:
+    """Whether `input` stands alone in a package, and nowhere with a name that tells what it is."""
+    reads = {read for module in modules for read in module.reads}
+    return "input" in reads and not any(read.startswith("input.") for read in reads)
 
 
 def _refuse_conftest_data(outlines: Iterable[Outline]) -> None:
@@ -85,9 +136,11 @@ def _refuse_conftest_data(outlines: Iterable[Outline]) -> None:
             raise BundleError(message, place=(outline.place,), remedy="leave it out")
 
 
-def _of_package(package: str, modules: Sequence[Outline], given: frozenset[str]) -> Iterator[Policy]:
+def _of_package(
+    package: str, modules: Sequence[Outline], given: frozenset[str], libraries: _Libraries
+) -> Iterator[Policy]:
     form = _input_form(modules)
-    undecided = _undecided(modules, form, given)
+    undecided = _undecided(modules, form, given, libraries.reads(modules))
     rules: dict[str, list[tuple[Outline, Rule]]] = {}
     for module in modules:
         _refuse_forgotten_header(module, form)
@@ -107,10 +160,20 @@ def _of_package(package: str, modules: Sequence[Outline], given: frozenset[str])
 
 
 def _input_form(modules: Sequence[Outline]) -> InputForm:
-    """`review` for a package that looks at a review or its parameters and at nothing else by name."""
+    """`review` for a package that looks at a review or its parameters and at nothing else by name.
+
+    Raises:
+        BundleError: it looks at both, so that on either input some of its rules would find nothing.
+    """
     parts = {read.split(".")[1] for module in modules for read in module.reads if read.startswith("input.")}
-    violates = any(rule.name.startswith("violation") for module in modules for rule in _judging(module))
-    return "review" if violates and parts and parts <= {"review", "parameters"} else "document"
+    others = parts - {"review", "parameters"}
+    if not parts or not _violates(modules):
+        return "document"
+    if others and "review" in parts:
+        what = f"the package reads `input.review`, which Gatekeeper gives, and `input.{min(others)}` of a document"
+        remedy = "put the rules for Gatekeeper into a package of their own"
+        raise BundleError(what, place=tuple(module.place for module in modules), remedy=remedy)
+    return "document" if others else "review"
 
 
 def _refuse_forgotten_header(module: Outline, form: InputForm) -> None:
@@ -125,8 +188,8 @@ def _refuse_forgotten_header(module: Outline, form: InputForm) -> None:
 
 
 def _refuse_form(module: Outline, rule: Rule) -> None:
-    if rule.form in ("true", "map"):
-        what = "says no more than true" if rule.form == "true" else "has more in its head than its name"
+    what = _NO_MESSAGES.get(rule.form)
+    if what:
         remedy = f"write `{rule.name} contains msg if ...`, or `{rule.name}[msg] {{ ... }}` in Rego v0"
         place = f"{module.place}:{rule.line}"
         raise BundleError(f"the rule `{rule.name}` {what}, so it gives no messages", place=(place,), remedy=remedy)

@@ -42,7 +42,8 @@ def list_policies(
     for entry in bundle.policies:
         how = f"  {' '.join(filter(None, judged_by[entry.id])):12}" if engine else ""
         typer.echo(f"{entry.id:12} {entry.header.severity:9} {entry.language:7}{how} {entry.header.title}")
-    typer.echo(f"{len(bundle.policies)} policies, revision {bundle.revision or 'none'}, digest {bundle.digest[:12]}")
+    number = "1 policy" if len(bundle.policies) == 1 else f"{len(bundle.policies)} policies"
+    typer.echo(f"{number}, revision {bundle.revision or 'none'}, digest {bundle.digest[:12]}")
     return 0
 
 
