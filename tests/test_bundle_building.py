@@ -211,3 +211,20 @@ def test_windows_line_ends_are_the_same_bundle(tmp_path: Path) -> None:
     windows = {name: text.replace("\n", "\r\n").encode() for name, text in POLICY.items()}
 
     assert load_bundle(packed(tmp_path / "b.tar.gz", dict(windows))).digest == unix.digest
+
+
+def test_an_archive_of_gatekeepers_files_is_the_bundle(tmp_path: Path) -> None:
+    """The modules of templates lie in it for OPA, and are not read twice; constraints keep kinds and parameters."""
+    folder = Path(__file__).parent / "collections/gatekeeper"
+    opened = open_origins([folder / "policy"])
+    bundle, archive = bundle_of(opened), built(tmp_path / "b.tar.gz", folder / "policy")
+    read = load_bundle(archive)
+    snapshot = load_snapshot(folder / "inputs/objects.yaml", documents=True, resources=False)
+
+    said, again = (evaluate(each, snapshot, as_of=datetime(2026, 6, 1, tzinfo=UTC)).findings for each in (bundle, read))
+
+    assert (read.digest, read.modules, read.policies) == (bundle.digest, bundle.modules, bundle.policies)
+    assert said == again
+    assert any(finding.denials for finding in again)
+    assert {"requiredowner/template.yaml.rego", "requiredowner/template.yaml.lib1.rego"} <= set(unpacked(archive))
+    assert "requiredowner" in str(manifest(archive)["roots"])

@@ -16,14 +16,15 @@ from tests.bundles import write
 from tests.conftest_binary import AS_OF
 
 COLLECTION = Path(__file__).parent / "collections" / "gatekeeper"
-TEMPLATE = """kind: ConstraintTemplate
+TEMPLATE = """apiVersion: templates.gatekeeper.sh/v1
+kind: ConstraintTemplate
 spec:
+  crd: {spec: {names: {kind: P}}}
   targets:
     - rego: |
         package p
-        violation[{"msg": "no"}] { input.review.object.bad; input.parameters.on }
+        violation[{"msg": "no"}] { input.review.object.bad; input.parameters.active }
 """
-LIBRARY = '      libs: ["package lib.x\\na := {}"]\n'
 
 
 def constraint(name: str, spec: str) -> str:
@@ -86,20 +87,24 @@ def test_constraints_give_kinds_parameters_and_whether_they_deny(tmp_path: Path)
     """Each constraint is a policy of its own; two of one name are told apart by their folders."""
     files = {
         "t/template.yaml": TEMPLATE,
-        "t/samples/a/constraint.yaml": constraint("same", "{match: {kinds: [{kinds: [X]}]}, parameters: {on: true}}"),
-        "t/samples/b/constraint.yaml": constraint("same", "{parameters: {on: true}, enforcementAction: dryrun}"),
-        "t/samples/c/constraint.yaml": constraint("off", '{match: {kinds: [{kinds: ["*"]}]}}'),
+        "t/samples/a/constraint.yaml": constraint(
+            "same", "{match: {kinds: [{kinds: [X]}]}, parameters: {active: true}}"
+        ),
+        "t/samples/b/constraint.yaml": constraint("same", "{parameters: {active: true}, enforcementAction: dryrun}"),
+        "t/samples/c/constraint.yaml": constraint("none", '{match: {kinds: [{kinds: ["*"]}]}}'),
         "elsewhere/constraint.yaml": constraint("far", "{}"),
     }
     write(tmp_path / "p", files)
 
     assert judged(tmp_path, '{"kind": "X", "bad": 1}') == [
-        ("p.violation.off", "pass"),
+        ("p.violation.far", "pass"),
+        ("p.violation.none", "pass"),
         ("p.violation.same@a", "fail"),
         ("p.violation.same@b", "fail"),
     ]
     assert [policy for policy, _ in judged(tmp_path, '{"kind": "Y", "bad": 1}')] == [
-        "p.violation.off",
+        "p.violation.far",
+        "p.violation.none",
         "p.violation.same@b",
     ]
     severities = {policy.id: policy.header.severity for policy in load_bundle(tmp_path / "p").policies}
@@ -112,7 +117,7 @@ def test_without_a_constraint_everything_is_judged_without_parameters(tmp_path: 
     assert judged(tmp_path, '{"bad": 1}') == [("p.violation", "pass")]
 
     snapshot = load_snapshot(tmp_path / "in/x.json", documents=True, resources=False)
-    given = {"p.violation": {"on": True}}
+    given = {"p.violation": {"active": True}}
     evaluation = evaluate(load_bundle(tmp_path / "p"), snapshot, as_of=AS_OF, parameters=given)
     assert evaluation.exit_code == 1
 
@@ -131,6 +136,10 @@ def test_without_a_constraint_everything_is_judged_without_parameters(tmp_path: 
             },
             "another library",
         ),
+        ({"template.yaml": TEMPLATE, "x.yaml": constraint("x", "{}").replace(": P", ": Q")}, "`Q`, which no template"),
+        ({"x.yml": constraint("x", "{}"), "a.rego": "package a\ndeny contains 1 if false"}, "`P`, which no template"),
+        ({"template.yaml": TEMPLATE.replace("violation[", "deny[")}, "no rule `violation`"),
+        ({"template.yaml": TEMPLATE + "      libs: [1]\n"}, "no list of modules"),
     ],
 )
 def test_what_is_not_well_formed_is_refused(tmp_path: Path, files: dict[str, str], said: str) -> None:
@@ -143,3 +152,41 @@ def test_other_files_of_that_name_are_left_alone(tmp_path: Path) -> None:
     """A `template.yaml` of something else is no policy and no fault."""
     write(tmp_path, {"template.yaml": "kind: Template", "a.rego": "package a\ndeny contains 1 if false"})
     assert len(load_bundle(tmp_path).policies) == 1
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        'violation[{"msg": "no"}] { object.get(input, ["review", "object", "bad"], false) }',
+        'violation[{"msg": "no"}] { x := input; x.review.object.bad }',
+        'violation[{"msg": "no"}] { bad(input) }\n        bad(x) { x.review.object.bad }',
+        'violation[{"msg": "no"}] { input.review.object.bad }\n        other { input.kind }',
+        'violation[{"msg": "no"}] { false }\n        deny["no"] { input.review.object.bad }',
+    ],
+)
+def test_the_rules_of_a_template_always_get_a_review(tmp_path: Path, rule: str) -> None:
+    """Whatever their text looks at, whatever the file is called, and also where the source lies beside it."""
+    source = TEMPLATE.partition("        violation")[0]
+    write(tmp_path / "p", {"named_by_us.yml": f"{source}        {rule}\n"})
+    write(tmp_path / "p", {"src.rego": f"package p\n{rule}".replace("\n        ", "\n")})
+
+    assert "fail" in {outcome for _, outcome in judged(tmp_path, '{"bad": 1}')}
+
+
+def test_files_are_known_by_their_content(tmp_path: Path) -> None:
+    """Several documents in a file, a `List`, any name; other YAML is not read, whatever is wrong with it."""
+    other = TEMPLATE.replace("package p", "package q").replace("kind: P", "kind: Q")
+    of_other = constraint("b", "{parameters: {active: true}}").replace("kind: P", "kind: Q")
+    listed = "kind: List\nitems: [{apiVersion: constraints.gatekeeper.sh/v1beta1, kind: P, metadata: {name: c}}]\n"
+    files = {
+        "all.yaml": "---\n".join([TEMPLATE, other, constraint("a", "{parameters: {active: true}}"), of_other, listed]),
+        "values.yaml": "{{ not yaml",
+        "tests/constraint-of-a-test.yaml": constraint("z", "{}"),
+    }
+    write(tmp_path / "p", files)
+
+    assert judged(tmp_path, '{"bad": 1}') == [
+        ("p.violation.a", "fail"),
+        ("p.violation.c", "pass"),
+        ("q.violation.b", "fail"),
+    ]

@@ -8,11 +8,13 @@ import struct
 import tarfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 import orjson
 
 from policyeng.bundle.data_documents import join_document
+from policyeng.bundle.gatekeeper import with_templates
 from policyeng.bundle.manifest import MANIFEST, Manifest
 from policyeng.bundle.origins import Origin
 from policyeng.bundle.reader import Bundle
@@ -40,6 +42,8 @@ def archive_files(
     Raises:
         BundleError: two origins have one file or different Rego versions, or something lies outside the roots.
     """
+    # OPA reads no templates, so their modules lie in the archive, too.
+    origins = [replace(origin, tree=with_templates(origin.root, origin.tree)[0]) for origin in origins]
     files = _documents(origins)
     for origin in origins:
         for path, content in origin.tree.items():

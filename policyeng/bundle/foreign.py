@@ -16,6 +16,7 @@ from policyeng.bundle.declaration import InputForm, Policy, Role
 from policyeng.bundle.header import PolicyHeader, metadata_blocks
 from policyeng.bundle.outlines import JUDGING, Outline, Rule
 from policyeng.bundle.parsing import bundle_yaml
+from policyeng.bundle.tree import TEST_FOLDERS
 from policyeng.errors import BundleError
 from policyeng.models import JsonObject, Severity
 
@@ -28,7 +29,6 @@ _NO_MESSAGES = {
     "map": "has more in its head than its name",
     "function": "is a function, which nothing calls to judge",
 }
-_TEST_FOLDERS = frozenset({"test", "tests", "testdata"})
 
 
 class ForeignHeader(PolicyHeader):
@@ -40,26 +40,34 @@ class ForeignHeader(PolicyHeader):
         return value
 
 
-def foreign_policies(outlines: Sequence[Outline], given: Iterable[str], ours: Collection[str]) -> list[Policy]:
+def foreign_policies(
+    outlines: Sequence[Outline], given: Iterable[str], ours: Collection[str], reviewing: Collection[str] = ()
+) -> list[Policy]:
     """One policy per judging rule of the packages that carry no header of ours.
 
     Args:
         outlines: the modules of all roots.
         given: the keys at the top of `data`.
         ours: the packages of policies that carry our header.
+        reviewing: the packages of Gatekeeper's templates, whose input is a review whatever their text looks at.
 
     Raises:
         BundleError: a rule has a form that gives no reasons, or a library reads what only Conftest fills.
     """
     packages: dict[str, list[Outline]] = {}
     for outline in outlines:
-        if outline.package not in ours and not _TEST_FOLDERS & set(outline.path.parts[:-1]):
+        if outline.package not in ours and not TEST_FOLDERS & set(outline.path.parts[:-1]):
             packages.setdefault(outline.package, []).append(outline)
     judged = {package: modules for package, modules in packages.items() if any(_judging(module) for module in modules)}
     if judged:
         _refuse_conftest_data(outlines)
     keys, libraries = frozenset(given), _Libraries(outlines)
-    return [policy for package, modules in judged.items() for policy in _of_package(package, modules, keys, libraries)]
+    found: list[Policy] = []
+    for package, modules in judged.items():
+        form: InputForm = "review" if package in reviewing else _input_form(modules)
+        undecided = _undecided(modules, form, keys, libraries.reads(modules))
+        found += (replace(policy, undecided=undecided) for policy in _of_package(package, modules, form))
+    return found
 
 
 def exception_name(rule: str) -> str:
@@ -136,11 +144,7 @@ def _refuse_conftest_data(outlines: Iterable[Outline]) -> None:
             raise BundleError(message, place=(outline.place,), remedy="leave it out")
 
 
-def _of_package(
-    package: str, modules: Sequence[Outline], given: frozenset[str], libraries: _Libraries
-) -> Iterator[Policy]:
-    form = _input_form(modules)
-    undecided = _undecided(modules, form, given, libraries.reads(modules))
+def _of_package(package: str, modules: Sequence[Outline], form: InputForm) -> Iterator[Policy]:
     rules: dict[str, list[tuple[Outline, Rule]]] = {}
     for module in modules:
         _refuse_forgotten_header(module, form)
@@ -156,7 +160,7 @@ def _of_package(
         area = first.parts[0] if len(first.parts) > 1 else ""
         header = _header(package, name, places)
         policy = Policy(header, area, f"{package}.{name}", str(first), rules=tuple(roles))
-        yield replace(policy, input_form=form, undecided=undecided)
+        yield replace(policy, input_form=form)
 
 
 def _input_form(modules: Sequence[Outline]) -> InputForm:

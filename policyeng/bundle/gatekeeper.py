@@ -8,49 +8,92 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from policyeng.bundle.declaration import Policy
 from policyeng.bundle.header import Judged
-from policyeng.bundle.parsing import bundle_yaml
-from policyeng.bundle.tree import CONSTRAINT_NAMES, TEMPLATE_NAMES, text_of
+from policyeng.bundle.outlines import Outline
+from policyeng.bundle.parsing import bundle_manifests
+from policyeng.bundle.tree import TEST_FOLDERS, is_gatekeepers, text_of
 from policyeng.errors import BundleError
 from policyeng.models import JsonObject, Severity
 
 
-class Constraint(NamedTuple):
-    """A constraint: `warns` when its enforcement denies nothing; no kinds stand for every document."""
+class Template(NamedTuple):
+    """A template: the `kind` of its constraints, empty where it states none, and the place of its module."""
 
+    kind: str
+    module: str
+    place: str
+
+
+class Constraint(NamedTuple):
+    """A constraint of a `kind`: `warns` when its enforcement denies nothing; no `kinds` stand for every document."""
+
+    kind: str
     name: str
     folder: PurePosixPath
+    place: str
     kinds: tuple[str, ...]
     parameters: JsonObject
     warns: bool
 
 
-def with_templates(root: Path, tree: Mapping[PurePosixPath, bytes]) -> dict[PurePosixPath, bytes]:
+def with_templates(
+    root: Path, tree: Mapping[PurePosixPath, bytes]
+) -> tuple[dict[PurePosixPath, bytes], list[Template]]:
     """The files of a root and the modules inside its templates: `template.yaml.rego`, `template.yaml.lib1.rego` ...
+
+    A module that lies beside its template, too, is taken from there.
 
     Raises:
         BundleError: a template holds no Rego, or two of them bring different libraries of one package.
     """
     whole = dict(tree)
+    templates: list[Template] = []
     libraries: dict[str, bytes] = {}
-    present = {content.strip() for path, content in tree.items() if path.suffix == ".rego"}
-    for path, template in _documents(root, tree, TEMPLATE_NAMES):
+    present = {
+        content.strip(): path
+        for path, content in sorted(tree.items())
+        if path.suffix == ".rego" and not _in_tests(path)
+    }
+    for path, template in _documents(root, tree):
         if template.get("kind") != "ConstraintTemplate":
             continue
-        for number, source in enumerate(_sources(template, str(root / path))):
+        place = str(root / path)
+        name = _free_name(path, whole)
+        for number, source in enumerate(_sources(template, place)):
             content = source.encode()
             package = next((line for line in source.splitlines() if line.startswith("package ")), "")
             if number and libraries.setdefault(package, content) != content:
                 message = f"another template brings another library as `{package}`; Gatekeeper keeps them apart"
-                raise BundleError(message, place=(str(root / path),), remedy="judge with one of them at a time")
-            name = f"{path.name}.lib{number}.rego" if number else f"{path.name}.rego"
-            if content.strip() not in present:
-                whole[path.with_name(name)] = content
-    return whole
+                raise BundleError(message, place=(place,), remedy="judge with one of them at a time")
+            called = f"{name}.lib{number}.rego" if number else f"{name}.rego"
+            module = present.setdefault(content.strip(), path.with_name(called))
+            whole.setdefault(module, content)
+            if not number:
+                kind = _at(template, "spec", "crd", "spec", "names", "kind")
+                templates.append(Template(kind if isinstance(kind, str) else "", str(root / module), place))
+    return whole, templates
+
+
+def kinds_of(templates: Iterable[Template], outlines: Iterable[Outline]) -> dict[str, set[str]]:
+    """The kinds of constraints by the package of their template.
+
+    Raises:
+        BundleError: a template has no `violation`, by which alone Gatekeeper judges.
+    """
+    at = {outline.place: outline for outline in outlines}
+    kinds: dict[str, set[str]] = {}
+    for template in templates:
+        outline = at.get(template.module)
+        if outline is None or not any(rule.name == "violation" for rule in outline.rules):
+            remedy = "call the rule `violation`: Gatekeeper judges by no other"
+            raise BundleError("the template has no rule `violation`", place=(template.place,), remedy=remedy)
+        kinds.setdefault(outline.package, set()).add(template.kind)
+    return kinds
 
 
 def constraints_of(root: Path, tree: Mapping[PurePosixPath, bytes]) -> list[Constraint]:
@@ -60,7 +103,7 @@ def constraints_of(root: Path, tree: Mapping[PurePosixPath, bytes]) -> list[Cons
         BundleError: one of them is not well formed.
     """
     found = []
-    for path, document in _documents(root, tree, CONSTRAINT_NAMES):
+    for path, document in _documents(root, tree):
         if not str(document.get("apiVersion", "")).startswith("constraints.gatekeeper.sh/"):
             continue
         spec, metadata = document.get("spec") or {}, document.get("metadata") or {}
@@ -73,18 +116,34 @@ def constraints_of(root: Path, tree: Mapping[PurePosixPath, bytes]) -> list[Cons
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             remedy = "give it `metadata.name`, and `spec.match.kinds` and `spec.parameters` as Gatekeeper takes them"
             raise BundleError("the constraint is not well formed", place=(str(root / path),), remedy=remedy) from error
+        kind, place = str(document.get("kind", "")), str(root / path)
         warns = spec.get("enforcementAction", "deny") in ("warn", "dryrun")
-        found.append(Constraint(name, path.parent, () if "*" in kinds else kinds, parameters, warns))
+        found.append(Constraint(kind, name, path.parent, place, () if "*" in kinds else kinds, parameters, warns))
     return found
 
 
-def constrained(policy: Policy, constraints: Iterable[Constraint]) -> Iterator[Policy]:
-    """The policy of a template once for every constraint beside or below it; as it is where there is none."""
-    folder = PurePosixPath(policy.file).parent
-    templated = policy.file.endswith(tuple(f"{name}.rego" for name in TEMPLATE_NAMES))
-    beside = [entry for entry in constraints if templated and entry.folder.is_relative_to(folder)]
-    names = Counter(entry.name for entry in beside)
-    for entry in beside:
+def refuse_undeclared(constraints: Iterable[Constraint], kinds: Mapping[str, set[str]]) -> None:
+    """Refuse a constraint that no template judges.
+
+    Raises:
+        BundleError: no template declares its kind.
+    """
+    declared = set().union(*kinds.values()) - {""}
+    for constraint in constraints:
+        if constraint.kind not in declared:
+            message = (
+                f"the constraint `{constraint.name}` is of the kind `{constraint.kind}`, which no template declares"
+            )
+            remedy = "give the template with this kind under `spec.crd.spec.names`, too, or leave the constraint out"
+            raise BundleError(message, place=(constraint.place,), remedy=remedy)
+
+
+def constrained(policy: Policy, constraints: Iterable[Constraint], kinds: Mapping[str, set[str]]) -> Iterator[Policy]:
+    """The policy of a template once for every constraint of its kind; as it is where there is none."""
+    own = kinds.get(policy.package, set())
+    of_kind = [entry for entry in constraints if entry.kind in own]
+    names = Counter(entry.name for entry in of_kind)
+    for entry in of_kind:
         called = entry.name if names[entry.name] == 1 else f"{entry.name}@{entry.folder.name}"
         update: dict[str, object] = {
             "id": f"{policy.id}.{called}",
@@ -95,32 +154,53 @@ def constrained(policy: Policy, constraints: Iterable[Constraint]) -> Iterator[P
         if entry.warns:
             update["severity"] = Severity.INFO
         yield replace(policy, header=policy.header.model_copy(update=update), name=f"{policy.name}.{called}")
-    if not beside:
+    if not of_kind:
         yield policy
 
 
-def _documents(
-    root: Path, tree: Mapping[PurePosixPath, bytes], names: frozenset[str]
-) -> Iterator[tuple[PurePosixPath, JsonObject]]:
+def _documents(root: Path, tree: Mapping[PurePosixPath, bytes]) -> Iterator[tuple[PurePosixPath, JsonObject]]:
+    """The objects in the files that may be Gatekeeper's, those of a `List` one by one; tests hold no policies."""
     for path, content in sorted(tree.items()):
-        if path.name in names:
-            document = bundle_yaml(text_of(content, root / path), str(root / path))
-            if isinstance(document, dict):
-                yield path, document
+        if is_gatekeepers(path, content) and not _in_tests(path):
+            pending = bundle_manifests(text_of(content, root / path), str(root / path))
+            for document in pending:
+                if isinstance(document, dict) and document.get("kind") == "List":
+                    items = document.get("items")
+                    pending += items if isinstance(items, list) else ()
+                elif isinstance(document, dict):
+                    yield path, document
+
+
+def _in_tests(path: PurePosixPath) -> bool:
+    return bool(TEST_FOLDERS & set(path.parts[:-1]))
+
+
+def _free_name(path: PurePosixPath, taken: Mapping[PurePosixPath, bytes]) -> str:
+    """The name for the module of the next template in a file: `all.yaml`, `all.yaml.2` ..."""
+    names = (f"{path.name}.{number}" if number > 1 else path.name for number in count(1))
+    return next(name for name in names if path.with_name(f"{name}.rego") not in taken)
+
+
+def _at(document: object, *names: str) -> object:
+    for name in names:
+        document = document.get(name) if isinstance(document, dict) else None
+    return document
 
 
 def _sources(template: JsonObject, place: str) -> Iterator[str]:
     """The module of a template, then its libraries."""
-    held: list[JsonObject] = []
-    spec = template.get("spec")
-    for target in spec.get("targets") or () if isinstance(spec, dict) else ():
-        held += [
-            target,
-            *(code.get("source") or {} for code in target.get("code") or () if code.get("engine") == "Rego"),
-        ]
-    held = [source for source in held if isinstance(source.get("rego"), str)]
-    if len(held) != 1:
-        message = f"the template holds Rego {len(held)} times"
+    held: list[object] = []
+    targets = _at(template, "spec", "targets")
+    for target in targets if isinstance(targets, list) else ():
+        codes = _at(target, "code")
+        rego = (code for code in (codes if isinstance(codes, list) else ()) if _at(code, "engine") == "Rego")
+        held += [target, *(_at(code, "source") for code in rego)]
+    sources = [source for source in held if isinstance(source, dict) and isinstance(source.get("rego"), str)]
+    if len(sources) != 1:
+        message = f"the template holds Rego {len(sources)} times"
         raise BundleError(message, place=(place,), remedy="give one target with `rego`; CEL is not judged")
-    yield held[0]["rego"]
-    yield from held[0].get("libs") or ()
+    libraries = sources[0].get("libs") or []
+    if not isinstance(libraries, list) or not all(isinstance(library, str) for library in libraries):
+        raise BundleError("`libs` of the template is no list of modules", place=(place,), remedy="give modules as text")
+    yield sources[0]["rego"]
+    yield from libraries

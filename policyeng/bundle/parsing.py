@@ -30,3 +30,17 @@ def bundle_yaml(text: str, place: str) -> object:
         return parse_yaml(text.encode(), place).value
     except InputError as error:
         raise BundleError(error.message, place=error.place, remedy=error.remedy) from error
+
+
+def bundle_manifests(text: str, place: str) -> list[object]:
+    """The documents of a YAML file as Kubernetes reads them.
+
+    Raises:
+        BundleError: what `parse_kubernetes_yaml` refuses, with its place.
+    """
+    from policyeng.strict.yaml_text import parse_kubernetes_yaml  # most bundles hold none
+
+    try:
+        return [document.value for document in parse_kubernetes_yaml(text.encode(), place)]
+    except InputError as error:
+        raise BundleError(error.message, place=error.place, remedy=error.remedy) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -14,10 +14,18 @@ import orjson
 from policyeng.bundle.data_documents import join_document, join_given
 from policyeng.bundle.declaration import Policy
 from policyeng.bundle.discovery import policies_of
-from policyeng.bundle.gatekeeper import Constraint, constrained, constraints_of, with_templates
+from policyeng.bundle.gatekeeper import (
+    Constraint,
+    Template,
+    constrained,
+    constraints_of,
+    kinds_of,
+    refuse_undeclared,
+    with_templates,
+)
 from policyeng.bundle.origins import Origin, open_origins
 from policyeng.bundle.outlines import Outline, outlines_of
-from policyeng.bundle.tree import CONSTRAINT_NAMES, DATA_NAMES, text_of
+from policyeng.bundle.tree import DATA_NAMES, is_gatekeepers, text_of
 from policyeng.bundle.verification import Verification
 from policyeng.errors import BundleError
 from policyeng.facts import Facts
@@ -99,8 +107,10 @@ def bundle_of(origins: Sequence[Origin], given: Sequence[str | Path] = ()) -> Bu
         for outline in outlines_of(root, tree, {policy.file for policy in read.policies[root]})
     ]
     headed = [policy for policies in read.policies.values() for policy in policies]
-    foreign = _foreign(outlines, read.data, headed) if outlines else []
-    policies = [*headed, *(entry for policy in foreign for entry in constrained(policy, read.constraints))]
+    kinds = kinds_of(read.templates, outlines)
+    refuse_undeclared(read.constraints, kinds)
+    foreign = _foreign(outlines, read.data, headed, kinds) if outlines else []
+    policies = [*headed, *(entry for policy in foreign for entry in constrained(policy, read.constraints, kinds))]
     own = [origin for origin in origins if not origin.lent]
     rego_v0 = _in_v0(outlines)
     return Bundle(
@@ -115,10 +125,12 @@ def bundle_of(origins: Sequence[Origin], given: Sequence[str | Path] = ()) -> Bu
     )
 
 
-def _foreign(outlines: Sequence[Outline], data: JsonObject, headed: Iterable[Policy]) -> list[Policy]:
+def _foreign(
+    outlines: Sequence[Outline], data: JsonObject, headed: Iterable[Policy], reviewing: Collection[str]
+) -> list[Policy]:
     from policyeng.bundle.foreign import foreign_policies  # most bundles hold none
 
-    return foreign_policies(outlines, data, {policy.package for policy in headed})
+    return foreign_policies(outlines, data, {policy.package for policy in headed}, reviewing)
 
 
 def _in_v0(outlines: Iterable[Outline]) -> frozenset[str]:
@@ -139,30 +151,32 @@ def _each_once(modules: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...
 
 
 class _Read(NamedTuple):
-    """What the files of all origins hold, by root where that matters; `others` are Python policies and constraints."""
+    """What all origins hold, by root where that matters; `others` are Python policies and Gatekeeper's files."""
 
     trees: dict[Path, Mapping[PurePosixPath, bytes]]
     modules: list[tuple[str, str]]
     others: dict[PurePosixPath, bytes]
     data: JsonObject
     policies: dict[Path, list[Policy]]
+    templates: list[Template]
     constraints: list[Constraint]
 
 
 def _read_all(origins: Sequence[Origin]) -> _Read:
-    read = _Read({}, [], {}, {}, {}, [])
+    read = _Read({}, [], {}, {}, {}, [], [])
     for origin in origins:
-        tree = with_templates(origin.root, origin.tree)
+        tree, templates = with_templates(origin.root, origin.tree)
         for path, content in sorted(tree.items()):
             if path.name in DATA_NAMES:
                 join_document(read.data, path, content, origin.root)
             elif path.suffix == ".rego":
                 read.modules.append((str(path), text_of(content, origin.root / path)))
-            elif path.suffix == ".py" or path.name in CONSTRAINT_NAMES:
+            elif path.suffix == ".py" or is_gatekeepers(path, content):
                 read.others[path] = content
         if not origin.lent:
             read.trees[origin.root] = tree
         read.policies.setdefault(origin.root, []).extend(policies_of(origin.root, tree))
+        read.templates.extend(templates)
         read.constraints.extend(constraints_of(origin.root, tree))
     return read
 

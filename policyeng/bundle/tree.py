@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
@@ -11,6 +12,11 @@ from policyeng.errors import BundleError
 DATA_NAMES = frozenset({"data.json", "data.yaml", "data.yml"})
 TEMPLATE_NAMES = frozenset({"template.yaml", "template.yml"})
 CONSTRAINT_NAMES = frozenset({"constraint.yaml", "constraint.yml"})
+#: Folders that hold no policies of others.
+TEST_FOLDERS = frozenset({"test", "tests", "testdata"})
+_CASES = frozenset({"cases.yaml", "cases.yml"})
+_YAML = (".yaml", ".yml")
+_GATEKEEPER = re.compile(rb"(?:templates|constraints)\.gatekeeper\.sh/")
 _NAMES = DATA_NAMES | TEMPLATE_NAMES | CONSTRAINT_NAMES | {".manifest"}
 
 
@@ -43,12 +49,24 @@ def every_file_of(root: Path) -> dict[PurePosixPath, bytes]:
 
 def counted(tree: Mapping[PurePosixPath, bytes]) -> dict[PurePosixPath, bytes]:
     """The files that count: Rego without tests, data, Python policies, the manifest, Gatekeeper's templates."""
-    return {path: content for path, content in tree.items() if _counts(path)}
+    return {path: content for path, content in tree.items() if _may_count(path) and _counts(path, content)}
 
 
-def _counts(path: PurePosixPath) -> bool:
+def is_gatekeepers(path: PurePosixPath, content: bytes) -> bool:
+    """Whether a file may hold templates or constraints: by its name, or YAML that names Gatekeeper's groups."""
+    if path.name in TEMPLATE_NAMES | CONSTRAINT_NAMES:
+        return True
+    other = path.suffix not in _YAML or path.name in DATA_NAMES or path.name in _CASES
+    return not other and _GATEKEEPER.search(content) is not None
+
+
+def _counts(path: PurePosixPath, content: bytes) -> bool:
+    return path.suffix in (".rego", ".py") or path.name in _NAMES or is_gatekeepers(path, content)
+
+
+def _may_count(path: PurePosixPath) -> bool:
     name = path.name
-    if not (name.endswith((".rego", ".py")) or name in _NAMES):
+    if name in _CASES or not (name.endswith((".rego", ".py", *_YAML)) or name in _NAMES):
         return False
     hidden = _is_hidden(path) and name != ".manifest"
     test = name.endswith("_test.rego") or name == "conftest.py" or (name.startswith("test_") and name.endswith(".py"))
@@ -68,15 +86,17 @@ def _read(root: Path, *, counting: bool) -> dict[PurePosixPath, bytes]:
             _require_within(root / relative, top)
     for relative in sorted(map(PurePosixPath, names)):
         path = root / relative
-        if counting and not _counts(relative):
+        if counting and not _may_count(relative):
             continue
         if path.is_symlink():
             _require_within(path, top)
         if path.is_file():
             try:
-                found[relative] = path.read_bytes()
+                content = path.read_bytes()
             except OSError as error:
                 raise _unreadable(error, path) from None
+            if not counting or _counts(relative, content):
+                found[relative] = content
     return found
 
 
