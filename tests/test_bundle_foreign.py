@@ -139,6 +139,18 @@ def test_input_is_a_review_where_a_package_looks_at_nothing_else(tmp_path: Path)
     assert [policy.input_form for policy in bundle.policies] == ["review", "document", "document", "review"]
 
 
+def test_input_is_what_the_libraries_of_a_package_look_at(tmp_path: Path) -> None:
+    """Where it looks at none itself; a library that can do both is given the document."""
+    bundle = bundle_of(
+        tmp_path,
+        "package a\nimport data.lib.one\nviolation contains m if m := one.object.x",
+        "package b\nimport data.lib.both\nviolation contains m if m := both.object.x",
+        "package lib.one\nobject := input.review.object",
+        "package lib.both\nobject := input.review.object\nkind := input.kind",
+    )
+    assert [policy.input_form for policy in bundle.policies] == ["review", "document"]
+
+
 @pytest.mark.parametrize(
     ("source", "said"),
     [
