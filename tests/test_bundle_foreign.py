@@ -139,6 +139,42 @@ def test_input_is_a_review_where_a_package_looks_at_nothing_else(tmp_path: Path)
     assert [policy.input_form for policy in bundle.policies] == ["review", "document", "document", "review"]
 
 
+def test_input_is_what_the_libraries_of_a_package_look_at(tmp_path: Path) -> None:
+    """Where it looks at none itself; a library that can do both is given the document."""
+    bundle = bundle_of(
+        tmp_path,
+        "package a\nimport data.lib.one\nviolation contains m if m := one.object.x",
+        "package b\nimport data.lib.both\nviolation contains m if m := both.object.x",
+        "package lib.one\nobject := input.review.object",
+        "package lib.both\nobject := input.review.object\nkind := input.kind",
+    )
+    assert [policy.input_form for policy in bundle.policies] == ["review", "document"]
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ('violation contains m if m := object.get(input, ["review", "object"], {}).x', "`input` as a whole"),
+        ("import input as i\nviolation contains m if m := i.review.x", "`input` as a whole"),
+        ("violation contains m if { m := input.x; object.keys(input) }", ""),
+        ("deny contains m if m := input[_]", ""),
+        (
+            "deny contains m if { m := input.x; data.inventory.cluster[m] }",
+            "`data.inventory.cluster`, which Gatekeeper",
+        ),
+        ("import data.inventory as inv\ndeny contains m if { m := input.x; inv[m] }", "`data.inventory`, which"),
+        ("import data.l\ndeny contains m if { m := input.x; l.known[m] }", "`data.inventory.a`, which"),
+        ("deny contains m if { m := input.x; data.inventory_of_ours[m] }", ""),
+    ],
+)
+def test_what_cannot_be_decided_is_unknown(tmp_path: Path, source: str, said: str) -> None:
+    """Whose input is meant is open, or the cluster's objects are missing: never a pass."""
+    bundle = bundle_of(tmp_path, f"package a\n{source}", "package l\nknown := data.inventory.a")
+    (policy,) = bundle.policies
+    assert said in policy.undecided
+    assert bool(said) == bool(policy.undecided)
+
+
 @pytest.mark.parametrize(
     ("source", "said"),
     [

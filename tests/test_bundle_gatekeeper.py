@@ -136,6 +136,7 @@ def test_without_a_constraint_everything_is_judged_without_parameters(tmp_path: 
             },
             "another library",
         ),
+        ({"template.yaml": TEMPLATE, "constraint.yaml": constraint("off", "{}")}, "not well formed"),
         ({"template.yaml": TEMPLATE, "x.yaml": constraint("x", "{}").replace(": P", ": Q")}, "`Q`, which no template"),
         ({"x.yml": constraint("x", "{}"), "a.rego": "package a\ndeny contains 1 if false"}, "`P`, which no template"),
         ({"template.yaml": TEMPLATE.replace("violation[", "deny[")}, "no rule `violation`"),

@@ -64,8 +64,9 @@ def foreign_policies(
     keys, libraries = frozenset(given), _Libraries(outlines)
     found: list[Policy] = []
     for package, modules in judged.items():
-        form: InputForm = "review" if package in reviewing else _input_form(modules)
-        undecided = _undecided(modules, form, keys, libraries.reads(modules))
+        reads = libraries.reads(modules)
+        form: InputForm = "review" if package in reviewing else _input_form(modules, reads)
+        undecided = _undecided(modules, form, keys, reads)
         found += (replace(policy, undecided=undecided) for policy in _of_package(package, modules, form))
     return found
 
@@ -163,16 +164,21 @@ def _of_package(package: str, modules: Sequence[Outline], form: InputForm) -> It
         yield replace(policy, input_form=form)
 
 
-def _input_form(modules: Sequence[Outline]) -> InputForm:
+def _input_form(modules: Sequence[Outline], reads: Iterable[str]) -> InputForm:
     """`review` for a package that looks at a review or its parameters and at nothing else by name.
+
+    One that does not look at `input` itself is what its libraries, among all that it `reads`, look at.
 
     Raises:
         BundleError: it looks at both, so that on either input some of its rules would find nothing.
     """
-    parts = {read.split(".")[1] for module in modules for read in module.reads if read.startswith("input.")}
+    own = {read for module in modules for read in module.reads if f"{read}.".startswith("input.")}
+    parts = {read.split(".")[1] for read in own or reads if read.startswith("input.")}
     others = parts - {"review", "parameters"}
     if not parts or not _violates(modules):
         return "document"
+    if not own:
+        return "review" if parts & {"review"} and not others else "document"
     if others and "review" in parts:
         what = f"the package reads `input.review`, which Gatekeeper gives, and `input.{min(others)}` of a document"
         remedy = "put the rules for Gatekeeper into a package of their own"

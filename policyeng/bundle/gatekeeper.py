@@ -112,7 +112,7 @@ def constraints_of(root: Path, tree: Mapping[PurePosixPath, bytes]) -> list[Cons
                 kind for entry in (spec.get("match") or {}).get("kinds", []) for kind in entry.get("kinds", [])
             )
             parameters = dict(spec.get("parameters") or {})
-            name = str(metadata["name"])
+            name = _text(metadata["name"])
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             remedy = "give it `metadata.name`, and `spec.match.kinds` and `spec.parameters` as Gatekeeper takes them"
             raise BundleError("the constraint is not well formed", place=(str(root / path),), remedy=remedy) from error
@@ -179,6 +179,12 @@ def _free_name(path: PurePosixPath, taken: Mapping[PurePosixPath, bytes]) -> str
     """The name for the module of the next template in a file: `all.yaml`, `all.yaml.2` ..."""
     names = (f"{path.name}.{number}" if number > 1 else path.name for number in count(1))
     return next(name for name in names if path.with_name(f"{name}.rego") not in taken)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
 
 
 def _at(document: object, *names: str) -> object:
