@@ -176,30 +176,6 @@ def test_what_cannot_be_decided_is_unknown(tmp_path: Path, source: str, said: st
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
-    [
-        ('violation contains m if m := object.get(input, ["review", "object"], {}).x', "`input` as a whole"),
-        ("import input as i\nviolation contains m if m := i.review.x", "`input` as a whole"),
-        ("violation contains m if { m := input.x; object.keys(input) }", ""),
-        ("deny contains m if m := input[_]", ""),
-        (
-            "deny contains m if { m := input.x; data.inventory.cluster[m] }",
-            "`data.inventory.cluster`, which Gatekeeper",
-        ),
-        ("import data.inventory as inv\ndeny contains m if { m := input.x; inv[m] }", "`data.inventory`, which"),
-        ("import data.l\ndeny contains m if { m := input.x; l.known[m] }", "`data.inventory.a`, which"),
-        ("deny contains m if { m := input.x; data.inventory_of_ours[m] }", ""),
-    ],
-)
-def test_what_cannot_be_decided_is_unknown(tmp_path: Path, source: str, said: str) -> None:
-    """Whose input is meant is open, or the cluster's objects are missing: never a pass."""
-    bundle = bundle_of(tmp_path, f"package a\n{source}", "package l\nknown := data.inventory.a")
-    (policy,) = bundle.policies
-    assert said in policy.undecided
-    assert bool(said) == bool(policy.undecided)
-
-
-@pytest.mark.parametrize(
     ("rule", "name"),
     [("deny", ""), ("warn_a_b", "a_b"), ("violation_x", "x"), ("deny_warn_x", "warn_x")],
 )
