@@ -126,7 +126,7 @@ def test_scopes_hold_what_lies_in_them(snapshot: Snapshot) -> None:
     by_id = by_id_of(snapshot)
     found = {
         (scope, kind, key)
-        for scope, kinds in indices_of(by_id, ()).by_scope.items()
+        for scope, kinds in indices_of(by_id, {"approvals": [], "metrics": [], "principals": []}).by_scope.items()
         for kind, keys in kinds.items()
         for key in keys
     }
@@ -180,3 +180,20 @@ def test_the_shared_rego_finds_as_by_a_walk(tmp_path: Path) -> None:
             assert finding.outcome is Outcome.PASS, finding.denials or finding.unknowns
 
     holds()
+
+
+def test_metrics_and_principals_are_found_by_whom_they_concern() -> None:
+    """Ids compare without case and without a slash at the end, and the order in which they are stated is irrelevant."""
+    metrics = [{"resourceId": f"{WORKSPACE}/", "name": name, "unit": "percent"} for name in ("a", "b")]
+    metrics += [{"resourceId": WORKSPACE.upper(), "name": "c", "unit": "percent"}]
+    metrics += [{"resourceId": f"{WORKSPACE}2", "name": "d", "unit": "percent"}]
+    principals = [{"id": " P "}, {"id": "p"}, {"id": "p2"}]
+    views = [
+        estate_of(Snapshot.model_validate({"metrics": ms, "principals": ps}), Facts({})).view
+        for ms, ps in ((metrics, principals), (metrics[::-1], principals[::-1]))
+    ]
+
+    assert [views[0].metrics[at]["name"] for at in views[0].by_measured[WORKSPACE.lower()]] == ["c", "a", "b"]
+    assert [views[0].principals[at]["id"] for at in views[0].by_principal["p"]] == [" P ", "p"]
+    assert views[0].metrics == views[1].metrics
+    assert views[0].principals == views[1].principals

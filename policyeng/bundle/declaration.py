@@ -33,6 +33,8 @@ class SnapshotView:
             `properties.resourceId` names it.
         by_guid: last part of a role definition's id, in lower case, to the lower-case ids of the definitions.
         by_series: lower-case VM series to the positions of its approvals in `approvals`.
+        by_measured: lower-case id of a resource, without a slash at its end, to the positions of its `metrics`.
+        by_principal: lower-case id of a principal to its positions in `principals`.
         workloads: declared and derived, joined.
     """
 
@@ -45,6 +47,8 @@ class SnapshotView:
     by_host: Mapping[str, Sequence[str]] = field(default_factory=dict)
     by_guid: Mapping[str, Sequence[str]] = field(default_factory=dict)
     by_series: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    by_measured: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    by_principal: Mapping[str, Sequence[int]] = field(default_factory=dict)
     approvals: Sequence[JsonObject] = ()
     workloads: Sequence[JsonObject] = ()
     quotas: Sequence[JsonObject] = ()

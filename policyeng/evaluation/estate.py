@@ -67,9 +67,9 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
         "scope": snapshot.scope,
         "takenAt": snapshot.taken_at.isoformat().replace("+00:00", "Z") if snapshot.taken_at else None,
         "approvals": [{**entry, "type": "approval"} for entry in approvals],
-        "quotas": [_plain(entry) for entry in snapshot.quotas],
-        "metrics": [_plain(entry) for entry in snapshot.metrics],
-        "principals": [_plain(entry) for entry in snapshot.principals],
+        "quotas": sorted((_plain(entry) for entry in snapshot.quotas), key=orjson.dumps),
+        "metrics": sorted((_plain(entry) for entry in snapshot.metrics), key=orjson.dumps),
+        "principals": sorted((_plain(entry) for entry in snapshot.principals), key=orjson.dumps),
         "incomplete": list(snapshot.incomplete),
     }
     body = _listed(rows)
@@ -81,7 +81,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
     if documents:  # a snapshot without them keeps its digest and its bytes
         whole["documents"] = [[entry.name, orjson.Fragment(text)] for entry, text in documents]
         given["documents"] = [orjson.Fragment(text) for _, text in documents]
-    indices = indices_of(by_id, stated["approvals"])
+    indices = indices_of(by_id, stated)
     given |= indices._asdict()
     view = _view(stated, resources, by_id, workloads, indices)
     subjects = [*_resource_subjects(snapshot, rows), *_other_subjects(snapshot, derived, view, list(by_id))]

@@ -5,7 +5,7 @@ Policies see each of them as a member of `input.snapshot`. They hold ids and pos
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from policyeng.facts import scopes_of
@@ -26,16 +26,20 @@ class Indices(NamedTuple):
             `properties.resourceId` names it.
         by_guid: last part of the id of a role definition to the ids of the role definitions that end in it.
         by_series: VM series to the positions of its approvals in `approvals`.
+        by_measured: id of a resource, without a slash at its end, to the positions of its metrics in `metrics`.
+        by_principal: id of a principal to its positions in `principals`.
     """
 
     by_scope: Mapping[str, Mapping[str, Sequence[str]]]
     by_host: Mapping[str, Sequence[str]]
     by_guid: Mapping[str, Sequence[str]]
     by_series: Mapping[str, Sequence[int]]
+    by_measured: Mapping[str, Sequence[int]]
+    by_principal: Mapping[str, Sequence[int]]
 
 
-def indices_of(by_id: Mapping[str, JsonObject], approvals: Iterable[JsonObject]) -> Indices:
-    """The indices of resources by lower-case id, and of approvals."""
+def indices_of(by_id: Mapping[str, JsonObject], stated: Mapping[str, Sequence[JsonObject]]) -> Indices:
+    """The indices of resources by lower-case id, and of the `approvals`, `metrics` and `principals` that are stated."""
     by_scope: dict[str, dict[str, list[str]]] = {}
     by_host: dict[str, list[str]] = {}
     by_guid: dict[str, list[str]] = {}
@@ -49,12 +53,28 @@ def indices_of(by_id: Mapping[str, JsonObject], approvals: Iterable[JsonObject])
                 by_host.setdefault(lowered(host).removesuffix("/"), []).append(key)
         elif kind == ROLE_DEFINITION_TYPE and (guid := _last_part(key)):
             by_guid.setdefault(guid, []).append(key)
-    by_series: dict[str, list[int]] = {}
-    for position, approval in enumerate(approvals):
-        series = folded(approval.get("series"))
-        if series is not None and folded(approval.get("kind")) == "vmseries":
-            by_series.setdefault(series, []).append(position)
-    return Indices(by_scope, by_host, by_guid, by_series)
+    return Indices(
+        by_scope,
+        by_host,
+        by_guid,
+        by_series=_positions(stated["approvals"], _series_of),
+        by_measured=_positions(stated["metrics"], lambda metric: lowered(metric["resourceId"]).removesuffix("/")),
+        by_principal=_positions(stated["principals"], lambda principal: folded(principal["id"])),
+    )
+
+
+def _positions(entries: Iterable[JsonObject], key_of: Callable[[JsonObject], str | None]) -> dict[str, list[int]]:
+    """Where the entries of each key stand; those without a key are left out."""
+    found: dict[str, list[int]] = {}
+    for position, entry in enumerate(entries):
+        key = key_of(entry)
+        if key is not None:
+            found.setdefault(key, []).append(position)
+    return found
+
+
+def _series_of(approval: JsonObject) -> str | None:
+    return folded(approval.get("series")) if folded(approval.get("kind")) == "vmseries" else None
 
 
 def _last_part(key: str) -> str:
