@@ -40,7 +40,7 @@ def declared(target: str, **more: object) -> Case:
 
 
 def resource(baseline: str, properties: JsonObject, stage: str = "dev", **neighbours: JsonObject) -> Case:
-    """A baseline with other properties, in a stage, of which nothing is declared; `neighbours` patch other baselines."""
+    """A baseline with other properties in a stage, nothing declared about it; `neighbours` patch other baselines."""
     patch = {"tags": {"environment": stage}, "properties": properties}
     return Case(baseline=baseline, patch=patch, with_=neighbours, workloads=[])
 
