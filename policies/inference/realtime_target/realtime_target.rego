@@ -19,8 +19,9 @@
 #     "workspace:/tags/environment": pass, "workspace:/tags/stage": pass}
 #   remediation:
 #     text: >-
-#       Serve the model from a managed online endpoint (`az ml online-endpoint create`, `az ml online-deployment create`),
-#       from AKS or from a Kubernetes compute; tag what only serves development or test `environment` with `dev` or `test`.
+#       Serve the model from a managed online endpoint (`az ml online-endpoint create`, `az ml online-deployment
+#       create`), from AKS or from a Kubernetes compute; tag what only serves development or test `environment` with
+#       `dev` or `test`.
 #   source: '000 "Choose a compute target for deployment"; 001 "Compute targets for inference"'
 #   parameters:
 #     realtime_targets:
