@@ -94,6 +94,10 @@ def test_batch_deployments(
         ({"computeType": "AKS", "containerResourceRequirements": {"gpu": 1, "fpga": 1}}, "aks", None, None),
         ({"computeType": "IOT"}, None, "none", None),
         ({"computeType": "ACI", "containerResourceRequirements": {"memoryInGB": "much"}}, "aci", "none", None),
+        ({"computeType": "ACI", "containerResourceRequirements": {"memoryInGB": "1_000"}}, "aci", "none", None),
+        ({"computeType": "ACI", "containerResourceRequirements": {"memoryInGB": "\u0664\u0668"}}, "aci", "none", None),
+        ({"computeType": "ACI", "containerResourceRequirements": {"memoryInGB": "9" * 24}}, "aci", "none", 1e24),
+        ({"computeType": "ACI", "containerResourceRequirements": {"memoryInGB": "9" * 400}}, "aci", "none", None),
         ("none", None, None, None),
     ],
 )

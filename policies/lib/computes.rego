@@ -44,6 +44,14 @@ priority(cluster) := "dedicated" if {
 	stated in {"dedicated", "lowpriority"}
 }
 
+# purpose(compute): what an AKS compute says that it is for, in lower case, "" where it says nothing; undefined for what
+# is no text.
+purpose(compute) := stated if {
+	stated = words.folded(compute.properties.properties.clusterPurpose)
+} else := "" if {
+	type_name(object.get(compute, ["properties", "properties", "clusterPurpose"], null)) in {"null", "string"}
+}
+
 # node_sizes(resource, by_id): [{"path", "size"}] for all its nodes, as far as the snapshot states them. The size is
 # null where it ought to be stated and is not; there is no entry where another resource states it.
 node_sizes(resource, by_id) := [{"path": size_pointer(resource), "size": size(resource)}] if {

@@ -45,6 +45,14 @@ test_priority if {
 	not computes.priority(compute("c", "AmlCompute", {"vmPriority": 1}))
 }
 
+test_purposes if {
+	computes.purpose(compute("c", "AKS", {"clusterPurpose": " FastProd "})) == "fastprod"
+	every inner in [{}, null, {"clusterPurpose": null}, {"clusterPurpose": " "}] {
+		computes.purpose(compute("c", "AKS", inner)) == ""
+	}
+	not computes.purpose(compute("c", "AKS", {"clusterPurpose": 7}))
+}
+
 test_own_sizes if {
 	inner := {"vmSize": "a", "agentVmSize": "b", "virtualMachineSize": "c"}
 	kinds := {"AmlCompute": "a", "ComputeInstance": "a", "AKS": "b", "VirtualMachine": "c"}

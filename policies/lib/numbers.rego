@@ -21,3 +21,13 @@ else := to_number(trim_left(value, "0")) if {
 	is_string(value)
 	regex.match(`^[0-9]{1,9}$`, value)
 }
+
+# amount(value): a number that is not negative, also when it is written as text with at most nine digits on either side
+# of its point; undefined for anything else.
+amount(value) := value if {
+	is_number(value)
+	value >= 0
+} else := to_number(regex.replace(value, `^0+([0-9])`, "$1")) if {
+	is_string(value)
+	regex.match(`^[0-9]{1,9}(\.[0-9]{1,9})?$`, value)
+}

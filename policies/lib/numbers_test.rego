@@ -19,3 +19,18 @@ test_numbers_of_more_than_nine_digits_are_none if {
 		not numbers.whole(value)
 	}
 }
+
+test_amounts_and_their_text if {
+	every value, read in {"0": 0, "000": 0, "0.5": 0.5, "00.50": 0.5, "47.9": 47.9, "048": 48, "999999999": 999999999} {
+		numbers.amount(value) == read
+	}
+	every value in [0, 0.25, 48, 1e300] {
+		numbers.amount(value) == value
+	}
+}
+
+test_what_is_no_amount_is_undefined if {
+	every value in [-1, "-1", "+1", ".5", "1.", "1e3", "4Gi", " 4", "4\n", "", "9999999999", null, true, [4], {}] {
+		not numbers.amount(value)
+	}
+}

@@ -143,9 +143,14 @@ def _member(parent: JsonObject, key: str) -> object:
 
 
 def _parsed(text: str) -> float | None:
+    """The number that a text writes in plain digits; a whole one that 64 bits do not hold is a float."""
+    if not text.isascii() or "_" in text:  # which Python reads all the same
+        return None
     for read in (int, float):
         try:
-            return read(text)
+            number = read(text)
         except ValueError:
             continue
+        if isinstance(number, float) or number.bit_length() < 64:
+            return number
     return None

@@ -1,6 +1,6 @@
 # METADATA
 # scope: package
-# title: Container Instances serve work that needs no GPU and no FPGA
+# title: ACI serves CPU-only work
 # description: >-
 #   "Use for low-scale CPU-based workloads that require less than 48 GB of RAM", say the documents of Azure Container
 #   Instances; their columns for GPU and FPGA support are empty.

@@ -1,6 +1,6 @@
 # METADATA
 # scope: package
-# title: Container Instances serve only development and test
+# title: ACI serves only development and test
 # description: >-
 #   The documents use Azure Container Instances for "testing or development", in "low-demand environments": a container
 #   group neither scales nor recovers like a production service. A missing stage counts as production.

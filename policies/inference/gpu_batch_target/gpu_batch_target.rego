@@ -1,6 +1,6 @@
 # METADATA
 # scope: package
-# title: GPU batch scoring runs only on Machine Learning compute clusters
+# title: GPU batch scoring runs only on Machine Learning clusters
 # description: >-
 #   "Using a GPU for inference when scoring with a machine learning pipeline is supported only on Azure Machine Learning
 #   compute." Newer targets are added with the parameter.
@@ -22,7 +22,14 @@
 #       default), or score without a GPU.
 #   source: 001 "Compute targets for inference"
 #   parameters:
-#     gpu_batch_targets: {type: array, items: {type: string}, default: [compute-cluster]}
+#     gpu_batch_targets:
+#       type: array
+#       items:
+#         type: string
+#         enum: [local, compute-instance, compute-cluster, serverless, kubernetes, aks, aci, managed-online, attached-vm,
+#           databricks, data-lake-analytics, hdinsight, batch, synapse-spark, functions, iot-edge]
+#       default: [compute-cluster]
+#       description: the targets that run batch inference with a GPU
 #   since: 0.1.0
 package inference.gpu_batch_target
 
@@ -34,5 +41,6 @@ deny contains {
 	"actual": input.resource.target,
 	"expected": input.parameters.gpu_batch_targets,
 } if {
-	not words.folded(input.resource.target) in {words.folded(target) | some target in input.parameters.gpu_batch_targets}
+	target = words.folded(input.resource.target)
+	not target in input.parameters.gpu_batch_targets
 }

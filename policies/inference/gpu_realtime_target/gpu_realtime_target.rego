@@ -1,6 +1,6 @@
 # METADATA
 # scope: package
-# title: GPU web services run only on targets that serve GPU inference
+# title: GPU web services run only on supported targets
 # description: >-
 #   A web service that needs a GPU does not work, or loses its acceleration, on a target that offers none. "Using GPU for
 #   inference when deployed as a web service is supported only on AKS." Newer targets are added with the parameter.
@@ -22,7 +22,14 @@
 #       GPU.
 #   source: 001 "Compute targets for inference"
 #   parameters:
-#     gpu_realtime_targets: {type: array, items: {type: string}, default: [aks]}
+#     gpu_realtime_targets:
+#       type: array
+#       items:
+#         type: string
+#         enum: [local, compute-instance, compute-cluster, serverless, kubernetes, aks, aci, managed-online, attached-vm,
+#           databricks, data-lake-analytics, hdinsight, batch, synapse-spark, functions, iot-edge]
+#       default: [aks]
+#       description: the targets that serve real-time inference with a GPU
 #   since: 0.1.0
 package inference.gpu_realtime_target
 
@@ -34,5 +41,6 @@ deny contains {
 	"actual": input.resource.target,
 	"expected": input.parameters.gpu_realtime_targets,
 } if {
-	not words.folded(input.resource.target) in {words.folded(target) | some target in input.parameters.gpu_realtime_targets}
+	target = words.folded(input.resource.target)
+	not target in input.parameters.gpu_realtime_targets
 }

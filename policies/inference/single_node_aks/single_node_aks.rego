@@ -11,20 +11,11 @@
 #   severity: high
 #   judges:
 #     - {type: Microsoft.MachineLearningServices/workspaces/computes, where: {/properties/computeType: [AKS]}}
-#   inspects:
-#     - /properties/computeType
-#     - /properties/properties/agentCount
-#     - /properties/properties/clusterPurpose
-#     - /properties/resourceId
-#     - /tags/environment
-#     - workspace:/tags/environment
-#   when_absent:
-#     /properties/computeType: not_judged
-#     /properties/properties/agentCount: unknown
-#     /properties/properties/clusterPurpose: pass
-#     /properties/resourceId: pass
-#     /tags/environment: pass
-#     workspace:/tags/environment: pass
+#   inspects: [/properties/computeType, /properties/properties/agentCount, /properties/properties/clusterPurpose,
+#     /properties/resourceId, /tags/environment, /tags/stage, "workspace:/tags/environment", "workspace:/tags/stage"]
+#   when_absent: {/properties/computeType: not_judged, /properties/properties/agentCount: unknown,
+#     /properties/properties/clusterPurpose: pass, /properties/resourceId: pass, /tags/environment: pass,
+#     /tags/stage: pass, "workspace:/tags/environment": pass, "workspace:/tags/stage": pass}
 #   remediation:
 #     text: Give the cluster two nodes or more and the purpose FastProd or DenseProd, or tag it as `dev` or `test`.
 #   source: 001 "Compute targets for inference"
@@ -41,7 +32,7 @@ deny contains {
 	"actual": {"clusterPurpose": settings.clusterPurpose, "stage": stage.name, "because": stage.reason},
 	"expected": "FastProd or DenseProd, or a stage of dev or test",
 } if {
-	words.folded(settings.clusterPurpose) == "devtest"
+	computes.purpose(input.resource) == "devtest"
 	not stage.name in {"dev", "test"}
 }
 
@@ -55,10 +46,17 @@ deny contains {
 	not stage.name in {"dev", "test"}
 }
 
+unknown contains {"msg": "the purpose of the cluster is no text", "path": "/properties/properties/clusterPurpose"} if {
+	not has_purpose
+	not stage.name in {"dev", "test"}
+}
+
 unknown contains {"msg": "nothing states how many nodes there are", "path": "/properties/properties/agentCount"} if {
 	not nodes
 	not stage.name in {"dev", "test"}
 }
+
+has_purpose if is_string(computes.purpose(input.resource))
 
 stage := words.stage(input.resource, input.workspace)
 
