@@ -65,8 +65,9 @@ def _covered_since(last: datetime, windows: Iterable[tuple[datetime, datetime]])
 
 def _percent(sample: JsonObject) -> float | None:
     high = sample.get("p95")
-    is_sound = isinstance(high, int | float) and high >= 0 and folded(sample.get("unit")) == "percent"
-    return float(high) if is_sound else None
+    if not isinstance(high, int | float) or high < 0 or folded(sample.get("unit")) != "percent":
+        return None
+    return float(high)
 
 
 def _moment(text: object) -> datetime | None:
