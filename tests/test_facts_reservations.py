@@ -18,6 +18,8 @@ SIZES = {
 FACTS = Facts.from_document({"vm_sizes": SIZES})
 PLACE = Place("/subscriptions/s/resourceGroups/rg/providers/x/y/z", "A1", "eastus", datetime(2026, 6, 1, tzinfo=UTC))
 
+GROUP = "/providers/Microsoft.Management/managementGroups/m"
+
 
 def _reservation(size: object = "A1", location: object = "eastus", **properties: object) -> dict[str, Any]:
     stated = {"reservedResourceType": "VirtualMachines", "appliedScopeType": "Shared", **properties}
@@ -62,6 +64,10 @@ def _reservation(size: object = "A1", location: object = "eastus", **properties:
         (_reservation(appliedScopeType=None, appliedScopes=["/subscriptions/s2"]), False),
         (_reservation(appliedScopeType=None), True),
         (_reservation(appliedScopeType="ManagementGroup"), None),
+        (_reservation(appliedScopeType="ManagementGroup", appliedScopeProperties={"managementGroupId": GROUP}), None),
+        (_reservation(appliedScopeType=None, appliedScopeProperties={"managementGroupId": GROUP}), None),
+        (_reservation(appliedScopeType=None, appliedScopes="/subscriptions/s"), None),
+        (_reservation(appliedScopeType="Single", appliedScopes=[GROUP, "/subscriptions/s"]), True),
         (_reservation(appliedScopeType="Planet"), None),
         ({"properties": "text", "sku": [], "location": {}}, None),
         ({}, None),

@@ -11,14 +11,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from policyeng.facts import ids
 from policyeng.facts.catalogue import Facts
 from policyeng.facts.computes import NodeSize, cluster_of, kind_of, node_sizes, own_size
-from policyeng.facts.ids import is_at_or_under
 from policyeng.facts.numbers import whole
 from policyeng.facts.words import folded, inside
 from policyeng.models import JsonObject
 
 RESERVATION_TYPE = "microsoft.capacity/reservationorders/reservations"
+#: What `appliedScopeProperties` may name, the narrowest first.
+_SCOPES = ("resourceGroup", "subscription", "managementGroup")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,20 +143,16 @@ def _is_of_size(reservation: JsonObject, place: Place, facts: Facts) -> bool | N
 
 def _is_in_scope(reservation: JsonObject, place: Place, _facts: Facts) -> bool | None:
     stated = inside(reservation, "properties")
-    named = inside(stated, "appliedScopes")
-    more = inside(stated, "appliedScopeProperties")
-    listed = (
-        named
-        if isinstance(named, list) and named
-        else [inside(more, "resourceGroupId") or inside(more, "subscriptionId")]
-    )
-    scopes = [scope for scope in listed if isinstance(scope, str)]
-    kind = folded(inside(stated, "appliedScopeType")) or ("single" if scopes else "shared")
+    more = [inside(stated, "appliedScopeProperties", f"{level}Id") for level in _SCOPES]
+    named = inside(stated, "appliedScopes") or [scope for scope in more if scope][:1]
+    kind = folded(inside(stated, "appliedScopeType")) or ("single" if named else "shared")
     if kind == "shared":
         return True
-    if kind != "single" or not scopes:
+    scopes = [scope for scope in named if isinstance(scope, str)] if isinstance(named, list) else []
+    if kind not in ("single", "managementgroup") or not scopes:
         return None
-    return any(is_at_or_under(place.arm_id, scope) for scope in scopes)
+    answers = [ids.covers(scope, place.arm_id) for scope in scopes]
+    return next((answer for answer in (True, None) if answer in answers), False)
 
 
 _PARTS: tuple[Callable[[JsonObject, Place, Facts], bool | None], ...] = (
