@@ -6,7 +6,7 @@ modelled when it is loaded; a row becomes a value when it is asked for. Names co
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
@@ -114,6 +114,11 @@ class Facts:
         row = self._table("vm_sizes").get(lowered(name))
         return None if row is None else _value(VmSize, row, f"vm_sizes/{lowered(name)}")
 
+    def sizes_of(self, series: str) -> tuple[VmSize, ...]:
+        """The sizes of a series, be it of the documents' table or not, in the order of the catalogue."""
+        sizes = (self.size(name) for name in self._names_of.get(lowered(series), ()))
+        return tuple(size for size in sizes if size)
+
     def series(self, name: str) -> VmSeries | None:
         """A series of the documents' table; other series that sizes belong to are not in it."""
         spelled = self._series_names.get(lowered(name))
@@ -153,6 +158,14 @@ class Facts:
     def _role_guid(guid_or_name: str, names: Mapping[str, str]) -> str:
         wanted = lowered(trimmed(guid_or_name))
         return names.get(wanted) or wanted.rpartition("/")[2]
+
+    @cached_property
+    def _names_of(self) -> Mapping[str, Sequence[str]]:
+        """The names of the sizes of each series, in lower case."""
+        names: dict[str, list[str]] = {}
+        for name, row in self._table("vm_sizes").items():
+            names.setdefault(lowered(str(row.get("series"))), []).append(name)
+        return names
 
     @cached_property
     def _series_names(self) -> Mapping[str, str]:

@@ -1,0 +1,76 @@
+# METADATA
+# scope: package
+# title: Eligible Windows machines use the hybrid benefit
+# description: >-
+#   "Allows users with Software Assurance to use their on-premises Windows Server or SQL Server licenses on Azure at a
+#   reduced cost." An attached virtual machine uses it when `licenseType` of the machine that `properties.resourceId`
+#   names is Windows_Server or Windows_Client. Only Windows machines are judged; who has no licences to bring exempts them.
+# related_resources: [https://learn.microsoft.com/azure/virtual-machines/windows/hybrid-use-benefit-licensing]
+# custom:
+#   id: AML-COST-108
+#   severity: info
+#   judges:
+#     - type: Microsoft.MachineLearningServices/workspaces/computes
+#       where:
+#         /properties/computeType: [VirtualMachine]
+#   inspects: [/properties/resourceId]
+#   when_absent: unknown
+#   remediation:
+#     text: >-
+#       Where there are licences with Software Assurance, set the licence of the machine that the compute names: `az vm
+#       update --ids <resourceId> --license-type Windows_Server` (Windows_Client for a desktop edition).
+#   source: 002 "Pricing Models and Cost Optimization Strategies"
+#   since: 0.1.0
+package cost.hybrid_benefit
+
+import data.lib.ids
+import data.lib.words
+
+applies if not is_linux
+
+is_linux if operating_system == "linux"
+
+deny contains {
+	"msg": "a Windows machine does not use the hybrid benefit",
+	"path": "/properties/resourceId",
+	"actual": {"osType": "Windows", "licenseType": license},
+	"expected": "licenseType Windows_Server or Windows_Client",
+} if {
+	operating_system == "windows"
+	is_without_licence
+}
+
+is_without_licence if license == null
+
+is_without_licence if {
+	is_string(license)
+	lower(trim_space(license)) in {"", "none"}
+}
+
+is_for_windows if words.folded(license) in {"windows_server", "windows_client"}
+
+unknown contains {"msg": "the virtual machine is not in the snapshot", "path": "/properties/resourceId"} if {
+	not machine
+}
+
+unknown contains {"msg": "the operating system of the machine is not stated", "path": "/properties/resourceId"} if {
+	machine
+	not operating_system in {"linux", "windows"}
+}
+
+unknown contains {"msg": "the licence of the machine is none of Windows", "path": "/properties/resourceId"} if {
+	operating_system == "windows"
+	not is_without_licence
+	not is_for_windows
+}
+
+machine := found if {
+	found = ids.named(input.resource.properties.resourceId, input.snapshot.by_id)
+	lower(found.type) == "microsoft.compute/virtualmachines"
+}
+
+operating_system := stated if {
+	stated = words.folded(machine.properties.storageProfile.osDisk.osType)
+} else := ""
+
+license := object.get(machine, ["properties", "licenseType"], null)

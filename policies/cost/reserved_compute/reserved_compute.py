@@ -1,0 +1,72 @@
+"""Compute that never stops and is paid by the hour."""
+
+from collections.abc import Iterator
+
+from policyeng import Denial, PolicyInput, Unknown, policy
+from policyeng.facts.reservations import RESERVATION_TYPE, Place, Steady, covers, region_of, steady_nodes
+from policyeng.facts.words import folded
+
+_ABSENT = {
+    "/properties/properties/vmSize": "unknown",
+    "/properties/properties/vmPriority": "pass",
+    "/properties/properties/scaleSettings/minNodeCount": "not_judged",
+    "/properties/properties/agentVmSize": "not_judged",
+    "/properties/properties/agentCount": "pass",
+    "/properties/agentPoolProfiles": "unknown",
+    "/properties/computeLocation": "pass",
+    "/location": "pass",
+}
+
+
+def _steady(given: PolicyInput) -> list[Steady]:
+    return steady_nodes(given.resource, given.snapshot.by_id)
+
+
+@policy(
+    id="AML-COST-106",
+    title="Steady compute is covered by a reservation",
+    description='"Best for predictable workloads with consistent usage": reserved instances. What never scales to zero '
+    "is predictable: a cluster with `minNodeCount` above 0, and the pools of AKS that run. It is judged only where the "
+    "snapshot has reservations, and covered by one that is in force for its series (without `instanceFlexibility` for "
+    "its size), its region and its scope. Low-priority and spot nodes cannot be reserved and are not judged.",
+    related_resources=[
+        "https://learn.microsoft.com/azure/cost-management-billing/reservations/save-compute-costs-reservations"
+    ],
+    severity="info",
+    judges=[
+        {
+            "type": "Microsoft.MachineLearningServices/workspaces/computes",
+            "where": {"/properties/computeType": ["AmlCompute", "AKS"]},
+        },
+        "Microsoft.ContainerService/managedClusters",
+    ],
+    inspects=list(_ABSENT),
+    when_absent=_ABSENT,
+    remediation={
+        "text": "Buy a reservation of the series for the region (`az reservations reservation-order purchase "
+        "--reserved-resource-type VirtualMachines --sku <size> --location <region> ...`), or let the compute scale to "
+        "zero (`az ml compute update --min-instances 0 ...`)."
+    },
+    source='002 "Pricing Models and Cost Optimization Strategies"',
+    since="0.1.0",
+    applies=lambda given: bool(given.snapshot.by_type.get(RESERVATION_TYPE) and _steady(given)),
+)
+def reserved_compute(given: PolicyInput) -> Iterator[Denial | Unknown]:
+    """Deny every size of machines that never stop and that no reservation covers."""
+    region = region_of(given.resource, given.workspace)
+    for steady in _steady(given):
+        size, path = steady.node.size, steady.node.path
+        if steady.count is None:
+            yield Unknown(msg="how many nodes it keeps cannot be told", path=path)
+            continue
+        if not isinstance(size, str) or folded(size) is None:
+            yield Unknown(msg="the size is not stated", path=path)
+            continue
+        place = Place(given.resource["id"], size, region, given.as_of)
+        answers = {covers(one, place, given.facts) for one in given.snapshot.by_type[RESERVATION_TYPE]}
+        if answers == {False}:
+            known, actual = given.facts.size(size), {"size": size, "region": region, "nodes": steady.count}
+            expected = f"a reservation of the series {known.series}" if known else f"a reservation of {size}"
+            yield Denial(msg="no reservation covers nodes that never stop", path=path, actual=actual, expected=expected)
+        elif True not in answers:
+            yield Unknown(msg="whether one of the reservations covers it cannot be told", path=path)

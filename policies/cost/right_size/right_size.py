@@ -1,0 +1,79 @@
+"""Computes whose next smaller size would do."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from policyeng import Denial, PolicyInput, Unknown, policy
+from policyeng.facts.computes import NodeSize, node_sizes
+from policyeng.facts.siblings import smaller_siblings
+from policyeng.facts.usage import samples_by_name, usage_over
+from policyeng.facts.words import regulated
+from policyeng.models import JsonObject, lowered
+
+_ABSENT = {
+    "/properties/properties/vmSize": "unknown",
+    "/properties/properties/agentVmSize": "unknown",
+    "/properties/properties/virtualMachineSize": "pass",
+    "/properties/resourceId": "pass",
+    **dict.fromkeys(["/tags/data-classification", "workspace:/tags/data-classification"], "pass"),
+    "workspace:/properties/hbiWorkspace": "pass",
+}
+_WORDS = {"type": "array", "items": {"type": "string"}, "default": ["regulated", "restricted", "confidential"]}
+_ALWAYS, _ACCELERATOR = ["cpuUtilization", "memoryUtilization"], "gpuUtilization"
+_COMPUTES = {"/properties/computeType": ["AmlCompute", "ComputeInstance", "AKS", "VirtualMachine"]}
+
+
+def _samples(given: PolicyInput) -> Mapping[str, Sequence[JsonObject]]:
+    positions = given.snapshot.by_measured.get(lowered(given.resource["id"]).removesuffix("/"), ())
+    found = samples_by_name([given.snapshot.metrics[position] for position in positions], given.as_of)
+    return {name: found[lowered(name)] for name in (*_ALWAYS, _ACCELERATOR) if lowered(name) in found}
+
+
+@policy(
+    id="AML-COST-104",
+    title="Compute is as large as its use",
+    description='"Regularly assess and adjust your resource sizes to match actual demand." A compute is judged by what '
+    "the snapshot's metrics say of its CPU, memory and, where it has any, GPUs. Their samples must cover "
+    "`rightsizing_days` without a gap up to the end of the last one, whenever that was; what ends after the moment of "
+    "evaluation does not count. A regulated compute on an isolated size is only sent to another isolated one.",
+    related_resources=["https://learn.microsoft.com/azure/advisor/advisor-cost-recommendations"],
+    severity="low",
+    judges=[{"type": "Microsoft.MachineLearningServices/workspaces/computes", "where": _COMPUTES}],
+    inspects=list(_ABSENT),
+    when_absent=_ABSENT,
+    remediation={
+        "text": "Recreate the compute on the smaller size that the denial names (`az ml compute create --size <size> "
+        "...`) and delete the old one; resize an attached machine with `az vm resize --size <size>`."
+    },
+    source='002 "Pricing Models and Cost Optimization Strategies"',
+    parameters={
+        "rightsizing_threshold": {"type": "number", "minimum": 0, "maximum": 100, "default": 40},
+        "rightsizing_days": {"type": "number", "minimum": 0, "maximum": 3650, "default": 14},
+        "regulated_classifications": _WORDS,
+    },
+    since="0.1.0",
+    applies=lambda given: bool(_samples(given)),
+)
+def right_size(given: PolicyInput) -> Iterator[Denial | Unknown]:
+    """Deny a size when everything that is measured stays under the threshold and a smaller one is offered."""
+    node = [NodeSize("/properties/properties", None), *(node_sizes(given.resource, given.snapshot.by_id) or [])][-1]
+    size = given.facts.size(node.size) if isinstance(node.size, str) else None
+    if size is None:
+        yield Unknown(msg="the size is not stated, or not in the catalogue", path=node.path)
+        return
+    samples, threshold = _samples(given), given.parameters["rightsizing_threshold"]
+    wanted = [*_ALWAYS, _ACCELERATOR] if size.gpus or size.fpgas else [*_ALWAYS, *samples]
+    usages = {name: usage_over(samples.get(name, ()), given.parameters["rightsizing_days"]) for name in wanted}
+    isolated = given.facts.is_isolated(size.name)
+    standing = regulated(given.resource, given.workspace, given.parameters["regulated_classifications"])
+    smaller = [other.name for other in smaller_siblings(given.facts, size.name, given.as_of)]
+    if isolated and standing.decided:
+        smaller = [name for name in smaller if given.facts.is_isolated(name)]
+    if not smaller or any(use.p95 is not None and use.p95 >= threshold for use in usages.values()):
+        return
+    unknowns = [Unknown(msg=f"{name}: {use.reason}", path=node.path) for name, use in usages.items() if use.reason]
+    if isolated and standing.decided is None:
+        unknowns.append(Unknown(msg=standing.reason, path="workspace:/properties/hbiWorkspace"))
+    yield from unknowns
+    if not unknowns:
+        actual = {"size": size.name, **{name: use.p95 for name, use in usages.items()}}
+        yield Denial(msg="a smaller size would do", path=node.path, actual=actual, expected=smaller[0])

@@ -1,0 +1,57 @@
+"""Deployments on machines with less than half again the memory that their model needs."""
+
+from collections.abc import Iterator
+
+from policyeng import Denial, PolicyInput, Unknown, policy
+from policyeng.facts.serving import HEADROOM, has_room, serving_machine
+from policyeng.facts.siblings import larger_siblings
+
+_MEMORY = "/model/memoryGiB"
+#: The targets that run on machines of a size; Container Instances, Functions and the like have none.
+_TARGETS = ("managed-online", "kubernetes", "aks", "compute-cluster", "serverless", None)
+
+
+def _applies(given: PolicyInput) -> bool:
+    """Where a work runs is looked at only when its model is known; so neither `target` nor `computeId` is inspected."""
+    return given.resource["model"].get("memoryGiB") is not None and given.resource["target"] in _TARGETS
+
+
+@policy(
+    id="AML-INF-110",
+    title="The serving machine has half again the memory the model needs",
+    description='"Start with a machine that has 150% of the RAM your model requires." The machine is that of the '
+    "online or batch deployment, or of the compute that serves it; of a Kubernetes cluster it is the largest node. "
+    "What memory the model needs, a declared workload with the deployment's `sourceId` says; without one nothing is "
+    "judged.",
+    related_resources=[
+        "https://learn.microsoft.com/azure/machine-learning/reference-managed-online-endpoints-vm-sku-list"
+    ],
+    severity="medium",
+    judges=[{"type": "workload", "where": {"/purpose": ["realtime-inference", "batch-inference"]}}],
+    inspects=["/purpose", _MEMORY],
+    when_absent={"/purpose": "unknown", _MEMORY: "not_judged"},
+    remediation={
+        "text": "Deploy on a size with more memory: `instance_type` in the deployment's YAML, then `az ml "
+        "online-deployment update --file <file>`; for a batch deployment a cluster of a larger size (`az ml compute "
+        "create --type amlcompute --size <size> ...`), for Kubernetes `az aks nodepool add --node-vm-size <size> ...`."
+    },
+    source='001 "Compute targets for inference"',
+    since="0.1.0",
+    applies=_applies,
+)
+def serving_memory(given: PolicyInput) -> Iterator[Denial | Unknown]:
+    """Deny a machine whose memory is less than 1.5 times the model's; exactly that is enough."""
+    model = given.resource["model"]["memoryGiB"]
+    machine = serving_machine(given.resource, given.snapshot.by_id, given.facts)
+    if machine.size is None:
+        yield Unknown(msg=machine.reason, path="/computeId" if given.resource["computeId"] else "/sourceId")
+    elif not has_room(machine.size.memory_gib, model):
+        larger = larger_siblings(given.facts, machine.size.name, given.as_of)
+        fitting = next((size.name for size in larger if has_room(size.memory_gib, model)), None)
+        needed = round(HEADROOM * model, 6)
+        yield Denial(
+            msg="the machine has less than half again the memory that the model needs",
+            path=_MEMORY,
+            actual={"size": machine.size.name, "memoryGiB": machine.size.memory_gib, "modelGiB": model},
+            expected={"memoryGiB": needed, "size": fitting or "one of another series: none of this one has it"},
+        )

@@ -1,0 +1,173 @@
+"""Reservations of virtual machines: which machines run all the time, and whether a reservation covers them.
+
+How many machines are reserved is not compared. Source: learn.microsoft.com, REST reference of
+`Microsoft.Capacity/reservationOrders/reservations`, version 2022-11-01, and "How the Azure reservation discount is
+applied to virtual machines".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from policyeng.facts import ids
+from policyeng.facts.catalogue import Facts
+from policyeng.facts.computes import NodeSize, cluster_of, kind_of, node_sizes, own_size
+from policyeng.facts.numbers import whole
+from policyeng.facts.words import folded, inside
+from policyeng.models import JsonObject
+
+RESERVATION_TYPE = "microsoft.capacity/reservationorders/reservations"
+#: What `appliedScopeProperties` may name, the narrowest first.
+_SCOPES = ("resourceGroup", "subscription", "managementGroup")
+
+
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """Machines of one size that run all the time; `count` is None where it cannot be read."""
+
+    node: NodeSize
+    count: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a reservation has to cover: the id that its scope must hold, the size, the region, at which moment."""
+
+    arm_id: str
+    size: str
+    region: str | None
+    as_of: datetime
+
+
+def steady_nodes(resource: JsonObject, by_id: Mapping[str, JsonObject]) -> list[Steady]:
+    """The machines of a cluster, an AKS compute or a managed cluster that never stop; none where all of them may.
+
+    Low-priority and spot machines cannot be reserved and are left out. An AKS compute that states no size of its own is
+    left to its managed cluster.
+    """
+    kind, own = kind_of(resource), own_size(resource)
+    inner = inside(resource, "properties", "properties")
+    found: list[Steady] = []
+    if kind == "amlcompute" and own and folded(inside(inner, "vmPriority")) != "lowpriority":
+        found = [Steady(own, _count(inside(inner, "scaleSettings", "minNodeCount"), absent=0))]
+    elif kind == "aks" and own and (own.size is not None or cluster_of(resource, by_id) is None):
+        found = [Steady(own, _count(inside(inner, "agentCount"), absent=1))]
+    elif kind == "managedcluster" and not _is_stopped(resource.get("properties")):
+        found = list(_steady_pools(resource))
+    return [steady for steady in found if steady.count != 0]
+
+
+def _steady_pools(cluster: JsonObject) -> Iterator[Steady]:
+    """The pools that run; of one that scales itself, the nodes that it keeps."""
+    nodes, pools = node_sizes(cluster, {}) or [], inside(cluster, "properties", "agentPoolProfiles")
+    if not isinstance(pools, list) or not pools:
+        yield from (Steady(node, None) for node in nodes)
+        return
+    for node, pool in zip(nodes, pools, strict=True):
+        if folded(inside(pool, "scaleSetPriority")) != "spot" and not _is_stopped(pool):
+            scales_itself = inside(pool, "enableAutoScaling") is True and inside(pool, "minCount") is not None
+            yield Steady(node, _count(inside(pool, "minCount" if scales_itself else "count"), absent=1))
+
+
+def _count(stated: object, *, absent: int) -> int | None:
+    return absent if stated is None else whole(stated)
+
+
+def _is_stopped(properties: object) -> bool:
+    return folded(inside(properties, "powerState", "code")) == "stopped"
+
+
+def region_of(resource: JsonObject, workspace: JsonObject | None) -> str | None:
+    """Where the machines of a compute or managed cluster are, for comparing; None when nothing says it."""
+    places = (
+        inside(resource, "properties", "computeLocation"),
+        resource.get("location"),
+        inside(workspace, "location"),
+    )
+    return next((region for place in places if (region := _region(place))), None)
+
+
+def _region(name: object) -> str | None:
+    """A region without case and spaces: `East US` is `eastus`."""
+    return (folded(name) or "").replace(" ", "") or None
+
+
+def covers(reservation: JsonObject, place: Place, facts: Facts) -> bool | None:
+    """Whether a reservation is in force and covers a place; None where it may, and the snapshot does not tell.
+
+    It is in force from `benefitStartTime` until `expiryDateTime` or midnight (UTC) of `expiryDate`, while its state is
+    Succeeded; what it does not state does not end it. Its size takes in the whole series where `instanceFlexibility` is
+    On. Its scope is shared, or the subscriptions and resource groups it names; which subscriptions a management group
+    holds, ids do not tell.
+    """
+    answers = [part(reservation, place, facts) for part in _PARTS]
+    return next((answer for answer in (False, None) if answer in answers), True)
+
+
+def _is_of_machines(reservation: JsonObject, _place: Place, _facts: Facts) -> bool | None:
+    kind = folded(inside(reservation, "properties", "reservedResourceType"))
+    return kind == "virtualmachines" if kind else None
+
+
+def _is_in_force(reservation: JsonObject, place: Place, _facts: Facts) -> bool | None:
+    stated = inside(reservation, "properties")
+    state, start = inside(stated, "provisioningState"), inside(stated, "benefitStartTime")
+    end = inside(stated, "expiryDateTime") or inside(stated, "expiryDate")
+    moments = [_moment(moment) for moment in (start, end)]
+    if state is not None and folded(state) != "succeeded":
+        return False if folded(state) else None
+    if any(said is not None and moment is None for said, moment in zip((start, end), moments, strict=True)):
+        return None
+    begins, ends = moments
+    return not (begins and begins > place.as_of) and not (ends and ends <= place.as_of)
+
+
+def _is_in_region(reservation: JsonObject, place: Place, _facts: Facts) -> bool | None:
+    region = _region(reservation.get("location"))
+    return region == place.region if region and place.region else None
+
+
+def _is_of_size(reservation: JsonObject, place: Place, facts: Facts) -> bool | None:
+    name = folded(inside(reservation, "sku", "name"))
+    if name is None:
+        return None
+    if name == folded(place.size):
+        return True
+    if folded(inside(reservation, "properties", "instanceFlexibility")) != "on":
+        return False
+    reserved, own = facts.size(name), facts.size(place.size)
+    return reserved.series == own.series if reserved and own else None
+
+
+def _is_in_scope(reservation: JsonObject, place: Place, _facts: Facts) -> bool | None:
+    stated = inside(reservation, "properties")
+    more = [inside(stated, "appliedScopeProperties", f"{level}Id") for level in _SCOPES]
+    named = inside(stated, "appliedScopes") or [scope for scope in more if scope][:1]
+    kind = folded(inside(stated, "appliedScopeType")) or ("single" if named else "shared")
+    if kind == "shared":
+        return True
+    scopes = [scope for scope in named if isinstance(scope, str)] if isinstance(named, list) else []
+    if kind not in ("single", "managementgroup") or not scopes:
+        return None
+    answers = [ids.covers(scope, place.arm_id) for scope in scopes]
+    return next((answer for answer in (True, None) if answer in answers), False)
+
+
+_PARTS: tuple[Callable[[JsonObject, Place, Facts], bool | None], ...] = (
+    _is_of_machines,
+    _is_in_force,
+    _is_in_region,
+    _is_of_size,
+    _is_in_scope,
+)
+
+
+def _moment(text: object) -> datetime | None:
+    """A date (its midnight) or a moment, UTC where it names no zone; None for anything else."""
+    try:
+        moment = datetime.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+    return moment.replace(tzinfo=UTC) if moment and moment.tzinfo is None else moment

@@ -1,0 +1,77 @@
+"""The siblings of a VM size: the larger and the smaller sizes of its series, nearest first.
+
+A larger sibling has more memory and at least as many vCPUs and accelerators; a smaller one has less memory and at most
+as many of the others. The nearest is the one that changes any of the three by the smallest factor, so that next to the
+32 vCPUs and 256 GiB of Standard_M32ls stands Standard_M32ts, not the 8 vCPUs and 219 GiB of Standard_M8ms. Promo sizes
+are series of their own.
+
+Sizes with constrained vCPUs (Standard_E8-2s_v3 is Standard_E8s_v3 with 2 of its 8) count with the vCPUs that are left,
+and are offered only to others of that kind: who has Standard_E4s_v3 is not sent to larger machines with fewer vCPUs.
+Source: learn.microsoft.com, "Constrained vCPU sizes for database workloads".
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+
+from policyeng.facts.catalogue import Facts, VmSize
+from policyeng.models import lowered
+
+_LEFT = re.compile(r"\d-(\d+)")
+
+
+def larger_siblings(facts: Facts, name: str, as_of: datetime) -> tuple[VmSize, ...]:
+    """The larger sizes of the same series that are not retired at an aware moment, nearest first.
+
+    A size that the catalogue does not know has none.
+    """
+    own = facts.size(name)
+    return _ordered(own, [other for other in _offered(facts, own, as_of) if _is_smaller(own, other)]) if own else ()
+
+
+def smaller_siblings(facts: Facts, name: str, as_of: datetime) -> tuple[VmSize, ...]:
+    """The smaller sizes of the same series that are not retired at an aware moment, nearest first."""
+    own = facts.size(name)
+    return _ordered(own, [other for other in _offered(facts, own, as_of) if _is_smaller(other, own)]) if own else ()
+
+
+def _offered(facts: Facts, own: VmSize, as_of: datetime) -> Iterator[VmSize]:
+    for size in facts.sizes_of(own.series):
+        retirement = facts.retirement(size.name)
+        if (_is_constrained(own) or not _is_constrained(size)) and not (retirement and retirement.has_come(as_of)):
+            yield size
+
+
+def _is_constrained(size: VmSize) -> bool:
+    return _LEFT.search(size.name) is not None
+
+
+def _is_smaller(one: VmSize, other: VmSize) -> bool:
+    (memory, *rest), (more_memory, *more) = _amounts(one), _amounts(other)
+    return memory < more_memory and all(few <= many for few, many in zip(rest, more, strict=True))
+
+
+def _amounts(size: VmSize) -> tuple[float, float, float]:
+    """Memory in GiB, vCPUs that are left, and accelerators (GPUs and FPGAs)."""
+    left = _LEFT.search(size.name)
+    return size.memory_gib, int(left[1]) if left else size.vcpus, size.gpus + size.fpgas
+
+
+def _ordered(own: VmSize, others: list[VmSize]) -> tuple[VmSize, ...]:
+    """Nearest first: by the greatest factor, then by all factors together, then by the letters of the name."""
+    return tuple(sorted(others, key=lambda other: (*_factors(own, other), _letters_apart(own, other), other.name)))
+
+
+def _factors(own: VmSize, other: VmSize) -> tuple[float, float]:
+    pairs = zip(_amounts(own), _amounts(other), strict=True)
+    factors = [max(one, many) / min(one, many) if min(one, many) else 1.0 + max(one, many) for one, many in pairs]
+    return max(factors), sum(factors)
+
+
+def _letters_apart(own: VmSize, other: VmSize) -> int:
+    """How many letters differ: next to Standard_M64s, which takes premium disks, stands Standard_M64ms, not M64m."""
+    one, two = (Counter(letter for letter in lowered(size.name) if letter.isalpha()) for size in (own, other))
+    return ((one - two) + (two - one)).total()

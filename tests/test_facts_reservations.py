@@ -1,0 +1,105 @@
+"""`policyeng.facts.reservations`: what never stops, and what a reservation covers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from policyeng.facts import Facts
+from policyeng.facts.reservations import Place, covers, region_of, steady_nodes
+
+SIZES = {
+    name.lower(): {"name": name, "series": series, "family": "f", "vcpus": 1, "memory_gib": 1, "gpus": 0, "fpgas": 0}
+    | {"source": "s"}
+    for name, series in {"A1": "A", "A2": "A", "B1": "B"}.items()
+}
+FACTS = Facts.from_document({"vm_sizes": SIZES})
+PLACE = Place("/subscriptions/s/resourceGroups/rg/providers/x/y/z", "A1", "eastus", datetime(2026, 6, 1, tzinfo=UTC))
+
+GROUP = "/providers/Microsoft.Management/managementGroups/m"
+
+
+def _reservation(size: object = "A1", location: object = "eastus", **properties: object) -> dict[str, Any]:
+    stated = {"reservedResourceType": "VirtualMachines", "appliedScopeType": "Shared", **properties}
+    return {"location": location, "sku": {"name": size}, "properties": stated}
+
+
+@pytest.mark.parametrize(
+    ("reservation", "expected"),
+    [
+        (_reservation(), True),
+        (_reservation("A2"), False),
+        (_reservation("A2", instanceFlexibility="On"), True),
+        (_reservation("A2", instanceFlexibility="NotSupported"), False),
+        (_reservation("B1", instanceFlexibility="On"), False),
+        (_reservation("C1", instanceFlexibility="On"), None),
+        (_reservation(7), None),
+        (_reservation(location="East US"), True),
+        (_reservation(location="east"), False),
+        (_reservation(location=7), None),
+        (_reservation(location=7, provisioningState="Expired"), False),
+        (_reservation(expiryDate="2026-06-02"), True),
+        (_reservation(expiryDate="2026-06-01"), False),
+        (_reservation(expiryDate="2026-06-02", expiryDateTime="2026-06-01T00:00:00Z"), False),
+        (_reservation(expiryDateTime="2026-06-01T00:00:00.0000010Z"), True),
+        (_reservation(expiryDateTime="2026-06-01T02:00:00+02:00"), False),
+        (_reservation(expiryDateTime="0001-01-01T00:00:00+23:59"), False),
+        (_reservation(expiryDateTime="9999-12-31T23:59:59-23:59"), True),
+        (_reservation(expiryDate="2026-13-01"), None),
+        (_reservation(expiryDate=["2027-01-01"]), None),
+        (_reservation(benefitStartTime="2026-06-01T00:00:00Z"), True),
+        (_reservation(benefitStartTime="2026-06-01T00:00:01Z"), False),
+        (_reservation(provisioningState="succeeded"), True),
+        (_reservation(provisioningState="Pending"), False),
+        (_reservation(provisioningState=""), None),
+        (_reservation(reservedResourceType="SqlDatabases"), False),
+        (_reservation(reservedResourceType=None), None),
+        (_reservation(appliedScopeType="Single", appliedScopes=["/subscriptions/S"]), True),
+        (_reservation(appliedScopeType="Single", appliedScopes=["/subscriptions/s2", 7]), False),
+        (_reservation(appliedScopeType="Single", appliedScopes=["/subscriptions/s/resourceGroups/r"]), False),
+        (_reservation(appliedScopeType="Single", appliedScopes="/subscriptions/s"), None),
+        (_reservation(appliedScopeType="Single", appliedScopeProperties={"subscriptionId": "/subscriptions/s"}), True),
+        (_reservation(appliedScopeType=None, appliedScopes=["/subscriptions/s2"]), False),
+        (_reservation(appliedScopeType=None), True),
+        (_reservation(appliedScopeType="ManagementGroup"), None),
+        (_reservation(appliedScopeType="ManagementGroup", appliedScopeProperties={"managementGroupId": GROUP}), None),
+        (_reservation(appliedScopeType=None, appliedScopeProperties={"managementGroupId": GROUP}), None),
+        (_reservation(appliedScopeType=None, appliedScopes="/subscriptions/s"), None),
+        (_reservation(appliedScopeType="Single", appliedScopes=[GROUP, "/subscriptions/s"]), True),
+        (_reservation(appliedScopeType="Planet"), None),
+        ({"properties": "text", "sku": [], "location": {}}, None),
+        ({}, None),
+    ],
+)
+def test_what_a_reservation_covers(reservation: dict[str, Any], expected: bool | None) -> None:
+    """One condition that surely fails decides; else one that cannot be told leaves it open."""
+    assert covers(reservation, PLACE, FACTS) is expected
+
+
+def test_a_place_without_a_region_may_be_anywhere() -> None:
+    """Nothing is covered for sure."""
+    assert covers(_reservation(), Place(PLACE.arm_id, "A1", None, PLACE.as_of), FACTS) is None
+
+
+@pytest.mark.parametrize(
+    ("resource", "workspace", "expected"),
+    [
+        ({"properties": {"computeLocation": "West US"}, "location": "eastus"}, None, "westus"),
+        ({"properties": {"computeLocation": " "}, "location": "EastUS"}, None, "eastus"),
+        ({}, {"location": "eastus"}, "eastus"),
+        ({"properties": 7, "location": 7}, None, None),
+    ],
+)
+def test_machines_are_where_their_compute_says(
+    resource: dict[str, Any], workspace: dict[str, Any] | None, expected: str | None
+) -> None:
+    """The compute's own place before the resource's, and that before the workspace's."""
+    assert region_of(resource, workspace) == expected
+
+
+@pytest.mark.parametrize("resource", [{}, {"type": 7}, {"type": "Microsoft.Compute/virtualMachines", "properties": []}])
+def test_what_is_no_compute_keeps_no_nodes(resource: dict[str, Any]) -> None:
+    """No shape of a document raises."""
+    assert steady_nodes(resource, {}) == []
