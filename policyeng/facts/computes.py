@@ -10,10 +10,9 @@ from policyeng.facts.words import Regulated, folded, inside, regulated
 from policyeng.models import JsonObject, lowered
 
 COMPUTE_TYPE = "microsoft.machinelearningservices/workspaces/computes"
-_KINDS = {
-    "microsoft.containerservice/managedclusters": "managedcluster",
-    "microsoft.machinelearningservices/workspaces/onlineendpoints/deployments": "deployment",
-}
+CLUSTER_TYPE = "microsoft.containerservice/managedclusters"
+DEPLOYMENT_TYPE = "microsoft.machinelearningservices/workspaces/onlineendpoints/deployments"
+_KINDS = {CLUSTER_TYPE: "managedcluster", DEPLOYMENT_TYPE: "deployment"}
 _SIZE_PLACES = {
     "amlcompute": ("properties", "properties", "vmSize"),
     "computeinstance": ("properties", "properties", "vmSize"),
