@@ -65,8 +65,7 @@ class SnapshotView:
     def once(self, key: Hashable, make: Callable[[], _Value]) -> _Value:
         """What `make` gives, worked out when a key is first asked for: the same for every resource of the snapshot.
 
-        Args:
-            key: names the value among those of all policies; begin it with the id of the policy.
+        All policies share the keys, so a key begins with the id of its policy.
         """
         if key not in self._worked_out:
             self._worked_out[key] = make()

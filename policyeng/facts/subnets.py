@@ -15,7 +15,8 @@ from policyeng.models import JsonObject, lowered
 
 #: Azure keeps the first four addresses of a subnet and its last one.
 RESERVED_ADDRESSES = 5
-#: The pods of a node of Azure CNI when the pool does not say. Source: learn.microsoft.com, "Plan IP addressing for AKS".
+#: The pods of a node of Azure CNI when the pool does not say.
+#: Source: learn.microsoft.com, "IP address planning for your Azure Kubernetes Service (AKS) clusters".
 DEFAULT_PODS = 30
 
 _SUBNET_TYPE = "microsoft.network/virtualnetworks/subnets"
@@ -29,8 +30,7 @@ _SUBNET_PLACES = {
 def usable_addresses(subnet: JsonObject) -> int | None:
     """How many IPv4 addresses a subnet has for nodes; None when it states no prefix, or one that is malformed.
 
-    Args:
-        subnet: with `properties.addressPrefix`, `properties.addressPrefixes` or both. What they share counts once.
+    It states `properties.addressPrefix`, `properties.addressPrefixes` or both; what they share counts once.
     """
     several = inside(subnet, "properties", "addressPrefixes")
     stated = [inside(subnet, "properties", "addressPrefix"), *(several if isinstance(several, list) else [several])]
@@ -125,7 +125,10 @@ def _of_pool(cluster: JsonObject, pool: JsonObject) -> int | None:
 def _pods_per_node(cluster: JsonObject, pool: JsonObject) -> int | None:
     """How many pods of a node have an address of the node's subnet; None when it cannot be read."""
     profile = inside(cluster, "properties", "networkProfile")
-    is_flat = folded(inside(profile, "networkPlugin")) == "azure" and folded(inside(profile, "networkPluginMode")) != "overlay"
+    is_flat = (
+        folded(inside(profile, "networkPlugin")) == "azure"
+        and folded(inside(profile, "networkPluginMode")) != "overlay"
+    )
     if not is_flat or folded(inside(pool, "podSubnetID")):
         return 0
     stated = inside(pool, "maxPods")

@@ -38,9 +38,9 @@ def _room_in(key: str, snapshot: SnapshotView) -> _Room | None:
     id="AML-NET-103",
     title="A cluster's subnet has room for its largest scale",
     description='"By integrating your Azure Machine Learning workspace with a VNet, you can ensure that all compute '
-    'resources, including training clusters and inference deployments, operate within a controlled network environment." '
-    "Every node takes an address of the subnet, of which Azure keeps five. The other computes of the subnet count at "
-    "their largest scale too: clusters, instances, and the node pools of AKS, with Azure CNI also their pods.",
+    "resources, including training clusters and inference deployments, operate within a controlled network "
+    'environment." Every node takes an address of the subnet, of which Azure keeps five. The other computes of the '
+    "subnet count at their largest scale too: clusters, instances, and pools of AKS, with Azure CNI also their pods.",
     related_resources=["https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq"],
     severity="medium",
     judges=[
@@ -52,7 +52,7 @@ def _room_in(key: str, snapshot: SnapshotView) -> _Room | None:
     inspects=[_SCALE, _SUBNET],
     when_absent={_SCALE: "unknown", _SUBNET: "not_judged"},
     remediation={
-        "text": "Lower the largest scale (`az ml compute update --name <cluster> --max-instances <free addresses> ...`), or "
+        "text": "Lower the largest scale (`az ml compute update --name <cluster> --max-instances <free>`), or "
         "recreate the cluster in a larger subnet (`az network vnet subnet create --address-prefixes 10.0.8.0/22 ...`, "
         "`az ml compute create --subnet <subnet id> ...`)."
     },
