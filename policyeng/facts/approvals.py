@@ -24,19 +24,24 @@ def lapse_of(approval: JsonObject) -> datetime | None:
     return _moment(approval.get("expiresAt"))
 
 
+def out_of_force(approval: JsonObject, moment: datetime) -> Iterator[str]:
+    """Why an approval counts for nothing at a moment, in a fixed order; nothing when it is in force."""
+    granted, expires = _moment(approval.get("grantedAt")), lapse_of(approval)
+    if folded(approval.get("status")) != "granted":
+        yield "not granted"
+    if granted is not None and granted > moment:
+        yield "not yet in force"
+    if expires is not None and expires <= moment:
+        yield "expired"
+
+
 def lacking(approval: JsonObject, resource: JsonObject, workspace: JsonObject | None, as_of: datetime) -> Iterator[str]:
     """Why an approval does not count for a resource at a moment, in a fixed order; nothing when it does.
 
     The workspace of the resource, None when the snapshot lacks it, gives the region where nothing else does.
     """
-    granted, expires = _moment(approval.get("grantedAt")), lapse_of(approval)
+    yield from out_of_force(approval, as_of)
     home = workspace_of(resource["id"])
-    if folded(approval.get("status")) != "granted":
-        yield "not granted"
-    if granted is not None and granted > as_of:
-        yield "not yet in force"
-    if expires is not None and expires <= as_of:
-        yield "expired"
     is_wide_enough = len(segments(approval["scope"]) or ()) in (2, 4, 8)
     if not (home and is_wide_enough and is_at_or_under(home, approval["scope"])):
         yield "another scope"

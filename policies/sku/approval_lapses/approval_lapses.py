@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts import segments
-from policyeng.facts.approvals import lacking, lapse_of, needs_approval
+from policyeng.facts.approvals import lacking, lapse_of, needs_approval, out_of_force
 from policyeng.facts.computes import known_size, managed
 from policyeng.facts.words import folded
 from policyeng.models import JsonObject, lowered
@@ -35,11 +35,16 @@ def _relying(given: PolicyInput) -> Iterator[_User]:
             yield compute, workspace
 
 
-def _stays_approved(given: PolicyInput, user: _User, moment: datetime) -> bool:
-    """Whether some approval of the series counts for a compute at a later moment."""
+def _left(given: PolicyInput, moment: datetime) -> list[str]:
+    """The computes that no approval of the series counts for from a moment on, which is when the judged one lapses."""
     positions = given.snapshot.by_series.get(folded(given.resource["series"]) or "", ())
-    approvals = (given.snapshot.approvals[position] for position in positions)
-    return any(not any(lacking(approval, *user, moment)) for approval in approvals)
+    approvals = [given.snapshot.approvals[position] for position in positions]
+    heirs = [approval for approval in approvals if not any(out_of_force(approval, moment))]
+    return [
+        compute["id"]
+        for compute, workspace in _relying(given)
+        if all(any(lacking(heir, compute, workspace, moment)) for heir in heirs)
+    ]
 
 
 @policy(
@@ -68,9 +73,8 @@ def _stays_approved(given: PolicyInput, user: _User, moment: datetime) -> bool:
 def approval_lapses(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny an end within the notice that leaves a compute without an approval."""
     lapse, days = lapse_of(given.resource), given.parameters["approval_notice_days"]
-    if lapse is not None and (lapse - given.as_of) / timedelta(days=1) <= days:
-        left = [user[0]["id"] for user in _relying(given) if not _stays_approved(given, user, lapse)]
-        if left:
-            actual = {"expiresAt": given.resource["expiresAt"], "computes": len(left), "first": left[0]}
-            expected = "an end after the notice, or an approval that takes over"
-            yield Denial(msg="the approval is about to lapse", path="/expiresAt", actual=actual, expected=expected)
+    is_near = lapse is not None and (lapse - given.as_of) / timedelta(days=1) <= days
+    if lapse is not None and is_near and (left := _left(given, lapse)):
+        actual = {"expiresAt": given.resource["expiresAt"], "computes": len(left), "first": left[0]}
+        expected = "an end after the notice, or an approval that takes over"
+        yield Denial(msg="the approval is about to lapse", path="/expiresAt", actual=actual, expected=expected)
