@@ -197,3 +197,74 @@ def test_metrics_and_principals_are_found_by_whom_they_concern() -> None:
     assert [views[0].principals[at]["id"] for at in views[0].by_principal["p"]] == [" P ", "p"]
     assert views[0].metrics == views[1].metrics
     assert views[0].principals == views[1].principals
+
+
+SUBNET = f"{GROUP}/providers/Microsoft.Network/virtualNetworks/v/subnets/a"
+subnet_ids = st.sampled_from(
+    [SUBNET, SUBNET.upper(), f"{SUBNET}/", f"{SUBNET}//", f"{SUBNET}2", "", " ", None, 7, [SUBNET]]
+)
+sitting = st.builds(
+    lambda name, kind, subnet: {
+        "id": f"{WORKSPACE}/computes/{name}",
+        "type": COMPUTES,
+        "properties": {
+            "computeType": kind,
+            "properties": {"subnet": {"id": subnet}, "aksNetworkingConfiguration": {"subnetId": subnet}},
+        },
+    },
+    st.integers(0, 9),
+    st.sampled_from(["AmlCompute", "computeInstance", "AKS", "Kubernetes", "VirtualMachine", 7]),
+    subnet_ids,
+)
+clusters = st.builds(
+    lambda name, pools: {
+        "id": f"{CLUSTER}{name}",
+        "type": "Microsoft.ContainerService/ManagedClusters",
+        "properties": {"agentPoolProfiles": pools},
+    },
+    st.integers(0, 3),
+    st.lists(st.builds(lambda subnet: {"vnetSubnetID": subnet}, subnet_ids) | st.just("text"), max_size=3),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(st.one_of(sitting, clusters), max_size=8, unique_by=lambda one: str(one["id"]).lower()))
+def test_subnets_hold_the_nodes_that_sit_in_them(given_resources: list[JsonObject]) -> None:
+    """Subnets compare without case and without one slash at the end; each compute and cluster stands there once."""
+    view = estate_of(Snapshot(resources=tuple(given_resources)), Facts({})).view
+    wanted = SUBNET.lower()
+    inside = [key for key, one in view.by_id.items() if wanted in map(_folded_id, _subnets_stated(one))]
+
+    assert list(view.by_subnet.get(wanted, ())) == inside
+    assert set(view.by_subnet) <= {wanted, f"{wanted}/", f"{wanted}2"}
+
+
+def _folded_id(value: object) -> object:
+    return value.lower().removesuffix("/") if isinstance(value, str) else None
+
+
+def _subnets_stated(resource: JsonObject) -> list[object]:
+    properties = resource["properties"]
+    if resource["type"] != COMPUTES:
+        return [pool["vnetSubnetID"] for pool in properties["agentPoolProfiles"] if isinstance(pool, dict)]
+    if properties["computeType"] in ("AmlCompute", "computeInstance", "AKS"):
+        return [properties["properties"]["subnet"]["id"]]
+    return []
+
+
+def test_what_is_the_same_for_a_snapshot_is_worked_out_once() -> None:
+    """Each key has one value per view, also when that is None."""
+    first, second = (estate_of(Snapshot(), Facts({})).view for _ in range(2))
+    asked: list[str] = []
+
+    def make(name: str) -> None:
+        asked.append(name)
+
+    for _ in range(2):
+        first.once(("a", 1), lambda: make("first"))
+        first.once(("a", 2), lambda: make("other key"))
+        second.once(("a", 1), lambda: make("second"))
+
+    assert asked == ["first", "other key", "second"]
+    assert first.once("three", lambda: 3) == first.once("three", lambda: 4) == 3
+    assert first == second

@@ -6,7 +6,22 @@ from typing import Any
 
 import pytest
 
-from policyeng.facts.computes import NodeSize, backed_by, cluster_of, compute_regulated, kind_of, node_sizes, own_size
+from policyeng.facts import Facts
+from policyeng.facts.computes import (
+    COMPUTE_TYPE,
+    DEPLOYMENT_TYPE,
+    NodeSize,
+    backed_by,
+    cluster_of,
+    compute_regulated,
+    folded_region,
+    kind_of,
+    known_size,
+    managed,
+    node_sizes,
+    own_size,
+    region_of,
+)
 
 ML = "Microsoft.MachineLearningServices/workspaces"
 BASE = "/subscriptions/s/resourceGroups/rg/providers"
@@ -135,3 +150,55 @@ def test_other_resources_are_regulated_by_their_workspace() -> None:
     """What is no managed cluster asks the words alone."""
     workspace = {"properties": {"hbiWorkspace": True}}
     assert compute_regulated(_compute("c", "AmlCompute"), workspace, {}, {}, ["x"]).decided is True
+
+
+@pytest.mark.parametrize(
+    ("resource", "workspace", "region"),
+    [
+        ({"location": "East US", "properties": {"computeLocation": "North Europe"}}, {"location": "x"}, "northeurope"),
+        ({"location": "East US", "properties": {"computeLocation": " "}}, {"location": "x"}, "eastus"),
+        ({"location": 7, "properties": "text"}, {"location": "West US"}, "westus"),
+        ({}, None, None),
+    ],
+)
+def test_region_of_the_nodes(resource: dict[str, Any], workspace: dict[str, Any] | None, region: str | None) -> None:
+    """The compute's own goes first, then the resource's, then the workspace's."""
+    assert region_of(resource, workspace) == region
+
+
+def test_regions_compare_without_case_and_spaces() -> None:
+    """The portal writes them with both."""
+    assert folded_region(" East US 2 ") == folded_region("eastus2") == "eastus2"
+    assert folded_region(None) is None
+
+
+def test_known_size_is_the_row_of_the_catalogue() -> None:
+    """Nothing for a size that the catalogue does not know, nor where none is stated."""
+    row = {"name": "S", "series": "S", "family": "f", "vcpus": 1, "memory_gib": 1, "gpus": 0, "fpgas": 0, "source": "s"}
+    facts = Facts.from_document({"vm_sizes": {"s": row}})
+    found = known_size(_deployment(instanceType="S"), facts)
+
+    assert found is not None
+    assert found.vcpus == 1
+    assert known_size(_deployment(instanceType="T"), facts) is None
+    assert known_size(_deployment(instanceType=7), facts) is None
+    assert known_size(_compute("c", "Databricks", {"vmSize": "S"}), facts) is None
+
+
+def test_managed_computes_of_a_scope() -> None:
+    """Clusters, instances and managed deployments, each with its workspace if that is in the snapshot."""
+    resources = [_compute(kind, kind) for kind in ("AmlCompute", "ComputeInstance", "AKS", "VirtualMachine")]
+    online = {**_deployment(), "id": f"{BASE}/{ML}/other/onlineEndpoints/e/deployments/d"}
+    on_kubernetes = {
+        **_deployment(endpointComputeType="Kubernetes"),
+        "id": f"{WORKSPACE}/onlineEndpoints/e/deployments/k",
+    }
+    home = {"id": WORKSPACE, "type": ML}
+    by_id = {one["id"].lower(): one for one in (*resources, online, on_kubernetes, home)}
+    kinds = {
+        COMPUTE_TYPE: [one["id"].lower() for one in resources],
+        DEPLOYMENT_TYPE: [online["id"].lower(), on_kubernetes["id"].lower()],
+    }
+
+    assert list(managed(by_id, kinds)) == [(resources[0], home), (resources[1], home), (online, None)]
+    assert list(managed(by_id, {})) == []

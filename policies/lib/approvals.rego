@@ -45,10 +45,11 @@ _covers(approval, asked) if {
 
 _is_for_region(approval, asked) if _region(approval.region) == _region(_location(asked))
 
-# What names no region is in the region of its workspace.
-_location(asked) := array.concat(
-	[place | place = words.text(asked.resource.location)],
-	[place | place = words.text(asked.workspace.location)],
-)[0]
+# The nodes of a compute may be in another region than the workspace; what names none is in the workspace's.
+_location(asked) := place if {
+	place = words.text(asked.resource.properties.computeLocation)
+} else := place if {
+	place = words.text(asked.resource.location)
+} else := words.text(asked.workspace.location)
 
 _region(name) := replace(words.folded(name), " ", "")

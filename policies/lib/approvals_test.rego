@@ -51,6 +51,15 @@ test_what_an_approval_lacks if {
 	}
 }
 
+test_region_of_the_nodes_goes_first if {
+	nodes := {"resource": {"properties": {"computeLocation": "North Europe"}}}
+	moved := object.union(asked, nodes)
+	approvals.lacking(object.union(good, {"region": "northeurope"}), moved) == []
+	approvals.lacking(object.union(good, {"region": "eastus"}), moved) == ["another region"]
+	blank := object.union(asked, {"resource": {"properties": {"computeLocation": " "}}})
+	approvals.lacking(object.union(good, {"region": "eastus"}), blank) == []
+}
+
 test_region_of_the_workspace_stands_in if {
 	nowhere := {"resource": {"id": asked.resource.id}, "workspace": null, "as_of": asked.as_of}
 	western := object.union(good, {"region": "westus"})

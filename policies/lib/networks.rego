@@ -27,6 +27,16 @@ pools_outside(cluster) := [index |
 
 _states_subnet(pool) if words.text(pool.vnetSubnetID)
 
+# states_group_subnet(group): whether a container group names a subnet, or the network profile that named it before the
+# version 2021-07-01 of the API.
+states_group_subnet(group) if {
+	words.text(group.properties.networkProfile.id)
+} else if {
+	is_array(group.properties.subnetIds)
+	some entry in group.properties.subnetIds
+	words.text(entry.id)
+}
+
 # placement(compute, by_id): `inside` a subnet (a virtual machine always is), `outside`, or `unknown` when the cluster
 # that holds its nodes is not in the snapshot. Undefined for other computes whose subnet is not a setting.
 placement(compute, by_id) := _placement(compute, computes.kind(compute), by_id)

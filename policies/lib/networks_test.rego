@@ -46,6 +46,14 @@ test_subnets if {
 	not networks.subnet(compute("Kubernetes", within))
 }
 
+test_container_groups if {
+	networks.states_group_subnet({"properties": {"subnetIds": [{"name": "a"}, {"id": "/v/subnets/a"}]}})
+	networks.states_group_subnet({"properties": {"subnetIds": [], "networkProfile": {"id": "/p"}}})
+	every properties in [null, "text", {}, {"subnetIds": "text"}, {"subnetIds": [7]}, {"networkProfile": {"id": " "}}] {
+		not networks.states_group_subnet({"properties": properties})
+	}
+}
+
 test_placement if {
 	inside := {"/k": cluster([{"vnetSubnetID": "/v"}, {"vnetSubnetID": "/w"}])}
 	half := {"/k": cluster([{"vnetSubnetID": "/v"}, {"vnetSubnetID": ""}])}

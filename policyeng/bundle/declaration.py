@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from policyeng.bundle.header import PolicyHeader
 from policyeng.facts import Facts
 from policyeng.models import Denial, JsonObject, Unknown
+
+_Value = TypeVar("_Value")
 
 #: What a Rego rule of a policy is for; `exception` is Conftest's, and only policies of others have it.
 Role = Literal["applies", "deny", "exception", "unknown"]
@@ -31,6 +33,8 @@ class SnapshotView:
             under it, and to their lower-case ids.
         by_host: lower-case id of any resource, without a slash at its end, to the lower-case ids of the computes whose
             `properties.resourceId` names it.
+        by_subnet: lower-case id of a subnet, without a slash at its end, to the lower-case ids of the computes and
+            managed clusters whose nodes sit in it.
         by_guid: last part of a role definition's id, in lower case, to the lower-case ids of the definitions.
         by_series: lower-case VM series to the positions of its approvals in `approvals`.
         by_measured: lower-case id of a resource, without a slash at its end, to the positions of its `metrics`.
@@ -45,6 +49,7 @@ class SnapshotView:
     by_type: Mapping[str, Sequence[JsonObject]]
     by_scope: Mapping[str, Mapping[str, Sequence[str]]]
     by_host: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    by_subnet: Mapping[str, Sequence[str]] = field(default_factory=dict)
     by_guid: Mapping[str, Sequence[str]] = field(default_factory=dict)
     by_series: Mapping[str, Sequence[int]] = field(default_factory=dict)
     by_measured: Mapping[str, Sequence[int]] = field(default_factory=dict)
@@ -55,6 +60,17 @@ class SnapshotView:
     metrics: Sequence[JsonObject] = ()
     principals: Sequence[JsonObject] = ()
     incomplete: Sequence[str] = ()
+    _worked_out: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def once(self, key: Hashable, make: Callable[[], _Value]) -> _Value:
+        """What `make` gives, worked out when a key is first asked for: the same for every resource of the snapshot.
+
+        All policies share the keys, so a key begins with the id of its policy.
+        """
+        if key not in self._worked_out:
+            self._worked_out[key] = make()
+        value: _Value = self._worked_out[key]
+        return value
 
 
 @dataclass(frozen=True, slots=True)

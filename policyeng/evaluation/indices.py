@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from policyeng.facts import scopes_of
-from policyeng.facts.computes import COMPUTE_TYPE
+from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
+from policyeng.facts.subnets import subnets_of
 from policyeng.facts.words import folded, inside, trimmed
 from policyeng.models import JsonObject, lowered
 
@@ -24,6 +25,8 @@ class Indices(NamedTuple):
             their ids.
         by_host: id of any resource, without a slash at its end, to the ids of the computes whose
             `properties.resourceId` names it.
+        by_subnet: id of a subnet, without a slash at its end, to the ids of the computes and managed clusters whose
+            nodes sit in it.
         by_guid: last part of the id of a role definition to the ids of the role definitions that end in it.
         by_series: VM series to the positions of its approvals in `approvals`.
         by_measured: id of a resource, without a slash at its end, to the positions of its metrics in `metrics`.
@@ -32,6 +35,7 @@ class Indices(NamedTuple):
 
     by_scope: Mapping[str, Mapping[str, Sequence[str]]]
     by_host: Mapping[str, Sequence[str]]
+    by_subnet: Mapping[str, Sequence[str]]
     by_guid: Mapping[str, Sequence[str]]
     by_series: Mapping[str, Sequence[int]]
     by_measured: Mapping[str, Sequence[int]]
@@ -42,11 +46,15 @@ def indices_of(by_id: Mapping[str, JsonObject], stated: Mapping[str, Sequence[Js
     """The indices of resources by lower-case id, and of the `approvals`, `metrics` and `principals` that are stated."""
     by_scope: dict[str, dict[str, list[str]]] = {}
     by_host: dict[str, list[str]] = {}
+    by_subnet: dict[str, list[str]] = {}
     by_guid: dict[str, list[str]] = {}
     for key, resource in by_id.items():
         kind = lowered(resource["type"])
         for scope in scopes_of(key):
             by_scope.setdefault(scope, {}).setdefault(kind, []).append(key)
+        if kind in (COMPUTE_TYPE, CLUSTER_TYPE):
+            for subnet in subnets_of(resource):
+                by_subnet.setdefault(subnet, []).append(key)
         if kind == COMPUTE_TYPE:
             host = inside(resource, "properties", "resourceId")
             if isinstance(host, str):
@@ -56,6 +64,7 @@ def indices_of(by_id: Mapping[str, JsonObject], stated: Mapping[str, Sequence[Js
     return Indices(
         by_scope,
         by_host,
+        by_subnet,
         by_guid,
         by_series=_positions(stated["approvals"], _series_of),
         by_measured=_positions(stated["metrics"], lambda metric: lowered(metric["resourceId"]).removesuffix("/")),

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from policyeng.facts.catalogue import Facts, VmSize
 from policyeng.facts.ids import workspace_of
 from policyeng.facts.words import Regulated, folded, inside, regulated
 from policyeng.models import JsonObject, lowered
 
 COMPUTE_TYPE = "microsoft.machinelearningservices/workspaces/computes"
-_KINDS = {
-    "microsoft.containerservice/managedclusters": "managedcluster",
-    "microsoft.machinelearningservices/workspaces/onlineendpoints/deployments": "deployment",
-}
+CLUSTER_TYPE = "microsoft.containerservice/managedclusters"
+DEPLOYMENT_TYPE = "microsoft.machinelearningservices/workspaces/onlineendpoints/deployments"
+_KINDS = {CLUSTER_TYPE: "managedcluster", DEPLOYMENT_TYPE: "deployment"}
 _SIZE_PLACES = {
     "amlcompute": ("properties", "properties", "vmSize"),
     "computeinstance": ("properties", "properties", "vmSize"),
@@ -21,6 +21,8 @@ _SIZE_PLACES = {
     "virtualmachine": ("properties", "properties", "virtualMachineSize"),
     "deployment": ("properties", "instanceType"),
 }
+#: The kinds whose nodes Azure Machine Learning takes from its own quota: clusters, instances and managed deployments.
+MANAGED_KINDS = ("amlcompute", "computeinstance", "deployment")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,39 @@ def own_size(resource: JsonObject) -> NodeSize | None:
     """Where a compute or deployment states a VM size of its own, and what stands there; None without such a place."""
     place = _SIZE_PLACES.get(kind_of(resource) or "")
     return NodeSize("/" + "/".join(place), inside(resource, *place)) if place else None
+
+
+def managed(
+    by_id: Mapping[str, JsonObject], kinds: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[JsonObject, JsonObject | None]]:
+    """The clusters, instances and managed deployments of a scope, each with its workspace if the snapshot has it.
+
+    `kinds` is what `by_scope` gives for the scope: lower-case ARM type to the ids of the resources.
+    """
+    for key in (*kinds.get(COMPUTE_TYPE, ()), *kinds.get(DEPLOYMENT_TYPE, ())):
+        if kind_of(by_id[key]) in MANAGED_KINDS:
+            yield by_id[key], by_id.get(workspace_of(key) or "")
+
+
+def known_size(resource: JsonObject, facts: Facts) -> VmSize | None:
+    """The catalogue's row of the VM size that a compute or deployment states; None for a size that it does not know."""
+    own = own_size(resource)
+    return facts.size(own.size) if own is not None and isinstance(own.size, str) else None
+
+
+def folded_region(name: object) -> str | None:
+    """A region for comparing: `East US` and `eastus` are one; None for what names none."""
+    return (folded(name) or "").replace(" ", "") or None
+
+
+def region_of(resource: JsonObject, workspace: JsonObject | None) -> str | None:
+    """The region of the nodes, for comparing: the compute's own, else the resource's, else the workspace's."""
+    places = (
+        inside(resource, "properties", "computeLocation"),
+        inside(resource, "location"),
+        inside(workspace, "location"),
+    )
+    return next(filter(None, map(folded_region, places)), None)
 
 
 def node_sizes(resource: JsonObject, by_id: Mapping[str, JsonObject]) -> list[NodeSize] | None:

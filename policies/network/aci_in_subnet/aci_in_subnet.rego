@@ -13,9 +13,10 @@
 #       where:
 #         /properties/computeType: [ACI]
 #     - type: Microsoft.ContainerInstance/containerGroups
-#   inspects: [/properties/subnetIds, /properties/ipAddress, /properties/vnetConfiguration, /properties/publicIp]
-#   when_absent: {/properties/subnetIds: fail, /properties/ipAddress: pass, /properties/vnetConfiguration: fail,
-#     /properties/publicIp: pass}
+#   inspects: [/properties/subnetIds, /properties/networkProfile, /properties/ipAddress, /properties/vnetConfiguration,
+#     /properties/publicIp]
+#   when_absent: {/properties/subnetIds: fail, /properties/networkProfile: pass, /properties/ipAddress: pass,
+#     /properties/vnetConfiguration: fail, /properties/publicIp: pass}
 #   remediation:
 #     text: >-
 #       Deploy it again into a delegated subnet and without a public address (`az container create --subnet <subnet id>
@@ -25,6 +26,7 @@
 #   since: 0.1.0
 package network.aci_in_subnet
 
+import data.lib.networks
 import data.lib.words
 
 deny contains {
@@ -66,9 +68,7 @@ place := "/properties/subnetIds" if {
 
 is_inside if {
 	is_group
-	is_array(input.resource.properties.subnetIds)
-	some subnet in input.resource.properties.subnetIds
-	words.text(subnet.id)
+	networks.states_group_subnet(input.resource)
 }
 
 is_inside if {

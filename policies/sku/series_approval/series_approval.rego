@@ -3,7 +3,7 @@
 # title: A restricted series carries a valid approval
 # description: >-
 #   "Some VM series are restricted. To use a restricted series, contact support and request a quota increase for the
-#   series." The approval must be granted, in force, for the scope of the workspace, and for the region if it names one.
+#   series." The approval must be granted, in force, for the scope of the workspace, and for the region of the nodes if it names one.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-manage-quotas]
 # custom:
 #   id: AML-SKU-101
@@ -13,10 +13,11 @@
 #       where:
 #         /properties/computeType: [AmlCompute, ComputeInstance]
 #     - type: Microsoft.MachineLearningServices/workspaces/onlineEndpoints/deployments
-#   inspects: [/properties/properties/vmSize, /properties/instanceType, /location]
+#   inspects: [/properties/properties/vmSize, /properties/instanceType, /properties/computeLocation, /location]
 #   when_absent:
 #     /properties/properties/vmSize: unknown
 #     /properties/instanceType: unknown
+#     /properties/computeLocation: pass
 #     /location: pass
 #   remediation:
 #     text: >-

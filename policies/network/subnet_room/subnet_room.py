@@ -1,0 +1,75 @@
+"""A cluster that may grow beyond what its subnet has addresses for."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from policyeng import Denial, PolicyInput, Unknown, policy
+from policyeng.bundle import SnapshotView
+from policyeng.facts.subnets import addresses_taken, max_nodes, subnet_in, subnets_of, usable_addresses
+
+_SCALE = "/properties/properties/scaleSettings/maxNodeCount"
+_SUBNET = "/properties/properties/subnet/id"
+
+
+class _Room(NamedTuple):
+    """What a subnet has, what all computes in it can take as far as they say, and whether all of them say it."""
+
+    usable: int | None
+    taken: int
+    is_whole: bool
+
+
+def _room(given: PolicyInput) -> _Room | None:
+    """The room in the cluster's subnet; None when it has none or the snapshot lacks it."""
+    key = next(iter(subnets_of(given.resource)), "")
+    return given.snapshot.once(("AML-NET-103", key), lambda: _room_in(key, given.snapshot))
+
+
+def _room_in(key: str, snapshot: SnapshotView) -> _Room | None:
+    subnet = subnet_in(snapshot.by_id, key)
+    if subnet is None:
+        return None
+    computes = [snapshot.by_id[compute] for compute in snapshot.by_subnet.get(key, ())]
+    taken = list(addresses_taken(key, computes, snapshot.by_id))
+    return _Room(usable_addresses(subnet), sum(addresses or 0 for addresses in taken), None not in taken)
+
+
+@policy(
+    id="AML-NET-103",
+    title="A cluster's subnet has room for its largest scale",
+    description='"By integrating your Azure Machine Learning workspace with a VNet, you can ensure that all compute '
+    "resources, including training clusters and inference deployments, operate within a controlled network "
+    'environment." Every node takes an address of the subnet, of which Azure keeps five. The other computes of the '
+    "subnet count at their largest scale too: clusters, instances, and pools of AKS, with Azure CNI also their pods.",
+    related_resources=["https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq"],
+    severity="medium",
+    judges=[
+        {
+            "type": "Microsoft.MachineLearningServices/workspaces/computes",
+            "where": {"/properties/computeType": ["AmlCompute"]},
+        }
+    ],
+    inspects=[_SCALE, _SUBNET],
+    when_absent={_SCALE: "unknown", _SUBNET: "not_judged"},
+    remediation={
+        "text": "Lower the largest scale (`az ml compute update --name <cluster> --max-instances <free>`), or "
+        "recreate the cluster in a larger subnet (`az network vnet subnet create --address-prefixes 10.0.8.0/22 ...`, "
+        "`az ml compute create --subnet <subnet id> ...`)."
+    },
+    source='002 "Virtual Networks (VNets)"',
+    since="0.1.0",
+    applies=lambda given: _room(given) is not None,
+)
+def subnet_room(given: PolicyInput) -> Iterator[Denial | Unknown]:
+    """Deny a largest scale that is more than the prefix less Azure's five and what the others can take."""
+    room, wanted = _room(given), max_nodes(given.resource)
+    if wanted is None:
+        yield Unknown(msg="the largest scale of the cluster is not a whole number", path=_SCALE)
+    elif room is None or room.usable is None:
+        yield Unknown(msg="the subnet states no prefix that can be read", path=_SUBNET)
+    elif wanted > (free := max(0, room.usable + wanted - room.taken)):
+        message = "the subnet has fewer free addresses than the cluster may have nodes"
+        actual = {"maxNodeCount": wanted, "free": free, "subnet": room.usable}
+        yield Denial(msg=message, path=_SCALE, actual=actual, expected="a free address for every node")
+    elif not room.is_whole:
+        yield Unknown(msg="the largest scale of another compute in the subnet is not known", path=_SUBNET)

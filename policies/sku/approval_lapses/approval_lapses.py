@@ -1,0 +1,80 @@
+"""An approval of a restricted series that is about to lapse while computes rely on it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from policyeng import Denial, PolicyInput, Unknown, policy
+from policyeng.facts import segments
+from policyeng.facts.approvals import lacking, lapse_of, needs_approval, out_of_force
+from policyeng.facts.computes import known_size, managed
+from policyeng.facts.words import folded
+from policyeng.models import JsonObject, lowered
+
+_SERIES = {"type": "object", "required": ["category", "restricted", "source"]}
+#: A compute and its workspace.
+_User = tuple[JsonObject, JsonObject | None]
+
+
+def _by_series(given: PolicyInput, scope: str) -> Mapping[str, Sequence[_User]]:
+    """The computes at or under a scope that need an approval, by series in lower case."""
+    found: dict[str, list[_User]] = {}
+    for compute, workspace in managed(given.snapshot.by_id, given.snapshot.by_scope.get(scope, {})):
+        size = known_size(compute, given.facts)
+        if size is not None and needs_approval(size.series, given.facts, given.parameters["extra_series"]):
+            found.setdefault(lowered(size.series), []).append((compute, workspace))
+    return found
+
+
+def _relying(given: PolicyInput) -> Iterator[_User]:
+    """The computes that the judged approval counts for at as-of."""
+    approval = given.resource
+    scope = "/" + "/".join(segments(approval["scope"]) or ())
+    users = given.snapshot.once(("AML-SKU-106", scope), lambda: _by_series(given, scope))
+    for compute, workspace in users.get(folded(approval["series"]) or "", ()):
+        if folded(approval["kind"]) == "vmseries" and not any(lacking(approval, compute, workspace, given.as_of)):
+            yield compute, workspace
+
+
+def _left(given: PolicyInput, moment: datetime) -> list[str]:
+    """The computes that no approval of the series counts for from a moment on, which is when the judged one lapses."""
+    positions = given.snapshot.by_series.get(folded(given.resource["series"]) or "", ())
+    approvals = [given.snapshot.approvals[position] for position in positions]
+    heirs = [approval for approval in approvals if not any(out_of_force(approval, moment))]
+    return [
+        compute["id"]
+        for compute, workspace in _relying(given)
+        if all(any(lacking(heir, compute, workspace, moment)) for heir in heirs)
+    ]
+
+
+@policy(
+    id="AML-SKU-106",
+    title="No approval is about to lapse under running compute",
+    description='"Some VM series are restricted. To use a restricted series, contact support and request a quota '
+    'increase for the series." An approval is in use while AML-SKU-101 accepts it for a cluster, an instance (also a '
+    "stopped one) or a managed deployment. It may lapse where another approval takes over at that moment.",
+    related_resources=["https://learn.microsoft.com/azure/machine-learning/how-to-manage-quotas"],
+    severity="low",
+    judges=["approval"],
+    inspects=["/expiresAt"],
+    when_absent="pass",
+    remediation={
+        "text": "Renew the approval with who granted it and state the new `expiresAt` in `approvals` of the snapshot, "
+        "or move the computes to a series without restriction (`az ml compute create --size <size> ...`) before then."
+    },
+    source='001 "Supported VM series and sizes"',
+    parameters={
+        "approval_notice_days": {"type": "integer", "minimum": 0, "default": 30},
+        "extra_series": {"type": "object", "additionalProperties": _SERIES, "default": {}},
+    },
+    since="0.1.0",
+    applies=lambda given: any(True for _ in _relying(given)),
+)
+def approval_lapses(given: PolicyInput) -> Iterator[Denial | Unknown]:
+    """Deny an end within the notice that leaves a compute without an approval."""
+    lapse, days = lapse_of(given.resource), given.parameters["approval_notice_days"]
+    is_near = lapse is not None and (lapse - given.as_of) / timedelta(days=1) <= days
+    if lapse is not None and is_near and (left := _left(given, lapse)):
+        actual = {"expiresAt": given.resource["expiresAt"], "computes": len(left), "first": left[0]}
+        expected = "an end after the notice, or an approval that takes over"
+        yield Denial(msg="the approval is about to lapse", path="/expiresAt", actual=actual, expected=expected)

@@ -1,0 +1,69 @@
+"""A workspace whose computes at full scale need more vCPUs than their quota allows."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from policyeng import Denial, PolicyInput, Unknown, policy
+from policyeng.facts import scopes_of, segments, workspace_of
+from policyeng.facts.computes import folded_region, managed
+from policyeng.facts.quotas import Demand, FullScale, Place, demand_of, folded_family, full_scale
+from policyeng.models import JsonObject
+
+
+def _scale(given: PolicyInput, scope: str) -> FullScale:
+    """What all computes at or under a scope take at full scale."""
+    return given.snapshot.once(("AML-SKU-105", scope), lambda: full_scale(_demands(given, scope)))
+
+
+def _demands(given: PolicyInput, scope: str) -> Iterator[Demand]:
+    by_id, kinds = given.snapshot.by_id, given.snapshot.by_scope.get(scope, {})
+    return (demand_of(compute, workspace, given.facts) for compute, workspace in managed(by_id, kinds))
+
+
+def _quotas(given: PolicyInput) -> Mapping[tuple[str, Place], Sequence[JsonObject]]:
+    """The quotas of the snapshot by scope, family and region."""
+    found: dict[tuple[str, Place], list[JsonObject]] = {}
+    for quota in given.snapshot.quotas:
+        scope = "/" + "/".join(segments(quota["scope"]) or ())
+        place = folded_family(quota["family"]), folded_region(quota["region"]) or ""
+        found.setdefault((scope, place), []).append(quota)
+    return found
+
+
+@policy(
+    id="AML-SKU-105",
+    title="Full scale fits the approved quota",
+    description='"To use a restricted series, contact support and request a quota increase for the series." A quota is '
+    "for one VM family and region and for all of its scope, so computes of other workspaces in the scope count too: "
+    "clusters at their largest scale, instances also when stopped, and managed online deployments. Low-priority nodes "
+    "take from the quota `lowPriorityCores`.",
+    related_resources=["https://learn.microsoft.com/azure/machine-learning/how-to-manage-quotas"],
+    severity="high",
+    judges=["Microsoft.MachineLearningServices/workspaces"],
+    inspects=["/location"],
+    when_absent="pass",
+    remediation={
+        "text": "Lower the largest scale of the clusters (`az ml compute update --name <cluster> --max-instances <n>`) "
+        "or request more (Help + support > New support request > Service and subscription limits > Machine Learning) "
+        "and state the new limit under `quotas` of the snapshot."
+    },
+    source='001 "Supported VM series and sizes"',
+    since="0.1.0",
+)
+def quota_fits(given: PolicyInput) -> Iterator[Denial | Unknown]:
+    """Deny each VM family and region whose quota is less than what the computes take at full scale."""
+    scopes, home = scopes_of(given.resource["id"]), workspace_of(given.resource["id"])
+    own = _scale(given, home) if home else full_scale([])
+    quotas = given.snapshot.once(("AML-SKU-105", "quotas"), lambda: _quotas(given))
+    if home is None or any(demand.place is None for demand in own.undecided):
+        yield Unknown(msg="the VM family or the region of a compute is not known")
+    for place in sorted({*own.vcpus, *(demand.place for demand in own.undecided if demand.place)}):
+        limits = [(quota, _scale(given, scope)) for scope in scopes for quota in quotas.get((scope, place), ())]
+        beyond = [(scale.vcpus.get(place, 0) - quota["limitVCpus"], quota) for quota, scale in limits]
+        excess, quota = max(beyond, key=lambda entry: entry[0], default=(0, {}))
+        if excess > 0:
+            actual = {**quota, "vCPUs": quota["limitVCpus"] + excess}
+            yield Denial(msg="full scale needs more vCPUs than the quota", actual=actual, expected="at most the limit")
+        elif not limits:
+            yield Unknown(msg=f"no quota is stated for the VM family {place[0]} in the region {place[1]}")
+        elif any(demand.may_take_from(place) for _, scale in limits for demand in scale.undecided):
+            yield Unknown(msg=f"not all that takes from the quota of {place[0]} in {place[1]} says how far it scales")

@@ -1,0 +1,53 @@
+"""What an approval of a VM series must have to count for a compute. `policies/lib/approvals.rego` says the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from policyeng.facts.catalogue import Facts
+from policyeng.facts.computes import folded_region, region_of
+from policyeng.facts.ids import is_at_or_under, segments, workspace_of
+from policyeng.facts.words import folded
+from policyeng.models import JsonObject, lowered
+
+
+def needs_approval(series: str, facts: Facts, extra_series: Mapping[str, JsonObject]) -> bool:
+    """Whether the documents' table or the parameter `extra_series` restricts a series."""
+    row = facts.series(series)
+    added = any(lowered(name) == lowered(series) and more["restricted"] is True for name, more in extra_series.items())
+    return added or (row is not None and row.restriction == "approval")
+
+
+def lapse_of(approval: JsonObject) -> datetime | None:
+    """The moment from which an approval is no longer in force; None for one that does not lapse."""
+    return _moment(approval.get("expiresAt"))
+
+
+def out_of_force(approval: JsonObject, moment: datetime) -> Iterator[str]:
+    """Why an approval counts for nothing at a moment, in a fixed order; nothing when it is in force."""
+    granted, expires = _moment(approval.get("grantedAt")), lapse_of(approval)
+    if folded(approval.get("status")) != "granted":
+        yield "not granted"
+    if granted is not None and granted > moment:
+        yield "not yet in force"
+    if expires is not None and expires <= moment:
+        yield "expired"
+
+
+def lacking(approval: JsonObject, resource: JsonObject, workspace: JsonObject | None, as_of: datetime) -> Iterator[str]:
+    """Why an approval does not count for a resource at a moment, in a fixed order; nothing when it does.
+
+    The workspace of the resource, None when the snapshot lacks it, gives the region where nothing else does.
+    """
+    yield from out_of_force(approval, as_of)
+    home = workspace_of(resource["id"])
+    is_wide_enough = len(segments(approval["scope"]) or ()) in (2, 4, 8)
+    if not (home and is_wide_enough and is_at_or_under(home, approval["scope"])):
+        yield "another scope"
+    if folded(approval.get("region")) and folded_region(approval["region"]) != region_of(resource, workspace):
+        yield "another region"
+
+
+def _moment(text: object) -> datetime | None:
+    return datetime.fromisoformat(text) if isinstance(text, str) and folded(text) else None

@@ -1,0 +1,104 @@
+"""Quotas of vCPUs: what computes take of them at full scale, by VM family and region.
+
+Azure Machine Learning takes the nodes of clusters, instances and managed online deployments from quotas of its own,
+one per VM family and region; low-priority nodes of all families share another one. AKS and attached machines draw on
+the quotas of the subscription's virtual machines and are not counted. Source: learn.microsoft.com, "Manage and
+increase quotas and limits for resources with Azure Machine Learning".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from policyeng.facts.catalogue import Facts
+from policyeng.facts.computes import kind_of, known_size, region_of
+from policyeng.facts.numbers import whole
+from policyeng.facts.subnets import max_nodes
+from policyeng.facts.words import folded, inside
+from policyeng.models import JsonObject
+
+#: The name that Azure gives to the quota of all low-priority nodes of a region.
+LOW_PRIORITY_FAMILY = "lowPriorityCores"
+
+#: A VM family and a region, both for comparing.
+Place = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a compute takes of a quota at full scale; None for what is undecided."""
+
+    family: str | None
+    region: str | None
+    vcpus: int | None
+
+    @property
+    def place(self) -> Place | None:
+        """Which quota it takes from; None when that is undecided."""
+        return (folded_family(self.family), self.region) if self.family and self.region else None
+
+    def may_take_from(self, place: Place) -> bool:
+        """Whether it takes from a quota, for all that is known."""
+        family, region = place
+        return (self.family is None or folded_family(self.family) == family) and self.region in (None, region)
+
+
+@dataclass(frozen=True, slots=True)
+class FullScale:
+    """The sum of demands: vCPUs per quota as far as they are known, and the demands that are not wholly known."""
+
+    vcpus: Mapping[Place, int]
+    undecided: tuple[Demand, ...]
+
+
+def folded_family(family: str) -> str:
+    """The name of a VM family for comparing: without case and spaces, of which some names have some."""
+    return (folded(family) or "").replace(" ", "")
+
+
+def demand_of(resource: JsonObject, workspace: JsonObject | None, facts: Facts) -> Demand:
+    """What a cluster, an instance or a managed deployment takes at full scale.
+
+    Its workspace, None when the snapshot lacks it, gives the region where nothing else does.
+    """
+    size, nodes = known_size(resource, facts), _nodes(resource)
+    family = _family(resource, size.family if size else None)
+    vcpus = nodes * size.vcpus if size is not None and nodes is not None else None
+    return Demand(family, region_of(resource, workspace), 0 if nodes == 0 else vcpus)
+
+
+def full_scale(demands: Iterable[Demand]) -> FullScale:
+    """Add demands up; those of nothing are left out."""
+    vcpus: dict[Place, int] = {}
+    undecided: list[Demand] = []
+    for demand in demands:
+        place = demand.place
+        if place is None or demand.vcpus is None:
+            undecided += [] if demand.vcpus == 0 else [demand]
+        elif demand.vcpus:
+            vcpus[place] = vcpus.get(place, 0) + demand.vcpus
+    return FullScale(vcpus, tuple(undecided))
+
+
+def _family(resource: JsonObject, family: str | None) -> str | None:
+    """The family whose quota counts; None too for a priority that Azure does not have."""
+    if kind_of(resource) != "amlcompute":
+        return family
+    priority = inside(resource, "properties", "properties", "vmPriority")
+    if folded(priority) == "lowpriority":
+        return LOW_PRIORITY_FAMILY
+    return family if priority is None or folded(priority) == "dedicated" else None
+
+
+def _nodes(resource: JsonObject) -> int | None:
+    """How many nodes there are at full scale; a stopped instance keeps its quota, so that it can start again."""
+    kind = kind_of(resource)
+    if kind == "computeinstance":
+        return 1
+    if kind == "amlcompute":
+        return max_nodes(resource)
+    scale = inside(resource, "properties", "scaleSettings")
+    if folded(inside(scale, "scaleType")) == "targetutilization":
+        return whole(inside(scale, "maxInstances"))
+    return whole(inside(resource, "sku", "capacity"))

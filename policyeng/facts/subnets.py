@@ -1,0 +1,140 @@
+"""Subnets: how many addresses they have for nodes, which computes sit in them, and how many addresses those can take.
+
+Source: learn.microsoft.com, "Azure Virtual Network frequently asked questions", on the addresses that Azure reserves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from ipaddress import IPv4Network, collapse_addresses, ip_network
+
+from policyeng.facts.computes import cluster_of, kind_of
+from policyeng.facts.numbers import whole
+from policyeng.facts.words import folded, inside, trimmed
+from policyeng.models import JsonObject, lowered
+
+#: Azure keeps the first four addresses of a subnet and its last one.
+RESERVED_ADDRESSES = 5
+#: The pods of a node of Azure CNI when the pool does not say.
+#: Source: learn.microsoft.com, "IP address planning for your Azure Kubernetes Service (AKS) clusters".
+DEFAULT_PODS = 30
+
+_SUBNET_TYPE = "microsoft.network/virtualnetworks/subnets"
+_SUBNET_PLACES = {
+    "amlcompute": ("properties", "properties", "subnet", "id"),
+    "computeinstance": ("properties", "properties", "subnet", "id"),
+    "aks": ("properties", "properties", "aksNetworkingConfiguration", "subnetId"),
+}
+
+
+def usable_addresses(subnet: JsonObject) -> int | None:
+    """How many IPv4 addresses a subnet has for nodes; None when it states no prefix, or one that is malformed.
+
+    It states `properties.addressPrefix`, `properties.addressPrefixes` or both; what they share counts once.
+    """
+    several = inside(subnet, "properties", "addressPrefixes")
+    stated = [inside(subnet, "properties", "addressPrefix"), *(several if isinstance(several, list) else [several])]
+    prefixes = [prefix for prefix in stated if prefix is not None]
+    return capacity(prefixes) if prefixes else None
+
+
+def capacity(prefixes: Iterable[object]) -> int | None:
+    """The IPv4 addresses of all prefixes less those that Azure keeps, never negative; None when one is malformed."""
+    networks = [_network(prefix) for prefix in prefixes]
+    if any(network is None for network in networks):
+        return None
+    distinct = collapse_addresses(network for network in networks if isinstance(network, IPv4Network))
+    return max(0, sum(network.num_addresses for network in distinct) - RESERVED_ADDRESSES)
+
+
+def _network(prefix: object) -> object:
+    """An IPv4 or IPv6 network; None for what is no prefix in CIDR notation."""
+    text = trimmed(prefix) if isinstance(prefix, str) else ""
+    try:
+        return ip_network(text) if text.rpartition("/")[2].isdecimal() and "/" in text else None
+    except ValueError:
+        return None
+
+
+def subnet_key(subnet_id: str) -> str:
+    """A subnet's id for comparing, as in `by_subnet`: lower case, without a slash at its end."""
+    return lowered(subnet_id).removesuffix("/")
+
+
+def subnets_of(resource: JsonObject) -> list[str]:
+    """The keys of the subnets that the nodes of a compute or managed cluster sit in, each once, as far as it states."""
+    kind = kind_of(resource)
+    if kind == "managedcluster":
+        stated = [inside(pool, "vnetSubnetID") for pool in _pools(resource)]
+    else:
+        place = _SUBNET_PLACES.get(kind or "")
+        stated = [inside(resource, *place)] if place else []
+    return list(dict.fromkeys(subnet_key(subnet) for subnet in stated if isinstance(subnet, str) and folded(subnet)))
+
+
+def subnet_in(by_id: Mapping[str, JsonObject], key: str) -> JsonObject | None:
+    """The subnet of a key: a resource of its own, or a part of its virtual network; None when neither is there."""
+    own = by_id.get(key)
+    if own is not None and lowered(str(own["type"])) == _SUBNET_TYPE:
+        return own
+    network, _, name = key.rpartition("/subnets/")
+    parts = inside(by_id.get(network), "properties", "subnets")
+    return next((part for part in parts if _is_called(part, key, name)), None) if isinstance(parts, list) else None
+
+
+def _is_called(part: object, key: str, name: str) -> bool:
+    """Whether a part of a virtual network has the id, or the name where templates leave the id out."""
+    stated = inside(part, "id")
+    return subnet_key(stated) == key if isinstance(stated, str) else folded(inside(part, "name")) == name
+
+
+def addresses_taken(key: str, resources: Sequence[JsonObject], by_id: Mapping[str, JsonObject]) -> Iterator[int | None]:
+    """The most addresses that each of the resources in a subnet can take there; None where it cannot be read.
+
+    A managed cluster and the AKS compute on it have the same nodes, which count once.
+    """
+    present = {lowered(str(resource["id"])) for resource in resources}
+    for resource in resources:
+        kind = kind_of(resource)
+        if kind == "managedcluster":
+            for pool in _pools(resource):
+                stated = inside(pool, "vnetSubnetID")
+                if isinstance(stated, str) and subnet_key(stated) == key:
+                    yield _of_pool(resource, pool)
+        elif kind == "aks":
+            cluster = cluster_of(resource, by_id)
+            if cluster is None or lowered(str(cluster["id"])) not in present:
+                yield whole(inside(resource, "properties", "properties", "agentCount"))
+        else:
+            yield 1 if kind == "computeinstance" else max_nodes(resource)
+
+
+def max_nodes(cluster: JsonObject) -> int | None:
+    """The largest scale of a compute cluster; None when it is not a whole number."""
+    return whole(inside(cluster, "properties", "properties", "scaleSettings", "maxNodeCount"))
+
+
+def _of_pool(cluster: JsonObject, pool: JsonObject) -> int | None:
+    """A node takes one address, and with Azure CNI one more for each pod that it may run."""
+    scales = inside(pool, "enableAutoScaling") is True
+    nodes = whole(inside(pool, "maxCount" if scales else "count"))
+    pods = _pods_per_node(cluster, pool)
+    return None if nodes is None or pods is None else nodes * (1 + pods)
+
+
+def _pods_per_node(cluster: JsonObject, pool: JsonObject) -> int | None:
+    """How many pods of a node have an address of the node's subnet; None when it cannot be read."""
+    profile = inside(cluster, "properties", "networkProfile")
+    is_flat = (
+        folded(inside(profile, "networkPlugin")) == "azure"
+        and folded(inside(profile, "networkPluginMode")) != "overlay"
+    )
+    if not is_flat or folded(inside(pool, "podSubnetID")):
+        return 0
+    stated = inside(pool, "maxPods")
+    return DEFAULT_PODS if stated is None else whole(stated)
+
+
+def _pools(cluster: JsonObject) -> list[JsonObject]:
+    pools = inside(cluster, "properties", "agentPoolProfiles")
+    return [pool for pool in pools if isinstance(pool, dict)] if isinstance(pools, list) else []
