@@ -48,9 +48,9 @@ unknown contains {"msg": "it is not known whether distributed work runs on one n
 
 # Whether a run needs several nodes.
 spreads(run) := "yes" if {
-	run.features.distributed
+	run.features.distributed == true
 } else := "yes" if {
-	run.features.sweep
+	run.features.sweep == true
 	run.concurrentTrials > 1
 } else := "no" if {
 	run.features.distributed == false
