@@ -55,7 +55,7 @@ def documents_of(runs: Sequence[Run], additions: Sequence[DeclaredWorkload]) -> 
     of which. `target` is null for `reason`, and so is a feature that cannot be decided.
     """
     found = {name for run in runs for name, answer in (run.features or {}).items() if answer.value}
-    added: set[str] = {feature for one in additions for feature in one.features} - found
+    added = {str(feature) for one in additions for feature in one.features} - found
     targets = [one.target for one in additions]
     return [_document(replace(run, target=joined(run.target, targets, "target")), added) for run in runs]
 
