@@ -18,14 +18,14 @@ class Run:
 
     Attributes:
         step: the key of the pipeline's step; None for work that is no pipeline.
-        features: an answer for each of `FEATURES` that ARM can tell; the others it does not have.
+        features: an answer for each of `FEATURES` that ARM can tell; of the others nothing is known to be there.
         concurrent_trials: how many trials of a sweep may run at once; absent for anything else.
     """
 
     step: str | None
     target: Answer[str]
-    compute_id: Answer[str] = ABSENT
-    features: Mapping[str, Answer[bool]] | None = None
+    compute_id: Answer[str]
+    features: Mapping[str, Answer[bool]]
     concurrent_trials: Answer[int] = ABSENT
 
 
@@ -40,7 +40,7 @@ def whole(target: Answer[str], compute_id: Answer[str], features: Answer[tuple[s
 
 def features_of(runs: Sequence[Run]) -> Answer[tuple[str, ...]]:
     """The features of all runs together; undecided as soon as one is."""
-    answers = [(name, answer) for run in runs for name, answer in (run.features or {}).items()]
+    answers = [(name, answer) for run in runs for name, answer in run.features.items()]
     reasons = {answer.reason for _, answer in answers} - {""}
     if reasons:
         return undecided(min(reasons))
@@ -54,19 +54,18 @@ def documents_of(runs: Sequence[Run], additions: Sequence[DeclaredWorkload]) -> 
     A declared target is that of every run. A declared feature that no run has is one of all runs, because nobody says
     of which. `target` is null for `reason`, and so is a feature that cannot be decided.
     """
-    found = {name for run in runs for name, answer in (run.features or {}).items() if answer.value}
+    found = {name for run in runs for name, answer in run.features.items() if answer.value}
     added = {str(feature) for one in additions for feature in one.features} - found
     targets = [one.target for one in additions]
     return [_document(replace(run, target=joined(run.target, targets, "target")), added) for run in runs]
 
 
 def _document(run: Run, added: set[str]) -> JsonObject:
-    known = run.features or {}
     return {
         "step": run.step,
         "target": run.target.value,
         "reason": run.target.reason,
         "computeId": run.compute_id.value,
-        "features": {name: True if name in added else known.get(name, Answer(False)).value for name in FEATURES},
+        "features": {name: name in added or run.features.get(name, Answer(False)).value for name in FEATURES},
         "concurrentTrials": run.concurrent_trials.value,
     }

@@ -4,7 +4,7 @@
 # description: >-
 #   "When moving to production, you want the compute target to be ready to handle large volumes of data. [...] When
 #   training models with scripts, you want an on-demand compute target." A compute instance and a local machine are for
-#   experiments: one node, and nobody's but one person's. No stage counts as production; experimentation is not judged.
+#   experiments: one node that does not scale. No stage counts as production; experimentation is not judged.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-compute-target#training-compute-targets]
 # custom:
 #   id: AML-TRN-105
@@ -20,7 +20,7 @@
 #     text: >-
 #       Run the job on a compute cluster or on serverless compute (`compute:` of the job, or of the step); if it is no
 #       production work, tag it `environment` with its stage, or declare its purpose as experimentation.
-#   source: 000 "Choose a compute target for production"; 003; 004 "Choose a compute target for production"
+#   source: 000 "Choose a compute target for production"; 003 (paragraph on compute targets); 004 "Choose a compute target for production"
 #   since: 0.1.0
 package training.production_target
 
