@@ -8,8 +8,9 @@ same bytes: keys are sorted and each row is one line. `--verify` writes nothing 
 
 Tables (each row cites an id of `sources.csv`): `series.csv` says which series a VM family is, `more_sizes.csv` the
 sizes the list lacks, `corrections.csv` what it cuts off or counts wrongly, `vm_series.csv` and `isolated.csv` what the
-documents say, `retirement_names.csv` which series a name in RETIREMENTS means, `more_retirements.csv` and
-`more_roles.json` further rows, `roles_elsewhere.csv` the built-in roles that reach no Machine Learning action.
+documents say, `training_targets.csv` which features they give each training target, `retirement_names.csv` which
+series a name in RETIREMENTS means, `more_retirements.csv` and `more_roles.json` further rows, `roles_elsewhere.csv` the
+built-in roles that reach no Machine Learning action.
 """
 
 from __future__ import annotations
@@ -89,6 +90,11 @@ def vm_series() -> dict[str, Row]:
         }
         for row in table("vm_series.csv")
     }
+
+
+def training_targets() -> dict[str, Row]:
+    """The documents' table of training targets, by the words of a workload: `yes`, `no` or what else it says."""
+    return {row.pop("target"): dict(row) for row in table("training_targets.csv")}
 
 
 def isolated_sizes(page: Mapping[str, Any]) -> dict[str, Row]:
@@ -198,6 +204,7 @@ def build(paths: argparse.Namespace) -> Facts:
         "roles": roles(roles_in),
         "roles_elsewhere": roles_elsewhere(),
         "sources": sources(),
+        "training_targets": training_targets(),
         "vm_series": vm_series(),
         "vm_sizes": sizes,
     }

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from policyeng.facts import ids
 from policyeng.facts.catalogue import Facts
-from policyeng.facts.computes import NodeSize, cluster_of, kind_of, node_sizes, own_size
+from policyeng.facts.computes import NodeSize, cluster_of, folded_region, kind_of, node_sizes, own_size
 from policyeng.facts.numbers import whole
 from policyeng.facts.words import folded, inside
 from policyeng.models import JsonObject
@@ -79,21 +79,6 @@ def _is_stopped(properties: object) -> bool:
     return folded(inside(properties, "powerState", "code")) == "stopped"
 
 
-def region_of(resource: JsonObject, workspace: JsonObject | None) -> str | None:
-    """Where the machines of a compute or managed cluster are, for comparing; None when nothing says it."""
-    places = (
-        inside(resource, "properties", "computeLocation"),
-        resource.get("location"),
-        inside(workspace, "location"),
-    )
-    return next((region for place in places if (region := _region(place))), None)
-
-
-def _region(name: object) -> str | None:
-    """A region without case and spaces: `East US` is `eastus`."""
-    return (folded(name) or "").replace(" ", "") or None
-
-
 def covers(reservation: JsonObject, place: Place, facts: Facts) -> bool | None:
     """Whether a reservation is in force and covers a place; None where it may, and the snapshot does not tell.
 
@@ -124,8 +109,8 @@ def _is_in_force(reservation: JsonObject, place: Place, _facts: Facts) -> bool |
     return not (begins and begins > place.as_of) and not (ends and ends <= place.as_of)
 
 
-def _is_in_region(reservation: JsonObject, place: Place, _facts: Facts) -> bool | None:
-    region = _region(reservation.get("location"))
+def _is_infolded_region(reservation: JsonObject, place: Place, _facts: Facts) -> bool | None:
+    region = folded_region(reservation.get("location"))
     return region == place.region if region and place.region else None
 
 

@@ -99,8 +99,8 @@ def _workload(random: Random, number: int, document: JsonObject, asked: Asked) -
             "sizeGiB": random.choice((0, 0.5, 8, 1e6)),
             "memoryGiB": random.choice((0, 47.9, 48, 48.1)),
         }
-    if happens(random, 0.3):
-        workload["features"] = random.sample(get_args(Feature), random.randrange(3))
+    if happens(random, 0.7 if asked.focus else 0.3):
+        workload["features"] = random.sample(get_args(Feature), random.randrange(4))
     return workload
 
 

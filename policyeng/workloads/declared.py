@@ -9,8 +9,7 @@ from policyeng.models import DeclaredWorkload, JsonObject
 from policyeng.workloads.answers import ABSENT, Answer, joined, undecided
 from policyeng.workloads.drafts import NO_FEATURES, Draft, Tags
 from policyeng.workloads.estate import Estate, home_of
-
-FEATURES = ("automl", "pipeline", "designer", "sweep", "distributed")
+from policyeng.workloads.runs import FEATURES, documents_of, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +44,7 @@ def derived_workload(draft: Draft, additions: Sequence[DeclaredWorkload]) -> Wor
         **_stated_only(additions),
     }
     workspace_id = home_of(source.id)
+    runs = draft.runs or (whole(draft.target, draft.compute_id, draft.features),)
     return _workload(
         {
             "id": source.id,
@@ -52,6 +52,7 @@ def derived_workload(draft: Draft, additions: Sequence[DeclaredWorkload]) -> Wor
             "workspaceId": workspace_id,
             "name": source.id.rstrip("/").rpartition("/")[2],
             "sourceId": source.id,
+            "runs": documents_of(runs, additions),
         },
         answers | {"/workspaceId": Answer(workspace_id).or_reason("the id lies in no workspace")},
         draft.tags,
@@ -77,7 +78,12 @@ def declared_workload(one: DeclaredWorkload, estate: Estate) -> Workload:
         "/sourceId": Answer(one.source_id if source else None, where),
         **_stated_only([one]),
     }
-    fixed = {"id": one.id, "sourceType": source.body.get("type") if source else None, "name": one.id}
+    fixed = {
+        "id": one.id,
+        "sourceType": source.body.get("type") if source else None,
+        "name": one.id,
+        "runs": documents_of([whole(Answer(one.target).or_reason(why), ABSENT, Answer(one.features))], []),
+    }
     return _workload(fixed, answers, Tags(Answer(dict(one.tags))))
 
 

@@ -8,6 +8,7 @@ from policyeng.models import JsonObject, lowered
 from policyeng.workloads.answers import ABSENT, Answer
 from policyeng.workloads.estate import Placement
 from policyeng.workloads.reading import Reader, Segments
+from policyeng.workloads.runs import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ NO_FEATURES: Answer[tuple[str, ...]] = Answer(())
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What ARM says about one piece of work."""
+    """What ARM says about one piece of work; it is a single run where `runs` is empty."""
 
     source: Reader
     purpose: Answer[str]
@@ -34,6 +35,7 @@ class Draft:
     features: Answer[tuple[str, ...]] = NO_FEATURES
     compute_id: Answer[str] = ABSENT
     memory_gib: Answer[float] = ABSENT
+    runs: tuple[Run, ...] = ()
 
 
 def compute_id(placement: Placement) -> Answer[str]:

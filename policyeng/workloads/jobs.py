@@ -6,55 +6,71 @@ from dataclasses import dataclass
 
 from policyeng.models import lowered
 from policyeng.workloads.accelerators import of_placement
-from policyeng.workloads.answers import Answer, agreed, first, undecided
+from policyeng.workloads.answers import ABSENT, Answer, agreed, first, undecided
 from policyeng.workloads.drafts import Draft, compute_id, tags_of
-from policyeng.workloads.estate import Estate, home_of
+from policyeng.workloads.estate import Estate, Placement, home_of
 from policyeng.workloads.reading import Reader
+from policyeng.workloads.runs import Run, features_of, whole
 
 #: Job and step types that are features of the documents' training table. Designer leaves no trace in ARM.
-FEATURES = ("automl", "pipeline", "sweep")
+KINDS = ("automl", "pipeline", "sweep")
+
+#: The trials of a sweep that states no limit. Source: learn.microsoft.com, "CLI (v2) sweep job YAML schema", `limits`.
+DEFAULT_TRIALS = 1000
+
+#: No count is larger; as in `lib.numbers`.
+_LIMIT = 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Part:
     """A job, or one step of a pipeline, and what it says of its compute."""
 
     properties: Reader
     reference: Answer[str]
 
+    @property
+    def step(self) -> str | None:
+        """The key of the step; None for a whole job."""
+        return self.properties.base[-1] if self.properties.base != ("properties",) else None
+
 
 def job(estate: Estate, source: Reader) -> Draft:
     """The work of a `workspaces/jobs`; a pipeline gathers the computes, accelerators and features of its steps."""
-    runs = runs_of(source)
+    parts = parts_of(source)
     workspace_id = home_of(source.id)
-    placed = [(estate.place(run.reference, workspace_id), run) for run in runs.value or ()]
-    target = agreed([placement.target for placement, _ in placed], "its steps run on").or_reason(runs.reason)
-    accelerators = [of_placement(estate, placement, instance_type(run.properties)) for placement, run in placed]
+    placed = [(estate.place(part.reference, workspace_id), part) for part in parts.value or ()]
+    target = agreed([placement.target for placement, _ in placed], "its steps run on").or_reason(parts.reason)
+    accelerators = [of_placement(estate, placement, instance_type(part.properties)) for placement, part in placed]
     computes = agreed([compute_id(placement) for placement, _ in placed], "its steps run on")
+    kind = source.text("properties", "jobType").or_reason("the jobType is absent")
+    runs = tuple(_run(placement, part, kind) for placement, part in placed)
+    lost = whole(undecided(parts.reason), ABSENT, undecided(parts.reason))
     return Draft(
         source=source,
         purpose=Answer("training", presumed=True),  # ARM does not say what a job is for
         target=target,
-        accelerator=agreed(accelerators, "its steps use").or_reason(runs.reason),
+        accelerator=agreed(accelerators, "its steps use").or_reason(parts.reason),
         compute_id=computes if computes.value or not target.reason else undecided(target.reason),
-        features=_features(source, runs),
+        features=features_of(runs or (lost,)),
         tags=tags_of(source, ("properties", "tags"), ("tags",)),
+        runs=runs or (lost,),
     )
 
 
-def runs_of(source: Reader) -> Answer[tuple[Run, ...]]:
-    """What a job runs: its steps, each on its own compute or else the pipeline's, or the job itself."""
+def parts_of(source: Reader) -> Answer[tuple[Part, ...]]:
+    """What a job runs: its steps, each on its own compute or else the pipeline's, or the job itself; at least one."""
     properties = source.inside("properties").or_reason("the job has no properties")
     if properties.value is None:
         return undecided(properties.reason)
-    whole = properties.value
-    default = first(whole.text("settings", "defaultCompute"), whole.text("computeId"))
-    steps = whole.each("jobs")
+    job_itself = properties.value
+    default = first(job_itself.text("settings", "defaultCompute"), job_itself.text("computeId"))
+    steps = job_itself.each("jobs")
     if steps.reason:
         return undecided(steps.reason)
     if not steps.value:
-        return Answer((Run(whole, default),))
-    return Answer(tuple(Run(step, first(step.text("computeId"), default)) for step in steps.value))
+        return Answer((Part(job_itself, default),))
+    return Answer(tuple(Part(step, first(step.text("computeId"), default)) for step in steps.value))
 
 
 def instance_type(properties: Reader) -> Answer[str]:
@@ -62,17 +78,30 @@ def instance_type(properties: Reader) -> Answer[str]:
     return first(properties.text("resources", "instanceType"), properties.text("trial", "resources", "instanceType"))
 
 
-def _features(source: Reader, runs: Answer[tuple[Run, ...]]) -> Answer[tuple[str, ...]]:
-    kind = source.text("properties", "jobType").or_reason("the jobType is absent")
-    steps = [run.properties for run in runs.value or () if run.properties.base != ("properties",)]
-    kinds = [kind, *(first(step.text("jobType"), step.text("type")) for step in steps)]
-    spreads = [_distributed(run.properties) for run in runs.value or ()]
-    reasons = {runs.reason, *(kind.reason for kind in kinds), *(spread.reason for spread in spreads)} - {""}
-    if reasons:
-        return undecided(min(reasons))
-    named = {lowered(kind.value) for kind in kinds if kind.value}
-    spread = ("distributed",) if any(answer.value for answer in spreads) else ()
-    return Answer((*(feature for feature in FEATURES if feature in named), *spread))
+def _run(placement: Placement, part: Part, job_kind: Answer[str]) -> Run:
+    step_kind = first(part.properties.text("jobType"), part.properties.text("type")) if part.step else ABSENT
+    reason = job_kind.reason or step_kind.reason
+    kinds = {lowered(kind.value) for kind in (job_kind, step_kind) if kind.value}
+    features = {name: undecided(reason) if reason else Answer(name in kinds) for name in KINDS}
+    return Run(
+        step=part.step,
+        target=placement.target,
+        compute_id=compute_id(placement),
+        features={**features, "distributed": _distributed(part.properties)},
+        concurrent_trials=_concurrent_trials(part.properties) if features["sweep"].value else ABSENT,
+    )
+
+
+def _concurrent_trials(sweep: Reader) -> Answer[int]:
+    """How many trials may run at once: as many as there are, unless a limit says otherwise."""
+    stated = first(sweep.number("limits", "maxConcurrentTrials"), sweep.number("limits", "maxTotalTrials"))
+    if stated.absent:
+        return Answer(DEFAULT_TRIALS)
+    if stated.value is None:
+        return undecided(stated.reason)
+    if not 0 <= stated.value < _LIMIT or stated.value != int(stated.value):
+        return undecided("the limit of trials is no count")
+    return Answer(int(stated.value))
 
 
 def _distributed(run: Reader) -> Answer[bool]:

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.reservations import RESERVATION_TYPE, Place, Steady, covers, region_of, steady_nodes
+from policyeng.facts.computes import region_of
+from policyeng.facts.reservations import RESERVATION_TYPE, Place, Steady, covers, steady_nodes
 from policyeng.facts.words import folded
 
 _ABSENT = {

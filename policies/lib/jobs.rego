@@ -1,0 +1,61 @@
+# METADATA
+# description: The computes that a job and the steps of its pipeline name, and where these names lead.
+package lib.jobs
+
+import data.lib.computes
+import data.lib.ids
+import data.lib.words
+
+# references(job): [{"path", "written", "name"}] for each compute that is named; `name` is in lower case, empty for
+# what is no text. A null or blank reference is none.
+references(job) := array.concat(
+	array.concat(
+		_references(_inside(job, ["properties"]), "computeid", "/properties"),
+		_references(_inside(job, ["properties", "settings"]), "defaultcompute", "/properties/settings"),
+	),
+	[reference |
+		some key, step in _inside(job, ["properties", "jobs"])
+		path := concat("/", ["/properties/jobs", replace(replace(key, "~", "~0"), "/", "~1")])
+		some reference in _references(step, "computeid", path)
+	],
+)
+
+_inside(job, place) := found if {
+	found = object.get(job, place, null)
+	is_object(found)
+} else := {}
+
+# The keys of pipelines come in several spellings.
+_references(holder, wanted, path) := [{"path": concat("/", [path, key]), "written": written, "name": _name(written)} |
+	is_object(holder)
+	some key, written in holder
+	replace(lower(key), "_", "") == wanted
+	not _is_blank(written)
+]
+
+_is_blank(null) := true
+
+_is_blank(written) if {
+	is_string(written)
+	trim_space(written) == ""
+}
+
+_name(written) := trim_prefix(words.folded(written), "azureml:") if is_string(written)
+
+else := ""
+
+is_expression(reference) if contains(reference.name, "${{")
+
+# is_found(reference, job, by_id): whether it names a compute of the job's workspace, or needs none: serverless compute
+# and the machine of whoever submits.
+is_found(reference, job, by_id) if {
+	compute = ids.named(_id(reference.name, job), by_id)
+	lower(compute.type) == computes.compute_type
+	ids.workspace_id(compute.id) == ids.workspace_id(job.id)
+}
+
+is_found(reference, _, _) if regex.match(`(^|/)(serverless|local)/?$`, reference.name)
+
+_id(name, job) := concat("/", [ids.workspace_id(job.id), "computes", name]) if not contains(name, "/")
+
+else := name

@@ -1,0 +1,60 @@
+# METADATA
+# scope: package
+# title: Automated ML experiments use a compute cluster
+# description: >-
+#   "Compute Clusters are required when implementing Automated Machine Learning Experiments", says one document; another
+#   allows more targets (AML-TRN-101). Judged where the parameter `automl_requires_cluster` takes the stricter word.
+# related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-automated-ml]
+# custom:
+#   id: AML-TRN-104
+#   severity: low
+#   judges: [workload]
+#   inspects: [/runs]
+#   when_absent: pass
+#   remediation:
+#     text: >-
+#       Name a compute cluster in `compute:` of the automated ML job, or of the step, and submit it again (`az ml job
+#       create --file job.yml --set compute=azureml:<cluster>`).
+#   source: '003 (paragraph on compute targets)'
+#   parameters:
+#     automl_requires_cluster:
+#       type: boolean
+#       default: false
+#       description: whether automated ML has to run on a compute cluster; nothing is judged unless it has
+#   since: 0.1.0
+package training.automl_on_cluster
+
+import data.lib.targets
+
+applies if {
+	input.parameters.automl_requires_cluster
+	targets.has_feature(input.resource, "automl")
+}
+
+deny contains {
+	"msg": "automated ML does not run on a compute cluster",
+	"path": "/target",
+	"actual": targets.shown(run),
+	"expected": "compute-cluster",
+} if {
+	some run in elsewhere
+	is_known(run)
+}
+
+unknown contains {"msg": "it is not known whether training with automated ML runs off the clusters", "path": "/target"} if {
+	some run in elsewhere
+	not is_known(run)
+}
+
+# Off the clusters, or perhaps.
+elsewhere := [run |
+	some run in input.resource.runs
+	run.features.automl != false
+	run.target != "compute-cluster"
+]
+
+is_known(run) if {
+	run.target != null
+	run.features.automl == true
+	input.resource.purpose != null
+}

@@ -1,0 +1,44 @@
+# METADATA
+# scope: package
+# title: Designer runs on compute clusters
+# description: >-
+#   "Not all resources can be used for automated machine learning, machine learning pipelines, or designer": of the
+#   documents' targets only compute clusters run designer. Its jobs look like any other in Azure, so the workload has to
+#   be declared with the feature. A target that the documents do not list is unknown unless the parameter decides.
+# related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-compute-target#training-compute-targets]
+# custom:
+#   id: AML-TRN-103
+#   severity: high
+#   judges: [workload]
+#   inspects: [/runs]
+#   when_absent: pass
+#   remediation:
+#     text: >-
+#       Choose a compute cluster in the settings of the designer pipeline; if there is none, create one (`az ml compute
+#       create --type amlcompute --name <cluster> --max-instances 4`).
+#   source: 001 "Training compute targets"
+#   parameters:
+#     extra_targets:
+#       type: object
+#       additionalProperties: {type: boolean}
+#       default: {}
+#       description: whether further targets support designer; the rows of the documents stay as they are
+#   since: 0.1.0
+package training.designer_target
+
+import data.lib.targets
+
+applies if targets.has_feature(input.resource, "designer")
+
+deny contains {
+	"msg": "the target does not support designer",
+	"path": "/target",
+	"actual": run,
+	"expected": "a target that supports designer, such as a compute cluster",
+} if {
+	some run in targets.unsupported(input.resource, "designer", input.parameters.extra_targets)
+}
+
+unknown contains {"msg": doubt, "path": "/target"} if {
+	some doubt in targets.doubts(input.resource, "designer", input.parameters.extra_targets)
+}

@@ -1,0 +1,51 @@
+# METADATA
+# scope: package
+# title: A job's compute exists in the workspace
+# description: >-
+#   "The compute resources you use for your compute targets are attached to a workspace." A job, or a step of a
+#   pipeline, that names a compute which is gone can never run. Bare names and `azureml:` names are those of the
+#   workspace; no compute and `serverless` are serverless compute, `local` is the machine of who submits.
+# related_resources: [https://learn.microsoft.com/azure/templates/microsoft.machinelearningservices/workspaces/jobs]
+# custom:
+#   id: AML-TRN-109
+#   severity: high
+#   judges: [Microsoft.MachineLearningServices/workspaces/jobs]
+#   inspects:
+#     [/properties/computeId, /properties/settings/defaultCompute, /properties/settings/default_compute,
+#     /properties/jobs/*/computeId]
+#   when_absent: pass
+#   remediation:
+#     text: >-
+#       Name a compute of the workspace (`az ml compute list --workspace-name <workspace>`) in `compute:` of the job or
+#       step, or attach or create the one that is named, and submit the job again.
+#   source: 001 (introduction)
+#   since: 0.1.0
+package training.job_compute
+
+import data.lib.jobs
+
+deny contains {
+	"msg": "the compute does not exist in the workspace",
+	"path": reference.path,
+	"actual": reference.written,
+	"expected": "a compute of the workspace, or none",
+} if {
+	count(input.snapshot.incomplete) == 0
+	some reference in dangling
+}
+
+unknown contains {"msg": "the snapshot is incomplete: the compute may exist", "path": reference.path} if {
+	count(input.snapshot.incomplete) > 0
+	some reference in dangling
+}
+
+unknown contains {"msg": "the compute is an expression", "path": reference.path} if {
+	some reference in jobs.references(input.resource)
+	jobs.is_expression(reference)
+}
+
+dangling := [reference |
+	some reference in jobs.references(input.resource)
+	not jobs.is_expression(reference)
+	not jobs.is_found(reference, input.resource, input.snapshot.by_id)
+]

@@ -1,0 +1,44 @@
+# METADATA
+# scope: package
+# title: Pipelines run on a target that supports them
+# description: >-
+#   "Not all resources can be used for automated machine learning, machine learning pipelines, or designer." Training
+#   and experimentation are judged, each step of a pipeline on its own target; a batch deployment that scores with a
+#   pipeline is not. A target that the documents do not list is unknown unless the parameter decides.
+# related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-compute-target#training-compute-targets]
+# custom:
+#   id: AML-TRN-102
+#   severity: high
+#   judges: [workload]
+#   inspects: [/runs]
+#   when_absent: pass
+#   remediation:
+#     text: >-
+#       Run every step on a target of the workspace, such as a compute cluster: name it in `settings.default_compute` of
+#       the pipeline or in `compute:` of the step, and submit the job again (`az ml job create --file pipeline.yml`).
+#   source: 001 "Training compute targets"
+#   parameters:
+#     extra_targets:
+#       type: object
+#       additionalProperties: {type: boolean}
+#       default: {}
+#       description: whether further targets support pipelines; the rows of the documents stay as they are
+#   since: 0.1.0
+package training.pipeline_target
+
+import data.lib.targets
+
+applies if targets.has_feature(input.resource, "pipeline")
+
+deny contains {
+	"msg": "the target does not support pipelines",
+	"path": "/target",
+	"actual": run,
+	"expected": "a target that supports pipelines, such as a compute cluster",
+} if {
+	some run in targets.unsupported(input.resource, "pipeline", input.parameters.extra_targets)
+}
+
+unknown contains {"msg": doubt, "path": "/target"} if {
+	some doubt in targets.doubts(input.resource, "pipeline", input.parameters.extra_targets)
+}
