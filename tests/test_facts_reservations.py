@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from policyeng.facts import Facts
-from policyeng.facts.reservations import Place, covers, region_of, steady_nodes
+from policyeng.facts.computes import region_of
+from policyeng.facts.reservations import Place, covers, steady_nodes
 
 SIZES = {
     name.lower(): {"name": name, "series": series, "family": "f", "vcpus": 1, "memory_gib": 1, "gpus": 0, "fpgas": 0}
