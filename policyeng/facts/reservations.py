@@ -109,7 +109,7 @@ def _is_in_force(reservation: JsonObject, place: Place, _facts: Facts) -> bool |
     return not (begins and begins > place.as_of) and not (ends and ends <= place.as_of)
 
 
-def _is_infolded_region(reservation: JsonObject, place: Place, _facts: Facts) -> bool | None:
+def _is_in_region(reservation: JsonObject, place: Place, _facts: Facts) -> bool | None:
     region = folded_region(reservation.get("location"))
     return region == place.region if region and place.region else None
 
