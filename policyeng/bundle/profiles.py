@@ -109,7 +109,7 @@ def _faults(bundle: Bundle, profile: Profile) -> Iterator[tuple[tuple[str, ...],
             continue
         for parameter, value in chosen.items():
             if fault := fault_of(policies[identity], parameter, value):
-                yield ("parameters", *fault.place), fault.message
+                yield ("parameters", identity, parameter, *fault.place), fault.message
 
 
 def _place(name: str) -> str:

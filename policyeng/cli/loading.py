@@ -75,11 +75,11 @@ def require_text(*given: Sequence[str] | None) -> None:
     """Refuse what an empty shell variable leaves behind: it would widen the run without a word.
 
     Raises:
-        UsageError: an input or a selector is blank.
+        UsageError: one of them is blank.
     """
     for values in given:
         if values and not all(value.strip(" ,") for value in values):
-            raise UsageError("an input or a selector is empty", remedy="name it, or leave the option out")
+            raise UsageError("an input or an option is empty", remedy="name it, or leave the option out")
 
 
 def split(selectors: Sequence[str] | None) -> list[str]:

@@ -9,6 +9,7 @@ from policyeng.report.escapes import compact, visible
 from policyeng.report.layout import BLANK, LABEL, STYLES, Line, beside, entitled, field, item, margin, paragraph
 from policyeng.report.wording import (
     by_policy,
+    count,
     denials,
     exemption_sentence,
     has_values,
@@ -46,6 +47,7 @@ def under_policies(findings: Sequence[Finding], width: int) -> Iterator[Line]:
         ids.setdefault(short_name(finding.resource), set()).add(finding.resource)
     for members in by_policy(findings):
         yield from _policy(members[0], width, indent=0)
+        yield from field("on", count(len(members), "resource"), width, indent=0)
         yield from _remedy(members[0], width, indent=0)
         blocks: dict[tuple[Line, ...], list[Finding]] = {}
         for finding in members:
