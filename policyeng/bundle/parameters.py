@@ -23,12 +23,12 @@ def parameters_of(bundle: Bundle, given: Mapping[str, JsonObject]) -> list[JsonO
 
 
 def refuse_unknown_ids(bundle: Bundle, given: Mapping[str, JsonObject]) -> None:
-    """Refuse parameters for a policy that the bundle does not have.
+    """Refuse parameters for a policy that the bundle does not have, in force or not.
 
     Raises:
         UsageError: naming the id and the nearest one.
     """
-    ids = [policy.id for policy in bundle.policies]
+    ids = [policy.id for policy in (*bundle.policies, *bundle.idle)]
     for identity in given:
         if identity not in ids:
             raise UsageError(f"parameters are given for `{identity}`, which is no policy{nearest(identity, ids)}")

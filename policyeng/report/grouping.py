@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from policyeng.models import Finding, Location, Outcome
+from policyeng.models import Finding, Outcome
 from policyeng.report.escapes import compact, visible
 from policyeng.report.layout import BLANK, LABEL, STYLES, Line, beside, entitled, field, item, margin, paragraph
 from policyeng.report.wording import (
     by_policy,
+    by_resource,
     count,
     denials,
     exemption_sentence,
@@ -22,11 +23,8 @@ from policyeng.report.wording import (
 
 def under_resources(findings: Sequence[Finding], width: int) -> Iterator[Line]:
     """Give each resource with what its policies say, in the order of the evaluation."""
-    blocks: dict[tuple[str, str, Location], list[Finding]] = {}
-    for finding in findings:
-        blocks.setdefault((finding.resource, finding.resource_type, finding.location), []).append(finding)
-    for (resource, resource_type, location), members in blocks.items():
-        yield from _resource(resource, resource_type, location, width)
+    for members in by_resource(findings):
+        yield from _resource(members[0], width)
         for finding in members:
             yield BLANK
             yield from _policy(finding, width, indent=2)
@@ -46,7 +44,8 @@ def under_policies(findings: Sequence[Finding], width: int) -> Iterator[Line]:
     for finding in findings:
         ids.setdefault(short_name(finding.resource), set()).add(finding.resource)
     for members in by_policy(findings):
-        yield from _policy(members[0], width, indent=0)
+        counting = next((finding for finding in members if finding.exemption is None), members[0])
+        yield from _policy(counting, width, indent=0)
         yield from field("on", count(len(members), "resource"), width, indent=0)
         yield from _remedy(members[0], width, indent=0)
         blocks: dict[tuple[Line, ...], list[Finding]] = {}
@@ -62,13 +61,13 @@ def under_policies(findings: Sequence[Finding], width: int) -> Iterator[Line]:
         yield BLANK
 
 
-def _resource(resource: str, resource_type: str, location: Location, width: int) -> Iterator[Line]:
-    name, whole = short_name(resource), visible(resource)
-    yield from beside(((name, "bold"),), visible(resource_type), width, indent=0, style="dim")
+def _resource(finding: Finding, width: int) -> Iterator[Line]:
+    name, whole = short_name(finding.resource), visible(finding.resource)
+    yield from beside(((name, "bold"),), visible(finding.resource_type), width, indent=0, style="dim")
     if whole != name:
         yield ((whole, "dim"),)
-    if location.file:
-        yield ((place(location), "dim"),)
+    if finding.location.file:
+        yield ((place(finding.location), "dim"),)
 
 
 def _named(finding: Finding, name: str, width: int, *, whole: bool) -> Iterator[Line]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from policyeng.models import Denial, Evaluation, Finding, Location, Outcome, Problem, Unknown
+from policyeng.models import Denial, Evaluation, Finding, Outcome, Problem, Unknown
 from policyeng.report.escapes import compact, markdown_code, markdown_text
 from policyeng.report.wording import (
     by_policy,
+    by_resource,
     denials,
     exempt,
     exemption_sentence,
@@ -47,13 +48,11 @@ def _together(failures: Sequence[Finding]) -> Iterator[str]:
 
 
 def _under_resources(failures: Sequence[Finding]) -> Iterator[str]:
-    groups: dict[tuple[str, str, Location], list[Finding]] = {}
-    for finding in failures:
-        groups.setdefault((finding.resource, finding.resource_type, finding.location), []).append(finding)
     titles = ("Severity", "Policy", "What", "How to mend")
-    for (resource, resource_type, location), members in groups.items():
-        yield f"### {markdown_code(short_name(resource))}"
-        told = filter(None, (resource_type, resource, place(location)))
+    for members in by_resource(failures):
+        first = members[0]
+        yield f"### {markdown_code(short_name(first.resource))}"
+        told = filter(None, (first.resource_type, first.resource, place(first.location)))
         yield " · ".join(map(markdown_code, told))
         yield _table(titles, ((f.severity, _policy(f), _what(f), _remedy(f)) for f in members))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -112,7 +112,15 @@ def exemption_sentence(mark: ExemptionMark) -> str:
     return visible(f"exempt {expiry(mark)} by {mark.owner}: {mark.reason}")
 
 
-def by_policy(findings: Sequence[Finding]) -> list[list[Finding]]:
+def by_resource(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """Give findings by resource, in the order of the evaluation."""
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.resource, finding.resource_type, finding.location), []).append(finding)
+    return list(groups.values())
+
+
+def by_policy(findings: Iterable[Finding]) -> list[list[Finding]]:
     """Give findings by policy, the most severe first, in the order of the evaluation otherwise."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
