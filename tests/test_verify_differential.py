@@ -63,16 +63,24 @@ def size_of(work: Work, pair: Pair) -> object:
 
 
 def test_engines_in_this_process_and_twins_agree_and_every_policy_is_met_from_both_sides() -> None:
-    """Thousands of pairs: no difference, and each policy passes and fails among them."""
+    """Thousands of pairs: no difference, and each policy passes and fails among them, or among some of its area alone.
+
+    What is drawn shifts with every constant of a policy, so that the rarer outcomes come and go.
+    """
     tally = compare(BUNDLE, IN_PROCESS, pairs=6_000, seed=SEED)
 
     assert not tally.differing, explained(tally, IN_PROCESS)
     assert tally.compared["rvm"] == tally.compared["interpreter"] == tally.pairs
     assert tally.compared["python"] > 1_000
     for policy, outcomes in tally.outcomes.items():
-        assert outcomes["pass"], (policy, outcomes)
-        assert outcomes["fail"], (policy, outcomes)
         assert not outcomes["error"], (policy, outcomes)
+        both = outcomes
+        if not (outcomes["pass"] and outcomes["fail"]):
+            (area,) = (entry.area for entry in BUNDLE.policies if entry.id == policy)
+            near = BUNDLE.only(entry for entry in BUNDLE.policies if entry.area == area)
+            both = outcomes + compare(near, IN_PROCESS, pairs=4_000, seed=SEED).outcomes[policy]
+        assert both["pass"], (policy, both)
+        assert both["fail"], (policy, both)
 
 
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
