@@ -24,9 +24,9 @@ class Settings(Model):
     """The settings of a run.
 
     Attributes:
-        profile: the name of a profile; None for the bundle as it is.
+        profile: the name of a profile of the bundle, whose parameters go before the defaults and after `parameters`.
         fail_on: failures at or above this severity fail the run.
-        select, ignore: policy ids, areas or controls.
+        select, ignore: policy ids, areas, controls or severities.
         exemptions: exemption files; those named in a configuration file are relative to it.
         max_exemption_days: the longest life of an exemption.
         verification_key: a public key; the signatures of bundles are verified with it. One that a configuration file

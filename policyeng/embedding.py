@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from policyeng.bundle import Bundle
 from policyeng.bundle.parameters import refuse_unknown_ids
+from policyeng.bundle.profiles import with_profile
 from policyeng.engines import OpaOptions
 from policyeng.evaluation import evaluate as _evaluate
 from policyeng.models import Evaluation, Exemption, JsonObject, Severity, Snapshot
@@ -19,6 +20,7 @@ def evaluate(
     exemptions: Sequence[Exemption] = (),
     as_of: datetime | None = None,
     parameters: Mapping[str, JsonObject] | None = None,
+    profile: str | None = None,
     engine: str = "embedded",
     opa: OpaOptions | None = None,
     threads: int = 1,
@@ -26,8 +28,11 @@ def evaluate(
 ) -> Evaluation:
     """Judge a snapshot with a bundle; `as_of` is now unless given. See `policyeng.evaluation.evaluate`.
 
+    `profile` names a set of parameters of the bundle; `parameters` go before it.
+
     Raises:
-        UsageError: a parameter names no policy or does not fit, or the engine does not exist.
+        UsageError: a parameter names no policy or does not fit, or the profile or the engine does not exist.
+        BundleError: the profile is not well formed.
         EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
     """
     refuse_unknown_ids(bundle, parameters or {})
@@ -36,7 +41,7 @@ def evaluate(
         snapshot,
         as_of=as_of or datetime.now(UTC),
         exemptions=exemptions,
-        parameters=parameters,
+        parameters=with_profile(bundle, profile, parameters or {}),
         engine=engine,
         opa=opa,
         threads=threads,

@@ -30,7 +30,7 @@ _SECRET_SHAPE = re.compile(
             r"(?i:\b(?:password|passwd|pwd|secret|token)\s*=\s*[^\s;])",
             r"(?i:--(?:\w+-)*(?:password|secret|token|(?:api|access|account)-key)[ =]\S)",
             r"(?i:\bsharedaccesssignature(?:\s*=|\s+s[a-z]=))",
-            r"(?i:(?:^|[?&;\s])sig=[a-z0-9%+/=_-]{16,})",
+            r"(?i:(?:^|[?&;`\s])sig=[a-z0-9%+/=_-]{16,})",
             r"(?i:\bbearer\s+[a-z0-9._~+/-]{20,})",
             r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.",  # a JSON Web Token
             r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY",

@@ -116,6 +116,14 @@ def test_an_unreadable_input_never_hides_the_others(failing: tuple[str, str], tm
         (("check", "x.json", "--config", "nowhere.toml"), "no such configuration file"),
         (("check", ""), "is empty"),
         (("check", "x.json", "--select", ","), "is empty"),
+        (("policies", "list", "--select", ""), "is empty"),
+        (("policies", "list", "--ignore", " , "), "is empty"),
+        (("test", "--select", ""), "is empty"),
+        (("check", "x.json", "--select", "hihg"), "no policy id, area, control or severity; did you mean `high`"),
+        (("check", "x.json", "--profile", "azureml-v3"), "did you mean `azureml-v2`; the profiles are azureml-v2"),
+        (("policies", "show", "AML-NET-001", "--profile", "azureml-v3"), "did you mean `azureml-v2`"),
+        (("check", "x.json", "--group-by", "resources"), "did you mean `resource`; findings are grouped by"),
+        (("check", "x.json", "--group-by", "policy", "--format", "json"), "does nothing to json; it is for text"),
         (("check", "x.json", "--as-of", "9999-12-31T23:59:59-23:00"), "out of range"),
         (("check",), "INPUT"),
         (("chek",), "chek"),
@@ -179,6 +187,20 @@ def test_reports_go_to_files_beside_what_is_printed(failing: tuple[str, str], tm
     assert (tmp_path / "junit.xml").read_text(encoding="utf-8").startswith("<?xml")
     assert again.returncode == 0
     assert "stand in the baseline" in again.stdout
+
+
+@pytest.mark.parametrize("name", ["text", "markdown"])
+def test_reports_for_people_are_grouped(failing: tuple[str, str], tmp_path: Path, name: str) -> None:
+    """What is printed, and what is written beside a report for a machine."""
+    policies, path = failing
+    given = ("check", path, "--policy", policies, *AT, "--group-by", "policy")
+    printed = policyeng(*given, "--format", name)
+    beside = policyeng(*given, "--format", "json", "--output", f"{name}={tmp_path / 'report'}")
+    from_environment = policyeng(*given[:-2], "--format", name, POLICYENG_GROUP_BY="policy")
+
+    assert (printed.returncode, beside.returncode) == (1, 1)
+    assert printed.stdout == from_environment.stdout == (tmp_path / "report").read_text(encoding="utf-8")
+    assert re.search(r"^(### )?high +(<code>)?T-A-1", printed.stdout, re.MULTILINE)
 
 
 def test_policies_are_listed_and_shown() -> None:

@@ -146,6 +146,15 @@ def test_a_cluster_is_regulated_by_what_runs_on_it(
     assert compute_regulated(cluster, None, by_id, by_host, ["x"]).decided is decided
 
 
+def test_a_cluster_says_which_compute_makes_it_regulated() -> None:
+    """The flag of a workspace that the cluster does not belong to would say little."""
+    compute = _compute("k8s", "Kubernetes")
+    by_id = {"compute": compute, WORKSPACE.lower(): {"properties": {"hbiWorkspace": True}}}
+    by_host = {_cluster()["id"].lower(): ["compute"]}
+    reason = compute_regulated(_cluster(), None, by_id, by_host, ["x"]).reason
+    assert reason == "for the compute `k8s` on it: `hbiWorkspace` of the workspace is true"
+
+
 def test_other_resources_are_regulated_by_their_workspace() -> None:
     """What is no managed cluster asks the words alone."""
     workspace = {"properties": {"hbiWorkspace": True}}

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policyeng.facts import words
+from policyeng.masking import masked
 
 SENSITIVE = ("Regulated", " restricted ")
 JSON = st.recursive(
@@ -87,6 +88,27 @@ def test_tag_is_the_first_one_stated_without_case(document: dict[str, Any] | Non
 
 
 @pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (" De `v`\n", "`De `v``"),
+        ("é😀" * 30, f"`{'é😀' * 30}`"),
+        (" " + "é😀" * 30 + "x ", "a text of 61 characters"),
+        (7, "not text"),
+        (None, "not text"),
+    ],
+)
+def test_shown_is_a_short_text_or_how_long_it_is(value: object, expected: str) -> None:
+    """What a reason shows is a whole value or none of it, counted in characters."""
+    assert words.shown(value) == expected
+
+
+@pytest.mark.parametrize("secret", ["sig=2MqAbCdEfGhIjKlMnOp", "https://a:b@host.example", "AccountKey=abc"])
+def test_a_secret_in_a_tag_is_masked_with_its_reason(secret: str) -> None:
+    """Reports mask whole texts, and the reason still looks like the secret that it shows."""
+    assert masked({"because": words.stage({"tags": {"stage": secret}}, None).reason}) == {"because": "***"}
+
+
+@pytest.mark.parametrize(
     ("resource", "workspace", "decided"),
     [
         ({}, _flagged(True), True),
@@ -122,10 +144,10 @@ def test_regulated_is_three_valued(
     ("resource", "workspace", "reason"),
     [
         ({}, _flagged(True), "`hbiWorkspace` of the workspace is true"),
-        (_tagged("regulated"), {}, "the tag `data-classification` of the resource is a regulated one"),
-        ({}, _tagged("regulated"), "the tag `data-classification` of the workspace is a regulated one"),
+        (_tagged(" Regulated "), {}, "the tag `data-classification` of the resource is `Regulated`"),
+        ({}, _tagged("restricted"), "the tag `data-classification` of the workspace is `restricted`"),
         ({}, _flagged(1), "`hbiWorkspace` of the workspace is neither true nor false"),
-        (_tagged(7), {}, "the tag `data-classification` is not text"),
+        (_tagged(7), {}, "the tag `data-classification` of the resource is not text"),
         ({}, {}, "no flag and no tag says so"),
     ],
 )
@@ -134,17 +156,22 @@ def test_regulated_says_why(resource: dict[str, Any], workspace: dict[str, Any],
     assert words.regulated(resource, workspace, SENSITIVE).reason == reason
 
 
+ENVIRONMENT = "the tag `environment` of the resource is"
+UNKNOWN = "which is no known stage and counts as production"
+
+
 @pytest.mark.parametrize(
     ("of_resource", "of_workspace", "name", "reason"),
     [
-        ({"environment": "dev"}, {"environment": "production"}, "dev", "tag `environment` of the resource"),
-        ({"environment": " Test "}, {}, "test", "tag `environment` of the resource"),
-        ({"stage": "STAGING"}, {"environment": "dev"}, "staging", "tag `stage` of the resource"),
-        ({"environment": "production", "stage": "dev"}, {}, "production", "tag `environment` of the resource"),
-        ({"environment": ""}, {"stage": "dev"}, "dev", "tag `stage` of the workspace"),
-        ({"environment": "development"}, {"environment": "dev"}, "production", "tag `environment` of the resource"),
-        ({"environment": 1}, {"environment": "dev"}, "production", "tag `environment` of the resource"),
-        ({}, {}, "production", "no tag says otherwise"),
+        ({"environment": "dev"}, {"environment": "production"}, "dev", f"{ENVIRONMENT} `dev`"),
+        ({"Environment": " Test "}, {}, "test", f"{ENVIRONMENT} `Test`"),
+        ({"stage": "STAGING"}, {"environment": "dev"}, "staging", "the tag `stage` of the resource is `STAGING`"),
+        ({"environment": "production", "stage": "dev"}, {}, "production", f"{ENVIRONMENT} `production`"),
+        ({"environment": ""}, {"stage": "dev"}, "dev", "the tag `stage` of the workspace is `dev`"),
+        ({"environment": "sandbox"}, {"environment": "dev"}, "production", f"{ENVIRONMENT} `sandbox`, {UNKNOWN}"),
+        ({"environment": "x" * 61}, {}, "production", f"{ENVIRONMENT} a text of 61 characters, {UNKNOWN}"),
+        ({"environment": 1}, {}, "production", f"{ENVIRONMENT} not text, which counts as production"),
+        ({}, {}, "production", "no tag `environment` or `stage`, which counts as production"),
     ],
 )
 def test_stage_is_the_first_one_stated(

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import Bundle, Policy, load_bundle
+from policyeng.evaluation import evaluate
 from policyeng.verify.case_runs import run_cases
-from policyeng.verify.cases import read_cases
+from policyeng.verify.cases import DEFAULT_AS_OF, baselines_of, estate, read_cases
 from tests.bundles import deny_when, rego, write
 
 AREAS = {
@@ -69,6 +70,32 @@ def test_there_are_passing_and_failing_cases(policy: Policy) -> None:
     assert file is not None
     assert len(file.pass_) >= 1
     assert len(file.fail) >= 2
+
+
+@EACH
+def test_what_regulated_work_or_a_stage_decides_explains_itself(bundle: Bundle, policy: Policy) -> None:
+    """Every denial of a fail case says in `because` which flag or tag, or which default, made the policy concern it.
+
+    Only a denial of a tag itself needs no such reason.
+    """
+    inspected = {pointer.lower() for pointer in policy.header.inspects}
+    tags = ("/tags/data-classification", "/hbiworkspace", "/tags/environment", "/tags/stage")
+    if not any(pointer.endswith(tags) for pointer in inspected):
+        return
+    baselines, file, alone = baselines_of(bundle), read_cases(policy), bundle.only([policy])
+    assert file is not None
+    for name, case in ((name, case) for outcome, name, case in file.named() if outcome == "fail"):
+        judged = evaluate(
+            alone,
+            estate(baselines, case, name),
+            as_of=case.as_of or DEFAULT_AS_OF,
+            parameters={policy.id: case.parameters},
+        )
+        denials = [denial for finding in judged.findings for denial in finding.denials]
+        assert denials
+        for denial in (denial for denial in denials if "/tags" not in denial.path):
+            assert isinstance(denial.actual, dict), name
+            assert isinstance(denial.actual.get("because"), str), name
 
 
 def test_titles_and_messages_are_unique(bundle: Bundle) -> None:

@@ -10,11 +10,11 @@ from hypothesis import given
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from policyeng.models import Evaluation, Outcome
+from policyeng.models import Denial, Evaluation, Outcome
 from policyeng.report.escapes import compact, visible
 from policyeng.report.markdown import render
 from policyeng.report.wording import denials, exempt, failed
-from tests.report_samples import SAMPLES, WORKSPACE, evaluations, laws
+from tests.report_samples import PUBLIC_ACCESS, SAMPLES, WORKSPACE, evaluation_of, evaluations, laws
 
 _TAG = re.compile(r"</?(?:code|br|sub|details|summary)>")
 _PARSER = MarkdownIt("commonmark").enable("table")
@@ -81,6 +81,57 @@ def test_a_failure_reads_as_documented() -> None:
         "Set publicNetworkAccess to Disabled and reach the workspace through a private endpoint.<br>"
         '<sub>004 "Network isolation"; Azure Policy 438c38d2-3772-465a-a9cc-7a6666a275ce</sub> |'
     )
+
+
+@pytest.mark.parametrize("group_by", ["resource", "policy"])
+@laws
+@given(evaluation=evaluations())
+def test_grouped_failures_are_all_there(group_by: str, evaluation: Evaluation) -> None:
+    """One heading for each resource or policy that fails, one row for each failure, and no markup but ours."""
+    plain, grouped = render(evaluation), render(evaluation, group_by=group_by)
+    failures = failed(evaluation)
+    tables = sum(token.type == "table_open" for token in tokens_of(grouped)) - (
+        sum(token.type == "table_open" for token in tokens_of(plain)) - bool(failures)
+    )
+    rows = [sum(token.type == "tr_open" for token in tokens_of(text)) for text in (plain, grouped)]
+
+    assert tables == sum(token.type == "heading_open" and token.tag == "h3" for token in tokens_of(grouped)) - bool(
+        evaluation.problems
+    )
+    assert rows[1] - tables == rows[0] - bool(failures)
+    for token in tokens_of(grouped):
+        assert token.type not in ("link_open", "image", "code_inline", "em_open", "fence", "code_block", "s_open")
+        if token.type in ("html_inline", "html_block"):
+            assert "<" not in _TAG.sub("", token.content)
+
+
+def test_groups_read_as_documented() -> None:
+    """A heading, what the rows have in common once, and the rows."""
+    by_policy = render(SAMPLES["failures"], group_by="policy", profile="azureml-v2").splitlines()
+    by_resource = render(SAMPLES["failures"], group_by="resource").splitlines()
+
+    assert by_policy[4:8] == [
+        "### critical <code>AML-ISO-101</code> Regulated work runs on an isolated VM size",
+        "",
+        "Choose one of the isolated sizes, or move the regulated data out of the workspace.<br>"
+        '<sub>001 "Compute isolation"</sub>',
+        "",
+    ]
+    assert by_policy[8] == "| Resource | What |"
+    assert ", profile <code>azureml-v2</code>, as of" in by_policy[-1]
+    assert by_resource[4] == "### <code>ws/train-gpu</code>"
+    assert by_resource[8] == "| Severity | Policy | What | How to mend |"
+
+
+def test_why_a_policy_concerns_a_resource_is_a_line_of_its_own() -> None:
+    """`because` is no value that somebody compares."""
+    denial = Denial(msg="m", actual={"because": "the tag `stage` is `x`", "size": 1}, expected=2)
+    text = render(evaluation_of([PUBLIC_ACCESS.model_copy(update={"denials": (denial,)})]))
+
+    assert (
+        'm<br>actual <code>&#123;"size": 1&#125;</code>, expected <code>2</code>'
+        "<br>because the tag &#96;stage&#96; is &#96;x&#96; |"
+    ) in text
 
 
 @pytest.mark.parametrize(

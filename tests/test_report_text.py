@@ -8,9 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policyeng.models import Evaluation
+from policyeng.models import Denial, Evaluation, Location, Outcome, Severity
+from policyeng.report.escapes import visible
 from policyeng.report.text import render
-from tests.report_samples import CLUSTER, ISOLATION, PUBLIC_ACCESS, SAMPLES, WORKSPACE, evaluation_of, evaluations, laws
+from policyeng.report.wording import denials, short_name
+from tests.report_samples import (
+    CLUSTER,
+    ISOLATION,
+    MARK,
+    PUBLIC_ACCESS,
+    SAMPLES,
+    WORKSPACE,
+    evaluation_of,
+    evaluations,
+    laws,
+)
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -130,3 +142,104 @@ def test_lines_fit(width: int) -> None:
     for line in render(SAMPLES["every outcome"], width=width).splitlines():
         assert len(line) <= width or "/subscriptions/" in line
         assert line == line.rstrip()
+
+
+#: A denial that says why the policy concerns the resource, as those for regulated work and for stages do.
+EXPLAINED = Denial(
+    msg="regulated work runs on a size that is not isolated",
+    path="/properties/properties/vmSize",
+    actual={"because": "the tag `data-classification` of the workspace is `restricted`", "size": "Standard_DS3_v2"},
+    expected="an isolated size",
+)
+
+
+def test_why_a_policy_concerns_a_resource_is_a_sentence_of_its_own() -> None:
+    """`because` is no value that somebody compares."""
+    text = render(evaluation_of([ISOLATION.model_copy(update={"denials": (EXPLAINED,), "unknowns": ()})]))
+
+    assert (
+        """
+      actual    {"size": "Standard_DS3_v2"}
+      expected  "an isolated size"
+      because   the tag `data-classification` of the workspace is `restricted`
+    why """
+        in text
+    )
+
+
+BY_POLICY = """\
+Failures (4 on 4 resources, 1 exempt)
+=====================================
+critical  AML-ISO-101  Regulated work runs on an isolated VM size
+on        3 resources
+why       001 "Compute isolation"
+mend      Choose one of the isolated sizes, or move the regulated data out of the workspace.
+
+  ws/a  samples/inference.json:48
+  ws/b
+    /subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml/providers/Microsoft.MachineLearningServices/workspaces/ws/computes/b
+    - regulated work runs on a size that is not isolated
+      path      /properties/properties/vmSize
+      actual    {"size": "Standard_DS3_v2"}
+      expected  "an isolated size"
+      because   the tag `data-classification` of the workspace is `restricted`
+
+  ws/c  samples/inference.json:48
+    exempt until 2026-12-31 by ml-platform@example.com: the vendor's endpoint has no private link
+    before the autumn release
+    - regulated work runs on a size that is not isolated
+      path      /properties/properties/vmSize
+      actual    {"size": "Standard_DS3_v2"}
+      expected  "an isolated size"
+      because   the tag `data-classification` of the workspace is `restricted`
+
+high      AML-CMP-001  Regulated work runs on an isolated VM size
+on        1 resource
+"""
+
+
+def test_failures_by_policy_read_as_documented() -> None:
+    """The worst policy first, how to mend it once, resources with the same reasons together, ids where needed."""
+    alike = ISOLATION.model_copy(update={"denials": (EXPLAINED,), "unknowns": ()})
+    findings = [
+        alike.model_copy(update={"resource": f"{WORKSPACE}/computes/a"}),
+        alike.model_copy(update={"resource": f"{WORKSPACE}/computes/b", "location": Location()}),
+        alike.model_copy(update={"resource": f"{WORKSPACE}/computes/c", "exemption": MARK}),
+        alike.model_copy(update={"policy": "AML-CMP-001", "severity": Severity.HIGH}),
+    ]
+
+    assert render(evaluation_of(findings), group_by="policy").startswith(BY_POLICY)
+
+
+def test_two_resources_of_one_name_are_told_apart() -> None:
+    """The whole id follows the name, although there is a place."""
+    other = f"{WORKSPACE.replace('rg-ml', 'rg-other')}"
+    text = render(
+        evaluation_of([PUBLIC_ACCESS, PUBLIC_ACCESS.model_copy(update={"resource": other})]), group_by="policy"
+    )
+
+    assert f"\n    {WORKSPACE}\n" in text
+    assert f"\n    {other}\n" in text
+
+
+def test_grouping_by_resource_is_the_default() -> None:
+    """And the profile is named with the policies."""
+    evaluation = SAMPLES["every outcome"]
+
+    assert render(evaluation, group_by="resource") == render(evaluation)
+    assert "of policyeng 0.1.0, profile azureml-v2, in" in " ".join(render(evaluation, profile="azureml-v2").split())
+
+
+@laws
+@given(evaluations(), st.integers(1, 200))
+def test_by_policy_nothing_is_lost(evaluation: Evaluation, width: int) -> None:
+    """Every policy, message and name of a failure is there, wrapped and coloured as ever."""
+    text = render(evaluation, width=width, group_by="policy")
+    words = " ".join(text.split())
+    assert _ANSI.sub("", render(evaluation, width=width, color=True, group_by="policy")) == text
+    for finding in evaluation.findings:
+        if finding.outcome is Outcome.FAIL:
+            assert " ".join(visible(finding.title).split()) in words
+            assert " ".join(short_name(finding.resource).split()) in words
+            for denial in denials(finding):
+                assert " ".join(visible(denial.msg).split()) in words

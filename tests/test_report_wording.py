@@ -46,6 +46,11 @@ def test_short_name(resource: str, name: str) -> None:
         (Denial(msg="is open", actual=1), "is open: is 1, expected null"),
         (Denial(msg="is open", path="/a"), "is open: /a"),
         (Denial(msg="is open"), "is open"),
+        (
+            Denial(msg="is open", path="/a", actual={"x": 1, "because": "`stage` is `y`"}, expected=2),
+            'is open: /a is {"x": 1}, expected 2, because `stage` is `y`',
+        ),
+        (Denial(msg="is open", actual={"because": 7}, expected=2), 'is open: is {"because": 7}, expected 2'),
     ],
 )
 def test_denial_sentence(denial: Denial, sentence: str) -> None:

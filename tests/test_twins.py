@@ -35,7 +35,23 @@ said := {
 """
 TAGS = st.dictionaries(
     st.sampled_from(["environment", "Environment", "STAGE", "data-classification", "Data-Classification", "x"]),
-    st.sampled_from(["dev", " Test ", "PRODUCTION", "", " ", "regulated", "RESTRICTED ", "public", None, 7, ["dev"]]),
+    st.sampled_from(
+        [
+            "dev",
+            " Test ",
+            "PRODUCTION",
+            "",
+            " ",
+            "regulated",
+            "RESTRICTED ",
+            "public",
+            "é😀" * 30,
+            " x\U0001f600" * 21,
+            None,
+            7,
+            ["dev"],
+        ]
+    ),
     max_size=3,
 )
 HOLDERS: st.SearchStrategy[JsonObject] = st.fixed_dictionaries(

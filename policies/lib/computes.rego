@@ -119,5 +119,10 @@ regulated(resource, workspace, snapshot, classifications) := answer if {
 
 _answers(cluster, snapshot, classifications) := array.concat([words.regulated(cluster, {}, classifications)], [said |
 	some compute in backed_by(cluster, snapshot)
-	said := words.regulated(compute, ids.workspace_of(compute.id, snapshot.by_id), classifications)
+	said := _through(compute, words.regulated(compute, ids.workspace_of(compute.id, snapshot.by_id), classifications))
 ])
+
+_through(compute, said) := {"decided": said.decided, "reason": reason} if {
+	parts := split(trim_suffix(compute.id, "/"), "/")
+	reason := concat("", ["for the compute ", words.shown(parts[count(parts) - 1]), " on it: ", said.reason])
+}

@@ -131,7 +131,10 @@ test_cluster_is_regulated_by_what_runs_on_it if {
 	tagged := object.union(cluster([]), {"tags": {"data-classification": "x"}})
 	with_hbi := {"by_host": by_host, "by_id": object.union(both, index([hbi]))}
 	with_ordinary := {"by_host": by_host, "by_id": object.union(both, index([ordinary]))}
-	computes.regulated(cluster([]), null, with_hbi, ["x"]).decided == true
+	computes.regulated(cluster([]), null, with_hbi, ["x"]) == {
+		"decided": true,
+		"reason": "for the compute `k8s` on it: `hbiWorkspace` of the workspace is true",
+	}
 	computes.regulated(cluster([]), null, with_ordinary, ["x"]).decided == false
 	computes.regulated(cluster([]), null, {"by_host": by_host, "by_id": both}, ["x"]).decided == null
 	computes.regulated(cluster([]), null, {"by_host": {}, "by_id": index([hbi])}, ["x"]).decided == false

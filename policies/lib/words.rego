@@ -38,6 +38,16 @@ _blank(value) if {
 	trim_space(value) == ""
 }
 
+# shown(value): how a reason writes a value down. Of a long text it says the length alone: reports mask texts that hold a
+# secret, and would not know a part of one.
+shown(value) := concat("", ["`", trimmed, "`"]) if {
+	is_string(value)
+	trimmed := trim_space(value)
+	count(trimmed) <= 60
+} else := concat("", ["a text of ", format_int(count(trim_space(value)), 10), " characters"]) if {
+	is_string(value)
+} else := "not text"
+
 # regulated(resource, workspace, classifications): {"decided": true|false|null, "reason": why}. It is regulated by
 # `hbiWorkspace` of the workspace, or by the tag of the resource, else of the workspace. `decided` is null when nothing
 # makes it regulated and something that could is missing or unreadable. `workspace` is null when it is not in the
@@ -51,7 +61,7 @@ regulated(resource, workspace, classifications) := {"decided": true, "reason": r
 _by_tag(stated, workspace, classifications) := {"decided": true, "reason": reason} if {
 	stated.of != "nobody"
 	folded(stated.value) in {lower(trim_space(entry)) | some entry in classifications}
-	reason := concat("", ["the tag `data-classification` of the ", stated.of, " is a regulated one"])
+	reason := _tag_reason("data-classification", stated)
 } else := {"decided": null, "reason": reason} if {
 	workspace == null
 	reason := "the workspace is not in the snapshot, so it is not known whether the work is regulated"
@@ -59,9 +69,11 @@ _by_tag(stated, workspace, classifications) := {"decided": true, "reason": reaso
 	workspace.properties.hbiWorkspace
 	_flag(workspace) == "unreadable"
 	reason := "`hbiWorkspace` of the workspace is neither true nor false"
-} else := {"decided": null, "reason": "the tag `data-classification` is not text"} if {
+} else := {"decided": null, "reason": _tag_reason("data-classification", stated)} if {
 	not is_string(stated.value)
 } else := {"decided": false, "reason": "no flag and no tag says so"}
+
+_tag_reason(name, stated) := concat("", ["the tag `", name, "` of the ", stated.of, " is ", shown(stated.value)])
 
 # classification(resource, workspace): {"value", "of"} of the tag that counts; "" of nobody when none is stated.
 classification(resource, workspace) := {"value": value, "of": "resource"} if {
@@ -80,27 +92,26 @@ _flag(workspace) := "true" if {
 	workspace.properties.hbiWorkspace != null
 } else := "false"
 
-# stage(resource, workspace): {"name": dev|test|staging|production, "reason": which tag says so}. What is unknown or
-# not stated counts as production, so that a missing tag never loosens a policy.
-stage(resource, workspace) := _stage(stated, "resource") if {
-	stated = _stage_tag(resource)
-} else := _stage(stated, "workspace") if {
-	stated = _stage_tag(workspace)
-} else := {"name": "production", "reason": "no tag says otherwise"}
+# stage(resource, workspace): {"name": dev|test|staging|production, "reason": which tag says so, or that none does}. What
+# is unknown or not stated counts as production, so that a missing tag never loosens a policy.
+stage(resource, workspace) := _stage(stated) if {
+	stated = _stage_tag(resource, "resource")
+} else := _stage(stated) if {
+	stated = _stage_tag(workspace, "workspace")
+} else := {"name": "production", "reason": "no tag `environment` or `stage`, which counts as production"}
 
 # The first tag of these that is stated decides.
-_stage_tag(document) := {"name": "environment", "value": value} if {
+_stage_tag(document, of) := {"name": "environment", "value": value, "of": of} if {
 	value = tag(document, "environment")
-} else := {"name": "stage", "value": value} if {
+} else := {"name": "stage", "value": value, "of": of} if {
 	value = tag(document, "stage")
 }
 
-_stage(stated, of) := {"name": name, "reason": reason} if {
-	name := _named_stage(stated.value)
-	reason := concat("", ["tag `", stated.name, "` of the ", of])
-}
+_stage(stated) := {"name": name, "reason": _tag_reason(stated.name, stated)} if {
+	name = folded(stated.value)
+	name in stages
+} else := {"name": "production", "reason": concat("", [_tag_reason(stated.name, stated), _taken_as(stated.value)])}
 
-_named_stage(value) := stated if {
-	stated = folded(value)
-	stated in stages
-} else := "production"
+_taken_as(value) := ", which is no known stage and counts as production" if {
+	is_string(value)
+} else := ", which counts as production"

@@ -83,16 +83,26 @@ test_regulated_is_three_valued if {
 
 test_regulated_says_why if {
 	words.regulated({}, hbi(true), []).reason == "`hbiWorkspace` of the workspace is true"
-	of_resource := words.regulated(tagged("regulated"), {}, sensitive)
-	of_resource.reason == "the tag `data-classification` of the resource is a regulated one"
-	of_workspace := words.regulated({}, tagged("regulated"), sensitive)
-	of_workspace.reason == "the tag `data-classification` of the workspace is a regulated one"
+	of_resource := words.regulated(tagged(" Regulated "), {}, sensitive)
+	of_resource.reason == "the tag `data-classification` of the resource is `Regulated`"
+	of_workspace := words.regulated({}, tagged("restricted"), sensitive)
+	of_workspace.reason == "the tag `data-classification` of the workspace is `restricted`"
 	unreadable := words.regulated({}, hbi(1), sensitive)
 	unreadable.reason == "`hbiWorkspace` of the workspace is neither true nor false"
-	words.regulated(tagged(7), {}, sensitive).reason == "the tag `data-classification` is not text"
+	words.regulated(tagged(7), {}, sensitive).reason == "the tag `data-classification` of the resource is not text"
 	homeless := "the workspace is not in the snapshot, so it is not known whether the work is regulated"
 	words.regulated({}, null, sensitive).reason == homeless
 	words.regulated({}, {}, sensitive).reason == "no flag and no tag says so"
+}
+
+test_shown_is_a_short_text_or_how_long_it_is if {
+	words.shown(" \t") == "``"
+	words.shown(" De `v`\n") == "`De `v``"
+	sixty := concat("", ["é😀" | some _ in numbers.range(1, 30)])
+	words.shown(sixty) == concat("", ["`", sixty, "`"])
+	words.shown(concat("", [" ", sixty, "x "])) == "a text of 61 characters"
+	words.shown(7) == "not text"
+	words.shown(null) == "not text"
 }
 
 stage_cases := [
@@ -110,6 +120,17 @@ test_stage_is_the_first_one_stated if {
 	every case in stage_cases {
 		words.stage({"tags": case.resource}, {"tags": case.workspace}).name == case.name
 	}
-	words.stage({}, null) == {"name": "production", "reason": "no tag says otherwise"}
-	words.stage({"tags": {"stage": "dev"}}, null) == {"name": "dev", "reason": "tag `stage` of the resource"}
+	words.stage({}, null) == {
+		"name": "production",
+		"reason": "no tag `environment` or `stage`, which counts as production",
+	}
+}
+
+test_stage_says_why if {
+	words.stage({"tags": {"STAGE": " Dev "}}, null).reason == "the tag `stage` of the resource is `Dev`"
+	words.stage({}, {"tags": {"environment": "staging"}}).reason == "the tag `environment` of the workspace is `staging`"
+	unknown := "the tag `environment` of the resource is `sandbox`, which is no known stage and counts as production"
+	words.stage({"tags": {"environment": "sandbox"}}, null).reason == unknown
+	no_text := "the tag `environment` of the resource is not text, which counts as production"
+	words.stage({"tags": {"environment": 1}}, null).reason == no_text
 }

@@ -42,10 +42,11 @@ class Bundle:
         revision: from `.manifest`; empty without one.
         digest: SHA-256 over the paths and contents of every module and Python policy and over the `data` document, as
             hexadecimal; the same for a directory and the archive built from it.
-        policies: sorted by id.
+        policies: those in force, sorted by id.
         modules: Rego (path, source) without tests, sorted by path.
         data: the `data` document of OPA.
         rego_v0: the paths of the modules that are written in Rego v0.
+        idle: the policies that are not in force.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Bundle:
     data: JsonObject
     roots: tuple[Path, ...] = ()
     rego_v0: frozenset[str] = frozenset()
+    idle: tuple[Policy, ...] = ()
 
     @cached_property
     def facts(self) -> Facts:
@@ -69,7 +71,10 @@ class Bundle:
 
     def only(self, policies: Iterable[Policy]) -> Bundle:
         """The same bundle with fewer policies in force; modules, data and digest stay."""
-        return replace(self, policies=tuple(policies))
+        chosen = tuple(policies)
+        ids = {policy.id for policy in chosen}
+        idle = tuple(policy for policy in (*self.policies, *self.idle) if policy.id not in ids)
+        return replace(self, policies=chosen, idle=idle)
 
 
 def load_bundle(

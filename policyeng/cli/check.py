@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, TextIO
 
 from policyeng import cache
 from policyeng.bundle.parameters import refuse_unknown_ids
+from policyeng.bundle.profiles import with_profile
 from policyeng.bundle.selection import selected
-from policyeng.cli.loading import bundle_of, settings_of
+from policyeng.cli.loading import bundle_of, require_text, settings_of
 from policyeng.cli.printing import say
 from policyeng.cli.writing import write
 from policyeng.configuration import Settings
@@ -22,7 +23,7 @@ from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError, nearest
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Exemption, Problem
-from policyeng.report import FORMATS
+from policyeng.report import FORMATS, GROUPS, PROSE
 from policyeng.sources import read_baseline, read_exemptions, read_inputs
 
 if TYPE_CHECKING:  # the options need typer, and a plain run does not
@@ -57,6 +58,8 @@ def check(
     from_: options.From = None,
     format_: options.Format = "text",
     output: options.Output = None,
+    profile: options.Profile = None,
+    group_by: options.GroupBy = None,
     fail_on: options.FailOn = None,
     as_of: options.AsOf = None,
     engine: options.Engine = "embedded",
@@ -75,29 +78,29 @@ def check(
       policyeng check workspace.json computes.json roles.json --select network --fail-on high
       policyeng check snapshots/ --exemptions exemptions.yaml --output sarif=findings.sarif
     """
-    _require_text(inputs, select, ignore)
+    require_text(inputs, select, ignore, None if profile is None else [profile])
     outputs = [_output(entry) for entry in output or ()]
     _require_format(format_)
+    if group_by:
+        _require_grouping(group_by, [format_, *(name for name, _ in outputs)])
     given: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
-    given |= trust
+    given |= {"profile": profile, **trust}
     settings = settings_of(given, config)
-    if settings.profile:
-        raise UsageError(
-            f"no profile is called `{settings.profile}`", remedy="the bundle has none; set parameters instead"
-        )
     moment = _moment(as_of) if as_of else datetime.now(UTC)
     request = Request(inputs, policy or (), data or (), from_, no_exemptions, moment, engine, opa, jobs, baseline)
     with cache.switched_off(no_cache):
         evaluation = _evaluation(request, settings)
+    shown = {"group_by": group_by or None, "profile": settings.profile}
     for name, path in outputs:
-        write(path, FORMATS[name](evaluation), "report")
-    _print(evaluation, format_)
+        write(path, FORMATS[name](evaluation, **(shown if name in PROSE else {})), "report")
+    _print(evaluation, format_, shown if format_ in PROSE else {})
     return evaluation.exit_code
 
 
 def _evaluation(request: Request, settings: Settings) -> Evaluation:
     whole = bundle_of(request.policies, settings, request.given_data)
     refuse_unknown_ids(whole, settings.parameters)
+    parameters = with_profile(whole, settings.profile, settings.parameters)
     bundle = selected(whole, settings.select, settings.ignore)
     earlier = read_baseline(request.baseline) if request.baseline else None
     exemptions, problems = _exemptions(request, settings)
@@ -117,7 +120,7 @@ def _evaluation(request: Request, settings: Settings) -> Evaluation:
             snapshot,
             as_of=request.as_of,
             exemptions=exemptions,
-            parameters=settings.parameters,
+            parameters=parameters,
             engine=request.engine,
             opa=request.opa,
             threads=request.jobs or os.cpu_count() or 1,
@@ -163,13 +166,6 @@ def _moment(text: str) -> datetime:
         ) from None
 
 
-def _require_text(*given: Sequence[str] | None) -> None:
-    """Refuse what an empty shell variable leaves behind: it would widen the run without a word."""
-    for values in given:
-        if values and not all(value.strip(" ,") for value in values):
-            raise UsageError("an input or a selector is empty", remedy="name it, or leave the option out")
-
-
 def _output(entry: str) -> tuple[str, Path]:
     name, equals, path = entry.partition("=")
     if not equals or path in ("", "-"):
@@ -186,9 +182,18 @@ def _require_format(name: str) -> None:
         raise UsageError(f"no report format is called `{name}`{nearest(name, FORMATS)}", remedy=known)
 
 
-def _print(evaluation: Evaluation, name: str) -> None:
+def _require_grouping(group_by: str, names: Sequence[str]) -> None:
+    if group_by not in GROUPS:
+        known = f"findings are grouped by {' or '.join(GROUPS)}"
+        raise UsageError(f"no grouping is called `{group_by}`{nearest(group_by, GROUPS)}", remedy=known)
+    if not any(name in PROSE for name in names):
+        message = f"--group-by does nothing to {', '.join(dict.fromkeys(names))}"
+        raise UsageError(message, remedy=f"it is for {' and '.join(PROSE)}")
+
+
+def _print(evaluation: Evaluation, name: str, shown: Mapping[str, str | None]) -> None:
     if name != "text":
-        say(FORMATS[name](evaluation).rstrip("\n"))
+        say(FORMATS[name](evaluation, **shown).rstrip("\n"))
         for problem in evaluation.problems:
             if problem.level == "error":
                 place = f"{problem.place}: " if problem.place else ""
@@ -199,7 +204,7 @@ def _print(evaluation: Evaluation, name: str) -> None:
     terminal = _is_terminal(sys.stdout)
     color = terminal and "NO_COLOR" not in os.environ
     width = min(os.get_terminal_size(sys.stdout.fileno()).columns, 160) if terminal else 100
-    say(text.render(evaluation, color=color, width=width).rstrip("\n"))
+    say(text.render(evaluation, color=color, width=width, **shown).rstrip("\n"))
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

@@ -65,9 +65,21 @@ def selected_bundle(
     """That bundle with the policies that the options choose.
 
     Raises:
-        BundleError, UsageError: as of `bundle_of`, and for a selector that names nothing.
+        BundleError, UsageError: as of `bundle_of`, and for a selector that is empty or names nothing.
     """
+    require_text(select, ignore)
     return selected(bundle_of(policies or (), settings, given_data or ()), split(select), split(ignore))
+
+
+def require_text(*given: Sequence[str] | None) -> None:
+    """Refuse what an empty shell variable leaves behind: it would widen the run without a word.
+
+    Raises:
+        UsageError: one of them is blank.
+    """
+    for values in given:
+        if values and not all(value.strip(" ,") for value in values):
+            raise UsageError("an input or an option is empty", remedy="name it, or leave the option out")
 
 
 def split(selectors: Sequence[str] | None) -> list[str]:

@@ -9,7 +9,7 @@ import typer
 
 from policyeng.engines import ENGINES
 from policyeng.models import Severity
-from policyeng.report import FORMATS
+from policyeng.report import FORMATS, GROUPS, PROSE
 from policyeng.sources import FORMATS as SOURCES
 
 Inputs = Annotated[
@@ -34,11 +34,11 @@ GivenData = Annotated[
 ]
 Select = Annotated[
     list[str] | None,
-    typer.Option(metavar="SELECTOR", help="Only these ids, areas or controls; repeatable, or with commas."),
+    typer.Option(metavar="SELECTOR", help="Only these ids, areas, controls or severities; repeatable, or with commas."),
 ]
 Ignore = Annotated[
     list[str] | None,
-    typer.Option(metavar="SELECTOR", help="Not these ids, areas or controls; repeatable, or with commas."),
+    typer.Option(metavar="SELECTOR", help="Not these ids, areas, controls or severities; repeatable, or with commas."),
 ]
 Exemptions = Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A file of exemptions; repeatable.")]
 NoExemptions = Annotated[
@@ -63,6 +63,18 @@ Format = Annotated[
 PlainFormat = Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json.")]
 Output = Annotated[
     list[str] | None, typer.Option(metavar="FORMAT=PATH", help="Also write a report to a file; repeatable.")
+]
+Profile = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="A named set of parameters of the policies (`policies list --profiles`)."),
+]
+GroupBy = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHAT",
+        envvar="POLICYENG_GROUP_BY",
+        help=f"One heading for each {' or '.join(GROUPS)}, in the formats {' and '.join(PROSE)}.",
+    ),
 ]
 FailOn = Annotated[
     str | None, typer.Option(metavar="SEVERITY", help=f"Exit 1 from this severity on: {', '.join(Severity)}.")

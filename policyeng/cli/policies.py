@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import Annotated
 
 import orjson
 import typer
 
 from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.parameters import parameters_of
+from policyeng.bundle.profiles import Profile, profiles_of, with_profile
 from policyeng.cli import options
 from policyeng.cli.loading import bundle_of, require_plain, selected_bundle, settings_of
 from policyeng.cli.trust import with_trust
@@ -26,14 +29,18 @@ def list_policies(
     select: options.Select = None,
     ignore: options.Ignore = None,
     engine: Annotated[bool, typer.Option("--engine", help="Say what judges each policy, and why.")] = False,
+    profiles: Annotated[bool, typer.Option("--profiles", help="List the profiles that `check` takes instead.")] = False,
     format_: options.PlainFormat = "text",
     config: options.Config = None,
     *,
     trust: Mapping[str, object],
 ) -> int:
-    """List the policies: id, severity, language and title."""
+    """List the policies (id, severity, language and title), or their profiles."""
     require_plain(format_)
     bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)
+    if profiles:
+        _print_profiles(profiles_of(bundle), format_)
+        return 0
     judged_by = _judged_by(bundle) if engine else {}
     if format_ == "json":
         entries = [{**described(entry), **_engine_fields(judged_by, entry)} for entry in bundle.policies]
@@ -53,24 +60,36 @@ def show(
     identity: Annotated[str, typer.Argument(metavar="ID", help="The policy's id, such as AML-NET-001.")],
     policy: options.Policies = None,
     data: options.GivenData = None,
+    profile: options.Profile = None,
     format_: options.PlainFormat = "text",
     config: options.Config = None,
     *,
     trust: Mapping[str, object],
 ) -> int:
-    """Show what a policy says about itself."""
+    """Show what a policy says about itself, and the parameters that it judges with here."""
     require_plain(format_)
-    known = {
-        entry.id.upper(): entry for entry in bundle_of(policy or (), settings_of(trust, config), data or ()).policies
-    }
+    settings = settings_of({"profile": profile, **trust}, config)
+    bundle = bundle_of(policy or (), settings, data or ())
+    known = {entry.id.upper(): entry for entry in bundle.policies}
     found = known.get(identity.upper())
     if found is None:
         raise UsageError(f"no policy has the id `{identity}`{nearest(identity, known)}")
+    parameters = with_profile(bundle, settings.profile, settings.parameters)
+    (values,) = parameters_of(bundle.only([found]), parameters)
     if format_ == "json":
-        typer.echo(orjson.dumps(described(found), option=orjson.OPT_INDENT_2))
+        typer.echo(orjson.dumps({**described(found), "values": values}, option=orjson.OPT_INDENT_2))
     else:
-        typer.echo("\n".join(_page(found)))
+        typer.echo("\n".join(_page(found, values)))
     return 0
+
+
+def _print_profiles(profiles: list[Profile], format_: str) -> None:
+    if format_ == "json":
+        typer.echo(orjson.dumps([asdict(profile) for profile in profiles], option=orjson.OPT_INDENT_2))
+        return
+    for profile in profiles:
+        typer.echo(f"{profile.name:12} {profile.title}".rstrip())
+    typer.echo("1 profile" if len(profiles) == 1 else f"{len(profiles)} profiles")
 
 
 def described(policy: Policy) -> JsonObject:
@@ -88,6 +107,10 @@ def _judged_by(bundle: Bundle) -> dict[str, tuple[str, str]]:
     return judged_by
 
 
+def _json(value: object) -> str:
+    return orjson.dumps(value).decode()
+
+
 def _engine_fields(judged_by: dict[str, tuple[str, str]], policy: Policy) -> JsonObject:
     if policy.id not in judged_by:
         return {}
@@ -95,7 +118,7 @@ def _engine_fields(judged_by: dict[str, tuple[str, str]], policy: Policy) -> Jso
     return {"engine": form, "engineReason": reason}
 
 
-def _page(policy: Policy) -> Iterator[str]:
+def _page(policy: Policy, values: JsonObject) -> Iterator[str]:
     header = policy.header
     yield f"{header.id}  {header.title}"
     yield f"severity {header.severity} · {policy.language} · {policy.file} · since {header.since or 'unknown'}"
@@ -113,7 +136,9 @@ def _page(policy: Policy) -> Iterator[str]:
     if header.parameters:
         yield "\nParameters"
         for name, schema in header.parameters.items():
-            yield f"  {name} = {orjson.dumps(schema['default']).decode()}  {schema.get('description', '')}".rstrip()
+            default = f"(default {_json(schema['default'])})" if values[name] != schema["default"] else ""
+            words = (f"  {name} = {_json(values[name])}", schema.get("description", ""), default)
+            yield "  ".join(filter(None, words))
     if header.remediation:
         yield f"\nHow to mend it\n  {header.remediation.text}"
     yield f"\nSource: {header.source}"

@@ -10,7 +10,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 #: By option, the parameter of `check`; a list takes the option more than once.
-TEXTS = {"--format": "format_", "--from": "from_", "--fail-on": "fail_on", "--as-of": "as_of"}
+TEXTS = {
+    "--format": "format_",
+    "--from": "from_",
+    "--profile": "profile",
+    "--group-by": "group_by",
+    "--fail-on": "fail_on",
+    "--as-of": "as_of",
+}
 TEXT_LISTS = {"--select": "select", "--ignore": "ignore", "--output": "output"}
 PATH_LISTS = {"--policy": "policy", "--exemptions": "exemptions"}
 FLAGS = {"--no-exemptions": "no_exemptions", "--no-cache": "no_cache"}

@@ -8,6 +8,7 @@ ENVIRONMENT = (
     "no-exemptions",
     "from",
     "format",
+    "group-by",
     "as-of",
     "engine",
     "jobs",

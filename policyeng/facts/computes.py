@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from policyeng.facts.catalogue import Facts, VmSize
 from policyeng.facts.ids import workspace_of
-from policyeng.facts.words import Regulated, folded, inside, regulated
+from policyeng.facts.words import Regulated, folded, inside, regulated, shown
 from policyeng.models import JsonObject, lowered
 
 COMPUTE_TYPE = "microsoft.machinelearningservices/workspaces/computes"
@@ -139,8 +139,14 @@ def compute_regulated(
         return regulated(resource, workspace, words)
     on_it = backed_by(resource, by_id, by_host)
     homes = [(compute, by_id.get(workspace_of(str(compute["id"])) or "")) for compute in on_it]
-    answers = [regulated(resource, {}, words), *(regulated(compute, home, words) for compute, home in homes)]
+    through = (_through(compute, regulated(compute, home, words)) for compute, home in homes)
+    answers = [regulated(resource, {}, words), *through]
     return next(answer for wanted in (True, None, False) for answer in answers if answer.decided is wanted)
+
+
+def _through(compute: JsonObject, said: Regulated) -> Regulated:
+    name = str(compute["id"]).removesuffix("/").rpartition("/")[2]
+    return Regulated(said.decided, f"for the compute {shown(name)} on it: {said.reason}")
 
 
 def _named(reference: object, by_id: Mapping[str, JsonObject]) -> JsonObject | None:

@@ -16,6 +16,9 @@ CLASSIFICATION_TAG = "data-classification"
 STAGE_TAGS = ("environment", "stage")
 STAGES = frozenset({"dev", "test", "staging", "production"})
 
+#: A reason shows no longer value than this, in characters.
+_SHOWN = 60
+
 #: White space as Unicode defines it and Rego trims it; `str.strip` alone would also take control characters off.
 _SPACE = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 
@@ -30,7 +33,7 @@ class Regulated:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One of dev, test, staging and production, and the tag that says so."""
+    """One of dev, test, staging and production, and which tag says so, or that none does."""
 
     name: str
     reason: str
@@ -71,6 +74,17 @@ def _stated(document: JsonObject | None, name: str) -> Iterator[object]:
                     yield value
 
 
+def shown(value: object) -> str:
+    """How a reason writes a value down: of a long text only the length.
+
+    Reports mask texts that hold a secret, and would not know a part of one.
+    """
+    if not isinstance(value, str):
+        return "not text"
+    text = trimmed(value)
+    return f"`{text}`" if len(text) <= _SHOWN else f"a text of {len(text)} characters"
+
+
 def regulated(resource: JsonObject, workspace: JsonObject | None, classifications: Iterable[str]) -> Regulated:
     """Whether the work on a resource is regulated.
 
@@ -87,15 +101,19 @@ def regulated(resource: JsonObject, workspace: JsonObject | None, classification
         return Regulated(True, "`hbiWorkspace` of the workspace is true")
     value, of = _classification(resource, workspace)
     if folded(value) is not None and folded(value) in {folded(entry) for entry in classifications}:
-        return Regulated(True, f"the tag `data-classification` of the {of} is a regulated one")
+        return Regulated(True, _tag_reason(CLASSIFICATION_TAG, of, value))
     if workspace is None:
         missing = "the workspace is not in the snapshot, so it is not known whether the work is regulated"
         return Regulated(None, missing)
     if flag is not None and not isinstance(flag, bool) and folded(flag) != "false":
         return Regulated(None, "`hbiWorkspace` of the workspace is neither true nor false")
     if not isinstance(value, str):
-        return Regulated(None, "the tag `data-classification` is not text")
+        return Regulated(None, _tag_reason(CLASSIFICATION_TAG, of, value))
     return Regulated(False, "no flag and no tag says so")
+
+
+def _tag_reason(name: str, of: str, value: object) -> str:
+    return f"the tag `{name}` of the {of} is {shown(value)}"
 
 
 def _classification(resource: JsonObject, workspace: JsonObject | None) -> tuple[object, str]:
@@ -113,6 +131,13 @@ def stage(resource: JsonObject, workspace: JsonObject | None) -> Stage:
         for name in STAGE_TAGS:
             value = tag(document, name)
             if value is not None:
-                said = folded(value)
-                return Stage(said if said in STAGES else "production", f"tag `{name}` of the {of}")
-    return Stage("production", "no tag says otherwise")
+                return _stage(value, _tag_reason(name, of, value))
+    return Stage("production", "no tag `environment` or `stage`, which counts as production")
+
+
+def _stage(value: object, reason: str) -> Stage:
+    said = folded(value)
+    if said in STAGES:
+        return Stage(said, reason)
+    unknown = "is no known stage and counts" if isinstance(value, str) else "counts"
+    return Stage("production", f"{reason}, which {unknown} as production")

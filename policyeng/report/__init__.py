@@ -11,12 +11,12 @@ from types import MappingProxyType
 
 from policyeng.models import Evaluation
 
-Render = Callable[[Evaluation], str]
+Render = Callable[..., str]
 
 
 def _lazy(module: str) -> Render:
-    def render(evaluation: Evaluation) -> str:
-        rendered: str = import_module(module, __name__).render(evaluation)
+    def render(evaluation: Evaluation, **options: object) -> str:
+        rendered: str = import_module(module, __name__).render(evaluation, **options)
         return rendered
 
     return render
@@ -34,3 +34,6 @@ FORMATS: Mapping[str, Render] = MappingProxyType(
         "azure-devops": _lazy(".azure_devops"),
     }
 )
+#: The formats that people read: they take `group_by`, one of `GROUPS` or None, and `profile`, its name or None.
+PROSE = ("text", "markdown")
+GROUPS = ("resource", "policy")

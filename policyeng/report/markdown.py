@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from policyeng.models import Denial, Evaluation, Finding, Outcome, Problem, Unknown
 from policyeng.report.escapes import compact, markdown_code, markdown_text
 from policyeng.report.wording import (
+    by_policy,
+    by_resource,
     denials,
     exempt,
     exemption_sentence,
@@ -14,6 +16,7 @@ from policyeng.report.wording import (
     has_values,
     having,
     headline,
+    parted,
     place,
     short_name,
     to_the_second,
@@ -22,20 +25,52 @@ from policyeng.report.wording import (
 )
 
 
-def render(evaluation: Evaluation) -> str:
+def render(evaluation: Evaluation, *, group_by: str | None = None, profile: str | None = None) -> str:
     """Give a headline, the failures as a table, the rest in folded sections, and how compliance counts.
 
-    Text from the snapshot stands in `<code>` and can neither format, link, nor mention anybody.
+    With `group_by` there is one heading and one table for each `resource` or `policy` that fails. `profile` is the one
+    whose parameters were judged with. Text from the snapshot stands in `<code>` and can neither format, link, nor
+    mention anybody.
     """
     parts = [f"## policyeng: {headline(evaluation)}", f"**{markdown_text(verdict(evaluation))}**"]
     if failures := failed(evaluation):
-        parts.append(_table(("Severity", "Policy", "Resource", "What", "How to mend"), map(_failure, failures)))
+        parts.extend(_FAILURES[group_by](failures))
     parts.extend(_folded(evaluation))
     if evaluation.problems:
         parts.append("\n".join(["### Problems", "", *map(_problem, evaluation.problems)]))
     parts.append(_compliance(evaluation))
-    parts.append(_judged(evaluation))
+    parts.append(_judged(evaluation, profile))
     return "\n\n".join(parts) + "\n"
+
+
+def _together(failures: Sequence[Finding]) -> Iterator[str]:
+    yield _table(("Severity", "Policy", "Resource", "What", "How to mend"), map(_failure, failures))
+
+
+def _under_resources(failures: Sequence[Finding]) -> Iterator[str]:
+    titles = ("Severity", "Policy", "What", "How to mend")
+    for members in by_resource(failures):
+        first = members[0]
+        yield f"### {markdown_code(short_name(first.resource))}"
+        told = filter(None, (first.resource_type, first.resource, place(first.location)))
+        yield " · ".join(map(markdown_code, told))
+        yield _table(titles, ((f.severity, _policy(f), _what(f), _remedy(f)) for f in members))
+
+
+def _under_policies(failures: Sequence[Finding]) -> Iterator[str]:
+    for members in by_policy(failures):
+        first = members[0]
+        yield f"### {first.severity} {markdown_code(first.policy)} {markdown_text(first.title)}".rstrip()
+        if remedy := _remedy(first):
+            yield remedy
+        yield _table(("Resource", "What"), ((_resource(f), _what(f)) for f in members))
+
+
+_FAILURES: Mapping[str | None, Callable[[Sequence[Finding]], Iterator[str]]] = {
+    None: _together,
+    "resource": _under_resources,
+    "policy": _under_policies,
+}
 
 
 def _folded(evaluation: Evaluation) -> Iterator[str]:
@@ -58,8 +93,12 @@ def _table(titles: Sequence[str], rows: Iterator[tuple[str, ...]]) -> str:
 
 
 def _failure(finding: Finding) -> tuple[str, ...]:
+    return (*_subject(finding), _what(finding), _remedy(finding))
+
+
+def _remedy(finding: Finding) -> str:
     source = f"<br><sub>{markdown_text(finding.source)}</sub>" if finding.source else ""
-    return (*_subject(finding), _what(finding), markdown_text(finding.remediation) + source)
+    return markdown_text(finding.remediation) + source
 
 
 def _exempt(finding: Finding) -> tuple[str, ...]:
@@ -72,11 +111,17 @@ def _undecided(finding: Finding) -> tuple[str, ...]:
 
 
 def _subject(finding: Finding) -> tuple[str, str, str]:
-    policy = f"{markdown_code(finding.policy)}<br>{markdown_text(finding.title)}"
+    return finding.severity, _policy(finding), _resource(finding)
+
+
+def _policy(finding: Finding) -> str:
+    return f"{markdown_code(finding.policy)}<br>{markdown_text(finding.title)}"
+
+
+def _resource(finding: Finding) -> str:
     whole = markdown_code(finding.resource)
     where = f"<br>{markdown_code(place(finding.location))}" if finding.location.file else ""
-    resource = f"<details><summary>{markdown_code(short_name(finding.resource))}</summary>{whole}{where}</details>"
-    return finding.severity, policy, resource
+    return f"<details><summary>{markdown_code(short_name(finding.resource))}</summary>{whole}{where}</details>"
 
 
 def _what(finding: Finding) -> str:
@@ -89,8 +134,10 @@ def _denial(denial: Denial) -> str:
     said = _unknown(Unknown(msg=denial.msg, path=denial.path))
     if not has_values(denial):
         return said
-    actual, expected = markdown_code(compact(denial.actual)), markdown_code(compact(denial.expected))
-    return f"{said}<br>actual {actual}, expected {expected}"
+    seen, because = parted(denial)
+    actual, expected = markdown_code(compact(seen)), markdown_code(compact(denial.expected))
+    reason = f"<br>because {markdown_text(because)}" if because else ""
+    return f"{said}<br>actual {actual}, expected {expected}{reason}"
 
 
 def _unknown(unknown: Unknown) -> str:
@@ -111,13 +158,14 @@ def _compliance(evaluation: Evaluation) -> str:
     return _table(titles, iter([(*map(str, counts), *percentages)]))
 
 
-def _judged(evaluation: Evaluation) -> str:
+def _judged(evaluation: Evaluation, profile: str | None) -> str:
     bundle, snapshot, engine = evaluation.bundle, evaluation.snapshot, evaluation.engine
     taken = f" taken {to_the_second(snapshot.taken_at)}" if snapshot.taken_at else ""
     scope = f" of {markdown_code(snapshot.scope)}" if snapshot.scope else ""
+    parameters = f", profile {markdown_code(profile)}," if profile else ""
     digests = f"{markdown_code(bundle.digest)} over {markdown_code(snapshot.digest)}"
     return (
-        f"<sub>Snapshot{scope}{taken}, judged by {markdown_text(f'{bundle.name} {bundle.revision}')} "
+        f"<sub>Snapshot{scope}{taken}, judged by {markdown_text(f'{bundle.name} {bundle.revision}')}{parameters} "
         f"as of {to_the_second(evaluation.as_of)} with engine {markdown_text(f'{engine.name} {engine.version}')} "
         f"({digests})</sub>"
     )

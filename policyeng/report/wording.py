@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -73,12 +73,26 @@ def has_values(denial: Denial) -> bool:
     return denial.actual is not None or denial.expected is not None
 
 
+def parted(denial: Denial) -> tuple[object, str]:
+    """Give what the denial saw and, apart from it, in words why the policy concerns the resource at all.
+
+    Policies for regulated work, or for a stage, say the latter as `because` in `actual`; empty where none is said.
+    """
+    actual = denial.actual
+    because = actual.get("because") if isinstance(actual, dict) else None
+    if not isinstance(because, str) or not isinstance(actual, dict):
+        return actual, ""
+    return {key: value for key, value in actual.items() if key != "because"}, because
+
+
 def denial_sentence(denial: Denial) -> str:
-    """Give a denial on one line: ``message: /path is actual, expected value``."""
+    """Give a denial on one line: ``message: /path is actual, expected value, because reason``."""
     if not has_values(denial):
         return unknown_sentence(Unknown(msg=denial.msg, path=denial.path))
     subject = visible(f"{denial.path} is" if denial.path else "is")
-    return f"{visible(denial.msg)}: {subject} {compact(denial.actual)}, expected {compact(denial.expected)}"
+    actual, because = parted(denial)
+    reason = f", because {visible(because)}" if because else ""
+    return f"{visible(denial.msg)}: {subject} {compact(actual)}, expected {compact(denial.expected)}{reason}"
 
 
 def unknown_sentence(unknown: Unknown) -> str:
@@ -96,6 +110,23 @@ def exemption_sentence(mark: ExemptionMark) -> str:
     if mark.category == "exception":
         return visible(f"excepted by {mark.id}: {mark.reason}")
     return visible(f"exempt {expiry(mark)} by {mark.owner}: {mark.reason}")
+
+
+def by_resource(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """Give findings by resource, in the order of the evaluation."""
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.resource, finding.resource_type, finding.location), []).append(finding)
+    return list(groups.values())
+
+
+def by_policy(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """Give findings by policy, the most severe first, in the order of the evaluation otherwise."""
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    for finding in findings:
+        alike = (finding.policy, finding.title, finding.severity, finding.remediation, finding.source)
+        groups.setdefault(alike, []).append(finding)
+    return sorted(groups.values(), key=lambda members: -members[0].severity.rank)
 
 
 def failed(evaluation: Evaluation) -> list[Finding]:

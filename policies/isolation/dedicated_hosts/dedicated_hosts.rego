@@ -36,7 +36,7 @@ applies if standing.decided != false
 deny contains {
 	"msg": "regulated work runs on a target whose hosts cannot be dedicated",
 	"path": "/target",
-	"actual": input.resource.target,
+	"actual": {"target": input.resource.target, "because": standing.reason},
 	"expected": "a target with isolated sizes",
 } if {
 	standing.decided == true
@@ -46,7 +46,7 @@ deny contains {
 deny contains {
 	"msg": "regulated work runs on low-priority nodes",
 	"path": "/computeId",
-	"actual": "LowPriority",
+	"actual": {"vmPriority": "LowPriority", "because": standing.reason},
 	"expected": "Dedicated",
 } if {
 	standing.decided == true

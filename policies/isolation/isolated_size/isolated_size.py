@@ -32,4 +32,5 @@ def isolated_size(given: PolicyInput) -> Iterator[Denial | Unknown]:
         for node in nodes:
             if not (isinstance(node.size, str) and given.facts.is_isolated(node.size)):
                 message = "regulated work runs on a size that is not isolated"
-                yield Denial(msg=message, path=node.path, actual=node.size, expected="an isolated size")
+                actual = {"size": node.size, "because": standing.reason}
+                yield Denial(msg=message, path=node.path, actual=actual, expected="an isolated size")

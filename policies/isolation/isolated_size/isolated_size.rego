@@ -53,7 +53,7 @@ applies if {
 deny contains {
 	"msg": "regulated work runs on a size that is not isolated",
 	"path": node.path,
-	"actual": node.size,
+	"actual": {"size": node.size, "because": standing.reason},
 	"expected": "an isolated size",
 } if {
 	standing.decided == true

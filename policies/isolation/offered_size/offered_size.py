@@ -70,5 +70,5 @@ def offered_size(given: PolicyInput) -> Iterator[Denial | Unknown]:
         if retirement is not None and retirement.comes_within(given.parameters["retirement_notice_days"], given.as_of):
             retired = retirement.has_come(given.as_of)
             message = "the isolated size is retired" if retired else "the isolated size is about to be retired"
-            actual = {"size": size, "retires": retirement.date.isoformat()}
+            actual = {"size": size, "retires": retirement.date.isoformat(), "because": standing.reason}
             yield Denial(msg=message, path=node.path, actual=actual, expected="an isolated size that is still offered")

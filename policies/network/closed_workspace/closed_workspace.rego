@@ -35,22 +35,24 @@ applies if standing.decided != false
 deny contains {
 	"msg": "a regulated workspace is open to the public network",
 	"path": place("/properties/publicNetworkAccess"),
-	"actual": object.get(settings, ["properties", "publicNetworkAccess"], null),
+	"actual": {"publicNetworkAccess": access, "because": standing.reason},
 	"expected": "Disabled",
 } if {
 	standing.decided == true
 	settings
 	not is_disabled
+	access = object.get(settings, ["properties", "publicNetworkAccess"], null)
 }
 
 deny contains {
 	"msg": "a regulated workspace has computes with free egress",
 	"path": place("/properties/managedNetwork/isolationMode"),
-	"actual": object.get(settings, ["properties", "managedNetwork", "isolationMode"], null),
+	"actual": {"isolationMode": mode, "because": standing.reason},
 	"expected": "AllowOnlyApprovedOutbound, or every compute in a subnet",
 } if {
 	standing.decided == true
 	egress == "open"
+	mode = object.get(settings, ["properties", "managedNetwork", "isolationMode"], null)
 }
 
 unknown contains {"msg": standing.reason, "path": "/properties/hbiWorkspace"} if standing.decided == null

@@ -1,0 +1,120 @@
+"""Profiles: named sets of parameters that a bundle ships below `data.profiles`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from policyeng.bundle.parameters import fault_of
+from policyeng.bundle.reader import Bundle
+from policyeng.errors import BundleError, UsageError, nearest
+from policyeng.models import JsonObject
+
+_TEXTS = ("title", "description", "source")
+_KEYS = (*_TEXTS, "parameters")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A named set of parameters.
+
+    Attributes:
+        title, description, source: what it is for and where its values come from; empty where it does not say.
+        parameters: by policy id and parameter name.
+    """
+
+    name: str
+    title: str = ""
+    description: str = ""
+    source: str = ""
+    parameters: Mapping[str, JsonObject] = field(default_factory=dict)
+
+
+def profiles_of(bundle: Bundle) -> list[Profile]:
+    """The profiles of a bundle, by name.
+
+    Raises:
+        BundleError: one is not well formed: its shape, a policy or a parameter that does not exist, or a value that
+            does not fit the parameter's JSON Schema.
+    """
+    return [profile_of(bundle, name) for name in sorted(_documents(bundle))]
+
+
+def profile_of(bundle: Bundle, name: str) -> Profile:
+    """The profile of that name.
+
+    Raises:
+        UsageError: the bundle has none of that name.
+        BundleError: it is not well formed, as of `profiles_of`.
+    """
+    documents = _documents(bundle)
+    if name not in documents:
+        remedy = f"the profiles are {', '.join(sorted(documents))}" if documents else "the policies bring no profile"
+        raise UsageError(f"no profile is called `{name}`{nearest(name, documents)}", remedy=remedy)
+    document = documents[name]
+    if not isinstance(document, dict):
+        raise BundleError("the profile is no object", place=(_place(name),), remedy=_remedy())
+    for key, value in document.items():
+        _require_form(name, key, value)
+    profile = Profile(name=name, **document)
+    for place, message in _faults(bundle, profile):
+        raise BundleError(message, place=(_place(name), *place))
+    return profile
+
+
+def with_profile(bundle: Bundle, name: str | None, given: Mapping[str, JsonObject]) -> Mapping[str, JsonObject]:
+    """Parameters by policy id and name: those that are given over those of a profile.
+
+    Args:
+        bundle: a profile may also set parameters of policies that are not in force.
+        name: the profile; None for none.
+        given: what the configuration says, which goes before the profile.
+
+    Raises:
+        UsageError, BundleError: as of `profile_of`.
+    """
+    if name is None:
+        return given
+    chosen = profile_of(bundle, name).parameters
+    return {identity: {**chosen.get(identity, {}), **given.get(identity, {})} for identity in {**chosen, **given}}
+
+
+def _documents(bundle: Bundle) -> JsonObject:
+    documents = bundle.data.get("profiles", {})
+    if not isinstance(documents, dict):
+        raise BundleError("the profiles are no object", place=("data.profiles",), remedy="name each by a key")
+    return documents
+
+
+def _require_form(name: str, key: str, value: object) -> None:
+    if key not in _KEYS:
+        message = f"the profile has an unknown key `{key}`{nearest(key, _KEYS)}"
+        raise BundleError(message, place=(_place(name),), remedy=_remedy())
+    if key in _TEXTS and not isinstance(value, str):
+        raise BundleError(f"the {key} of the profile is no text", place=(_place(name), key))
+    if key == "parameters" and not (
+        isinstance(value, dict) and all(isinstance(chosen, dict) for chosen in value.values())
+    ):
+        message = "the parameters of the profile are no objects by policy id"
+        raise BundleError(message, place=(_place(name), key))
+
+
+def _faults(bundle: Bundle, profile: Profile) -> Iterator[tuple[tuple[str, ...], str]]:
+    """What does not fit, each with its place in the profile."""
+    policies = {policy.id: policy for policy in (*bundle.policies, *bundle.idle)}
+    for identity, chosen in profile.parameters.items():
+        if identity not in policies:
+            message = f"parameters are given for `{identity}`, which is no policy{nearest(identity, policies)}"
+            yield ("parameters",), message
+            continue
+        for parameter, value in chosen.items():
+            if fault := fault_of(policies[identity], parameter, value):
+                yield ("parameters", identity, parameter, *fault.place), fault.message
+
+
+def _place(name: str) -> str:
+    return f"profile `{name}`"
+
+
+def _remedy() -> str:
+    return f"the keys of a profile are {', '.join(_KEYS)}"

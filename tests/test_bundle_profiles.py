@@ -1,0 +1,216 @@
+"""Profiles: named sets of parameters of a bundle."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import policyeng
+from policyeng.bundle import Bundle, load_bundle
+from policyeng.bundle.profiles import profile_of, profiles_of, with_profile
+from policyeng.errors import BundleError, UsageError
+from policyeng.models import JsonObject, Snapshot
+from tests.bundles import deny_when, rego, workspace, write
+from tests.test_cli import AT, file
+from tests.test_cli import policyeng as run
+
+LIMITS = "parameters:\n  most: {type: integer, default: 1}\n  least: {type: integer, default: 0}"
+POLICY = rego("a", deny_when("input.resource.properties.n > input.parameters.most"), more=LIMITS)
+LOOSE: JsonObject = {"title": "Loose", "parameters": {"T-A-1": {"most": 3}}}
+SERIES = ("AML-SKU-101", "AML-SKU-102", "AML-SKU-107")
+
+
+def folder(tmp_path: Path, **profiles: object) -> Path:
+    """A bundle with one policy and profiles."""
+    files = {f"profiles/{name}/data.json": json.dumps(content) for name, content in profiles.items()}
+    return write(tmp_path / "policies", {"area/a/a.rego": POLICY, **files})
+
+
+@pytest.fixture
+def v2(bundle: Bundle) -> JsonObject:
+    """The parameters of `azureml-v2`."""
+    return dict(profile_of(bundle, "azureml-v2").parameters)
+
+
+def test_every_profile_that_we_ship_is_well_formed(bundle: Bundle) -> None:
+    """Policies and parameters exist, values fit, and each says what it is for and where it comes from."""
+    profiles = profiles_of(bundle)
+
+    assert [profile.name for profile in profiles] == ["azureml-v2"]
+    for profile in profiles:
+        assert profile.title
+        assert profile.description
+        assert profile.source
+        assert profile.parameters
+
+
+def test_the_series_of_version_2_are_one_table(bundle: Bundle, v2: JsonObject) -> None:
+    """JSON has no references, so three policies state the same: series that have sizes and are in no other table."""
+    tables = [v2[identity]["extra_series"] for identity in SERIES]
+    with_sizes = {row["series"] for row in bundle.data["facts"]["vm_sizes"].values()}
+
+    assert tables[0] == tables[1] == tables[2]
+    assert tables[0].keys() <= with_sizes
+    assert not tables[0].keys() & bundle.data["facts"]["vm_series"].keys()
+    for row in tables[0].values():
+        assert isinstance(row["restricted"], bool)
+        assert row["category"] in {known["category"] for known in bundle.data["facts"]["vm_series"].values()} | {
+            "storage optimized"
+        }
+
+
+@pytest.mark.parametrize(
+    ("size", "policy", "plain", "profiled"),
+    [
+        ("Standard_E4s_v3", "AML-SKU-102", "fail", "pass"),
+        ("standard_e4S_v3", "AML-SKU-101", "pass", "pass"),
+        ("Standard_NC4as_T4_v3", "AML-SKU-102", "fail", "pass"),
+        ("Standard_NC4as_T4_v3", "AML-SKU-101", "pass", "fail"),
+        ("Standard_FX12mds", "AML-SKU-107", "unknown", "pass"),
+        ("Standard_D4s_v5", "AML-SKU-102", "fail", "fail"),
+    ],
+)
+def test_newer_series_are_supported_with_the_profile(
+    bundle: Bundle, size: str, policy: str, plain: str, profiled: str
+) -> None:
+    """And those that need a quota request are restricted."""
+    cluster = {
+        "id": f"{workspace()['id']}/computes/c",
+        "type": "Microsoft.MachineLearningServices/workspaces/computes",
+        "properties": {"computeType": "AmlCompute", "properties": {"vmSize": size}},
+    }
+    snapshot = Snapshot.model_validate({"resources": [workspace(), cluster]})
+    for profile, expected in ((None, plain), ("azureml-v2", profiled)):
+        alone = bundle.only(entry for entry in bundle.policies if entry.id == policy)
+        (finding,) = policyeng.evaluate(alone, snapshot, profile=profile).findings
+        assert finding.outcome == expected
+
+
+def test_a_managed_endpoint_serves_with_a_gpu_in_version_2(bundle: Bundle) -> None:
+    """Where 001 and 000 disagree, the profile follows 000."""
+    declared = {"id": "scoring", "purpose": "realtime-inference", "target": "managed-online", "accelerator": "gpu"}
+    snapshot = Snapshot.model_validate({"resources": [], "workloads": [declared]})
+    outcomes = [
+        finding.outcome
+        for profile in (None, "azureml-v2")
+        for finding in policyeng.evaluate(bundle, snapshot, profile=profile).findings
+        if finding.policy == "AML-INF-101"
+    ]
+    assert outcomes == ["fail", "pass"]
+
+
+def test_what_is_given_goes_before_the_profile_and_that_before_the_default(tmp_path: Path) -> None:
+    """Parameter by parameter."""
+    loose = {"parameters": {"T-A-1": {"most": 3, "least": 2}}}
+    bundle = load_bundle(folder(tmp_path, loose=loose))
+
+    assert with_profile(bundle, None, {"T-A-1": {"most": 5}}) == {"T-A-1": {"most": 5}}
+    assert with_profile(bundle, "loose", {}) == loose["parameters"]
+    assert with_profile(bundle, "loose", {"T-A-1": {"most": 5}}) == {"T-A-1": {"most": 5, "least": 2}}
+
+
+def test_a_profile_of_policies_that_are_not_in_force_is_taken(tmp_path: Path) -> None:
+    """Selecting a few policies does not make a profile wrong."""
+    bundle = load_bundle(folder(tmp_path, loose=LOOSE))
+
+    assert profile_of(bundle.only([]), "loose") == profile_of(bundle, "loose")
+
+
+def test_an_unknown_profile_is_a_wrong_use(tmp_path: Path) -> None:
+    """With the nearest name, and all of them."""
+    bundle = load_bundle(folder(tmp_path, loose=LOOSE, tight={}))
+
+    with pytest.raises(
+        UsageError, match="no profile is called `lose`; did you mean `loose`; the profiles are loose, t"
+    ):
+        profile_of(bundle, "lose")
+    with pytest.raises(UsageError, match="the policies bring no profile"):
+        profile_of(load_bundle(folder(tmp_path / "other")), "loose")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ([], "profile `x`: the profile is no object"),
+        (None, "profile `x`: the profile is no object"),
+        ({"parameter": {}}, "profile `x`: the profile has an unknown key `parameter`; did you mean `parameters`"),
+        ({"title": 7}, "profile `x`: title: the title of the profile is no text"),
+        ({"parameters": []}, "profile `x`: parameters: the parameters of the profile are no objects"),
+        ({"parameters": {"T-A-1": 1}}, "profile `x`: parameters: the parameters of the profile are no objects"),
+        (
+            {"parameters": {"T-A-2": {}}},
+            "profile `x`: parameters: parameters are given for `T-A-2`, which is no policy; did you mean `T-A-1`",
+        ),
+        (
+            {"parameters": {"T-A-1": {"mots": 1}}},
+            "profile `x`: parameters: T-A-1: mots: `T-A-1` has no parameter `mots`; did you mean `most`",
+        ),
+        (
+            {"parameters": {"T-A-1": {"most": "1"}}},
+            "profile `x`: parameters: T-A-1: most: parameter `most` of `T-A-1`: '1' is not of type 'integer'",
+        ),
+    ],
+)
+def test_a_profile_that_is_not_well_formed_is_refused_when_it_is_used(
+    tmp_path: Path, content: object, said: str
+) -> None:
+    """It names the place; a run without it does not ask."""
+    bundle = load_bundle(folder(tmp_path, x={}))
+    bundle.data["profiles"]["x"] = content
+
+    with pytest.raises(BundleError) as refusal:
+        profile_of(bundle, "x")
+    with pytest.raises(BundleError):
+        profiles_of(bundle)
+
+    assert str(refusal.value).startswith(said)
+    assert with_profile(bundle, None, {}) == {}
+
+
+def test_profiles_of_another_shape_are_refused(tmp_path: Path) -> None:
+    """Such as data of others that only has the name."""
+    bundle = load_bundle(folder(tmp_path))
+    bundle.data["profiles"] = ["x"]
+
+    with pytest.raises(BundleError, match=r"data.profiles: the profiles are no object"):
+        profiles_of(bundle)
+
+
+def test_flag_environment_and_file_choose_a_profile(tmp_path: Path) -> None:
+    """And parameters of the file go before it; the text report says which profile it was."""
+    policies, snapshot = str(folder(tmp_path, loose=LOOSE, tight={})), file(tmp_path, workspace("w", n=2))
+    line = ("check", snapshot, "--policy", policies, *AT)
+    config = tmp_path / "policyeng.toml"
+
+    assert run(*line, folder=tmp_path).returncode == 1
+    chosen = run(*line, "--profile", "loose", folder=tmp_path)
+    assert chosen.returncode == 0
+    assert ", profile loose, in the snapshot" in " ".join(chosen.stdout.split())
+    assert run(*line, folder=tmp_path, POLICYENG_PROFILE="loose").returncode == 0
+    config.write_text('profile = "loose"\n', encoding="utf-8")
+    assert run(*line, folder=tmp_path).returncode == 0
+    assert run(*line, "--profile", "tight", folder=tmp_path).returncode == 1
+    config.write_text('profile = "loose"\n[parameters.T-A-1]\nmost = 1\n', encoding="utf-8")
+    assert run(*line, folder=tmp_path).returncode == 1
+
+
+@pytest.mark.parametrize("name", ["", "nobody"])
+def test_a_profile_that_is_not_there_exits_3(tmp_path: Path, name: str) -> None:
+    """An empty one is what an empty shell variable leaves behind."""
+    ran = run("check", file(tmp_path, workspace()), "--profile", name, folder=tmp_path)
+
+    assert (ran.returncode, ran.stdout) == (3, "")
+
+
+def test_profiles_are_listed_and_shown(tmp_path: Path) -> None:
+    """`policies list --profiles`, and what a policy judges with under one."""
+    policies = str(folder(tmp_path, loose=LOOSE))
+
+    listed = run("policies", "list", "--profiles", "--policy", policies, folder=tmp_path)
+    assert listed.stdout == "loose        Loose\n1 profile\n"
+    as_json = run("policies", "list", "--profiles", "--policy", policies, "--format", "json", folder=tmp_path)
+    assert json.loads(as_json.stdout)[0]["parameters"] == LOOSE["parameters"]
+    shown = run("policies", "show", "T-A-1", "--policy", policies, "--profile", "loose", folder=tmp_path)
+    assert "  most = 3  (default 1)\n  least = 0\n" in shown.stdout
