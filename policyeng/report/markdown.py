@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from policyeng.models import Denial, Evaluation, Finding, Outcome, Problem, Unknown
 from policyeng.report.escapes import compact, markdown_code, markdown_text
+from policyeng.report.markup import fold, table
 from policyeng.report.wording import (
     denials,
     exempt,
@@ -29,7 +30,7 @@ def render(evaluation: Evaluation) -> str:
     """
     parts = [f"## policyeng: {headline(evaluation)}", f"**{markdown_text(verdict(evaluation))}**"]
     if failures := failed(evaluation):
-        parts.append(_table(("Severity", "Policy", "Resource", "What", "How to mend"), map(_failure, failures)))
+        parts.append(table(("Severity", "Policy", "Resource", "What", "How to mend"), map(_failure, failures)))
     parts.extend(_folded(evaluation))
     if evaluation.problems:
         parts.append("\n".join(["### Problems", "", *map(_problem, evaluation.problems)]))
@@ -42,19 +43,10 @@ def _folded(evaluation: Evaluation) -> Iterator[str]:
     undecided = ("Severity", "Policy", "Resource", "Why it could not be decided")
     for title, outcome in (("Error", Outcome.ERROR), ("Unknown", Outcome.UNKNOWN)):
         if findings := having(evaluation, outcome):
-            yield _fold(f"{title} ({len(findings)})", _table(undecided, map(_undecided, findings)))
+            yield fold(f"{title} ({len(findings)})", table(undecided, map(_undecided, findings)))
     if findings := exempt(evaluation):
         titles = ("Severity", "Policy", "Resource", "What", "Exemption")
-        yield _fold(f"Exempt ({len(findings)})", _table(titles, map(_exempt, findings)))
-
-
-def _fold(summary: str, body: str) -> str:
-    return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
-
-
-def _table(titles: Sequence[str], rows: Iterator[tuple[str, ...]]) -> str:
-    lines = (titles, ["---"] * len(titles), *rows)
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        yield fold(f"Exempt ({len(findings)})", table(titles, map(_exempt, findings)))
 
 
 def _failure(finding: Finding) -> tuple[str, ...]:
@@ -108,7 +100,7 @@ def _compliance(evaluation: Evaluation) -> str:
     counts = (summary.pass_, summary.fail, summary.exempt, summary.unknown, summary.error)
     percentages = (f"{summary.strict_compliance:.2f} %", f"{summary.azure_compliance:.2f} %")
     titles = ("Pass", "Fail", "of these exempt", "Unknown", "Error", "Strict compliance", "As Azure Policy counts")
-    return _table(titles, iter([(*map(str, counts), *percentages)]))
+    return table(titles, [(*map(str, counts), *percentages)])
 
 
 def _judged(evaluation: Evaluation) -> str:
