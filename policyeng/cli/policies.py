@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import typer
@@ -11,11 +12,17 @@ import typer
 from policyeng.bundle import Bundle, Policy
 from policyeng.cli import options
 from policyeng.cli.loading import bundle_of, require_plain, selected_bundle, settings_of
+from policyeng.cli.printing import look, say
 from policyeng.cli.trust import with_trust
 from policyeng.errors import UsageError, nearest
 from policyeng.models import JsonObject
+from policyeng.report.escapes import visible
+from policyeng.report.wording import count
 
-policies = typer.Typer(help="List policies, or show one.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from policyeng.pages import Page
+
+policies = typer.Typer(help="List policies, show one, or begin a new one.", no_args_is_help=True)
 
 
 @policies.command(name="list")
@@ -26,23 +33,39 @@ def list_policies(
     select: options.Select = None,
     ignore: options.Ignore = None,
     engine: Annotated[bool, typer.Option("--engine", help="Say what judges each policy, and why.")] = False,
-    format_: options.PlainFormat = "text",
+    format_: options.PageFormat = "text",
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="With --format markdown: write the index and a page for each policy there."),
+    ] = None,
     config: options.Config = None,
     *,
     trust: Mapping[str, object],
 ) -> int:
-    """List the policies: id, severity, language and title."""
-    require_plain(format_)
+    """List the policies: id, severity, language and title; in Markdown with a page for each."""
+    require_plain(format_, "markdown")
+    if output is not None and format_ != "markdown":
+        raise UsageError("only Markdown is written to a directory", remedy="add `--format markdown`")
+    if engine and format_ == "markdown":
+        raise UsageError("Markdown does not say which engine judges", remedy="leave `--engine` or `--format` out")
     bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)
+    if format_ == "markdown":
+        _print_markdown(bundle, policy or (), output)
+        return 0
     judged_by = _judged_by(bundle) if engine else {}
     if format_ == "json":
         entries = [{**described(entry), **_engine_fields(judged_by, entry)} for entry in bundle.policies]
         typer.echo(orjson.dumps(entries, option=orjson.OPT_INDENT_2))
         return 0
-    for entry in bundle.policies:
-        how = f"  {' '.join(filter(None, judged_by[entry.id])):12}" if engine else ""
-        typer.echo(f"{entry.id:12} {entry.header.severity:9} {entry.language:7}{how} {entry.header.title}")
-    number = "1 policy" if len(bundle.policies) == 1 else f"{len(bundle.policies)} policies"
+    rows = [
+        (entry.id, entry.header.severity.value, entry.language, " ".join(filter(None, judged_by.get(entry.id, ()))))
+        for entry in bundle.policies
+    ]
+    widths = [max(map(len, column), default=0) for column in zip(*rows, strict=True)]
+    for row, entry in zip(rows, bundle.policies, strict=True):
+        cells = [f"{cell:{width}}" for cell, width in zip(row, widths, strict=True) if width]
+        typer.echo(visible("  ".join((*cells, entry.header.title))))
+    number = count(len(bundle.policies), "policy")
     typer.echo(f"{number}, revision {bundle.revision or 'none'}, digest {bundle.digest[:12]}")
     return 0
 
@@ -53,23 +76,29 @@ def show(
     identity: Annotated[str, typer.Argument(metavar="ID", help="The policy's id, such as AML-NET-001.")],
     policy: options.Policies = None,
     data: options.GivenData = None,
-    format_: options.PlainFormat = "text",
+    format_: options.PageFormat = "text",
     config: options.Config = None,
     *,
     trust: Mapping[str, object],
 ) -> int:
-    """Show what a policy says about itself."""
-    require_plain(format_)
-    known = {
-        entry.id.upper(): entry for entry in bundle_of(policy or (), settings_of(trust, config), data or ()).policies
-    }
+    """Show what a policy says about itself: why, what it judges, what absence means, its cases and how to mend it."""
+    require_plain(format_, "markdown")
+    bundle = bundle_of(policy or (), settings_of(trust, config), data or ())
+    known = {entry.id.upper(): entry for entry in bundle.policies}
     found = known.get(identity.upper())
     if found is None:
         raise UsageError(f"no policy has the id `{identity}`{nearest(identity, known)}")
     if format_ == "json":
         typer.echo(orjson.dumps(described(found), option=orjson.OPT_INDENT_2))
-    else:
-        typer.echo("\n".join(_page(found)))
+        return 0
+    from policyeng.pages import markdown, terminal
+
+    page = _pages(bundle.only([found]), policy or ())[0]
+    if format_ == "markdown":
+        say(markdown.render(page).rstrip("\n"))
+        return 0
+    color, width = look()
+    say(terminal.render(page, color=color, width=width).rstrip("\n"))
     return 0
 
 
@@ -78,6 +107,26 @@ def described(policy: Policy) -> JsonObject:
     header: JsonObject = policy.header.model_dump(mode="json")
     twin = policy.language == "rego" and policy.python is not None
     return {**header, "area": policy.area, "language": policy.language, "twin": twin, "file": policy.file}
+
+
+def _print_markdown(bundle: Bundle, given: Sequence[Path], output: Path | None) -> None:
+    """Print the index, or write it and the pages."""
+    from policyeng.cli.pages_directory import linked, write_pages
+    from policyeng.pages import directory, index
+
+    pages = _pages(bundle, given)
+    if output is None:
+        say(index(pages, bundle.name, bundle.revision).rstrip("\n"))
+        return
+    pages = linked(pages, bundle.roots, output)
+    typer.echo(write_pages(output, directory(pages, bundle.name, bundle.revision)))
+
+
+def _pages(bundle: Bundle, given: Sequence[Path]) -> list[Page]:
+    from policyeng.pages import Page
+    from policyeng.verify.cases import read_cases
+
+    return [Page(entry, read_cases(entry), given=[str(path) for path in given]) for entry in bundle.policies]
 
 
 def _judged_by(bundle: Bundle) -> dict[str, tuple[str, str]]:
@@ -93,31 +142,3 @@ def _engine_fields(judged_by: dict[str, tuple[str, str]], policy: Policy) -> Jso
         return {}
     form, reason = judged_by[policy.id]
     return {"engine": form, "engineReason": reason}
-
-
-def _page(policy: Policy) -> Iterator[str]:
-    header = policy.header
-    yield f"{header.id}  {header.title}"
-    yield f"severity {header.severity} · {policy.language} · {policy.file} · since {header.since or 'unknown'}"
-    if header.description:
-        yield f"\n{header.description.strip()}"
-    yield "\nJudges"
-    for judged in header.judges:
-        narrowed = "; ".join(
-            f"{pointer} is {' or '.join(map(str, values))}" for pointer, values in judged.where.items()
-        )
-        yield f"  {judged.type}{f' where {narrowed}' if narrowed else ''}"
-    yield "\nInspects, and what absence means"
-    for pointer in header.inspects:
-        yield f"  {pointer}: {header.absent(pointer).replace('_', ' ')}"
-    if header.parameters:
-        yield "\nParameters"
-        for name, schema in header.parameters.items():
-            yield f"  {name} = {orjson.dumps(schema['default']).decode()}  {schema.get('description', '')}".rstrip()
-    if header.remediation:
-        yield f"\nHow to mend it\n  {header.remediation.text}"
-    yield f"\nSource: {header.source}"
-    for framework, controls in header.controls.items():
-        yield f"Controls: {framework} {', '.join(controls)}"
-    if not header.exemptable:
-        yield "Takes no exemptions."
