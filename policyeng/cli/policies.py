@@ -50,7 +50,7 @@ def list_policies(
         raise UsageError("Markdown does not say which engine judges", remedy="leave `--engine` or `--format` out")
     bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)
     if format_ == "markdown":
-        _print_markdown(bundle, policy or (), output)
+        _print_markdown(bundle, _given(policy, data), output)
         return 0
     judged_by = _judged_by(bundle) if engine else {}
     if format_ == "json":
@@ -93,7 +93,7 @@ def show(
         return 0
     from policyeng.pages import markdown, terminal
 
-    page = _pages(bundle.only([found]), policy or ())[0]
+    page = _pages(bundle.only([found]), _given(policy, data))[0]
     if format_ == "markdown":
         say(markdown.render(page).rstrip("\n"))
         return 0
@@ -109,7 +109,15 @@ def described(policy: Policy) -> JsonObject:
     return {**header, "area": policy.area, "language": policy.language, "twin": twin, "file": policy.file}
 
 
-def _print_markdown(bundle: Bundle, given: Sequence[Path], output: Path | None) -> None:
+def _given(policy: Sequence[Path] | None, given_data: Sequence[str] | None) -> list[str]:
+    """The options that a later command needs to find the same policies."""
+    return [
+        *(part for path in policy or () for part in ("--policy", str(path))),
+        *(part for path in given_data or () for part in ("--data", path)),
+    ]
+
+
+def _print_markdown(bundle: Bundle, given: Sequence[str], output: Path | None) -> None:
     """Print the index, or write it and the pages."""
     from policyeng.cli.pages_directory import linked, write_pages
     from policyeng.pages import directory, index
@@ -122,11 +130,11 @@ def _print_markdown(bundle: Bundle, given: Sequence[Path], output: Path | None) 
     typer.echo(write_pages(output, directory(pages, bundle.name, bundle.revision)))
 
 
-def _pages(bundle: Bundle, given: Sequence[Path]) -> list[Page]:
+def _pages(bundle: Bundle, given: Sequence[str]) -> list[Page]:
     from policyeng.pages import Page
     from policyeng.verify.cases import read_cases
 
-    return [Page(entry, read_cases(entry), given=[str(path) for path in given]) for entry in bundle.policies]
+    return [Page(entry, read_cases(entry), given=given) for entry in bundle.policies]
 
 
 def _judged_by(bundle: Bundle) -> dict[str, tuple[str, str]]:

@@ -37,10 +37,14 @@ def index(pages: Sequence[Page], name: str, revision: str, names: Mapping[str, s
         revision: of the bundle; empty for none.
         names: the file of a policy's page, by id; without it nothing is linked.
     """
-    title = f"{markdown_text(name)} {markdown_text(revision)}".rstrip()
-    parts = [f"# Policies of {title}", _counts(pages)]
-    for area, members in groupby(sorted(pages, key=_place), key=lambda page: page.policy.area):
-        parts.append(f"## {markdown_text(area) or 'without an area'}")
+    areas = {
+        area: list(members) for area, members in groupby(sorted(pages, key=_place), key=lambda page: page.policy.area)
+    }
+    parts = [f"# Policies of {markdown_text(f'{name} {revision}'.rstrip())}", _counts(pages)]
+    if len(areas) > 1:
+        parts.append(_overview(areas))
+    for area, members in areas.items():
+        parts += [f"## {markdown_text(area)}"] if area else []
         parts.append(table(("Id", "Title", "Severity", "Language", "Source"), _rows(members, names or {})))
     parts.append(
         "Index and pages are written from the headers and the cases of the policies, by "
@@ -62,12 +66,29 @@ def _rows(pages: Iterable[Page], names: Mapping[str, str]) -> Iterator[tuple[str
 
 
 def _counts(pages: Sequence[Page]) -> str:
-    severities = Counter(page.policy.header.severity for page in pages)
-    words = [f"{severities[level]} {level}" for level in reversed(Severity) if severities[level]]
-    languages = Counter(page.language for page in pages)
-    words += [f"{number} in {language}" for language, number in languages.most_common()]
     cases = sum(page.number_of_cases for page in pages)
-    return f"{count(len(pages), 'policy')} with {count(cases, 'case')}: {', '.join(words)}."
+    whole = count(len(pages), "policy") + (f" with {count(cases, 'case')}" if cases else "")
+    by_language = {name: [page for page in pages if page.policy.language == name] for name in ("rego", "python")}
+    twins = sum(page.policy.python is not None for page in by_language["rego"])
+    words = [f"{len(written)} in {name.capitalize()}" for name, written in by_language.items() if written]
+    if twins:
+        words[0] += f" ({twins} with a Python twin)"
+    return ": ".join(filter(None, (whole, ", ".join(words)))) + "."
+
+
+def _overview(areas: Mapping[str, Sequence[Page]]) -> str:
+    """How many policies of which severity an area has."""
+    levels = list(reversed(Severity))
+    rows = {
+        f"[{area}](#{area})" if re.fullmatch(r"[a-z0-9_]+", area) else markdown_text(area): members
+        for area, members in areas.items()
+    }
+    rows["all"] = [page for members in areas.values() for page in members]
+    counted = {title: Counter(page.policy.header.severity for page in members) for title, members in rows.items()}
+    return table(
+        ("Area", *levels, "all"),
+        [(title, *(str(of[level] or "") for level in levels), str(of.total())) for title, of in counted.items()],
+    )
 
 
 def _names(pages: Iterable[Page]) -> dict[str, str]:

@@ -40,7 +40,7 @@ class Page:
     Attributes:
         cases: None when it has none here.
         link: where the page finds the policy's file; empty where it cannot say.
-        given: the directories and archives that hold the policy, as a command line names them; none for a built-in one.
+        given: the options of a command line that bring the policy; none for a built-in one.
     """
 
     policy: Policy
@@ -62,9 +62,9 @@ class Page:
 
     def commands(self) -> Iterator[str]:
         """The command lines that concern this policy alone: judge with it, and run its cases."""
-        chosen = [part for path in self.given for part in ("--policy", path)]
-        alone = [*chosen, "--select", self.policy.id]
-        yield shlex.join(["policyeng", "check", "snapshot.json", *alone])
+        alone = [*self.given, "--select", self.policy.id]
+        judged = "snapshot.json" if self.policy.input_form == "policy" else "document.yaml"
+        yield shlex.join(["policyeng", "check", judged, *alone])
         if self.cases is not None:
             yield shlex.join(["policyeng", "test", *alone])
 
@@ -140,7 +140,8 @@ def type_words(schema: JsonObject) -> str:
     rest = {name: value for name, value in schema.items() if name not in ("default", "description", "title")}
     words = [str(rest.pop("type"))] if isinstance(rest.get("type"), str) else []
     if words == ["array"] and isinstance(rest.get("items"), dict):
-        words = [f"array of {type_words(rest.pop('items'))}"]
+        inner = type_words(rest.pop("items"))
+        words = [f"array of ({inner})" if "," in inner else f"array of {inner}"]
     for name, value in rest.items():
         if name == "enum" and isinstance(value, list):
             words.append(f"one of {', '.join(map(compact, value))}")

@@ -25,7 +25,10 @@ from policyeng.report.lines import BLANK, STYLES, Line, labelled, paragraph, pri
 #: Longer lines of text are hard to read.
 _WIDEST = 100
 _VERDICTS: Mapping[Verdict, str] = {"pass": "green", "fail": "red", "unknown": "yellow", "not_judged": "dim"}
-_SUBSCRIPTION = re.compile(r"(?<=/subscriptions/)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+#: Parts of ids that are alike in most of them.
+_USUAL = re.compile(
+    r"(?<=/subscriptions/)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<=/)providers/[\w.]+(?=/)", re.I
+)
 
 
 def render(page: Page, *, color: bool = False, width: int = 100) -> str:
@@ -126,15 +129,15 @@ def _commands(page: Page) -> Iterator[Line]:
 
 def _change(change: JsonObject, width: int) -> Iterator[Line]:
     """What a case changes: on one line, or one for each key; the pages in Markdown have all of what is cut short."""
-    room = width - 6
-    whole = _brief(change)
-    for text in [whole] if len(whole) <= room else [_brief({name: value}) for name, value in change.items()]:
+    room, whole = width - 6, _brief(change)
+    lines = [whole] if 0 < len(whole) <= room else [_brief({name: value}) for name, value in change.items()]
+    for text in lines:
         shown = text if len(text) <= room else f"{text[: room - 2]} …"
         yield ((f"      {shown}", "dim"),)
 
 
 def _brief(change: JsonObject) -> str:
-    return _SUBSCRIPTION.sub("…", visible(flow(change)[1:-1]))
+    return _USUAL.sub("…", visible(flow(change)[1:-1]))
 
 
 def _hanging(text: str, width: int) -> Iterator[Line]:
