@@ -7,7 +7,6 @@ policy says `unknown` of everything that it judges.
 from __future__ import annotations
 
 import json
-import re
 import textwrap
 from dataclasses import dataclass
 from typing import Literal
@@ -15,6 +14,7 @@ from typing import Literal
 from policyeng.bundle.header import parse_header
 from policyeng.bundle.naming import title_of
 from policyeng.errors import BundleError, UsageError
+from policyeng.strict.yaml_lines import flow
 
 Language = Literal["rego", "python"]
 
@@ -66,11 +66,11 @@ class Scaffold:
 
     def _rego(self) -> str:
         return _REGO.format(
-            title=_quoted(self.title),
+            title=flow(self.title),
             id=self.id,
             severity=self.severity,
             type=self.subject.type,
-            since=self.since or '""',
+            since=flow(self.since),
             package=f"{self.area}.{self.name}",
             pointer=self._pointer,
             steps=json.dumps(self.subject.field),
@@ -108,12 +108,6 @@ class Scaffold:
     @property
     def _pointer(self) -> str:
         return "/" + "/".join(self.subject.field)
-
-
-def _quoted(text: str) -> str:
-    """Text as YAML on one line, in quotes where it needs them."""
-    plain = re.fullmatch(r"[A-Za-z][\w ,.()/-]*[\w).]", text)
-    return text if plain else json.dumps(text, ensure_ascii=False)
 
 
 _REGO = textwrap.dedent(

@@ -17,10 +17,10 @@ from policyeng.pages.page import (
     shared_case,
     type_words,
 )
-from policyeng.pages.yaml_text import block
 from policyeng.report.escapes import compact, markdown_code, markdown_text, visible
 from policyeng.report.markup import fold, table
 from policyeng.report.wording import count
+from policyeng.strict.yaml_lines import block
 
 #: More lines of cases than this fold away.
 _MOST_LINES = 40

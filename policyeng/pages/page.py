@@ -140,16 +140,19 @@ def type_words(schema: JsonObject) -> str:
     rest = {name: value for name, value in schema.items() if name not in ("default", "description", "title")}
     words = [str(rest.pop("type"))] if isinstance(rest.get("type"), str) else []
     if words == ["array"] and isinstance(rest.get("items"), dict):
-        inner = type_words(rest.pop("items"))
-        words = [f"array of ({inner})" if "," in inner else f"array of {inner}"]
+        words = [f"array of {_grouped(type_words(rest.pop('items')))}"]
     for name, value in rest.items():
         if name == "enum" and isinstance(value, list):
             words.append(f"one of {', '.join(map(compact, value))}")
         elif name == "additionalProperties" and isinstance(value, dict):
-            words.append(f"each {type_words(value)}")
+            words.append(f"each {_grouped(type_words(value))}")
         else:
             words.append(f"{_BOUNDS.get(name, name)} {compact(value)}")
     return ", ".join(words) or "any"
+
+
+def _grouped(words: str) -> str:
+    return f"({words})" if ", " in words else words
 
 
 def alternatives(words: Sequence[str]) -> str:

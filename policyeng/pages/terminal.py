@@ -18,9 +18,9 @@ from policyeng.pages.page import (
     shared_case,
     type_words,
 )
-from policyeng.pages.yaml_text import flow
 from policyeng.report.escapes import compact, visible
 from policyeng.report.lines import BLANK, STYLES, Line, labelled, paragraph, printed, wrapped
+from policyeng.strict.yaml_lines import flow
 
 #: Longer lines of text are hard to read.
 _WIDEST = 100
@@ -95,7 +95,8 @@ def _inspected(page: Page) -> Iterator[Line]:
 
 def _parameters(page: Page, width: int) -> Iterator[Line]:
     for name, schema in page.policy.header.parameters.items():
-        yield ("  ", ""), (visible(name), "bold"), (f"  {visible(type_words(schema))}", "dim")
+        yield ("  ", ""), (visible(name), "bold")
+        yield from labelled("type", visible(type_words(schema)), width, indent=4)
         yield from labelled("default", compact(schema["default"]), width, indent=4)
         yield from labelled("meaning", _line(str(schema.get("description", ""))), width, indent=4)
 
