@@ -6,18 +6,21 @@ import json
 import shlex
 import subprocess
 import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from policyeng.bundle import load_bundle
 from policyeng.bundle.naming import next_id
 from policyeng.bundle.scaffold import Scaffold, Subject
+from policyeng.cli import run
 from policyeng.errors import UsageError
 from policyeng.verify.case_runs import run_cases
 from tests import test_policies
 from tests.bundles import write
-from tests.test_cli import policyeng
 
 #: What an author changes in a scaffold, by language; the rule says that a cluster keeps no more than one node.
 FIELD = "/properties/properties/scaleSettings/minNodeCount"
@@ -67,19 +70,34 @@ fail:
 """
 
 
-def new(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+class Ran(NamedTuple):
+    """What a run in this process came to."""
+
+    code: int
+    out: str
+    err: str
+
+
+def ran(folder: Path, *arguments: str) -> Ran:
+    """Run the command line in a folder."""
+    with chdir(folder), redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+        code = run(arguments)
+    return Ran(code, out.getvalue(), err.getvalue())
+
+
+def new(folder: Path, *arguments: str) -> Ran:
     """Run `policies new` in a folder."""
-    return policyeng("policies", "new", *arguments, folder=folder)
+    return ran(folder, "policies", "new", *arguments)
 
 
 @pytest.mark.parametrize("language", ["rego", "python"])
 def test_a_policy_that_is_filled_in_is_one_like_any_other(tmp_path: Path, language: str) -> None:
     """Until then its cases fail; then they hold, and so does what every built-in policy has to fulfil."""
     made = new(tmp_path, "cost/idle_nodes", "--language", language, "--id", "AML-COST-901", "--severity", "low")
-    assert (made.returncode, made.stderr) == (0, "")
-    command = shlex.split(made.stdout.splitlines()[-1])
-    unwritten = policyeng(*command[1:], folder=tmp_path)
-    assert (unwritten.returncode, unwritten.stdout.splitlines()[-1]) == (1, "0 passed, 3 failed")
+    assert (made.code, made.err) == (0, "")
+    command = shlex.split(made.out.splitlines()[-1])
+    unwritten = ran(tmp_path, *command[1:])
+    assert (unwritten.code, unwritten.out.splitlines()[-1]) == (1, "0 passed, 3 failed")
     folder = tmp_path / "policies" / "cost" / "idle_nodes"
     file = folder / ("idle_nodes.rego" if language == "rego" else "idle_nodes.py")
     text = file.read_text(encoding="utf-8").partition(NOT_WRITTEN[language])[0].rstrip() + "\n"
@@ -89,10 +107,10 @@ def test_a_policy_that_is_filled_in_is_one_like_any_other(tmp_path: Path, langua
     file.write_text(text, encoding="utf-8")
     (folder / "cases.yaml").write_text(CASES.replace("FIELD", FIELD), encoding="utf-8")
 
-    written = policyeng(*command[1:], folder=tmp_path)
+    written = ran(tmp_path, *command[1:])
     policy = load_bundle(tmp_path / "policies").policies[0]
 
-    assert (written.returncode, written.stdout) == (0, "4 passed, 0 failed\n")
+    assert (written.code, written.out) == (0, "4 passed, 0 failed\n")
     test_policies.test_the_header_is_complete(policy)
     test_policies.test_there_are_passing_and_failing_cases(policy)
     test_policies.test_id_folder_and_package_are_one_name(policy)
@@ -116,12 +134,12 @@ def test_what_is_written_is_formatted_and_decides_nothing(
     if language == "python":
         commands = [(*ruff, "format", "--check", *options), (*ruff, "check", *options)]
 
-    assert made.returncode == 0
+    assert made.code == 0
     assert [run.expected for run in runs] == ["pass", "fail", "fail"]
     assert all("found unknown: this policy is not written yet" in run.reason for run in runs)
     for command in commands:
-        ran = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert ran.returncode == 0, ran.stdout + ran.stderr
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
@@ -150,10 +168,10 @@ def test_what_cannot_be_is_refused_and_nothing_written(tmp_path: Path, arguments
     """A wrong use: exit 3, with what would do."""
     write(tmp_path / "present", {"a/b/b.rego": "#   id: T-A-1\n", "file": ""})
     before = sorted(tmp_path.rglob("*"))
-    ran = new(tmp_path, *arguments, *(() if "--policy" in arguments else ("--policy", "present")))
+    made = new(tmp_path, *arguments, *(() if "--policy" in arguments else ("--policy", "present")))
 
-    assert (ran.returncode, ran.stdout) == (3, "")
-    assert said in ran.stderr
+    assert (made.code, made.out) == (3, "")
+    assert said in made.err
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -196,9 +214,7 @@ def test_an_id_is_found_without_running_anything(tmp_path: Path) -> None:
         "acme/a/a.rego": '# METADATA\n# custom:\n#   id: "X-ACME-007"\npackage acme.a\n',
         "acme/b/b.py": 'raise SystemExit\n@policy(\n    id="X-ACME-011",\n)\n',
     }
-    ran = new(write(tmp_path, files), "acme/c")
-
-    assert "X-ACME-012 is not written yet" in ran.stdout
+    assert "X-ACME-012 is not written yet" in new(write(tmp_path, files), "acme/c").out
 
 
 @pytest.mark.parametrize(
@@ -217,11 +233,11 @@ def test_a_manifest_that_leaves_the_area_out(tmp_path: Path, roots: str, path: s
     """It gets the area, where nothing but that changes; else the user is told, since OPA refuses what lies outside."""
     manifest = '{"revision": "7.1", "roots": ROOTS, "metadata": {"a": [1]}}'
     write(tmp_path, {".manifest": manifest.replace("ROOTS", roots)})
-    ran = new(tmp_path, path)
+    made = new(tmp_path, path)
 
     assert (tmp_path / ".manifest").read_text(encoding="utf-8") == manifest.replace("ROOTS", after)
-    assert said in ran.stdout
-    assert said or "root" not in ran.stdout
+    assert said in made.out
+    assert said or "root" not in made.out
     assert load_bundle(tmp_path).policies[0].header.since == "7.1"
 
 
@@ -237,9 +253,9 @@ def test_what_is_lacking_is_said(tmp_path: Path) -> None:
     }
     write(tmp_path, {"baselines/storage_accounts.json": json.dumps({**resource, "properties": {}})})
 
-    assert "for the cases, put a compliant one into baselines/storage_accounts.json" in other.stdout
-    assert "did you mean `Microsoft.MachineLearningServices/workspaces/computes`" in close.stdout
-    assert "the directory is signed: sign it again" in other.stdout
+    assert "for the cases, put a compliant one into baselines/storage_accounts.json" in other.out
+    assert "did you mean `Microsoft.MachineLearningServices/workspaces/computes`" in close.out
+    assert "the directory is signed: sign it again" in other.out
     bundle = load_bundle(tmp_path)
     assert len(list(run_cases(bundle.only(bundle.policies[:1])))) == 3
 
