@@ -246,3 +246,23 @@ def test_a_directory_of_pages_keeps_what_is_not_ours(tmp_path: Path) -> None:
         write_pages(folder, {"README.md": f"{ours}changed", "mine.md": ours})
     assert refused.value.__class__.__name__ == "UsageError"
     assert (folder / "README.md").read_text(encoding="utf-8") == ours
+
+
+@pytest.mark.parametrize(
+    ("root", "link"),
+    [
+        ("here/rules", "../../rules/area/a/a.rego"),
+        ("here/.venv/rules", ""),
+        ("here/venv/site-packages/rules", ""),
+        ("elsewhere", ""),
+    ],
+)
+def test_only_files_that_other_readers_have_are_linked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: str, link: str
+) -> None:
+    """Below the current directory, and in no environment there."""
+    bundle = load_bundle(write(tmp_path / root, {"area/a/a.rego": rego("a", deny_when("true"))}))
+    (tmp_path / "here").mkdir(exist_ok=True)
+    monkeypatch.chdir(tmp_path / "here")
+
+    assert [page.link for page in linked(pages_of(bundle), bundle.roots, Path("docs/pages"))] == [link]

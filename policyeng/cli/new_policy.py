@@ -41,32 +41,41 @@ _SUBJECTS = {
     ),
 }
 
+Place = Annotated[
+    str, typer.Argument(metavar="AREA/NAME", help="The folder of the policy, such as network/private_endpoints.")
+]
+InLanguage = Annotated[str, typer.Option(metavar="LANGUAGE", help="What to write it in: rego, python.")]
+Identity = Annotated[str, typer.Option("--id", metavar="ID", help="Its id; else the next that is free in its area.")]
+Title = Annotated[str, typer.Option(metavar="TITLE", help="What holds when all is well; else the name in words.")]
+OfSeverity = Annotated[
+    str, typer.Option(metavar="SEVERITY", help=f"How much a failure matters: {', '.join(Severity)}.")
+]
+Judges = Annotated[
+    str,
+    typer.Option(
+        metavar="TYPE",
+        help="What it judges: an ARM type, workload or approval.",
+        show_default="computes of a workspace",
+    ),
+]
+Directory = Annotated[
+    Path | None,
+    typer.Option(
+        "--policy",
+        metavar="DIR",
+        help="Where policies are; else the current directory if it holds some, else `policies`.",
+    ),
+]
+
 
 def new(
-    path: Annotated[
-        str, typer.Argument(metavar="AREA/NAME", help="The folder of the policy, such as network/private_endpoints.")
-    ],
-    language: Annotated[str, typer.Option(metavar="LANGUAGE", help="What to write it in: rego, python.")] = "rego",
-    identity: Annotated[
-        str, typer.Option("--id", metavar="ID", help="Its id; else the next that is free in its area.")
-    ] = "",
-    title: Annotated[
-        str, typer.Option(metavar="TITLE", help="What holds when all is well; else the name in words.")
-    ] = "",
-    severity: Annotated[
-        str, typer.Option(metavar="SEVERITY", help=f"How much a failure matters: {', '.join(Severity)}.")
-    ] = Severity.MEDIUM.value,
-    judges: Annotated[
-        str, typer.Option(metavar="TYPE", help="What it judges: an ARM type, workload or approval.")
-    ] = _COMPUTES,
-    directory: Annotated[
-        Path | None,
-        typer.Option(
-            "--policy",
-            metavar="DIR",
-            help="Where policies are; else the current directory if it holds some, else `policies`.",
-        ),
-    ] = None,
+    path: Place,
+    language: InLanguage = "rego",
+    identity: Identity = "",
+    title: Title = "",
+    severity: OfSeverity = Severity.MEDIUM.value,
+    judges: Judges = _COMPUTES,
+    directory: Directory = None,
 ) -> int:
     """Begin a policy: a header with every field, a rule that decides nothing yet, and cases that do not hold.
 

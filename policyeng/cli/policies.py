@@ -57,16 +57,7 @@ def list_policies(
         entries = [{**described(entry), **_engine_fields(judged_by, entry)} for entry in bundle.policies]
         typer.echo(orjson.dumps(entries, option=orjson.OPT_INDENT_2))
         return 0
-    rows = [
-        (entry.id, entry.header.severity.value, entry.language, " ".join(filter(None, judged_by.get(entry.id, ()))))
-        for entry in bundle.policies
-    ]
-    widths = [max(map(len, column), default=0) for column in zip(*rows, strict=True)]
-    for row, entry in zip(rows, bundle.policies, strict=True):
-        cells = [f"{cell:{width}}" for cell, width in zip(row, widths, strict=True) if width]
-        typer.echo(visible("  ".join((*cells, entry.header.title))))
-    number = count(len(bundle.policies), "policy")
-    typer.echo(f"{number}, revision {bundle.revision or 'none'}, digest {bundle.digest[:12]}")
+    _print_list(bundle, judged_by)
     return 0
 
 
@@ -107,6 +98,20 @@ def described(policy: Policy) -> JsonObject:
     header: JsonObject = policy.header.model_dump(mode="json")
     twin = policy.language == "rego" and policy.python is not None
     return {**header, "area": policy.area, "language": policy.language, "twin": twin, "file": policy.file}
+
+
+def _print_list(bundle: Bundle, judged_by: Mapping[str, tuple[str, str]]) -> None:
+    """Print a line for each policy, in columns as wide as what they hold."""
+    rows = [
+        (entry.id, entry.header.severity.value, entry.language, " ".join(filter(None, judged_by.get(entry.id, ()))))
+        for entry in bundle.policies
+    ]
+    widths = [max(map(len, column), default=0) for column in zip(*rows, strict=True)]
+    for row, entry in zip(rows, bundle.policies, strict=True):
+        cells = [f"{cell:{width}}" for cell, width in zip(row, widths, strict=True) if width]
+        typer.echo(visible("  ".join((*cells, entry.header.title))))
+    number = count(len(bundle.policies), "policy")
+    typer.echo(f"{number}, revision {bundle.revision or 'none'}, digest {bundle.digest[:12]}")
 
 
 def _given(policy: Sequence[Path] | None, given_data: Sequence[str] | None) -> list[str]:

@@ -30,6 +30,8 @@ _INPUTS = {
     "document": "Its input is the document, as Conftest gives it.",
     "review": "Its input is the review of an admission, as Gatekeeper gives it.",
 }
+#: What a case file may say for all of its cases.
+_SHARED = {field.alias or name for name, field in Case.model_fields.items()}
 _BOUNDS = {"minimum": "at least", "maximum": "at most", "exclusiveMinimum": "above", "exclusiveMaximum": "below"}
 
 
@@ -88,9 +90,6 @@ def case_groups(file: CaseFile) -> Iterator[Group]:
 def shared_case(file: CaseFile) -> JsonObject:
     """What holds for all cases of a file."""
     return {name: value for name, value in _written(file).items() if name in _SHARED}
-
-
-_SHARED = {field.alias or name for name, field in Case.model_fields.items()}
 
 
 def _written(case: Case) -> JsonObject:

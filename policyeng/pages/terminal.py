@@ -45,6 +45,7 @@ def _lines(page: Page, width: int) -> Iterator[Line]:
         ("Parameters", _parameters(page, width)),
         (f"Cases ({page.number_of_cases})", _cases(page, width)),
         ("How to mend it", _mended(page, width)),
+        ("Exemptions", paragraph(exemption_words(page.policy), width, indent=2)),
         ("Only this policy", _commands(page)),
     )
     for title, lines in sections:
@@ -80,7 +81,7 @@ def _why(page: Page, width: int) -> Iterator[Line]:
 def _judged(page: Page, width: int) -> Iterator[Line]:
     for judged in page.policy.header.judges:
         yield from _hanging(visible(judged_words(judged, str)), width)
-    for words in (*narrowing_words(page.policy, "`{}`".format), exemption_words(page.policy)):
+    for words in narrowing_words(page.policy, "`{}`".format):
         yield from paragraph(visible(words), width, indent=2)
 
 
