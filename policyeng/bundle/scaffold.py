@@ -83,7 +83,7 @@ class Scaffold:
             below = f"found = within.get({last}) if isinstance(within, dict) else None"
             found = f"within = given.resource.get({outer[0]})\n    {below}"
         return _PYTHON.format(
-            doc=(title_of(self.name) if set(self.title) & set('"\\\n') else self.title).rstrip("."),
+            doc=self._documented.rstrip("."),
             title=repr(self.title) if '"' in self.title else json.dumps(self.title, ensure_ascii=False),
             id=self.id,
             severity=self.severity,
@@ -104,6 +104,12 @@ class Scaffold:
             )
         }
         return _CASES.format(case=self.subject.case, pointer=self._pointer, **edits)
+
+    @property
+    def _documented(self) -> str:
+        """What a docstring takes as it stands."""
+        plain = self.title.isprintable() and not set(self.title) & {'"', "\\"}
+        return self.title if plain else title_of(self.name)
 
     @property
     def _pointer(self) -> str:

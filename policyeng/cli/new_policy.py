@@ -20,6 +20,7 @@ from policyeng.cli.printing import say
 from policyeng.cli.writing import write
 from policyeng.errors import BundleError, UsageError, nearest
 from policyeng.models import Severity
+from policyeng.strict.yaml_lines import flow
 
 #: The baseline that is edited when several have the judged type.
 _USUAL = "compute_cluster"
@@ -115,7 +116,7 @@ def _language(given: str) -> Language:
 def _default_directory() -> Path:
     """The current directory when it is a bundle or holds policies in folders of their own, else `policies` in it."""
     here = Path()
-    rules = [*here.glob("*/*/*.rego"), *here.glob("*/*/*.py")]
+    rules = (path for path in (*here.glob("*/*/*.rego"), *here.glob("*/*/*.py")) if path.is_file())
     own = (path for path in rules if path.stem == path.parent.name and _ID_LINES.search(path.read_bytes()))
     return here if (here / MANIFEST).is_file() or any(own) else Path("policies")
 
@@ -153,7 +154,7 @@ def _subject(judges: str, root: Path) -> tuple[Subject, list[str]]:
         stems.setdefault(str(resource.get("type", "")), stem)
     for type_, stem in stems.items():
         if type_.lower() == judges.lower():
-            return Subject(type_, f"baseline: {stem}"), []
+            return Subject(type_, f"baseline: {flow(stem)}"), []
     if not _ARM_TYPE.fullmatch(judges):
         remedy = f"write an ARM type such as `{_COMPUTES}`, or workload or approval"
         raise UsageError(f"`{judges}` is no type of a resource{nearest(judges, [*stems, *_SUBJECTS])}", remedy=remedy)
