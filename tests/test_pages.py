@@ -95,7 +95,7 @@ def test_a_page_says_all_that_the_header_says(page: Page) -> None:
         "| `/tags/y` of the workspace | is not judged |",
         "| `most` | integer, at least 0 | `3` | how many &#124; at `most` |",
         "array of (string, pattern",
-        "- mcsb-v1: NS-2, NS-3",
+        "- Controls: mcsb-v1 NS-2, NS-3",
         'They are set in `policyeng.toml`, below `[parameters."T-A-1"]`.',
         "4 cases, and 2 tests of absence",
         "with: {virtual_network: {tags: {a: b}}}",
@@ -249,20 +249,21 @@ def test_a_directory_of_pages_keeps_what_is_not_ours(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("root", "link"),
+    ("root", "output", "link"),
     [
-        ("here/rules", "../../rules/area/a/a.rego"),
-        ("here/.venv/rules", ""),
-        ("here/venv/site-packages/rules", ""),
-        ("elsewhere", ""),
+        ("here/rules", "docs/pages", "../../rules/area/a/a.rego"),
+        ("here/rules", "../docs", ""),
+        ("here/.venv/rules", "docs/pages", ""),
+        ("here/venv/site-packages/rules", "docs/pages", ""),
+        ("elsewhere", "docs/pages", ""),
     ],
 )
 def test_only_files_that_other_readers_have_are_linked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: str, link: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: str, output: str, link: str
 ) -> None:
     """Below the current directory, and in no environment there."""
     bundle = load_bundle(write(tmp_path / root, {"area/a/a.rego": rego("a", deny_when("true"))}))
     (tmp_path / "here").mkdir(exist_ok=True)
     monkeypatch.chdir(tmp_path / "here")
 
-    assert [page.link for page in linked(pages_of(bundle), bundle.roots, Path("docs/pages"))] == [link]
+    assert [page.link for page in linked(pages_of(bundle), bundle.roots, Path(output))] == [link]

@@ -14,11 +14,14 @@ from policyeng.report.wording import count
 
 
 def linked(pages: Sequence[Page], roots: Sequence[Path], output: Path) -> list[Page]:
-    """The pages with links to the files of their policies, where these lie below the current directory.
+    """The pages with links to the files of their policies, where these and the pages lie below the current directory.
 
     What is installed elsewhere, or in an environment below it, has no place that would be there for other readers.
     """
-    return [replace(page, link=_link(page.policy.file, roots, output)) for page in pages]
+    here, folder = Path.cwd(), output.resolve()
+    if not folder.is_relative_to(here):
+        return list(pages)
+    return [replace(page, link=_link(_found(page.policy.file, roots), here, folder)) for page in pages]
 
 
 def write_pages(folder: Path, files: Mapping[str, str]) -> str:
@@ -66,15 +69,17 @@ def _read(path: Path) -> str:
         raise UsageError(_reason("the file cannot be read", error), place=(str(path),)) from error
 
 
-def _link(file: str, roots: Sequence[Path], output: Path) -> str:
-    here = Path.cwd()
-    for root in roots:
-        path = (root / file).resolve()
-        if path.is_file():
-            inside = PurePath(os.path.relpath(path, here)).parts
-            shared = not any(part.startswith(".") or part == "site-packages" for part in inside)
-            return PurePath(os.path.relpath(path, output.resolve())).as_posix() if shared else ""
-    return ""
+def _found(file: str, roots: Sequence[Path]) -> Path | None:
+    """The file of a policy; none for one in an archive."""
+    paths = ((root / file).resolve() for root in roots)
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _link(path: Path | None, here: Path, folder: Path) -> str:
+    if path is None or not path.is_relative_to(here):
+        return ""
+    installed = any(part.startswith(".") or part == "site-packages" for part in path.relative_to(here).parts)
+    return "" if installed else PurePath(os.path.relpath(path, folder)).as_posix()
 
 
 def _reason(what: str, error: OSError) -> str:

@@ -84,15 +84,12 @@ def _facts(page: Page) -> str:
 def _why(page: Page) -> Iterator[str]:
     header = page.policy.header
     yield from (prose(" ".join(part.split())) for part in re.split(r"\n\s*\n", header.description) if part.strip())
-    if header.source:
-        yield f"Source: {prose(header.source)}"
-    if header.controls:
-        yield "\n".join(
-            f"- {markdown_text(framework)}: {', '.join(map(markdown_text, controls))}"
-            for framework, controls in header.controls.items()
-        )
-    if header.related_resources:
-        yield "\n".join(f"- {_link(related.ref, related.description)}" for related in header.related_resources)
+    controls = (f"{framework} {', '.join(ids)}" for framework, ids in header.controls.items())
+    lines = [f"Source: {prose(header.source)}"] if header.source else []
+    lines += [f"Controls: {markdown_text(ids)}" for ids in controls]
+    lines += [f"See {_link(related.ref, related.description)}" for related in header.related_resources]
+    if lines:
+        yield "\n".join(f"- {line}" for line in lines)
 
 
 def _link(ref: str, description: str) -> str:
