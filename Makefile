@@ -1,5 +1,6 @@
 # Two commands: `make check` builds policyeng and judges a sample workspace, `make test` proves it.
-# Both set up what they need and are quick the second time. `make bench` measures it beside OPA and Conftest.
+# Both set up what they need and are quick the second time. `make docs` writes the pages of the policies, `make bench`
+# measures it beside OPA and Conftest.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
@@ -18,7 +19,7 @@ SAMPLE := samples/workspaces/regulated.json
 NATIVE_SOURCES := $(shell find native \( -name '*.rs' -o -name '*.rego' \) -not -path '*/target/*') native/Cargo.toml native/Cargo.lock
 say = @echo "== $(1)"
 
-.PHONY: check test setup lint rust rego python conformance wheel bench lock clean
+.PHONY: check test setup lint rust rego python conformance wheel docs bench lock clean
 
 check: setup
 	$(call say,judging the sample workspace $(SAMPLE))
@@ -97,6 +98,11 @@ conformance: setup $(OPA)
 wheel: setup
 	$(call say,a wheel in an empty environment)
 	@bash tests/wheel.sh $(BIN)/python
+
+# Run from the checkout, so that the pages link to the files of their policies.
+docs: setup
+	$(call say,the pages of the policies)
+	@$(BIN)/policyeng policies list --format markdown --output docs/policies
 
 # BENCH_FAST=1 tries it in two minutes, REMARK="..." puts a sentence on the page; measure on a machine with nothing else to do.
 bench: setup $(OPA) $(CONFTEST)

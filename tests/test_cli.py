@@ -130,6 +130,10 @@ def test_an_unreadable_input_never_hides_the_others(failing: tuple[str, str], tm
         (("policies", "show", "AML-NET-0001"), "did you mean `AML-NET-001`"),
         (("policies", "list", "--format", "xml", "--select", "NOPE-1"), "no format is called `xml`"),
         (("policies", "show", "AML-NET-001", "--format", "xml"), "no format is called `xml`"),
+        (("policies", "list", "--format", "markdwn"), "did you mean `markdown`"),
+        (("policies", "list", "--output", "pages"), "add `--format markdown`"),
+        (("policies", "list", "--engine", "--format", "markdown"), "leave `--engine` or `--format` out"),
+        (("policies", "list", "--format", "markdown", "--output", "x.json"), "not a directory"),
     ],
 )
 def test_a_wrong_use_exits_3_and_says_what_was_meant(arguments: tuple[str, ...], said: str, root: Path) -> None:
@@ -216,6 +220,36 @@ def test_policies_are_listed_and_shown() -> None:
     assert len(described) == len(listed.stdout.splitlines()) - 1
 
 
+def test_the_columns_of_the_list_are_as_wide_as_what_they_hold(tmp_path: Path) -> None:
+    """Ids of any length leave the titles below each other, and control characters do nothing."""
+    other = rego("b", deny_when("true"), identity="A-MUCH-LONGER-ID-17", severity="low").replace("b holds", '"b\\e[1m"')
+    files = {"area/a/a.rego": rego("a", deny_when("true")), "area/b/b.rego": other}
+    listed = policyeng("policies", "list", "--policy", str(write(tmp_path, files))).stdout.splitlines()
+
+    assert listed[:2] == ["A-MUCH-LONGER-ID-17  low   rego  b\\u001b[1m", "T-A-1                high  rego  a holds"]
+
+
+def test_policies_have_pages_in_markdown(tmp_path: Path) -> None:
+    """The index, one page, and a directory of both, where a policy that is gone leaves nothing behind."""
+    files = {
+        "area/a/a.rego": rego("a", deny_when("true")),
+        "area/b/b.rego": rego("b", deny_when("true"), identity="B-1"),
+    }
+    given = ("--policy", str(write(tmp_path / "p", files)), "--format", "markdown")
+    pages = ("policies", "list", *given, "--output", str(tmp_path / "pages"))
+    index = policyeng("policies", "list", *given).stdout
+    page = policyeng("policies", "show", "b-1", *given).stdout
+    written = policyeng(*pages, folder=tmp_path)
+    again = policyeng(*pages, "--ignore", "B-1", folder=tmp_path)
+
+    assert "| T-A-1 | a holds | high | Rego |  |" in index
+    assert page.startswith("# B-1: b holds\n")
+    assert written.stdout == f"{tmp_path / 'pages'}: 3 pages: 3 written, 0 as before, 0 removed\n"
+    assert again.stdout == f"{tmp_path / 'pages'}: 2 pages: 1 written, 1 as before, 1 removed\n"
+    assert sorted(path.name for path in (tmp_path / "pages").iterdir()) == ["README.md", "T-A-1.md"]
+    assert "[`area/a/a.rego`](../p/area/a/a.rego)" in (tmp_path / "pages" / "T-A-1.md").read_text(encoding="utf-8")
+
+
 def test_cases_are_run_and_counted(tmp_path: Path) -> None:
     """A case that does not hold fails the command, is named with its reason, and stands in the JUnit report."""
     edit = "{patch: {properties: {n: 1}}"
@@ -241,7 +275,8 @@ def test_no_cases_are_no_success(failing: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [(), ("check",), ("test",), ("policies",), ("policies", "list"), ("policies", "show")]
+    "command",
+    [(), ("check",), ("test",), ("policies",), ("policies", "list"), ("policies", "show"), ("policies", "new")],
 )
 def test_every_command_explains_itself(command: tuple[str, ...]) -> None:
     """`--help` works everywhere and names the exit codes at the top."""

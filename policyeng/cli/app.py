@@ -13,6 +13,7 @@ from policyeng.cli import check as checking
 from policyeng.cli import options
 from policyeng.cli.bundle import bundle
 from policyeng.cli.check import check
+from policyeng.cli.new_policy import new
 from policyeng.cli.opa import with_opa
 from policyeng.cli.policies import policies
 from policyeng.cli.printing import say
@@ -32,6 +33,7 @@ check.__annotations__ = get_type_hints(check, {**vars(checking), "options": opti
 app.command()(with_opa(with_trust(check)))
 app.command()(with_trust(test))
 app.command()(with_opa(with_trust(verify)))
+policies.command()(new)
 app.add_typer(policies, name="policies")
 app.add_typer(bundle, name="bundle")
 

@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from policyeng import cache
 from policyeng.bundle.parameters import refuse_unknown_ids
 from policyeng.bundle.profiles import with_profile
 from policyeng.bundle.selection import selected
 from policyeng.cli.loading import bundle_of, require_text, settings_of
-from policyeng.cli.printing import say
+from policyeng.cli.printing import is_terminal, look, say
 from policyeng.cli.writing import write
 from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
@@ -201,21 +201,14 @@ def _print(evaluation: Evaluation, name: str, shown: Mapping[str, str | None]) -
         return
     from policyeng.report import text
 
-    terminal = _is_terminal(sys.stdout)
-    color = terminal and "NO_COLOR" not in os.environ
-    width = min(os.get_terminal_size(sys.stdout.fileno()).columns, 160) if terminal else 100
+    color, width = look()
     say(text.render(evaluation, color=color, width=width, **shown).rstrip("\n"))
-
-
-def _is_terminal(stream: TextIO | None) -> bool:
-    """Whether a person reads a stream; Python has None for one that was closed before it started."""
-    return stream is not None and stream.isatty()
 
 
 @contextmanager
 def _progress(what: str) -> Iterator[None]:
     """Say on a terminal's stderr what takes long; silent elsewhere."""
-    if not _is_terminal(sys.stderr):
+    if not is_terminal(sys.stderr):
         yield
         return
     from rich.console import Console

@@ -10,17 +10,19 @@ from policyeng.bundle import Bundle, Verification, load_bundle
 from policyeng.bundle.selection import selected
 from policyeng.cli.variables import ENVIRONMENT
 from policyeng.configuration import Settings, resolve
-from policyeng.errors import UsageError
+from policyeng.errors import UsageError, nearest
 
 
-def require_plain(format_: str) -> None:
-    """Refuse a format that a command which prints text or JSON does not know.
+def require_plain(format_: str, *others: str) -> None:
+    """Refuse a format that a command which prints text or JSON, or one of `others`, does not know.
 
     Raises:
         UsageError: it is another one.
     """
-    if format_ not in ("text", "json"):
-        raise UsageError(f"no format is called `{format_}`", remedy="the formats are text and json")
+    known = ("text", "json", *others)
+    if format_ not in known:
+        remedy = f"the formats are {', '.join(known[:-1])} and {known[-1]}"
+        raise UsageError(f"no format is called `{format_}`{nearest(format_, known)}", remedy=remedy)
 
 
 def settings_of(flags: Mapping[str, object], config: Path | None) -> Settings:

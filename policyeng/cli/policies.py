@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import typer
@@ -14,11 +15,17 @@ from policyeng.bundle.parameters import parameters_of
 from policyeng.bundle.profiles import Profile, profiles_of, with_profile
 from policyeng.cli import options
 from policyeng.cli.loading import bundle_of, require_plain, selected_bundle, settings_of
+from policyeng.cli.printing import look, say
 from policyeng.cli.trust import with_trust
 from policyeng.errors import UsageError, nearest
 from policyeng.models import JsonObject
+from policyeng.report.escapes import visible
+from policyeng.report.wording import count
 
-policies = typer.Typer(help="List policies, or show one.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from policyeng.pages import Page
+
+policies = typer.Typer(help="List policies, show one, or begin a new one.", no_args_is_help=True)
 
 
 @policies.command(name="list")
@@ -30,27 +37,34 @@ def list_policies(
     ignore: options.Ignore = None,
     engine: Annotated[bool, typer.Option("--engine", help="Say what judges each policy, and why.")] = False,
     profiles: Annotated[bool, typer.Option("--profiles", help="List the profiles that `check` takes instead.")] = False,
-    format_: options.PlainFormat = "text",
+    format_: options.PageFormat = "text",
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="With --format markdown: write the index and a page for each policy there."),
+    ] = None,
     config: options.Config = None,
     *,
     trust: Mapping[str, object],
 ) -> int:
-    """List the policies (id, severity, language and title), or their profiles."""
-    require_plain(format_)
+    """List the policies (id, severity, language and title), in Markdown with a page for each; or their profiles."""
+    require_plain(format_, *(() if profiles else ("markdown",)))
+    if output is not None and format_ != "markdown":
+        raise UsageError("only Markdown is written to a directory", remedy="add `--format markdown`")
+    if engine and format_ == "markdown":
+        raise UsageError("Markdown does not say which engine judges", remedy="leave `--engine` or `--format` out")
     bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)
     if profiles:
         _print_profiles(profiles_of(bundle), format_)
+        return 0
+    if format_ == "markdown":
+        _print_markdown(bundle, _given(policy, data), output)
         return 0
     judged_by = _judged_by(bundle) if engine else {}
     if format_ == "json":
         entries = [{**described(entry), **_engine_fields(judged_by, entry)} for entry in bundle.policies]
         typer.echo(orjson.dumps(entries, option=orjson.OPT_INDENT_2))
         return 0
-    for entry in bundle.policies:
-        how = f"  {' '.join(filter(None, judged_by[entry.id])):12}" if engine else ""
-        typer.echo(f"{entry.id:12} {entry.header.severity:9} {entry.language:7}{how} {entry.header.title}")
-    number = "1 policy" if len(bundle.policies) == 1 else f"{len(bundle.policies)} policies"
-    typer.echo(f"{number}, revision {bundle.revision or 'none'}, digest {bundle.digest[:12]}")
+    _print_list(bundle, judged_by)
     return 0
 
 
@@ -61,35 +75,42 @@ def show(
     policy: options.Policies = None,
     data: options.GivenData = None,
     profile: options.Profile = None,
-    format_: options.PlainFormat = "text",
+    format_: options.PageFormat = "text",
     config: options.Config = None,
     *,
     trust: Mapping[str, object],
 ) -> int:
-    """Show what a policy says about itself, and the parameters that it judges with here."""
-    require_plain(format_)
+    """Show what a policy says about itself: why, what it judges, what absence means, its cases and how to mend it."""
+    require_plain(format_, "markdown")
     settings = settings_of({"profile": profile, **trust}, config)
     bundle = bundle_of(policy or (), settings, data or ())
     known = {entry.id.upper(): entry for entry in bundle.policies}
     found = known.get(identity.upper())
     if found is None:
         raise UsageError(f"no policy has the id `{identity}`{nearest(identity, known)}")
-    parameters = with_profile(bundle, settings.profile, settings.parameters)
-    (values,) = parameters_of(bundle.only([found]), parameters)
+    alone = bundle.only([found])
+    (values,) = parameters_of(alone, with_profile(bundle, settings.profile, settings.parameters))
     if format_ == "json":
         typer.echo(orjson.dumps({**described(found), "values": values}, option=orjson.OPT_INDENT_2))
-    else:
-        typer.echo("\n".join(_page(found, values)))
+        return 0
+    from policyeng.pages import markdown, terminal
+
+    page = replace(_pages(alone, _given(policy, data))[0], values=values)
+    if format_ == "markdown":
+        say(markdown.render(page).rstrip("\n"))
+        return 0
+    color, width = look()
+    say(terminal.render(page, color=color, width=width).rstrip("\n"))
     return 0
 
 
-def _print_profiles(profiles: list[Profile], format_: str) -> None:
+def _print_profiles(profiles: Sequence[Profile], format_: str) -> None:
     if format_ == "json":
         typer.echo(orjson.dumps([asdict(profile) for profile in profiles], option=orjson.OPT_INDENT_2))
         return
     for profile in profiles:
-        typer.echo(f"{profile.name:12} {profile.title}".rstrip())
-    typer.echo("1 profile" if len(profiles) == 1 else f"{len(profiles)} profiles")
+        typer.echo(visible(f"{profile.name:12} {profile.title}".rstrip()))
+    typer.echo(count(len(profiles), "profile"))
 
 
 def described(policy: Policy) -> JsonObject:
@@ -97,6 +118,48 @@ def described(policy: Policy) -> JsonObject:
     header: JsonObject = policy.header.model_dump(mode="json")
     twin = policy.language == "rego" and policy.python is not None
     return {**header, "area": policy.area, "language": policy.language, "twin": twin, "file": policy.file}
+
+
+def _print_list(bundle: Bundle, judged_by: Mapping[str, tuple[str, str]]) -> None:
+    """Print a line for each policy, in columns as wide as what they hold."""
+    rows = [
+        (entry.id, entry.header.severity.value, entry.language, " ".join(filter(None, judged_by.get(entry.id, ()))))
+        for entry in bundle.policies
+    ]
+    widths = [max(map(len, column), default=0) for column in zip(*rows, strict=True)]
+    for row, entry in zip(rows, bundle.policies, strict=True):
+        cells = [f"{cell:{width}}" for cell, width in zip(row, widths, strict=True) if width]
+        typer.echo(visible("  ".join((*cells, entry.header.title))))
+    number = count(len(bundle.policies), "policy")
+    typer.echo(f"{number}, revision {bundle.revision or 'none'}, digest {bundle.digest[:12]}")
+
+
+def _given(policy: Sequence[Path] | None, given_data: Sequence[str] | None) -> list[str]:
+    """The options that a later command needs to find the same policies."""
+    return [
+        *(part for path in policy or () for part in ("--policy", str(path))),
+        *(part for path in given_data or () for part in ("--data", path)),
+    ]
+
+
+def _print_markdown(bundle: Bundle, given: Sequence[str], output: Path | None) -> None:
+    """Print the index, or write it and the pages."""
+    from policyeng.cli.pages_directory import linked, write_pages
+    from policyeng.pages import directory, index
+
+    pages = _pages(bundle, given)
+    if output is None:
+        say(index(pages, bundle.name, bundle.revision).rstrip("\n"))
+        return
+    pages = linked(pages, bundle.roots, output)
+    typer.echo(write_pages(output, directory(pages, bundle.name, bundle.revision)))
+
+
+def _pages(bundle: Bundle, given: Sequence[str]) -> list[Page]:
+    from policyeng.pages import Page
+    from policyeng.verify.cases import read_cases
+
+    return [Page(entry, read_cases(entry), given=given) for entry in bundle.policies]
 
 
 def _judged_by(bundle: Bundle) -> dict[str, tuple[str, str]]:
@@ -107,42 +170,8 @@ def _judged_by(bundle: Bundle) -> dict[str, tuple[str, str]]:
     return judged_by
 
 
-def _json(value: object) -> str:
-    return orjson.dumps(value).decode()
-
-
 def _engine_fields(judged_by: dict[str, tuple[str, str]], policy: Policy) -> JsonObject:
     if policy.id not in judged_by:
         return {}
     form, reason = judged_by[policy.id]
     return {"engine": form, "engineReason": reason}
-
-
-def _page(policy: Policy, values: JsonObject) -> Iterator[str]:
-    header = policy.header
-    yield f"{header.id}  {header.title}"
-    yield f"severity {header.severity} · {policy.language} · {policy.file} · since {header.since or 'unknown'}"
-    if header.description:
-        yield f"\n{header.description.strip()}"
-    yield "\nJudges"
-    for judged in header.judges:
-        narrowed = "; ".join(
-            f"{pointer} is {' or '.join(map(str, values))}" for pointer, values in judged.where.items()
-        )
-        yield f"  {judged.type}{f' where {narrowed}' if narrowed else ''}"
-    yield "\nInspects, and what absence means"
-    for pointer in header.inspects:
-        yield f"  {pointer}: {header.absent(pointer).replace('_', ' ')}"
-    if header.parameters:
-        yield "\nParameters"
-        for name, schema in header.parameters.items():
-            default = f"(default {_json(schema['default'])})" if values[name] != schema["default"] else ""
-            words = (f"  {name} = {_json(values[name])}", schema.get("description", ""), default)
-            yield "  ".join(filter(None, words))
-    if header.remediation:
-        yield f"\nHow to mend it\n  {header.remediation.text}"
-    yield f"\nSource: {header.source}"
-    for framework, controls in header.controls.items():
-        yield f"Controls: {framework} {', '.join(controls)}"
-    if not header.exemptable:
-        yield "Takes no exemptions."

@@ -15,6 +15,7 @@ import typer
 
 from policyeng.cli import options
 from policyeng.cli.loading import require_plain, selected_bundle, settings_of, split
+from policyeng.cli.printing import is_terminal
 from policyeng.cli.writing import write
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
@@ -110,7 +111,7 @@ def _print(run: Run, written: Sequence[Path], format_: str) -> None:
 @contextmanager
 def _progress(pairs: int, seed: int) -> Iterator[Callable[[int], None]]:
     """A bar on a terminal's stderr; silent elsewhere."""
-    if sys.stderr is None or not sys.stderr.isatty():
+    if not is_terminal(sys.stderr):
         yield lambda _: None
         return
     from rich.console import Console

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from policyeng.models import Finding, Outcome
 from policyeng.report.escapes import compact, visible
-from policyeng.report.layout import BLANK, LABEL, STYLES, Line, beside, entitled, field, item, margin, paragraph
+from policyeng.report.lines import BLANK, LABEL, STYLES, Line, beside, entitled, item, labelled, margin, paragraph
 from policyeng.report.wording import (
     by_policy,
     by_resource,
@@ -46,7 +46,7 @@ def under_policies(findings: Sequence[Finding], width: int) -> Iterator[Line]:
     for members in by_policy(findings):
         counting = next((finding for finding in members if finding.exemption is None), members[0])
         yield from _policy(counting, width, indent=0)
-        yield from field("on", count(len(members), "resource"), width, indent=0)
+        yield from labelled("on", count(len(members), "resource"), width, indent=0)
         yield from _remedy(members[0], width, indent=0)
         blocks: dict[tuple[Line, ...], list[Finding]] = {}
         for finding in members:
@@ -89,20 +89,20 @@ def _exemption(finding: Finding, width: int) -> Iterator[Line]:
 
 def _remedy(finding: Finding, width: int, *, indent: int) -> Iterator[Line]:
     if finding.outcome is Outcome.FAIL:
-        yield from field("why", visible(finding.source), width, indent=indent)
-        yield from field("mend", visible(finding.remediation), width, indent=indent, style="green")
+        yield from labelled("why", visible(finding.source), width, indent=indent)
+        yield from labelled("mend", visible(finding.remediation), width, indent=indent, style="green")
 
 
 def _reasons(finding: Finding, width: int) -> Iterator[Line]:
     for denial in denials(finding) if finding.outcome is Outcome.FAIL else ():
         yield from item(visible(denial.msg), width)
-        yield from field("path", visible(denial.path), width, indent=6)
+        yield from labelled("path", visible(denial.path), width, indent=6)
         if has_values(denial):
             actual, because = parted(denial)
-            yield from field("actual", compact(actual), width, indent=6, style="red")
-            yield from field("expected", compact(denial.expected), width, indent=6, style="green")
-            yield from field("because", visible(because), width, indent=6)
+            yield from labelled("actual", compact(actual), width, indent=6, style="red")
+            yield from labelled("expected", compact(denial.expected), width, indent=6, style="green")
+            yield from labelled("because", visible(because), width, indent=6)
     lead = "not decided: " if finding.outcome is Outcome.FAIL else ""
     for unknown in unknowns(finding):
         yield from item(lead + visible(unknown.msg), width)
-        yield from field("path", visible(unknown.path), width, indent=6)
+        yield from labelled("path", visible(unknown.path), width, indent=6)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from policyeng.models import Denial, Evaluation, Finding, Outcome, Problem, Unknown
 from policyeng.report.escapes import compact, markdown_code, markdown_text
+from policyeng.report.markup import fold, table
 from policyeng.report.wording import (
     by_policy,
     by_resource,
@@ -44,7 +45,7 @@ def render(evaluation: Evaluation, *, group_by: str | None = None, profile: str 
 
 
 def _together(failures: Sequence[Finding]) -> Iterator[str]:
-    yield _table(("Severity", "Policy", "Resource", "What", "How to mend"), map(_failure, failures))
+    yield table(("Severity", "Policy", "Resource", "What", "How to mend"), map(_failure, failures))
 
 
 def _under_resources(failures: Sequence[Finding]) -> Iterator[str]:
@@ -54,7 +55,7 @@ def _under_resources(failures: Sequence[Finding]) -> Iterator[str]:
         yield f"### {markdown_code(short_name(first.resource))}"
         told = filter(None, (first.resource_type, first.resource, place(first.location)))
         yield " · ".join(map(markdown_code, told))
-        yield _table(titles, ((f.severity, _policy(f), _what(f), _remedy(f)) for f in members))
+        yield table(titles, ((f.severity, _policy(f), _what(f), _remedy(f)) for f in members))
 
 
 def _under_policies(failures: Sequence[Finding]) -> Iterator[str]:
@@ -63,7 +64,7 @@ def _under_policies(failures: Sequence[Finding]) -> Iterator[str]:
         yield f"### {first.severity} {markdown_code(first.policy)} {markdown_text(first.title)}".rstrip()
         if remedy := _remedy(first):
             yield remedy
-        yield _table(("Resource", "What"), ((_resource(f), _what(f)) for f in members))
+        yield table(("Resource", "What"), ((_resource(f), _what(f)) for f in members))
 
 
 _FAILURES: Mapping[str | None, Callable[[Sequence[Finding]], Iterator[str]]] = {
@@ -77,19 +78,10 @@ def _folded(evaluation: Evaluation) -> Iterator[str]:
     undecided = ("Severity", "Policy", "Resource", "Why it could not be decided")
     for title, outcome in (("Error", Outcome.ERROR), ("Unknown", Outcome.UNKNOWN)):
         if findings := having(evaluation, outcome):
-            yield _fold(f"{title} ({len(findings)})", _table(undecided, map(_undecided, findings)))
+            yield fold(f"{title} ({len(findings)})", table(undecided, map(_undecided, findings)))
     if findings := exempt(evaluation):
         titles = ("Severity", "Policy", "Resource", "What", "Exemption")
-        yield _fold(f"Exempt ({len(findings)})", _table(titles, map(_exempt, findings)))
-
-
-def _fold(summary: str, body: str) -> str:
-    return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
-
-
-def _table(titles: Sequence[str], rows: Iterator[tuple[str, ...]]) -> str:
-    lines = (titles, ["---"] * len(titles), *rows)
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        yield fold(f"Exempt ({len(findings)})", table(titles, map(_exempt, findings)))
 
 
 def _failure(finding: Finding) -> tuple[str, ...]:
@@ -155,7 +147,7 @@ def _compliance(evaluation: Evaluation) -> str:
     counts = (summary.pass_, summary.fail, summary.exempt, summary.unknown, summary.error)
     percentages = (f"{summary.strict_compliance:.2f} %", f"{summary.azure_compliance:.2f} %")
     titles = ("Pass", "Fail", "of these exempt", "Unknown", "Error", "Strict compliance", "As Azure Policy counts")
-    return _table(titles, iter([(*map(str, counts), *percentages)]))
+    return table(titles, iter([(*map(str, counts), *percentages)]))
 
 
 def _judged(evaluation: Evaluation, profile: str | None) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from policyeng.models import Evaluation, Finding, Outcome, Problem, Severity
 from policyeng.report.escapes import visible
 from policyeng.report.grouping import under_policies, under_resources
-from policyeng.report.layout import BLANK, LABEL, STYLES, Line, field, heading, painter, paragraph, plain
+from policyeng.report.lines import BLANK, LABEL, STYLES, Line, heading, labelled, paragraph, printed
 from policyeng.report.wording import count, exempt, failed, having, to_the_second, verdict
 
 _GROUPINGS = {"resource": under_resources, "policy": under_policies}
@@ -29,9 +29,7 @@ def render(
     words are never broken, so that ids and paths can be copied. `group_by` may ask for one heading for each `policy`
     instead, and `profile` is the one whose parameters were judged with.
     """
-    paint = painter() if color else plain
-    lines = _lines(evaluation, max(width, 40), group_by or "resource", profile)
-    return "".join(f"{paint(line)}\n" for line in lines)
+    return printed(_lines(evaluation, max(width, 40), group_by or "resource", profile), color=color)
 
 
 def _lines(evaluation: Evaluation, width: int, group_by: str, profile: str | None) -> Iterator[Line]:
@@ -62,7 +60,7 @@ def _section(title: str, findings: Sequence[Finding], width: int, group_by: str)
 def _problem(problem: Problem, width: int) -> Iterator[Line]:
     message = f"{problem.place}: {problem.message}" if problem.place else problem.message
     style = "bold red" if problem.level == "error" else "yellow"
-    yield from field(problem.level, visible(message), width, indent=2, label_style=style)
+    yield from labelled(problem.level, visible(message), width, indent=2, label_style=style)
 
 
 def _summary(evaluation: Evaluation, width: int, profile: str | None) -> Iterator[Line]:
@@ -71,8 +69,8 @@ def _summary(evaluation: Evaluation, width: int, profile: str | None) -> Iterato
         yield from _table(evaluation)
         yield BLANK
         yield from _worst(evaluation, width)
-        yield from field("compliant", _compliance(evaluation), width, indent=2)
-    yield from field("judged", visible(_judged(evaluation, profile)), width, indent=2)
+        yield from labelled("compliant", _compliance(evaluation), width, indent=2)
+    yield from labelled("judged", visible(_judged(evaluation, profile)), width, indent=2)
     yield BLANK
     yield from paragraph(verdict(evaluation), width, indent=0, style=_EXITS.get(evaluation.exit_code, "bold yellow"))
 
@@ -108,7 +106,7 @@ def _worst(evaluation: Evaluation, width: int) -> Iterator[Line]:
     ranked = sorted(by_policy.values(), key=lambda fs: (-len(fs), -fs[0].severity.rank, fs[0].policy))
     for number, (finding, *others) in enumerate(ranked[:3]):
         words = f"{len(others) + 1} x {finding.policy} ({finding.severity}) {finding.title}"
-        yield from field("" if number else "worst", visible(words), width, indent=2)
+        yield from labelled("" if number else "worst", visible(words), width, indent=2)
 
 
 def _compliance(evaluation: Evaluation) -> str:

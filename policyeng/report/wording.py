@@ -40,8 +40,10 @@ def to_the_second(moment: datetime) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """Give `1 failure`, `2 failures`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """Give `1 failure`, `2 failures`, `2 policies`."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun[:-1]}ies" if noun.endswith("cy") else f"{number} {noun}s"
 
 
 def short_name(resource: str) -> str:

@@ -1,1 +1,1 @@
-"""Strict reading of JSON and YAML: one meaning per document, or a refusal with the place and the remedy."""
+"""JSON and YAML read strictly: one meaning per document, or a refusal with its place and remedy; and YAML written."""

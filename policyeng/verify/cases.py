@@ -110,12 +110,16 @@ class Baselines:
         return cls(resources, stated)
 
 
-def baselines_of(bundle: Bundle) -> Baselines:
-    """The built-in baselines, joined by those that the bundle brings in a folder `baselines`."""
+def built_in_baselines() -> Path:
+    """The directory of the built-in baselines: inside an installed package, or beside it in a checkout."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "samples"
-    ours = (installed if installed.is_dir() else package.parent / "samples") / "baselines"
-    return Baselines.read(ours, *(root / "baselines" for root in bundle.roots if root.is_dir()))
+    return (installed if installed.is_dir() else package.parent / "samples") / "baselines"
+
+
+def baselines_of(bundle: Bundle) -> Baselines:
+    """The built-in baselines, joined by those that the bundle brings in a folder `baselines`."""
+    return Baselines.read(built_in_baselines(), *(root / "baselines" for root in bundle.roots if root.is_dir()))
 
 
 def read_cases(policy: Policy) -> CaseFile | None:

@@ -76,4 +76,6 @@ def right_size(given: PolicyInput) -> Iterator[Denial | Unknown]:
     yield from unknowns
     if not unknowns:
         actual = {"size": size.name, **{name: use.p95 for name, use in usages.items()}}
+        if isolated and standing.decided:
+            actual["because"] = standing.reason
         yield Denial(msg="a smaller size would do", path=node.path, actual=actual, expected=smaller[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from policyeng.models import Severity
 
@@ -20,6 +20,12 @@ STYLES = {
     Severity.LOW: "cyan",
     Severity.INFO: "blue",
 }
+
+
+def printed(lines: Iterable[Line], *, color: bool) -> str:
+    """Give the lines as text; with `color`, ANSI colours are added and the text stays the same."""
+    paint = _painter() if color else _plain
+    return "".join(f"{paint(line)}\n" for line in lines)
 
 
 def heading(title: str) -> Iterator[Line]:
@@ -49,31 +55,43 @@ def entitled(spans: Line, title: str, width: int, *, indent: int) -> Iterator[Li
 
 def paragraph(text: str, width: int, *, indent: int, style: str = "") -> Iterator[Line]:
     """Give a text in lines of one indent."""
-    for part in _wrapped(text, width - indent):
+    for part in wrapped(text, width - indent):
         yield (*margin(indent), (part, style))
 
 
 def item(text: str, width: int) -> Iterator[Line]:
     """Give an entry of a list of reasons."""
-    for number, part in enumerate(_wrapped(text, width - 6)):
+    for number, part in enumerate(wrapped(text, width - 6)):
         yield (("      " if number else "    - ", ""), (part, ""))
 
 
-def field(
+def labelled(
     label: str, text: str, width: int, *, indent: int, style: str = "", label_style: str = "dim"
 ) -> Iterator[Line]:
-    """Give a label and a text beside it; nothing for an empty text."""
-    for number, part in enumerate(_wrapped(text, width - indent - LABEL) if text else ()):
+    """Give text wrapped beside a label; nothing for an empty text."""
+    for number, part in enumerate(wrapped(text, width - indent - LABEL) if text else ()):
         yield *margin(indent), (f"{label if number == 0 else '':<{LABEL}}", label_style), (part, style)
 
 
-def plain(line: Line) -> str:
-    """Give a line without colours."""
+def margin(indent: int) -> Line:
+    """Give the spans of an indent: none for 0."""
+    return ((" " * indent, ""),) if indent else ()
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Give text in lines of a width; words are never broken, so that ids and paths can be copied."""
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+
+
+def _fits(spans: Line, text: str, width: int) -> bool:
+    return sum(len(part) for part, _ in spans) + 2 + len(text) <= width
+
+
+def _plain(line: Line) -> str:
     return "".join(text for text, _ in line)
 
 
-def painter() -> Callable[[Line], str]:
-    """Give what writes a line with ANSI colours."""
+def _painter() -> Callable[[Line], str]:
     from rich.color import ColorSystem
     from rich.style import Style
 
@@ -84,16 +102,3 @@ def painter() -> Callable[[Line], str]:
         )
 
     return paint
-
-
-def margin(indent: int) -> Line:
-    """Give the spans of an indent: none for 0."""
-    return ((" " * indent, ""),) if indent else ()
-
-
-def _fits(spans: Line, text: str, width: int) -> bool:
-    return sum(len(part) for part, _ in spans) + 2 + len(text) <= width
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)

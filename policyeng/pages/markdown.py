@@ -1,0 +1,168 @@
+"""The page of a policy as Markdown. Text of the policy stands as it was written: it cannot format, link or mention."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from policyeng.pages.page import (
+    ABSENCE,
+    Page,
+    case_groups,
+    exemption_words,
+    judged_words,
+    narrowing_words,
+    pointer_words,
+    shared_case,
+    type_words,
+)
+from policyeng.report.escapes import compact, markdown_code, markdown_text, visible
+from policyeng.report.markup import fold, table
+from policyeng.report.wording import count
+from policyeng.strict.yaml_lines import block
+
+#: More lines of cases than this fold away.
+_MOST_LINES = 40
+_URL = re.compile(r"https?://[\w./~%&=?#+:@-]+")
+
+
+def render(page: Page) -> str:
+    """Give the page; it ends with a newline."""
+    header = page.policy.header
+    parts = [f"# {markdown_text(header.id)}: {prose(header.title)}", _facts(page)]
+    parts += _section("Why", _why(page))
+    parts += _section("What it judges", _judged(page))
+    parts += _section("What it inspects", _inspected(page))
+    parts += _section("Parameters", _parameters(page))
+    parts += _section("Cases", _cases(page))
+    parts += _section("How to mend it", _mended(page))
+    parts += _section("Exemptions", [exemption_words(page.policy)])
+    parts += _section("Only this policy", _commands(page))
+    return "\n\n".join(parts) + "\n"
+
+
+def prose(text: str) -> str:
+    """Text as Markdown that shows it as it stands, what it has between backticks as code."""
+    parts = re.split(r"`([^`\n]+)`", text)
+    return "".join(code(part) if number % 2 else markdown_text(part) for number, part in enumerate(parts))
+
+
+def code(text: str) -> str:
+    """A name or a value as code, also inside a table."""
+    plain = text.strip() == text != "" and not re.search(r"[`|\n]", text) and visible(text) == text
+    return f"`{text}`" if plain else markdown_code(text)
+
+
+def fenced(text: str, language: str) -> str:
+    """A block of code, fenced by more backticks than it has itself."""
+    ticks = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, ticks + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _section(title: str, paragraphs: Iterator[str] | list[str]) -> Iterator[str]:
+    """A heading and what stands below it; nothing when nothing does."""
+    below = list(paragraphs)
+    yield from [f"## {title}", *below] if below else ()
+
+
+def _facts(page: Page) -> str:
+    policy, header = page.policy, page.policy.header
+    file = code(policy.file)
+    cells = {
+        "Severity": header.severity.value,
+        "Language": page.language,
+        "Area": code(policy.area) if policy.area else "",
+        "Since": markdown_text(header.since),
+        "File": f"[{file}]({page.link})" if page.link else file,
+    }
+    named = {title: cell for title, cell in cells.items() if cell}
+    return table([*named], [[*named.values()]])
+
+
+def _why(page: Page) -> Iterator[str]:
+    header = page.policy.header
+    yield from (prose(" ".join(part.split())) for part in re.split(r"\n\s*\n", header.description) if part.strip())
+    controls = (f"{framework} {', '.join(ids)}" for framework, ids in header.controls.items())
+    lines = [f"Source: {prose(header.source)}"] if header.source else []
+    lines += [f"Controls: {markdown_text(ids)}" for ids in controls]
+    lines += [f"See {_link(related.ref, related.description)}" for related in header.related_resources]
+    if lines:
+        yield "\n".join(f"- {line}" for line in lines)
+
+
+def _link(ref: str, description: str) -> str:
+    if not _URL.fullmatch(ref):
+        return f"{prose(description)}: {code(ref)}" if description else code(ref)
+    return f"[{prose(description)}]({ref})" if description else f"<{ref}>"
+
+
+def _judged(page: Page) -> Iterator[str]:
+    yield "\n".join(f"- {judged_words(judged, code)}" for judged in page.policy.header.judges)
+    yield from map(prose, narrowing_words(page.policy, "`{}`".format))
+
+
+def _inspected(page: Page) -> Iterator[str]:
+    header = page.policy.header
+    if header.inspects:
+        rows = [(pointer_words(pointer, code), ABSENCE[header.absent(pointer)]) for pointer in header.inspects]
+        yield table(("Field", "When it is absent, the resource"), rows)
+
+
+def _parameters(page: Page) -> Iterator[str]:
+    header = page.policy.header
+    if not header.parameters:
+        return
+    rows = [
+        (
+            code(name),
+            markdown_text(type_words(schema)),
+            _values(page, name),
+            prose(str(schema.get("description", ""))),
+        )
+        for name, schema in header.parameters.items()
+    ]
+    yield table(("Name", "Type", "Default", "Meaning"), rows)
+    place = f'[parameters."{header.id}"]'
+    yield f"They are set in `policyeng.toml`, below {code(place)}."
+
+
+def _values(page: Page, name: str) -> str:
+    default = code(compact(page.policy.header.parameters[name]["default"]))
+    value = page.changed(name)
+    return default if value is None else f"{default}; here {code(compact(value))}"
+
+
+def _cases(page: Page) -> Iterator[str]:
+    if page.cases is None:
+        return
+    absent = len(page.policy.header.inspects)
+    implied = f", and {count(absent, 'test')} of absence that the table above implies" if absent else ""
+    yield f"{count(page.number_of_cases, 'case')}{implied}. Each edits the compliant baselines and says what comes out."
+    if shared := shared_case(page.cases):
+        yield "All of them begin with:"
+        yield fenced(block(shared), "yaml")
+    for group in case_groups(page.cases):
+        text = block(group.cases)
+        shown = fenced(text, "yaml")
+        if text.count("\n") < _MOST_LINES:
+            yield f"### {group.title}"
+            yield shown
+        else:
+            yield fold(f"<b>{group.title}</b>: {count(len(group.cases), 'case')}", shown)
+
+
+def _mended(page: Page) -> Iterator[str]:
+    remediation = page.policy.header.remediation
+    if remediation is None:
+        return
+    yield prose(" ".join(remediation.text.split()))
+    if remediation.patch:
+        yield "As a JSON Patch on the resource:"
+        steps = ",\n".join(f"  {json.dumps(step, ensure_ascii=False)}" for step in remediation.patch)
+        yield fenced(f"[\n{steps}\n]", "json")
+
+
+def _commands(page: Page) -> Iterator[str]:
+    yield fenced("\n".join(page.commands()), "sh")

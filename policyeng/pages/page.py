@@ -1,0 +1,171 @@
+"""What a page is made of, and the words that its forms share."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from policyeng.bundle import Policy
+from policyeng.bundle.header import Judged, Verdict
+from policyeng.models import JsonObject
+from policyeng.report.escapes import compact
+from policyeng.verify.cases import Case, CaseFile
+
+#: What the absence of an inspected field leads to.
+ABSENCE: Mapping[Verdict, str] = {
+    "pass": "passes",
+    "fail": "fails",
+    "unknown": "is unknown",
+    "not_judged": "is not judged",
+}
+_OUTCOMES: Mapping[Verdict, str] = {"pass": "Pass", "fail": "Fail", "unknown": "Unknown", "not_judged": "Not judged"}
+_OTHER_SUBJECTS = {
+    "workload": "what runs where, derived from jobs, deployments and services, or declared",
+    "approval": "what the organisation has approved",
+    "document": "any JSON or YAML document",
+}
+_INPUTS = {
+    "document": "Its input is the document, as Conftest gives it.",
+    "review": "Its input is the review of an admission, as Gatekeeper gives it.",
+}
+#: What a case file may say for all of its cases.
+_SHARED = {field.alias or name for name, field in Case.model_fields.items()}
+_BOUNDS = {"minimum": "at least", "maximum": "at most", "exclusiveMinimum": "above", "exclusiveMaximum": "below"}
+
+
+@dataclass(frozen=True)
+class Page:
+    """A policy and what is said of it beside its header.
+
+    Attributes:
+        cases: None when it has none here.
+        link: where the page finds the policy's file; empty where it cannot say.
+        given: the options of a command line that bring the policy; none for a built-in one.
+        values: the parameters that it judges with here, where that is known.
+    """
+
+    policy: Policy
+    cases: CaseFile | None = None
+    link: str = ""
+    given: Sequence[str] = ()
+    values: Mapping[str, object] = field(default_factory=dict)
+
+    def changed(self, name: str) -> object | None:
+        """The value that a parameter has here, where that is not its default; None otherwise."""
+        default = self.policy.header.parameters[name]["default"]
+        value = self.values.get(name, default)
+        return None if value == default else value
+
+    @property
+    def language(self) -> str:
+        """The language of the policy in words."""
+        if self.policy.language == "python":
+            return "Python"
+        return "Rego, with a Python twin" if self.policy.python else "Rego"
+
+    @property
+    def number_of_cases(self) -> int:
+        """How many cases it has, those that its header implies not counted."""
+        return sum(1 for _ in self.cases.named()) if self.cases else 0
+
+    def commands(self) -> Iterator[str]:
+        """The command lines that concern this policy alone: judge with it, and run its cases."""
+        alone = [*self.given, "--select", self.policy.id]
+        judged = "snapshot.json" if self.policy.input_form == "policy" else "document.yaml"
+        yield shlex.join(["policyeng", "check", judged, *alone])
+        if self.cases is not None:
+            yield shlex.join(["policyeng", "test", *alone])
+
+
+class Group(NamedTuple):
+    """The cases that have one outcome, each by name with what it changes."""
+
+    verdict: Verdict
+    title: str
+    cases: Mapping[str, JsonObject]
+
+
+def case_groups(file: CaseFile) -> Iterator[Group]:
+    """The cases by outcome, as they are written, without what holds for all of them."""
+    groups = zip(_OUTCOMES.items(), (file.pass_, file.fail, file.unknown, file.not_judged), strict=True)
+    for (verdict, title), cases in groups:
+        if cases:
+            yield Group(verdict, title, {name: _written(case) for name, case in cases.items()})
+
+
+def shared_case(file: CaseFile) -> JsonObject:
+    """What holds for all cases of a file."""
+    return {name: value for name, value in _written(file).items() if name in _SHARED}
+
+
+def _written(case: Case) -> JsonObject:
+    """What a case says itself, and last which path must be denied."""
+    written: JsonObject = case.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    path = {"path": written.pop("path")} if "path" in written else {}
+    return {**written, **path}
+
+
+def judged_words(judged: Judged, code: Callable[[str], str]) -> str:
+    """A judged type and how it is narrowed; `code` marks names and values."""
+    what = _OTHER_SUBJECTS.get(judged.type.lower())
+    narrowed = [
+        f"{code(pointer)} is {alternatives([code(_plain(value)) for value in values])}"
+        for pointer, values in judged.where.items()
+    ]
+    said = f"{code(judged.type)}{f' ({what})' if what else ''}"
+    return f"{said}, where {' and '.join(narrowed)}" if narrowed else said
+
+
+def narrowing_words(policy: Policy, code: Callable[[str], str]) -> Iterator[str]:
+    """What decides beside its type whether a resource is judged, and what the policy cannot decide here."""
+    python = policy.language == "python" and policy.python is not None and policy.python.applies is not None
+    if python or any(role == "applies" for role, _ in policy.rules):
+        yield f"Its {code('applies')} narrows this further: what it leaves out has no finding."
+    if policy.input_form in _INPUTS:
+        yield _INPUTS[policy.input_form]
+    if policy.undecided:
+        yield f"It cannot be decided here: {policy.undecided}."
+
+
+def exemption_words(policy: Policy) -> str:
+    """Whether its failures can be accepted."""
+    if policy.header.exemptable:
+        return "A failure can be accepted by an exemption that expires."
+    return "It takes no exemptions."
+
+
+def pointer_words(pointer: str, code: Callable[[str], str]) -> str:
+    """An inspected pointer, and whose it is when it is not the judged resource's."""
+    inside = pointer.removeprefix("workspace:")
+    return code(inside) if inside == pointer else f"{code(inside)} of the workspace"
+
+
+def type_words(schema: JsonObject) -> str:
+    """A JSON Schema in words, its default and description left out: `array of string`, `integer, at least 0`."""
+    rest = {name: value for name, value in schema.items() if name not in ("default", "description", "title")}
+    words = [str(rest.pop("type"))] if isinstance(rest.get("type"), str) else []
+    if words == ["array"] and isinstance(rest.get("items"), dict):
+        words = [f"array of {_grouped(type_words(rest.pop('items')))}"]
+    for name, value in rest.items():
+        if name == "enum" and isinstance(value, list):
+            words.append(f"one of {', '.join(map(compact, value))}")
+        elif name == "additionalProperties" and isinstance(value, dict):
+            words.append(f"each {_grouped(type_words(value))}")
+        else:
+            words.append(f"{_BOUNDS.get(name, name)} {compact(value)}")
+    return ", ".join(words) or "any"
+
+
+def _grouped(words: str) -> str:
+    return f"({words})" if ", " in words else words
+
+
+def alternatives(words: Sequence[str]) -> str:
+    """`a`, `a or b`, `a, b or c`."""
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else ""
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else compact(value)

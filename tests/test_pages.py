@@ -1,0 +1,269 @@
+"""The pages of policies: those in the repository are fresh, and what they show is what the header and the cases say."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from policyeng.bundle import Bundle, load_bundle
+from policyeng.bundle.parsing import bundle_yaml
+from policyeng.cli.pages_directory import linked, write_pages
+from policyeng.pages import MARK, Page, directory, index, markdown, terminal
+from policyeng.pages.page import type_words
+from policyeng.verify.cases import read_cases
+from tests.bundles import deny_when, rego, write
+
+GENERATED = Path("docs/policies")
+COMMAND = "run `make docs`"
+MORE = """\
+inspects: [/properties/x, "workspace:/tags/y"]
+when_absent: {/properties/x: fail, "workspace:/tags/y": not_judged}
+remediation: {text: "Run `az x` & <b>be</b> done.", patch: [{op: add, path: /properties/x, value: "a|b"}]}
+source: 'page "a|b"'
+controls: {mcsb-v1: [NS-2, NS-3]}
+parameters:
+  most: {type: integer, minimum: 0, default: 3, description: "how many | at `most`"}
+  names: {type: array, items: {type: string, pattern: "^a"}, default: ["`", "|"]}
+since: 0.1.0
+exemptable: false
+"""
+CASES = """\
+baseline: workspace
+with: {virtual_network: {tags: {a: b}}}
+pass:
+  "a name: with a colon": {patch: {properties: {number: 1}}}
+  as it is: {}
+fail:
+  in July: {patch: {properties: {number: 2}}, path: /properties/x, as_of: "2026-07-01T00:00:00Z", parameters: {most: 4}}
+not_judged:
+  "a fence ``` in a name": {remove: [workspace]}
+"""
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Page:
+    """The page of a policy with every field, full of what Markdown could obey."""
+    policy = rego("a", deny_when("input.resource.properties.number > 1"), more=MORE, severity="critical")
+    policy = policy.replace("# custom:", '# description: "One *a* @b.\\n\\nTwo `c|d` <i>e</i>."\n# custom:')
+    policy = policy.replace("title: a holds", "title: A | holds")
+    bundle = load_bundle(write(tmp_path, {"area/a/a.rego": policy, "area/a/cases.yaml": CASES}))
+    return Page(bundle.policies[0], read_cases(bundle.policies[0]), given=("--policy", "my policies"))
+
+
+def pages_of(bundle: Bundle) -> list[Page]:
+    """The pages of a bundle, as the command makes them."""
+    return [Page(policy, read_cases(policy)) for policy in bundle.policies]
+
+
+def test_the_pages_of_the_repository_are_fresh(bundle: Bundle, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None is missing, stale or left over."""
+    monkeypatch.chdir(root)
+    wanted = directory(linked(pages_of(bundle), bundle.roots, GENERATED), bundle.name, bundle.revision)
+    present = {path.name: path.read_text(encoding="utf-8") for path in GENERATED.glob("*")}
+
+    assert sorted(wanted.keys() - present.keys()) == [], f"pages are missing: {COMMAND}"
+    assert sorted(present.keys() - wanted.keys()) == [], f"pages are left over: {COMMAND}"
+    assert [name for name, text in wanted.items() if present[name] != text] == [], f"pages are stale: {COMMAND}"
+
+
+def test_the_blocks_of_the_pages_can_be_read(root: Path) -> None:
+    """YAML by our strict reader, JSON as JSON; the commands name the page's own policy, and nothing else is there."""
+    for path in (root / GENERATED).glob("*.md"):
+        blocks = re.findall(r"^```(\w*)\n(.*?)^```$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+        for language, text in blocks:
+            if language == "yaml":
+                assert bundle_yaml(text, str(path))
+            elif language == "json":
+                assert json.loads(text)
+            else:
+                assert language == "sh"
+                assert all(line.endswith(f" --select {path.stem}") for line in text.splitlines())
+        assert blocks or path.name == "README.md"
+
+
+def test_a_page_says_all_that_the_header_says(page: Page) -> None:
+    """Words for absence, types and outcomes; a fail case shows what it changes."""
+    text = markdown.render(page)
+
+    for part in (
+        "| critical | Rego | `area` | 0.1.0 | `area/a/a.rego` |",
+        "| `/properties/x` | fails |",
+        "| `/tags/y` of the workspace | is not judged |",
+        "| `most` | integer, at least 0 | `3` | how many &#124; at `most` |",
+        "array of (string, pattern",
+        "- Controls: mcsb-v1 NS-2, NS-3",
+        'They are set in `policyeng.toml`, below `[parameters."T-A-1"]`.',
+        "4 cases, and 2 tests of absence",
+        "with: {virtual_network: {tags: {a: b}}}",
+        '"a name: with a colon": {patch: {properties: {number: 1}}}',
+        "as it is: {}",
+        "in July:\n  patch: {properties: {number: 2}}\n  parameters: {most: 4}\n  as_of: 2026-07-01T00:00:00Z\n",
+        '  {"op": "add", "path": "/properties/x", "value": "a|b"}',
+        "It takes no exemptions.",
+        "policyeng check snapshot.json --policy 'my policies' --select T-A-1\n",
+        "policyeng test --policy 'my policies' --select T-A-1\n",
+    ):
+        assert part in text, part
+    assert "### Unknown" not in text
+
+
+def test_text_of_a_policy_is_no_markup(page: Page) -> None:
+    """Tables keep their columns, a fence its content, and a reader sees the text as it was written."""
+    tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(markdown.render(page))
+    inline = [token for token in tokens if token.type == "inline"]
+    shown = " ".join(child.content for token in inline for child in token.children or ())
+    html = [child.content for token in inline for child in token.children or () if child.type == "html_inline"]
+
+    assert not {child.type for token in inline for child in token.children or ()} & {"em_open", "link_open", "image"}
+    assert set(html) <= {"<code>", "</code>"}
+    assert "A | holds" in shown
+    assert "Run  az x  & <b>be</b> done." in shown
+    assert any("a fence ``` in a name" in token.content for token in tokens if token.type == "fence")
+    assert sum(token.type == "th_open" for token in tokens) == 5 + 2 + 4
+    assert sum(token.type == "td_open" for token in tokens) == 5 + 2 * 2 + 2 * 4
+
+
+def test_many_cases_fold_away(page: Page) -> None:
+    """A block of more than forty lines is unfolded by whoever wants it, and is still a block."""
+    assert page.cases is not None
+    case = page.cases.pass_["as it is"]
+    many = page.cases.model_copy(update={"fail": {f"case {number}": case for number in range(41)}})
+    text = markdown.render(Page(page.policy, many))
+
+    assert "<details><summary><b>Fail</b>: 41 cases</summary>\n\n```yaml\ncase 0: {}\n" in text
+    assert "### Pass" in text
+
+
+@pytest.mark.parametrize("width", [40, 80, 100, 300])
+def test_a_page_for_a_terminal_keeps_to_its_width(page: Page, width: int, bundle: Bundle) -> None:
+    """Lines are no longer than asked and than 100 columns, unless a word is; colour changes no character."""
+    for shown in (page, *pages_of(bundle)):
+        text = terminal.render(shown, width=width)
+        colored = terminal.render(shown, width=width, color=True)
+
+        assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == text
+        if width >= 80:
+            long = [line for line in text.splitlines() if len(line) > min(width, 100)]
+            assert all(len(max(line.split(), key=len)) > 40 or "policyeng " in line for line in long), long
+
+
+def test_a_page_for_a_terminal_says_the_same(page: Page) -> None:
+    """Aligned columns for absence, a line for every change that fits, ids without what is alike in all of them."""
+    text = terminal.render(page, width=90)
+
+    for part in (
+        "T-A-1  A | holds\n================\ncritical · Rego\n",
+        "  /properties/x             absent: fails\n  /tags/y of the workspace  absent: is not judged\n",
+        "  One *a* @b.\n",
+        "  most\n    type      integer, at least 0\n    default   3\n    meaning   how many | at `most`\n",
+        "  Fail (1)\n    in July\n",
+        "      path: /properties/x\n",
+        "  It takes no exemptions.\n",
+        "  policyeng test --policy 'my policies' --select T-A-1\n",
+    ):
+        assert part in text, part
+
+
+def test_what_a_terminal_obeys_is_written_out(tmp_path: Path) -> None:
+    """A policy cannot colour or move the cursor of whoever reads its page, nor command a build agent."""
+    policy = rego("a", deny_when("true")).replace("title: a holds", 'title: "a\\e[31m ##vso[x]y"')
+    bundle = load_bundle(write(tmp_path, {"area/a/a.rego": policy}))
+    page = Page(bundle.policies[0])
+
+    for text in (terminal.render(page), markdown.render(page), index([page], "x\x1b", "")):
+        assert "\x1b" not in text
+        assert "##vso[" not in text
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"type": "array", "items": {"type": "string"}, "default": []}, "array of string"),
+        ({"type": "string", "enum": ["a", "b"]}, 'string, one of "a", "b"'),
+        ({"type": "number", "exclusiveMinimum": 0, "maximum": 1}, "number, above 0, at most 1"),
+        ({"type": "object", "additionalProperties": {"type": "integer"}}, "object, each integer"),
+        (
+            {"type": "object", "additionalProperties": {"type": "array", "minItems": 1}},
+            "object, each (array, minItems 1)",
+        ),
+        ({"type": ["string", "null"]}, 'type ["string", "null"]'),
+        ({"default": 1}, "any"),
+    ],
+)
+def test_types_of_parameters_in_words(schema: dict[str, object], words: str) -> None:
+    """The keywords that parameters use have words; any other stands with its value."""
+    assert type_words(schema) == words
+
+
+def test_the_index_counts_and_links(bundle: Bundle) -> None:
+    """By area with a page each; without pages there are no links."""
+    pages = pages_of(bundle)
+    text = directory(pages, bundle.name, bundle.revision)["README.md"]
+    number = len(bundle.policies)
+
+    assert text.startswith(f"{MARK}\n\n# Policies of policyeng ")
+    assert f"\n\n{number} policies with " in text
+    assert text.count("](AML-") == number
+    assert "](AML-" not in index(pages, bundle.name, bundle.revision)
+    assert re.search(rf"^\| all \|.*\| {number} \|$", text, re.MULTILINE)
+
+
+def test_ids_that_cannot_name_a_file_get_one_of_their_own(tmp_path: Path) -> None:
+    """Also where two of them differ in case alone, or in what a file name may not have."""
+    write(
+        tmp_path,
+        {
+            "a/a.rego": 'package a\n\ndeny contains "x" if input.a',
+            "b.rego": 'package A\n\ndeny contains "x" if input.b',
+        },
+    )
+    names = directory(pages_of(load_bundle(tmp_path)), "b", "")
+
+    assert sorted(names) == ["A.deny.md", "README.md", "a.deny-2.md"]
+    assert "](a.deny-2.md)" in names["README.md"]
+
+
+def test_a_directory_of_pages_keeps_what_is_not_ours(tmp_path: Path) -> None:
+    """Pages of policies that are gone are removed, unchanged ones left alone, and files of anybody else too."""
+    folder = tmp_path / "new" / "pages"
+    ours = f"{MARK}\n\n# x\n"
+
+    assert write_pages(folder, {"README.md": ours, "a.md": ours, "b.md": ours}).endswith(
+        "3 written, 0 as before, 0 removed"
+    )
+    (folder / "mine.md").write_text("# mine\n", encoding="utf-8")
+    (folder / "quoted.md").write_text(f"see\n{MARK}\n", encoding="utf-8")
+    (folder / "a.txt").write_text(ours, encoding="utf-8")
+    said = write_pages(folder, {"README.md": ours, "b.md": f"{ours}more\n"})
+
+    assert said == f"{folder}: 2 pages: 1 written, 1 as before, 1 removed"
+    assert sorted(path.name for path in folder.iterdir()) == ["README.md", "a.txt", "b.md", "mine.md", "quoted.md"]
+    with pytest.raises(Exception, match="was not written by this command") as refused:
+        write_pages(folder, {"README.md": f"{ours}changed", "mine.md": ours})
+    assert refused.value.__class__.__name__ == "UsageError"
+    assert (folder / "README.md").read_text(encoding="utf-8") == ours
+
+
+@pytest.mark.parametrize(
+    ("root", "output", "link"),
+    [
+        ("here/rules", "docs/pages", "../../rules/area/a/a.rego"),
+        ("here/rules", "../docs", ""),
+        ("here/.venv/rules", "docs/pages", ""),
+        ("here/venv/site-packages/rules", "docs/pages", ""),
+        ("elsewhere", "docs/pages", ""),
+    ],
+)
+def test_only_files_that_other_readers_have_are_linked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: str, output: str, link: str
+) -> None:
+    """Below the current directory, and in no environment there."""
+    bundle = load_bundle(write(tmp_path / root, {"area/a/a.rego": rego("a", deny_when("true"))}))
+    (tmp_path / "here").mkdir(exist_ok=True)
+    monkeypatch.chdir(tmp_path / "here")
+
+    assert [page.link for page in linked(pages_of(bundle), bundle.roots, Path(output))] == [link]
