@@ -39,6 +39,7 @@ test_another_role_or_scope_is_not if {
 test_an_object_id_or_a_stated_principal_without_a_role_holds_none if {
 	holds("bbbbbbbb-0000-0000-0000-000000000000", ["Approver"], {}) == false
 	holds("bob", ["Approver"], {}) == false
+	holds("carol", ["Contributor"], {"principalId": "Carol"}) == false
 }
 
 test_who_is_not_known_is_undecided if {
