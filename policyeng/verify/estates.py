@@ -68,11 +68,9 @@ class Estates:
         case, document = random.choice(self.cases[focus.id])
         document = copied_object(document)
         alike = [resource for resource in document["resources"] if _takes(focus, resource)]
-        clones = []
-        for number in range(random.randrange(5) if alike else 0):
-            original = random.choice(alike)
-            clones.append(renamed(original, f"-f{number}"))
-            document["metrics"] += _measured_alike(document["metrics"], original["id"], clones[-1]["id"])
+        clones = (
+            [renamed(random.choice(alike), f"-f{number}") for number in range(random.randrange(5))] if alike else []
+        )
         self._add(random, focus, document["resources"], clones)
         self._edit(random, document, focus)
         return case, document
@@ -225,11 +223,6 @@ def renamed(resource: JsonObject, suffix: str) -> JsonObject:
     if isinstance(duplicate.get("name"), str):
         duplicate["name"] += suffix
     return duplicate
-
-
-def _measured_alike(metrics: Sequence[JsonObject], original: str, clone: str) -> list[JsonObject]:
-    """The metrics of a resource as those of another one."""
-    return [{**metric, "resourceId": clone} for metric in metrics if metric["resourceId"] == original]
 
 
 def _takes(policy: Policy, resource: JsonObject) -> bool:
