@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import Bundle, Policy, load_bundle
-from policyeng.errors import BundleError
 from policyeng.verify.case_runs import run_cases
 from policyeng.verify.cases import read_cases
 from tests.bundles import deny_when, rego, write
@@ -127,35 +126,3 @@ def test_cases_that_are_not_well_formed_are_refused(tmp_path: Path, cases: str, 
         list(run_cases(load_bundle(write(tmp_path, files))))
 
     assert refusal.value.__class__.__module__ == "policyeng.errors"
-
-
-def test_an_absent_test_leaves_out_what_an_approval_states(tmp_path: Path) -> None:
-    """A pointer of an approval is left out of it; one that no approval is without is named."""
-    header = """# METADATA
-# title: t
-# custom:
-#   id: T-1
-#   severity: low
-#   judges: [approval]
-#   inspects: [POINTER]
-#   when_absent: fail
-package a
-
-deny contains {"msg": "m", "path": "/series"} if input.resource.approvedBy == null
-"""
-    made = {
-        pointer: load_bundle(
-            write(
-                tmp_path / name,
-                {
-                    "area/a/a.rego": header.replace("POINTER", pointer),
-                    "area/a/cases.yaml": "judged: A-1\npass: {x: {}}",
-                },
-            )
-        )
-        for name, pointer in (("there", "/approvedBy"), ("required", "/status"))
-    }
-
-    assert [(run.name, run.reason) for run in run_cases(made["/approvedBy"])] == [("x", ""), ("absent /approvedBy", "")]
-    with pytest.raises(BundleError, match="`/status` cannot be left out"):
-        list(run_cases(made["/status"]))
