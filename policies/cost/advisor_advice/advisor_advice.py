@@ -35,7 +35,7 @@ _ABSENT = {
     when_absent=_ABSENT,
     remediation="Do what the recommendation says (`az advisor recommendation list --category Cost`), or dismiss it "
     "with a reason (`az advisor recommendation disable --ids <id>`).",
-    source='002 "Cost Optimization Strategies", 1 "Rightsizing" and 7 "Azure Advisor"',
+    source='002 "Cost Optimization Strategies"',
     parameters={
         "advice_days": {
             "type": "integer",

@@ -20,7 +20,7 @@
 #     text: >-
 #       Tag the resource, for example `az resource tag --is-incremental --ids <id> --tags owner=<who> cost-center=<number>
 #       environment=<stage>`.
-#   source: 002 "Cost Optimization Strategies", 3 "Azure Policy and Tags"
+#   source: 002 "Cost Optimization Strategies"
 #   parameters:
 #     required_tags:
 #       type: array

@@ -26,7 +26,7 @@ UNCERTAIN = ("a start that can be read", "an end that can be read", "a scope tha
     when_absent="not_judged",
     remediation="Create a budget with an alert (portal: Cost Management > Budgets > Add, with an alert condition and a "
     "recipient), or enable a notification of the one that is there (`properties.notifications.<name>.enabled: true`).",
-    source='002 "Cost Optimization Strategies", 4 "Azure Cost Management and Billing"',
+    source='002 "Cost Optimization Strategies"',
     since="0.1.0",
 )
 def budget_alert(given: PolicyInput) -> Iterator[Denial | Unknown]:
