@@ -13,7 +13,7 @@ from policyeng.errors import BundleError, PolicyengError
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.plan import has_value
 from policyeng.facts import Facts, workspace_of
-from policyeng.models import DeclaredWorkload, Finding, JsonObject, Snapshot
+from policyeng.models import Approval, DeclaredWorkload, Finding, JsonObject, Snapshot
 from policyeng.verify.cases import DEFAULT_AS_OF, Baselines, Case, CaseFile, baselines_of, estate, merged, read_cases
 from policyeng.workloads import derive
 
@@ -91,7 +91,9 @@ def _absent(alone: Bundle, policy: Policy, pointer: str, file: CaseFile, baselin
     place = f"{policy.cases}: {name}"
     snapshot = estate(baselines, shared, place)
     identity = shared.judged or _identity(shared, baselines, place)
-    if _judges_workloads(policy) and not pointer.startswith("workspace:"):
+    if _judges(policy, "approval"):
+        snapshot = _with_approval(snapshot, identity, pointer, place)
+    elif _judges(policy, "workload") and not pointer.startswith("workspace:"):
         snapshot = _with_declared(snapshot, _workload(snapshot, identity, alone.facts), pointer, place)
         identity = _ABSENT_ID
     else:
@@ -118,8 +120,22 @@ def _with_declared(snapshot: Snapshot, workload: JsonObject, pointer: str, place
     return snapshot.model_copy(update={"workloads": (*snapshot.workloads, declared)})
 
 
-def _judges_workloads(policy: Policy) -> bool:
-    return any(judged.type.lower() == "workload" for judged in policy.header.judges)
+def _with_approval(snapshot: Snapshot, identity: str, pointer: str, place: str) -> Snapshot:
+    """The snapshot with the approval of an id less a pointer."""
+    try:
+        approvals = tuple(
+            Approval.model_validate(_without(approval.model_dump(by_alias=True), pointer))
+            if approval.id == identity
+            else approval
+            for approval in snapshot.approvals
+        )
+    except ValidationError as error:
+        raise BundleError(f"`{pointer}` cannot be left out: {error.errors()[0]['msg']}", place=(place,)) from error
+    return snapshot.model_copy(update={"approvals": approvals})
+
+
+def _judges(policy: Policy, kind: str) -> bool:
+    return any(judged.type.lower() == kind for judged in policy.header.judges)
 
 
 def _workload(snapshot: Snapshot, identity: str, facts: Facts) -> JsonObject:

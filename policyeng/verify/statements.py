@@ -17,6 +17,7 @@ from policyeng.verify.edits import ODD_TEXTS, happens
 _CHOICES = {"purpose": Purpose, "target": Target, "accelerator": Accelerator, "cadence": Cadence}
 _SCOPE_LENGTHS = (2, 4, 8, 8, 4, 2, 6, 10)
 _TAGS = ("environment", "stage", "data-classification", "Environment", "owner")
+_PEOPLE = ("ann@contoso.example", " Ann@CONTOSO.example", "77777777-7777-7777-7777-777777777777", "bob", "")
 _TAG_VALUES = ("dev", "test", " Production", "STAGING", "regulated", "Confidential", "internal", "")
 
 
@@ -65,6 +66,9 @@ def _approval(random: Random, number: int, document: JsonObject, asked: Asked) -
     for name in ("grantedAt", "expiresAt"):
         if happens(random, 0.6):
             approval[name] = _time(random, asked.as_of)
+    for name in ("requestedBy", "approvedBy"):
+        if happens(random, 0.8):
+            approval[name] = random.choice(_PEOPLE)
     return approval
 
 

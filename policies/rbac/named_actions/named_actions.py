@@ -51,9 +51,10 @@ def _denials(block: JsonObject, granting: str, taken: str, path: str) -> Iterato
     for key, patterns in lists.items():
         if not isinstance(patterns, list) or not all(isinstance(pattern, str) for pattern in patterns):
             yield Unknown(msg="actions are not a list of patterns", path=f"{path}/{key}")
-            return
+            if key == taken or not isinstance(patterns, list):
+                return
     for index, pattern in enumerate(lists[granting]):
-        if covered(EVERYTHING, [pattern]) and not covered(pattern, lists[taken]):
+        if isinstance(pattern, str) and covered(EVERYTHING, [pattern]) and not covered(pattern, lists[taken]):
             yield Denial(
                 msg="a custom role takes in every Machine Learning action",
                 path=f"{path}/{granting}/{index}",

@@ -1,0 +1,61 @@
+"""Cost advice of Azure Advisor that nobody has acted on."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from policyeng import Denial, PolicyInput, Unknown, policy
+from policyeng.facts.times import moment
+from policyeng.facts.words import folded, inside
+
+UPDATED = "/properties/lastUpdated"
+_ABSENT = {
+    "/properties/category": "not_judged",
+    "/properties/impact": "not_judged",
+    UPDATED: "unknown",
+    "/properties/suppressionIds": "pass",
+}
+
+
+@policy(
+    id="AML-COST-107",
+    title="Advisor's high-impact cost advice is not left open",
+    description='"Use Azure Advisor to get recommendations on right-sizing your resources"; "regularly review '
+    'recommendations provided by Azure Advisor". Advice of category Cost and impact High, for any resource of the '
+    "snapshot, is acted on within `advice_days` of its `lastUpdated`. Advice that somebody dismissed or postponed "
+    "(`suppressionIds`) was reviewed.",
+    related_resources=["https://learn.microsoft.com/azure/advisor/advisor-reference-cost-recommendations"],
+    severity="low",
+    judges=[
+        {
+            "type": "Microsoft.Advisor/recommendations",
+            "where": {"/properties/category": ["Cost"], "/properties/impact": ["High"]},
+        }
+    ],
+    inspects=list(_ABSENT),
+    when_absent=_ABSENT,
+    remediation="Do what the recommendation says (`az advisor recommendation list --category Cost`), or dismiss it "
+    "with a reason (`az advisor recommendation disable --ids <id>`).",
+    source='002 "Cost Optimization Strategies"',
+    parameters={
+        "advice_days": {
+            "type": "integer",
+            "minimum": 0,
+            "maximum": 36500,
+            "default": 30,
+            "description": "for how many days advice may stay open",
+        }
+    },
+    since="0.1.0",
+)
+def advisor_advice(given: PolicyInput) -> Iterator[Denial | Unknown]:
+    """Deny advice that has been open for longer than allowed."""
+    suppressions = inside(given.resource, "properties", "suppressionIds")
+    if isinstance(suppressions, list) and any(map(folded, suppressions)):
+        return
+    stated = inside(given.resource, "properties", "lastUpdated")
+    updated = moment(stated)
+    if updated is None:
+        yield Unknown(msg="it is not known how long the advice has been open", path=UPDATED)
+    elif given.as_of - updated > timedelta(days=given.parameters["advice_days"]):
+        expected = {"days": given.parameters["advice_days"]}
+        yield Denial(msg="the advice has been open for too long", path=UPDATED, actual=stated, expected=expected)

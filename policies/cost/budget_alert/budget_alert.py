@@ -1,0 +1,77 @@
+"""Workspaces that nobody is told about when they cost more than planned."""
+
+from collections.abc import Iterator
+
+from policyeng import Denial, PolicyInput, Unknown, policy
+from policyeng.facts import covers, resource_group_of, segments
+from policyeng.facts.times import moment
+from policyeng.facts.words import folded, inside
+from policyeng.models import JsonObject
+
+TYPES = ("microsoft.consumption/budgets", "microsoft.costmanagement/budgets")
+UNCERTAIN = ("a start that can be read", "an end that can be read", "a scope that surely covers it", "no filter")
+
+
+@policy(
+    id="AML-COST-103",
+    title="A budget with an alert covers the workspace",
+    description='"Use Azure Cost Management and Billing to gain insights into your spending and set up budgets. Create '
+    'alerts for cost thresholds to be notified when spending exceeds predefined limits." The budget is at the resource '
+    "group of the workspace or above it, in force at as-of, and one of its notifications is enabled. A management "
+    "group, a billing account or a filter may leave the workspace out, which ids do not tell.",
+    related_resources=["https://learn.microsoft.com/azure/cost-management-billing/costs/tutorial-acm-create-budgets"],
+    severity="low",
+    judges=["Microsoft.MachineLearningServices/workspaces"],
+    inspects=["/id"],
+    when_absent="not_judged",
+    remediation="Create a budget with an alert (portal: Cost Management > Budgets > Add, with an alert condition and a "
+    "recipient), or enable a notification of the one that is there (`properties.notifications.<name>.enabled: true`).",
+    source='002 "Cost Optimization Strategies"',
+    since="0.1.0",
+)
+def budget_alert(given: PolicyInput) -> Iterator[Denial | Unknown]:
+    """Deny a workspace that no budget with an alert covers, unless one may."""
+    group = resource_group_of(given.resource["id"])
+    if group is None:
+        yield Unknown(msg="the id of the workspace names no resource group", path="/id")
+        return
+    budgets = [budget for kind in TYPES for budget in given.snapshot.by_type.get(kind, ())]
+    near = [(budget, lacks) for budget in budgets if (lacks := _lacks(budget, group, given)) is not None]
+    if not all(lacks for _, lacks in near):
+        return
+    if any(set(lacks) <= set(UNCERTAIN) for _, lacks in near):
+        yield Unknown(msg="whether a budget with an alert covers the workspace cannot be told", path="/id")
+    elif given.snapshot.incomplete:
+        yield Unknown(msg="the snapshot is incomplete: a budget may exist", path="/id")
+    else:
+        actual = [{"budget": budget["id"], "lacks": lacks} for budget, lacks in near]
+        expected = "a budget in force at the resource group or above, with an enabled notification"
+        yield Denial(msg="no budget with an alert covers the workspace", path="/id", actual=actual, expected=expected)
+
+
+def _lacks(budget: JsonObject, group: str, given: PolicyInput) -> list[str] | None:
+    """What a budget lacks to watch over a resource group, in a fixed order; None when it is for another scope."""
+    parts = segments(budget["id"]) or ()
+    covered = covers("/" + "/".join(parts[:-4]), group) if parts[-4:-3] == ("providers",) else False
+    if covered is False and parts[:2] != ("providers", "microsoft.billing"):
+        return None
+    properties = budget.get("properties")
+    start, end = (inside(properties, "timePeriod", key) for key in ("startDate", "endDate"))
+    begins, ends = moment(start), moment(end)
+    lacks = {
+        "the category Cost": folded(inside(properties, "category")) not in (None, "cost"),
+        "an enabled notification": not _has_alert(properties),
+        "a start before as-of": begins is not None and begins > given.as_of,
+        "an end after as-of": ends is not None and ends < given.as_of,
+        "a start that can be read": begins is None and start is not None,
+        "an end that can be read": ends is None and end is not None,
+        "a scope that surely covers it": covered is not True,
+        "no filter": inside(properties, "filter") not in (None, {}),
+    }
+    return [lack for lack, is_lacking in lacks.items() if is_lacking]
+
+
+def _has_alert(properties: object) -> bool:
+    notifications = inside(properties, "notifications")
+    alerts = notifications.values() if isinstance(notifications, dict) else ()
+    return any(inside(alert, "enabled") is True or folded(inside(alert, "enabled")) == "true" for alert in alerts)

@@ -1,0 +1,83 @@
+# METADATA
+# description: Whether the person who gave an approval holds a role that may give it.
+package lib.approvers
+
+import data.lib.ids
+import data.lib.roles
+import data.lib.words
+
+# holds(person, scope, listed, snapshot): true, false or null (undecided): whether a principal, by its id in lower case,
+# has an assignment of a listed role at or above a scope. Undecided are a person whom the snapshot does not know by this
+# name (an address, say), a group that holds such a role and may have them as a member, a management group, a condition
+# and a role that nobody knows.
+holds(person, scope, listed, snapshot) if {
+	"yes" in _answers(_of_person(person, snapshot), scope, listed, snapshot)
+} else := null if {
+	not _is_known(person, snapshot)
+} else := null if {
+	count(snapshot.incomplete) > 0
+} else := null if {
+	"perhaps" in _answers(_of_person(person, snapshot), scope, listed, snapshot)
+} else := null if {
+	count(_answers(_of_groups(snapshot), scope, listed, snapshot) & {"yes", "perhaps"}) > 0
+} else := false
+
+_assignments(snapshot) := object.get(snapshot.by_type, "microsoft.authorization/roleassignments", [])
+
+_of_person(person, snapshot) := [assignment |
+	some assignment in _assignments(snapshot)
+	words.folded(assignment.properties.principalId) == person
+]
+
+_of_groups(snapshot) := [assignment |
+	some assignment in _assignments(snapshot)
+	words.folded(assignment.properties.principalType) in {"group", "foreigngroup"}
+]
+
+# Ids of the directory are GUIDs; one that has no assignment holds no role. Without any assignment nothing is known.
+_is_known(person, snapshot) if {
+	count(_assignments(snapshot)) > 0
+	_is_principal(person, snapshot)
+}
+
+_is_principal(person, _) if regex.match(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`, person)
+
+_is_principal(person, snapshot) if snapshot.by_principal[person]
+
+_is_principal(person, snapshot) if count(_of_person(person, snapshot)) > 0
+
+_answers(assignments, scope, listed, snapshot) := {answer |
+	some assignment in assignments
+	answer := _weakest({_has_role(assignment, listed, snapshot), _reaches(assignment, scope), _holds_always(assignment)})
+}
+
+# A role that is held must be listed, reach the scope and hold always.
+_weakest(answers) := [answer | some answer in ["no", "perhaps", "yes"]; answer in answers][0]
+
+_has_role(assignment, listed, snapshot) := "yes" if {
+	roles.is_listed(_names(assignment, snapshot), listed)
+} else := "perhaps" if {
+	count(_named(assignment, snapshot)) == 0
+} else := "no"
+
+_names(assignment, snapshot) := array.concat(
+	[roles.guid(_role_id(assignment))],
+	[role.name | some role in _named(assignment, snapshot)],
+)
+
+_named(assignment, snapshot) := roles.named(_role_id(assignment), snapshot)
+
+_role_id(assignment) := object.get(assignment, ["properties", "roleDefinitionId"], null)
+
+_reaches(assignment, scope) := "yes" if {
+	outer = roles.scope(assignment)
+	array.slice(ids.segments(scope), 0, count(outer)) == outer
+} else := "no" if {
+	outer = roles.scope(assignment)
+	ids.segments(scope)
+	array.slice(outer, 0, 3) != ["providers", "microsoft.management", "managementgroups"]
+} else := "perhaps"
+
+_holds_always(assignment) := "perhaps" if {
+	roles.is_conditional(assignment)
+} else := "yes"

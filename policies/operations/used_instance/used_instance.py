@@ -1,0 +1,72 @@
+"""Compute instances that run without being used."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from policyeng import Denial, PolicyInput, Unknown, policy
+from policyeng.facts.times import moment
+from policyeng.facts.words import folded, inside
+from policyeng.models import lowered
+
+STATE = "/properties/properties/state"
+OPERATION = "/properties/properties/lastOperation"
+_ABSENT = {"/properties/computeType": "not_judged", STATE: "not_judged", OPERATION: "unknown"}
+
+
+@policy(
+    id="AML-OPS-104",
+    title="A running instance is in use",
+    description="\"A compute instance is always on and doesn't autoscale. You should stop the compute instance when "
+    "you aren't using it to avoid extra cost.\" The metric `lastActivity` of the snapshot says when it was last used. "
+    "Without it, an operation that a user started within `idle_days` is use; an older one decides nothing.",
+    related_resources=["https://learn.microsoft.com/azure/machine-learning/how-to-manage-compute-instance"],
+    severity="low",
+    judges=[
+        {
+            "type": "Microsoft.MachineLearningServices/workspaces/computes",
+            "where": {"/properties/computeType": ["ComputeInstance"], STATE: ["Running"]},
+        }
+    ],
+    inspects=list(_ABSENT),
+    when_absent=_ABSENT,
+    remediation="Stop the instance (`az ml compute stop --name <instance> --workspace-name <workspace>`), and let it "
+    "stop by itself: an idle shutdown, as AML-COST-102 asks for.",
+    source='001 "Azure Machine Learning compute (managed)" (note on idle clusters), 003',
+    parameters={
+        "idle_days": {
+            "type": "integer",
+            "minimum": 0,
+            "maximum": 36500,
+            "default": 7,
+            "description": "for how many days a running instance may go unused",
+        }
+    },
+    since="0.1.0",
+)
+def used_instance(given: PolicyInput) -> Iterator[Denial | Unknown]:
+    """Deny an instance whose last activity is too long ago."""
+    allowed = timedelta(days=given.parameters["idle_days"])
+    used, operated = _last_activity(given), _last_operation(given)
+    if used is not None and given.as_of - used > allowed:
+        actual = {"state": "Running", "lastActivity": used.isoformat()}
+        expected = {"days": given.parameters["idle_days"]}
+        yield Denial(
+            msg="a running instance has not been used for too long", path=STATE, actual=actual, expected=expected
+        )
+    elif used is None and (operated is None or given.as_of - operated > allowed):
+        yield Unknown(msg="it is not known when the running instance was last used", path=OPERATION)
+
+
+def _last_activity(given: PolicyInput) -> datetime | None:
+    """The latest moment that the metric `lastActivity` gives."""
+    positions = given.snapshot.by_measured.get(lowered(given.resource["id"]).removesuffix("/"), ())
+    metrics = [given.snapshot.metrics[position] for position in positions]
+    told = [moment(metric.get("to")) for metric in metrics if folded(metric["name"]) == "lastactivity"]
+    return max((one for one in told if one is not None), default=None)
+
+
+def _last_operation(given: PolicyInput) -> datetime | None:
+    """When a user last started, stopped or changed the instance; a schedule and an idle shutdown are no use of it."""
+    operation = inside(given.resource, "properties", "properties", "lastOperation")
+    is_by_user = folded(inside(operation, "operationTrigger")) in (None, "user")
+    return moment(inside(operation, "operationTime")) if is_by_user else None

@@ -1,0 +1,78 @@
+# METADATA
+# scope: package
+# title: Nobody unknown holds access
+# description: >-
+#   Access control "ensures that only authorized individuals have the ability to manage and interact with compute
+#   resources". Every role assignment counts, whatever its role and scope. When principals are stated, one that is not
+#   among them is unknown. Azure calls the type of a deleted principal `Unknown`.
+# related_resources: [https://learn.microsoft.com/azure/role-based-access-control/troubleshooting]
+# custom:
+#   id: AML-RBAC-102
+#   severity: high
+#   judges: [Microsoft.Authorization/roleAssignments]
+#   inspects: [/properties/principalId, /properties/principalType]
+#   when_absent: {/properties/principalId: unknown, /properties/principalType: pass}
+#   remediation:
+#     text: >-
+#       Remove the assignment (`az role assignment delete --ids <id>`), or state the principal under `principals` of the
+#       snapshot. Where guests are welcome, set `allow_guests`.
+#   source: 002 "Role-Based Access Control (RBAC)"
+#   controls: {mcsb-v1: [PA-4]}
+#   parameters:
+#     allow_guests: {type: boolean, default: false, description: whether guests of the directory may hold access}
+#   since: 0.1.0
+package rbac.known_principals
+
+import data.lib.words
+
+deny contains {
+	"msg": fault,
+	"path": "/properties/principalId",
+	"actual": input.resource.properties.principalId,
+	"expected": "somebody of the directory, as a member, a group or a service principal",
+} if fault = faults[standings[_]]
+
+unknown contains {"msg": doubt, "path": "/properties/principalId"} if doubt = doubts[standings[_]]
+
+faults := {"gone": "the principal is deleted or unknown", "guest": "a guest holds access"}
+
+doubts := {
+	"unnamed": "the assignment names no principal",
+	"unstated": "the snapshot names no principals",
+	"unread": "the snapshot is incomplete: the principal may exist",
+	"unclear": "it is not stated whether the user is a guest",
+}
+
+standings := {"unnamed"} if {
+	not principal
+} else := {"gone"} if {
+	stated_type == "unknown"
+} else := {"unstated"} if {
+	count(input.snapshot.principals) == 0
+} else := {standing_of(input.snapshot.principals[position]) | some position in positions} if {
+	positions = input.snapshot.by_principal[principal]
+} else := {"unread"} if {
+	count(input.snapshot.incomplete) > 0
+} else := {"gone"}
+
+standing_of(entry) := "gone" if {
+	entry.deleted == true
+} else := "welcome" if {
+	input.parameters.allow_guests
+} else := user_type if {
+	user_type = words.folded(entry.userType)
+	user_type in {"guest", "member"}
+} else := "unclear" if {
+	type_of(entry) in {"user", "unknown"}
+} else := "no user"
+
+# Only a user can be a guest; what states no type has the one of the assignment, else counts as a user.
+type_of(entry) := own if {
+	own = words.folded(entry.type)
+} else := stated_type if {
+	stated_type
+} else := "user"
+
+principal := words.folded(input.resource.properties.principalId)
+
+stated_type := words.folded(input.resource.properties.principalType)
