@@ -213,4 +213,5 @@ def test_profiles_are_listed_and_shown(tmp_path: Path) -> None:
     as_json = run("policies", "list", "--profiles", "--policy", policies, "--format", "json", folder=tmp_path)
     assert json.loads(as_json.stdout)[0]["parameters"] == LOOSE["parameters"]
     shown = run("policies", "show", "T-A-1", "--policy", policies, "--profile", "loose", folder=tmp_path)
-    assert "  most = 3  (default 1)\n  least = 0\n" in shown.stdout
+    assert "  most\n    type      integer\n    default   1\n    here      3\n  least\n" in shown.stdout
+    assert shown.stdout.count("    here ") == 1

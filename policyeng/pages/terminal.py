@@ -41,7 +41,7 @@ def _lines(page: Page, width: int) -> Iterator[Line]:
     sections = (
         ("Why", _why(page, width)),
         ("Judges", _judged(page, width)),
-        ("Inspects", _inspected(page)),
+        ("Inspects", _inspected(page, width)),
         ("Parameters", _parameters(page, width)),
         (f"Cases ({page.number_of_cases})", _cases(page, width)),
         ("How to mend it", _mended(page, width)),
@@ -85,13 +85,19 @@ def _judged(page: Page, width: int) -> Iterator[Line]:
         yield from paragraph(visible(words), width, indent=2)
 
 
-def _inspected(page: Page) -> Iterator[Line]:
+def _inspected(page: Page, width: int) -> Iterator[Line]:
     header = page.policy.header
     fields = {pointer: visible(pointer_words(pointer, str)) for pointer in header.inspects}
-    column = max(map(len, fields.values()), default=0)
+    words = {pointer: f"absent: {ABSENCE[header.absent(pointer)]}" for pointer in fields}
+    room = width - 4 - max(map(len, words.values()), default=0)
+    column = max((len(field) for field in fields.values() if len(field) <= room), default=0)
     for pointer, field in fields.items():
-        verdict = header.absent(pointer)
-        yield (f"  {field:<{column}}  ", ""), (f"absent: {ABSENCE[verdict]}", _VERDICTS[verdict])
+        said = (words[pointer], _VERDICTS[header.absent(pointer)])
+        if len(field) <= column:
+            yield (f"  {field:<{column}}  ", ""), said
+        else:
+            yield ((f"  {field}", ""),)
+            yield ("    ", ""), said
 
 
 def _parameters(page: Page, width: int) -> Iterator[Line]:
