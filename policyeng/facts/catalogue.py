@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from policyeng.errors import BundleError
 from policyeng.facts.words import trimmed
 from policyeng.models import JsonObject, lowered
+from policyeng.models.documents import Accelerator
 
 _Value = TypeVar("_Value")
 
@@ -42,6 +43,11 @@ class VmSize:
     gpus: float
     fpgas: int
     source: str
+
+    @property
+    def accelerator(self) -> Accelerator:
+        """What it computes with beside its CPUs; a size with GPUs counts as one with those."""
+        return "gpu" if self.gpus > 0 else "fpga" if self.fpgas > 0 else "none"
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ class Retirement:
 
     def comes_within(self, days: float, as_of: datetime) -> bool:
         """Say whether the size is retired at an aware moment or retires within so many days, the last one included."""
-        return self._begins - as_of <= timedelta(days=days)
+        return (self._begins - as_of) / timedelta(days=1) <= days  # no number of days is too large
 
 
 @dataclass(frozen=True)
