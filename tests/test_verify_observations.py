@@ -8,7 +8,7 @@ from random import Random
 from policyeng.bundle import load_bundle
 from policyeng.models import JsonObject, Snapshot
 from policyeng.verify.cases import DEFAULT_AS_OF
-from policyeng.verify.observations import Sight, observed
+from policyeng.verify.observations import Entries, Sight, observed
 
 FACTS = load_bundle().facts
 CLUSTER = {
@@ -17,7 +17,7 @@ CLUSTER = {
     "properties": {"computeType": "AmlCompute", "properties": {"vmSize": "Standard_NC6"}},
 }
 ASSIGNMENT = {"id": "/a", "type": "Microsoft.Authorization/roleAssignments", "properties": {"principalId": "holder"}}
-KNOWN: dict[str, list[list[JsonObject]]] = {  # type: ignore[assignment]  # JSON
+KNOWN: dict[str, list[Entries]] = {
     "metrics": [
         [
             {"resourceId": "/x", "name": name, "unit": "percent", "from": "2026-05-18T00:00:00Z", "p95": 39.9}
@@ -31,8 +31,9 @@ KNOWN: dict[str, list[list[JsonObject]]] = {  # type: ignore[assignment]  # JSON
 
 def drawn(seed: int, as_of: datetime = DEFAULT_AS_OF) -> JsonObject:
     """Observations of an estate of one cluster and one assignment."""
-    sight = Sight(KNOWN, [CLUSTER["id"]], [40.0], as_of)  # type: ignore[arg-type,list-item]  # JSON
-    return observed(Random(seed), {"resources": [CLUSTER, ASSIGNMENT]}, sight, FACTS)
+    sight = Sight(KNOWN, [str(CLUSTER["id"])], [40.0], as_of)
+    random = Random(seed)  # noqa: S311  # nothing here is secret
+    return observed(random, {"resources": [CLUSTER, ASSIGNMENT]}, sight, FACTS)
 
 
 def test_the_same_draw_gives_the_same() -> None:

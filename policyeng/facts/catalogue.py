@@ -78,7 +78,7 @@ class Retirement:
 
     def comes_within(self, days: float, as_of: datetime) -> bool:
         """Say whether the size is retired at an aware moment or retires within so many days, the last one included."""
-        return (self._begins - as_of) / timedelta(days=1) <= days  # no number of days is too large
+        return (self._begins - as_of) / timedelta(days=1) <= days
 
 
 @dataclass(frozen=True)
