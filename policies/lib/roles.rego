@@ -51,11 +51,14 @@ is_listed(names, entries) if {
 	words.folded(name) in {words.folded(entry), guid(entry)}
 }
 
+# is_conditional(assignment): it carries a condition.
+is_conditional(assignment) if permissions.is_conditional(assignment.properties)
+
 # granted(assignment, role, action): whether an assignment of a role grants an action where it reaches: true, false, or
 # null where a condition decides or the permissions cannot be read.
 granted(assignment, role, action) := null if {
 	permissions.granted(role.permissions, action) == true
-	permissions.is_conditional(assignment.properties)
+	is_conditional(assignment)
 } else := permissions.granted(role.permissions, action)
 
 # scope(assignment): the parts of the id that it reaches, in lower case: `properties.scope`, else what stands before the
