@@ -52,7 +52,8 @@ def needed(path: Path) -> Path:
 def plain(text: str) -> str:
     """A text without its markup, its line breaks and its letter case."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text.translate(_CURLY))
-    text = re.sub(r"(?<!\w)_|_(?!\w)|[*`#|>]|<br */?>", " ", text)
+    text = re.sub(r"(?<!\w)_|_(?!\w)|[*`]", "", text)
+    text = re.sub(r"[#|>]|<br */?>", " ", text)
     return " ".join(text.split()).lower()
 
 
@@ -64,9 +65,9 @@ def documents() -> dict[str, str]:
 
 @cache
 def sections(document: str) -> frozenset[str]:
-    """The lines of a document that could be headings, without marks and numbers in front."""
+    """The lines of a document that could be headings, without marks and numbers in front and colons behind."""
     lines = documents()[document].splitlines()
-    return frozenset(re.sub(r"^(\d+\.|-) ", "", plain(line)) for line in lines)
+    return frozenset(re.sub(r"^(\d+\.|-) ", "", plain(line)).removesuffix(":") for line in lines)
 
 
 @cache
