@@ -49,9 +49,9 @@ class Examples:
 
     bundle: Bundle
 
-    def drawn(self, random: Random) -> Example:
-        """One example; the same generator state gives the same example."""
-        focus, kind = random.choice(self.bundle.policies), random.random()
+    def drawn(self, random: Random, focus: Policy | None = None) -> Example:
+        """One example, with a policy in focus or any; the same generator state gives the same example."""
+        focus, kind = focus or random.choice(self.bundle.policies), random.random()
         given: JsonObject = {}
         as_of = DEFAULT_AS_OF
         if kind > 0.6 and focus.id in self._estates.cases:
@@ -131,10 +131,16 @@ class Examples:
 
 
 def examples_of(bundle: Bundle, seed: int) -> Iterator[Example]:
-    """Examples without end: the same ones for the same seed and bundle, however many are taken."""
+    """Examples without end: the same ones for the same seed and bundle, however many are taken.
+
+    The policies take turns in focus, so that no run leaves one out before it comes to another again.
+    """
     source = Examples(bundle)
     number = 0
     while True:
+        turns = list(bundle.policies)
         # The text is hashed by `random` itself, so neighbouring seeds share nothing.
-        yield source.drawn(Random(f"{seed}/{number}"))  # noqa: S311  # nothing here is secret
-        number += 1
+        Random(f"{seed}/turns/{number}").shuffle(turns)  # noqa: S311  # nothing here is secret
+        for focus in turns:
+            yield source.drawn(Random(f"{seed}/{number}"), focus)  # noqa: S311  # the same
+            number += 1
