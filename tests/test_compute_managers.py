@@ -86,12 +86,15 @@ def patterns(draw: st.DrawFn) -> str:
 
 LISTS = st.lists(patterns(), max_size=3)
 ODD: st.SearchStrategy[object] = st.sampled_from([None, "*", 1, 0, False, "", {}, ["*", None], [["*"]]])
-BLOCKS = st.fixed_dictionaries({}, optional={"actions": LISTS | ODD, "notActions": LISTS | ODD, "dataActions": LISTS})
+CONDITIONS: st.SearchStrategy[object] = st.sampled_from([None, None, None, "", " ", "x", 0, False, {}])
+BLOCKS = st.fixed_dictionaries(
+    {},
+    optional={"actions": LISTS | ODD, "notActions": LISTS | ODD, "dataActions": LISTS | ODD, "condition": CONDITIONS},
+)
 PERMISSIONS = st.lists(st.fixed_dictionaries({"actions": LISTS, "notActions": LISTS}), max_size=3)
 SCOPES = st.sampled_from(
     [None, "", " ", WS, WS.upper(), f"{WS}/", f"{WS}/computes/c", f"{WS}2", "/", "//", "x", 5, "/a/b"]
 )
-CONDITIONS: st.SearchStrategy[object] = st.sampled_from([None, None, None, "", " ", "x", 0, False, {}])
 LISTED = st.lists(
     st.sampled_from(["role", " ROLE ", "r", f"{ROLES}R", "AzureML Compute Operator", "", "/"]), max_size=2
 )

@@ -6,7 +6,7 @@ import csv
 import re
 import subprocess
 import sys
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -375,16 +375,48 @@ def test_a_regional_extension_is_a_note_and_moves_no_date() -> None:
     assert "US Gov" in noted[0]["note"]
 
 
-def test_retirement_is_told_by_the_clock_given(facts: Facts) -> None:
-    """A retirement begins at midnight UTC of its day; within N days takes in the Nth."""
+MIDNIGHT = datetime(2027, 5, 31, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("as_of", "has_come"),
+    [
+        (MIDNIGHT, True),
+        (MIDNIGHT - timedelta(microseconds=1), False),
+        (MIDNIGHT + timedelta(days=4000), True),
+        (datetime(2027, 5, 31, 2, tzinfo=timezone(timedelta(hours=2))), True),
+        (datetime(2027, 5, 31, 1, 59, 59, tzinfo=timezone(timedelta(hours=2))), False),
+        (datetime(2027, 5, 30, 19, tzinfo=timezone(timedelta(hours=-5))), True),
+    ],
+)
+def test_a_retirement_begins_at_midnight_utc(facts: Facts, as_of: datetime, has_come: bool) -> None:
+    """Wherever the clock stands; all sizes of a series go on one day."""
+    for size in ("Standard_HC44rs", "standard_hc44-16rs", "STANDARD_HC44-32RS"):
+        retirement = facts.retirement(size)
+        assert retirement is not None
+        assert retirement.has_come(as_of) is has_come
+        assert retirement.comes_within(0, as_of) is has_come
+
+
+@pytest.mark.parametrize(
+    ("days", "before", "within"),
+    [
+        (180, timedelta(days=180), True),
+        (180, timedelta(days=180, microseconds=1), False),
+        (180, timedelta(days=179, hours=23), True),
+        (0, timedelta(0), True),
+        (0, timedelta(microseconds=1), False),
+        (1, timedelta(days=1), True),
+        (0.5, timedelta(hours=12), True),
+        (10**12, timedelta(days=9000), True),
+        (180, timedelta(days=-9000), True),
+    ],
+)
+def test_within_so_many_days_takes_in_the_last_one(facts: Facts, days: float, before: timedelta, within: bool) -> None:
+    """To the microsecond, however many days; what is retired is within any number of them."""
     retirement = facts.retirement("Standard_HC44rs")
     assert retirement is not None
-    begins = datetime(2027, 5, 31, tzinfo=UTC)
-    assert retirement.has_come(begins)
-    assert not retirement.has_come(begins - timedelta(seconds=1))
-    assert retirement.comes_within(180, begins - timedelta(days=180))
-    assert not retirement.comes_within(180, begins - timedelta(days=180, seconds=1))
-    assert retirement.comes_within(0, begins + timedelta(days=1))
+    assert retirement.comes_within(days, MIDNIGHT - before) is within
 
 
 @pytest.mark.parametrize(
@@ -416,7 +448,11 @@ def test_other_built_in_roles_are_known_to_act_elsewhere(facts: Facts) -> None:
     """A role that reaches no Machine Learning action is told apart from one that nobody knows."""
     elsewhere = {row["name"] for row in document()["roles_elsewhere"].values()}
     assert "Key Vault Administrator" in elsewhere
-    assert facts.role("Key Vault Administrator") is None
+    role = facts.role("Key Vault Administrator")
+    assert role is not None
+    assert role.permissions == ()
+    assert facts.role(role.guid) == role
+    assert facts.role("nobody knows it") is None
     assert not document()["roles"].keys() & document()["roles_elsewhere"].keys()
 
 

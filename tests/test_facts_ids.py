@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from policyeng.facts import (
     covers,
     is_at_or_under,
-    management_group_of,
     resource_group_of,
     segments,
     subscription_of,
@@ -117,8 +116,6 @@ def test_what_is_held_by_nothing_of_the_kind_gives_none() -> None:
     assert workspace_of(f"{GROUP}/providers/Microsoft.Databricks/workspaces/dbx") is None
     assert workspace_of(f"{SUBSCRIPTION}/providers/Microsoft.MachineLearningServices/workspaces/ws") is None
     assert subscription_of(MANAGEMENT_GROUP) is None
-    assert management_group_of(COMPUTE) is None
-    assert management_group_of(f"{MANAGEMENT_GROUP}/providers/A.B/c/d") == MANAGEMENT_GROUP.lower()
 
 
 def test_a_name_may_be_a_word_of_the_grammar() -> None:

@@ -160,7 +160,7 @@ def retired_sizes(rows: Iterable[Row]) -> dict[str, Row]:
 
 
 def roles(definitions: Iterable[Row]) -> dict[str, Row]:
-    """The built-in roles that name or reach Machine Learning, by lower-case GUID."""
+    """The built-in roles that name or reach Machine Learning, by lower-case GUID; a block keeps its condition."""
     more = json.loads((TABLES / "more_roles.json").read_text(encoding="utf-8"))
     keys = ("actions", "notActions", "dataActions", "notDataActions")
     return {
@@ -168,7 +168,11 @@ def roles(definitions: Iterable[Row]) -> dict[str, Row]:
             "name": role["roleName"],
             "guid": role["name"].lower(),
             "type": role["roleType"],
-            "permissions": [{key: block[key] for key in keys} for block in role["permissions"]],
+            "permissions": [
+                {key: block[key] for key in keys}
+                | ({"condition": block["condition"]} if block.get("condition") else {})
+                for block in role["permissions"]
+            ],
             "source": "azure-built-in-roles",
         }
         for role in [*definitions, *more]

@@ -15,14 +15,41 @@ covers(pattern, action) if {
 	regex.match(_expression(literals), lower(action))
 }
 
-# grants(permissions, action): some block grants the action and does not take it back; blocks add up. A block that is
-# not sound grants nothing.
-grants(permissions, action) if {
-	is_array(permissions)
+# granted(permissions, action): true when some block grants the action and does not take it back (blocks add up); null
+# when that depends on the condition of a block, or on what cannot be read; false otherwise.
+granted(permissions, action) if {
+	true in _answers(permissions, action)
+} else := null if {
+	null in _answers(permissions, action)
+} else := false
+
+_answers(permissions, action) := {answer |
 	some block in permissions
-	is_sound(block)
-	_covered(block, "actions", action)
-	not _covered(block, "notActions", action)
+	answer := _answer(block, action)
+} if {
+	is_array(permissions)
+} else := {null}
+
+_answer(block, action) := null if {
+	not is_sound(block)
+} else := false if {
+	not _covered(block, "actions", action)
+} else := false if {
+	_covered(block, "notActions", action)
+} else := null if {
+	is_conditional(block)
+} else := true
+
+# is_conditional(document): a block, or the properties of an assignment, carry a condition; one that is no text does.
+is_conditional(document) if {
+	condition := document.condition
+	condition != null
+	not _is_blank(condition)
+}
+
+_is_blank(value) if {
+	is_string(value)
+	trim_space(value) == ""
 }
 
 # is_sound(block): its actions and notActions are lists of strings, null or absent.

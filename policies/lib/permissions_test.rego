@@ -32,19 +32,38 @@ test_everything_else_is_literal if {
 
 test_not_actions_take_back_within_their_own_block if {
 	taken := {"actions": ["*"], "notActions": [start]}
-	not permissions.grants([taken], start)
-	permissions.grants([taken, {"actions": ["*/action"]}], start)
-	permissions.grants([taken], concat("/", [computes, "write"]))
-	not permissions.grants([{"actions": ["*/read"]}, {"notActions": ["*/read"]}, {}], start)
+	permissions.granted([taken], start) == false
+	permissions.granted([taken, {"actions": ["*/action"]}], start) == true
+	permissions.granted([taken], concat("/", [computes, "write"])) == true
+	permissions.granted([{"actions": ["*/read"]}, {"notActions": ["*/read"]}, {}], start) == false
+	permissions.granted([], start) == false
 }
 
-test_blocks_that_cannot_be_read_grant_nothing if {
+test_blocks_that_cannot_be_read_leave_it_open if {
 	every block in [{"actions": "*"}, {"actions": ["*", 1]}, {"actions": ["*"], "notActions": {}}, "*", null] {
 		not permissions.is_sound(block)
-		not permissions.grants([block], start)
+		permissions.granted([block], start) == null
+		permissions.granted([block, {"actions": [start]}], start) == true
 	}
-	every blocks in [{"a": {"actions": ["*"]}}, "*", null, []] {
-		not permissions.grants(blocks, start)
+	every blocks in [{"a": {"actions": ["*"]}}, "*", null] {
+		permissions.granted(blocks, start) == null
 	}
 	permissions.is_sound({"actions": null})
+}
+
+test_condition_of_a_block_decides_what_the_block_grants if {
+	conditional := {"actions": ["*/action"], "condition": "@Resource[x] StringEquals 'y'"}
+	permissions.granted([conditional], start) == null
+	permissions.granted([conditional], computes) == false
+	permissions.granted([conditional, {"actions": [start]}], start) == true
+	permissions.granted([object.union(conditional, {"notActions": [start]})], start) == false
+}
+
+test_conditional if {
+	every condition in ["@Resource[x] StringEquals 'y'", 7, false, {}] {
+		permissions.is_conditional({"condition": condition})
+	}
+	every document in [{}, null, "condition", {"condition": null}, {"condition": ""}, {"condition": " \n"}] {
+		not permissions.is_conditional(document)
+	}
 }

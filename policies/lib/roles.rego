@@ -51,17 +51,15 @@ is_listed(names, entries) if {
 	words.folded(name) in {words.folded(entry), guid(entry)}
 }
 
-# is_conditional(assignment): it carries a condition; one that is no text counts.
-is_conditional(assignment) if {
-	condition := assignment.properties.condition
-	condition != null
-	not _is_blank(condition)
-}
+# is_conditional(assignment): it carries a condition.
+is_conditional(assignment) if permissions.is_conditional(assignment.properties)
 
-_is_blank(value) if {
-	is_string(value)
-	trim_space(value) == ""
-}
+# granted(assignment, role, action): whether an assignment of a role grants an action where it reaches: true, false, or
+# null where a condition decides or the permissions cannot be read.
+granted(assignment, role, action) := null if {
+	permissions.granted(role.permissions, action) == true
+	is_conditional(assignment)
+} else := permissions.granted(role.permissions, action)
 
 # scope(assignment): the parts of the id that it reaches, in lower case: `properties.scope`, else what stands before the
 # assignment in its own id; undefined when that cannot be read.
@@ -78,7 +76,10 @@ else := array.slice(parts, 0, count(parts) - 4) if {
 
 _is_absent(null) := true
 
-_is_absent(value) if _is_blank(value)
+_is_absent(value) if {
+	is_string(value)
+	trim_space(value) == ""
+}
 
 # reaches_workspace(assignment, snapshot): its scope is a workspace of the snapshot or above one. Ids do not tell what a
 # management group holds, so it counts as above. Without any workspace in the snapshot an access list is read as that of

@@ -93,13 +93,13 @@ test_listed_by_name_guid_or_id if {
 	not roles.is_listed(["", null], ["", null])
 }
 
-test_conditional if {
-	every condition in ["@Resource[x] StringEquals 'y'", 7, false, {}] {
-		roles.is_conditional({"properties": {"condition": condition}})
-	}
-	every properties in [{}, null, {"condition": null}, {"condition": ""}, {"condition": " \n"}] {
-		not roles.is_conditional({"properties": properties})
-	}
+test_condition_of_an_assignment_leaves_open_what_it_grants if {
+	role := {"permissions": [{"actions": ["a/*"]}]}
+	roles.granted(assigned_at("/"), role, "a/b") == true
+	roles.granted({}, role, "a/b") == true
+	roles.granted({"properties": {"condition": "x"}}, role, "a/b") == null
+	roles.granted({"properties": {"condition": "x"}}, role, "b/c") == false
+	roles.granted(assigned_at("/"), {"permissions": null}, "a/b") == null
 }
 
 test_scope_that_is_stated if {

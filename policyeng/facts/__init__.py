@@ -4,23 +4,15 @@ from policyeng.facts.catalogue import Facts, Retirement, Role, Source, VmSeries,
 from policyeng.facts.ids import (
     covers,
     is_at_or_under,
-    management_group_of,
     resource_group_of,
     scopes_of,
     segments,
     subscription_of,
     workspace_of,
 )
-from policyeng.facts.permissions import (
-    COMPUTE_MANAGEMENT_ACTIONS,
-    action_matches,
-    covered,
-    grants,
-    manages_compute,
-)
+from policyeng.facts.permissions import action_matches, covered, granted
 
 __all__ = [
-    "COMPUTE_MANAGEMENT_ACTIONS",
     "Facts",
     "Retirement",
     "Role",
@@ -30,10 +22,8 @@ __all__ = [
     "action_matches",
     "covered",
     "covers",
-    "grants",
+    "granted",
     "is_at_or_under",
-    "management_group_of",
-    "manages_compute",
     "resource_group_of",
     "scopes_of",
     "segments",

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from policyeng.errors import BundleError
 from policyeng.facts.words import trimmed
 from policyeng.models import JsonObject, lowered
+from policyeng.models.documents import Accelerator
 
 _Value = TypeVar("_Value")
 
@@ -42,6 +43,11 @@ class VmSize:
     gpus: float
     fpgas: int
     source: str
+
+    @property
+    def accelerator(self) -> Accelerator:
+        """What it computes with beside its CPUs; a size with GPUs counts as one with those."""
+        return "gpu" if self.gpus > 0 else "fpga" if self.fpgas > 0 else "none"
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,10 @@ class Retirement:
 
 @dataclass(frozen=True)
 class Role:
-    """A built-in role; `permissions` are the blocks that `policyeng.facts.grants` reads."""
+    """A built-in role; `permissions` are the blocks that `policyeng.facts.granted` reads.
+
+    A role that reaches no action of Machine Learning is kept by name alone and has no permissions.
+    """
 
     name: str
     guid: str
@@ -145,10 +154,11 @@ class Facts:
     def role(self, guid_or_name: str) -> Role | None:
         """A built-in role by GUID, by the id of its definition with or without a subscription, or by name."""
         guid = self._role_guid(guid_or_name, self._role_names)
-        if guid not in (roles := self._table("roles")):
-            return None
-        row = roles[guid]
-        return _value(Role, {**row, "permissions": tuple(row.get("permissions", ()))}, f"roles/{guid}")
+        for table in ("roles", "roles_elsewhere"):
+            if row := self._table(table).get(guid):
+                made = {"guid": guid, "type": "BuiltInRole", **row, "permissions": tuple(row.get("permissions", ()))}
+                return _value(Role, made, f"{table}/{guid}")
+        return None
 
     def _table(self, name: str) -> JsonObject:
         table: JsonObject = self.document.get(name, {})
@@ -173,7 +183,8 @@ class Facts:
 
     @cached_property
     def _role_names(self) -> Mapping[str, str]:
-        return {lowered(row["name"]): guid for guid, row in self._table("roles").items()}
+        tables = (self._table("roles_elsewhere"), self._table("roles"))
+        return {lowered(row["name"]): guid for table in tables for guid, row in table.items()}
 
 
 def _value(kind: type[_Value], row: JsonObject, place: str) -> _Value:

@@ -16,6 +16,20 @@ _MANAGEMENT_GROUP = ("providers", "microsoft.management", "managementgroups")
 _WORKSPACE_TYPE = ("microsoft.machinelearningservices", "workspaces")
 
 
+def parts_of(arm_id: object) -> tuple[str, ...] | None:
+    """What stands between the slashes of an id, in lower case, none for the root `/`; None for what is no id.
+
+    One slash at the end makes no difference. It is what `lib.ids` calls `segments`: a slash first and no blank part,
+    whatever the parts are.
+    """
+    if not isinstance(arm_id, str):
+        return None
+    if arm_id == "/":
+        return ()
+    first, *parts = lowered(arm_id).removesuffix("/").split("/")
+    return tuple(parts) if not first and parts and all(map(trimmed, parts)) else None
+
+
 @lru_cache(maxsize=16384)
 def segments(arm_id: str) -> tuple[str, ...] | None:
     """The segments of an id in lower case, none for the root `/`; `None` if the id is malformed.
@@ -23,19 +37,15 @@ def segments(arm_id: str) -> tuple[str, ...] | None:
     Well formed is: a slash first, one more at the end or none, an optional subscription with an optional resource
     group, then provider blocks, each a namespace and one or more pairs of type and name.
     """
-    if arm_id == "/":
-        return ()
-    first, *parts = lowered(arm_id).removesuffix("/").split("/")
-    if first or not parts or not all(map(trimmed, parts)):
-        return None
-    return tuple(parts) if _well_formed(parts) else None
+    parts = parts_of(arm_id)
+    return parts if not parts or _well_formed(parts) else None
 
 
-def _well_formed(parts: list[str]) -> bool:
+def _well_formed(parts: tuple[str, ...]) -> bool:
     """Say whether lower-case segments follow the grammar of ids."""
     at = 0
     if parts[0] == "subscriptions":
-        at = 4 if parts[2:3] == ["resourcegroups"] else 2
+        at = 4 if parts[2:3] == ("resourcegroups",) else 2
     while at < len(parts):
         if parts[at] != "providers":
             return False
@@ -95,12 +105,6 @@ def scopes_of(arm_id: str) -> list[str]:
         if parts[4:5] == ("providers",) and parts[5:7] == _WORKSPACE_TYPE:
             scopes.append(_joined(parts[:8]))
     return scopes
-
-
-def management_group_of(arm_id: str) -> str | None:
-    """The lower-case id of the management group that an id is at or under by its own segments, or `None`."""
-    parts = segments(arm_id) or ()
-    return _joined(parts[:4]) if parts[:3] == _MANAGEMENT_GROUP else None
 
 
 def _joined(parts: tuple[str, ...]) -> str:

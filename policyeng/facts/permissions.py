@@ -9,22 +9,15 @@ Source: learn.microsoft.com, "Understand Azure role definitions", actions, notAc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 
-from policyeng.errors import InputError
+from policyeng.facts.words import folded, inside
 from policyeng.models import JsonObject, lowered
 
-_COMPUTES = "Microsoft.MachineLearningServices/workspaces/computes"
-
-#: The actions that create, change, delete, start or stop a compute.
-COMPUTE_MANAGEMENT_ACTIONS = (
-    f"{_COMPUTES}/write",
-    f"{_COMPUTES}/delete",
-    f"{_COMPUTES}/start/action",
-    f"{_COMPUTES}/stop/action",
-    f"{_COMPUTES}/restart/action",
-)
+#: By plane, the keys of a permission block: what it gives, and what it takes back.
+_CONTROL_PLANE = ("actions", "notActions")
+_DATA_PLANE = ("dataActions", "notDataActions")
 
 
 @lru_cache(maxsize=4096)
@@ -66,43 +59,47 @@ def covered(pattern: str, by_patterns: Iterable[str]) -> bool:
     return any(_compiled(other).fullmatch(word) for other in others)
 
 
-def _patterns(block: JsonObject, key: str) -> list[str]:
-    """The patterns under one key of a permission block; absent and null are none.
+def granted(permissions: object, action: str, *, data_action: bool = False) -> bool | None:
+    """Say whether permission blocks grant an action; blocks add up.
 
-    Raises:
-        InputError: the key holds anything but a list of strings.
-    """
-    patterns = block.get(key) or []
-    if not isinstance(patterns, list) or not all(isinstance(pattern, str) for pattern in patterns):
-        raise InputError(f"`{key}` of a permission is not a list of strings", remedy="give a list of action patterns")
-    return patterns
-
-
-def grants(permissions: Iterable[JsonObject], action: str, *, data_action: bool = False) -> bool:
-    """Say whether permission blocks grant an action.
+    None where it depends on the condition of a block, or on what cannot be read: the permissions are no list, a block
+    is no object, or its patterns are not lists of strings (absent and null are none).
 
     Args:
-        permissions: objects with `actions`, `notActions`, `dataActions` and `notDataActions`, any of them absent.
+        permissions: objects with `actions`, `notActions`, `dataActions`, `notDataActions` and `condition`.
         action: one action in full; a `*` in it is taken as that character.
         data_action: ask the data plane (`dataActions` minus `notDataActions`).
-
-    Raises:
-        InputError: a block does not hold lists of strings.
     """
-    given, taken = ("dataActions", "notDataActions") if data_action else ("actions", "notActions")
-    return any(
-        any(action_matches(pattern, action) for pattern in _patterns(block, given))
-        and not any(action_matches(pattern, action) for pattern in _patterns(block, taken))
-        for block in permissions
-    )
+    if not isinstance(permissions, list | tuple):
+        return None
+    plane = _DATA_PLANE if data_action else _CONTROL_PLANE
+    said = {_granted(block, action, plane) for block in permissions}
+    return True if True in said else None if None in said else False
 
 
-def manages_compute(
-    permissions: Sequence[JsonObject], actions: Iterable[str] = COMPUTE_MANAGEMENT_ACTIONS
-) -> list[str]:
-    """List which of some actions, by default those that manage a compute, permission blocks grant, in their order.
+def _granted(block: object, action: str, plane: tuple[str, str]) -> bool | None:
+    if not isinstance(block, dict) or not _is_readable(block, plane):
+        return None
+    given, taken = (any(action_matches(pattern, action) for pattern in block.get(key) or ()) for key in plane)
+    if taken or not given:
+        return False
+    return None if is_conditional(block) else True
 
-    Raises:
-        InputError: a block does not hold lists of strings.
+
+def is_sound(block: object) -> bool:
+    """Say whether the actions and notActions of a permission block can be read: lists of strings, null or absent."""
+    return isinstance(block, dict) and _is_readable(block, _CONTROL_PLANE)
+
+
+def _is_readable(block: JsonObject, keys: Iterable[str]) -> bool:
+    lists = [block[key] for key in keys if block.get(key) is not None]
+    return all(isinstance(one, list) and all(isinstance(pattern, str) for pattern in one) for one in lists)
+
+
+def is_conditional(document: object) -> bool:
+    """Say whether a permission block, or the properties of an assignment, carry a condition; one that is no text does.
+
+    Source: learn.microsoft.com, "What is Azure attribute-based access control (Azure ABAC)?", conditions.
     """
-    return [action for action in actions if grants(permissions, action)]
+    condition = inside(document, "condition")
+    return condition is not None and not (isinstance(condition, str) and folded(condition) is None)

@@ -6,7 +6,7 @@ Every estate has a policy in focus: there are several of what it judges, edited 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
@@ -20,6 +20,7 @@ from policyeng.facts import workspace_of
 from policyeng.models import WORKSPACE_TYPE, JsonObject
 from policyeng.verify.cases import Baselines, Case, baselines_of, estate, read_cases
 from policyeng.verify.edits import Json, altered, copied, edit_somewhere, happens, odd, place_of, put, remove
+from policyeng.verify.observations import KINDS, Entries
 from policyeng.verify.vocabulary import Vocabulary, vocabulary_of
 
 _GROUP = re.compile(r"(?i)(/resourceGroups/[^/\"]+)")
@@ -104,6 +105,17 @@ class Estates:
         document: JsonObject = {"resources": resources}
         self._edit(random, document, focus)
         return document
+
+    def observations(self, focus: Policy) -> dict[str, list[Entries]]:
+        """By kind, what each case of a policy states of quotas, metrics and principals; else what the baselines do."""
+        documents = [document for _, document in self.cases.get(focus.id, ())]
+        return {
+            kind: [document[kind] for document in documents] or [self.baselines.stated.get(kind, ())] for kind in KINDS
+        }
+
+    def subjects(self, focus: Policy, resources: Iterable[JsonObject]) -> list[str]:
+        """The ids of the resources that a policy judges."""
+        return [str(resource["id"]) for resource in resources if _takes(focus, resource)]
 
     def spoken(self, random: Random, policy: Policy) -> Sequence[Json]:
         """Words of a policy: its own, those of what it imports, or some names of each table of facts that it reads."""

@@ -13,10 +13,11 @@ from functools import cached_property
 from random import Random
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.models import JsonObject, Snapshot
+from policyeng.models import JsonObject, Snapshot, lowered
 from policyeng.verify.cases import DEFAULT_AS_OF
 from policyeng.verify.edits import happens
 from policyeng.verify.estates import STATEMENTS, Estates
+from policyeng.verify.observations import Sight, observed
 from policyeng.verify.schemas import fitting
 from policyeng.verify.statements import Asked, stated
 
@@ -48,9 +49,9 @@ class Examples:
 
     bundle: Bundle
 
-    def drawn(self, random: Random) -> Example:
-        """One example; the same generator state gives the same example."""
-        focus, kind = random.choice(self.bundle.policies), random.random()
+    def drawn(self, random: Random, focus: Policy | None = None) -> Example:
+        """One example, with a policy in focus or any; the same generator state gives the same example."""
+        focus, kind = focus or random.choice(self.bundle.policies), random.random()
         given: JsonObject = {}
         as_of = DEFAULT_AS_OF
         if kind > 0.6 and focus.id in self._estates.cases:
@@ -64,8 +65,12 @@ class Examples:
             as_of = self.moment(random)
         judges_statements = bool(STATEMENTS & {judged.type for judged in focus.header.judges})
         if judges_statements or happens(random, 0.4):
-            asked = Asked(self._words, as_of, focus if judges_statements else None)
-            document |= stated(random, document, asked)
+            own = self._estates.vocabulary.words[focus.id].own
+            document |= stated(random, document, Asked(self._words, as_of, focus if judges_statements else None, own))
+        if happens(random, 0.4):
+            document |= observed(random, document, self._sight(focus, document, as_of), self.bundle.facts)
+        principals = {lowered(entry["id"]): entry for entry in document.get("principals", ())}
+        document["principals"] = list(principals.values())  # a reader takes nobody twice
         if not given and focus.header.parameters and happens(random, 0.5):
             given = self._parameters(random, focus)
         return Example(document, self.parameters(random, {focus.id: given} if given else {}), as_of)
@@ -85,6 +90,12 @@ class Examples:
             if policy.header.parameters and policy.id not in made and happens(random, 0.15):
                 made[policy.id] = self._parameters(random, policy)
         return made
+
+    def _sight(self, focus: Policy, document: JsonObject, as_of: datetime) -> Sight:
+        words = self._estates.vocabulary.words[focus.id].own
+        numbers = [word for word in words if isinstance(word, int | float) and not isinstance(word, bool)]
+        subjects = self._estates.subjects(focus, document["resources"])
+        return Sight(self._estates.observations(focus), subjects, numbers, as_of)
 
     def _parameters(self, random: Random, policy: Policy) -> JsonObject:
         """Parameters of one policy, as one of its cases has them or within their schemas."""
@@ -120,10 +131,16 @@ class Examples:
 
 
 def examples_of(bundle: Bundle, seed: int) -> Iterator[Example]:
-    """Examples without end: the same ones for the same seed and bundle, however many are taken."""
+    """Examples without end: the same ones for the same seed and bundle, however many are taken.
+
+    The policies take turns in focus, so that no run leaves one out before it comes to another again.
+    """
     source = Examples(bundle)
     number = 0
     while True:
+        turns = list(bundle.policies)
         # The text is hashed by `random` itself, so neighbouring seeds share nothing.
-        yield source.drawn(Random(f"{seed}/{number}"))  # noqa: S311  # nothing here is secret
-        number += 1
+        Random(f"{seed}/turns/{number}").shuffle(turns)  # noqa: S311  # nothing here is secret
+        for focus in turns:
+            yield source.drawn(Random(f"{seed}/{number}"), focus)  # noqa: S311  # the same
+            number += 1

@@ -12,7 +12,7 @@ from policyeng.bundle import Policy
 from policyeng.bundle.header import Judged
 from policyeng.models import JsonObject, Purpose, Target
 from policyeng.models.documents import Accelerator, Cadence, Feature
-from policyeng.verify.edits import ODD_TEXTS, happens
+from policyeng.verify.edits import ODD_TEXTS, Json, happens
 
 _CHOICES = {"purpose": Purpose, "target": Target, "accelerator": Accelerator, "cadence": Cadence}
 _SCOPE_LENGTHS = (2, 4, 8, 8, 4, 2, 6, 10)
@@ -29,11 +29,13 @@ class Asked:
         words: what the policies speak of.
         as_of: the clock that the statements are judged with.
         focus: a policy that judges statements, which most of them shall meet.
+        own: what the policy in focus speaks of.
     """
 
     words: Sequence[str]
     as_of: datetime
     focus: Policy | None
+    own: Sequence[Json] = ()
 
 
 def stated(random: Random, document: JsonObject, asked: Asked) -> JsonObject:
@@ -87,7 +89,7 @@ def _workload(random: Random, number: int, document: JsonObject, asked: Asked) -
     workload: JsonObject = {"id": f"w-{number}"}
     for name, kind in _CHOICES.items():
         if happens(random, 0.85):
-            workload[name] = random.choice(get_args(kind))
+            workload[name] = _one_of(random, get_args(kind), asked.own)
     if asked.focus and happens(random, 0.7):
         workload |= _narrowed(random, asked.focus)
     if happens(random, 0.8):
@@ -104,8 +106,14 @@ def _workload(random: Random, number: int, document: JsonObject, asked: Asked) -
             "memoryGiB": random.choice((0, 47.9, 48, 48.1)),
         }
     if happens(random, 0.7 if asked.focus else 0.3):
-        workload["features"] = random.sample(get_args(Feature), random.randrange(4))
+        workload["features"] = [_one_of(random, get_args(Feature), asked.own) for _ in range(random.randrange(4))]
     return workload
+
+
+def _one_of(random: Random, allowed: Sequence[str], own: Sequence[Json]) -> str:
+    """A word of a model, and rather one that the policy in focus speaks of."""
+    spoken = [word for word in allowed if word in own]
+    return random.choice(spoken) if spoken and happens(random, 0.4) else random.choice(allowed)
 
 
 def _narrowed(random: Random, focus: Policy) -> JsonObject:

@@ -1,8 +1,8 @@
 """What the policies of a bundle speak of: the values that make a difference at the places they look at.
 
 Nothing is written for one policy. The values come from its header (`where`, defaults of parameters), from the text of
-its Rego and of the modules it imports (constants, and the tables of `data.facts` that it reads), and from what stands
-at its pointers in the baselines and in the cases.
+its Rego and of the modules it imports (constants, and the tables of `data.facts` that it reads), from the constants of
+its Python, and from what stands at its pointers in the baselines and in the cases.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from types import CodeType, FunctionType
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.evaluation.plan import has_value, value_at
@@ -28,6 +29,8 @@ _PACKAGE = re.compile(r"^package[ \t]+([\w.]+)", re.MULTILINE)
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 #: Longer constants are messages and explanations.
 _LONGEST = 64
+#: Which table a method of the catalogue reads.
+_ASKED = {"is_isolated": "isolated_sizes", "retirement": "retired_sizes", "size": "vm_sizes", "series": "vm_series"}
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -69,12 +72,22 @@ def vocabulary_of(bundle: Bundle, resources: Iterable[JsonObject]) -> Vocabulary
 def _words(policy: Policy, bundle: Bundle, sources: Mapping[str, str], known: list[JsonObject]) -> Words:
     texts = list(_texts(policy, sources))
     tables = bundle.data.get("facts", {})
-    read = sorted({name for text in texts for name in _TABLE.findall(text)})
+    code = list(_code(policy))
+    read = sorted(
+        {name for text in texts for name in _TABLE.findall(text)}
+        | {_ASKED[name] for part in code for name in part.co_names if name in _ASKED}
+    )
     pointers = tuple(dict.fromkeys(_pointers(policy, texts[:1])))
     standing = {pointer: tuple(_standing(pointer, known)) for pointer in pointers}
     return Words(
         pointers=pointers,
-        own=_distinct([*_stated(policy), *(word for text in texts[:1] for word in _constants(text))]),
+        own=_distinct(
+            [
+                *_stated(policy),
+                *(word for text in texts[:1] for word in _constants(text)),
+                *(word for part in code for constant in part.co_consts for word in _words_in(constant)),
+            ]
+        ),
         borrowed=_distinct(word for text in texts[1:] for word in _constants(text)),
         tables=tuple(tuple(tables[name]) for name in read if isinstance(tables.get(name), dict) and tables[name]),
         standing=standing,
@@ -120,6 +133,28 @@ def _constants(text: str) -> Iterator[Json]:
             yield constant
     yield from (found for found in _RAW.findall(text) if len(found) <= _LONGEST)
     yield from (json.loads(found) for found in _NUMBER.findall(_TEXT.sub("", text)))
+
+
+def _code(policy: Policy) -> Iterator[CodeType]:
+    """The code of a Python policy and of the functions beside it."""
+    if policy.python is None or policy.rules:
+        return
+    judge = policy.python.judge
+    beside = [value for value in judge.__globals__.values() if isinstance(value, FunctionType)]
+    waiting = [value.__code__ for value in beside if value.__module__ == judge.__module__]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        waiting += [constant for constant in part.co_consts if isinstance(constant, CodeType)]
+
+
+def _words_in(constant: object) -> Iterator[Json]:
+    if isinstance(constant, tuple | frozenset):
+        for member in constant:
+            yield from _words_in(member)
+    is_word = isinstance(constant, str) and len(constant) <= _LONGEST and constant.count(" ") < 3
+    if is_word or (isinstance(constant, int | float) and not isinstance(constant, bool)):
+        yield constant  # type: ignore[misc]  # a text or a number
 
 
 def _stated(policy: Policy) -> Iterator[Json]:

@@ -28,7 +28,7 @@ def of_size(estate: Estate, size: Answer[str], absent: str) -> Answer[str]:
     known = estate.facts.size(name.value)
     if known is None:
         return undecided(f"the size `{name.value}` is not in the catalogue")
-    return Answer("gpu" if known.gpus > 0 else "fpga" if known.fpgas > 0 else "none")
+    return Answer(known.accelerator)
 
 
 def of_placement(estate: Estate, placement: Placement, instance_type: Answer[str]) -> Answer[str]:

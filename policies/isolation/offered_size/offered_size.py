@@ -51,7 +51,7 @@ def _isolated(given: PolicyInput) -> list[tuple[NodeSize, str]]:
         "text": "Move to an isolated size that stays, such as Standard_M128ms, before the date: recreate the compute "
         "(`az ml compute create --size Standard_M128ms ...`) and delete the old one."
     },
-    source='001 "Compute isolation"; azure-compute-docs, retired-sizes-list',
+    source='001 "Compute isolation"; azure-retired-list',
     parameters={
         "regulated_classifications": {**_TEXTS, "default": ["regulated", "restricted", "confidential"]},
         "retirement_notice_days": {"type": "integer", "minimum": 0, "default": 180},

@@ -13,7 +13,7 @@
 #     - type: Microsoft.MachineLearningServices/workspaces/computes
 #       where:
 #         /properties/computeType:
-#           [VirtualMachine, Databricks, HDInsight, DataLakeAnalytics, Kubernetes, SynapseSpark, AKS]
+#           [VirtualMachine, Databricks, HDInsight, DataLakeAnalytics, Kubernetes, SynapseSpark, AKS, Batch]
 #   inspects:
 #     - /properties/resourceId
 #   when_absent: fail

@@ -28,27 +28,26 @@
 #   since: 0.1.0
 package rbac.compute_managers
 
-import data.lib.permissions
 import data.lib.roles
 
 deny contains {
 	"msg": "a role that is no compute manager role can manage compute",
 	"path": "/properties/roleDefinitionId",
-	"actual": {"role": role.name, "actions": granted(role)},
+	"actual": {"role": role.name, "actions": answered(role, true)},
 	"expected": input.parameters.compute_manager_roles,
 } if {
-	some role in managing
-	not roles.is_conditional(input.resource)
+	some role in asked
+	answered(role, true) != []
 }
 
-unknown contains {"msg": "the condition decides whether compute can be managed", "path": "/properties/condition"} if {
-	count(managing) > 0
-	roles.is_conditional(input.resource)
+unknown contains {"msg": "a condition decides whether compute can be managed", "path": "/properties/condition"} if {
+	some role in asked
+	roles.is_sound(role)
+	answered(role, null) != []
 }
 
 unknown contains {"msg": "the permissions of the role cannot be read", "path": "/properties/roleDefinitionId"} if {
-	some role in assigned
-	not listed
+	some role in asked
 	not roles.is_sound(role)
 }
 
@@ -65,14 +64,16 @@ applies if not scope
 
 scope := roles.scope(input.resource)
 
-definition_id := object.get(input.resource, ["properties", "roleDefinitionId"], null)
+id := object.get(input.resource, ["properties", "roleDefinitionId"], null)
 
-assigned := roles.named(definition_id, input.snapshot)
+assigned := roles.named(id, input.snapshot)
 
-names := array.concat([roles.guid(definition_id)], [role.name | some role in assigned])
+names := array.concat([roles.guid(id)], [role.name | some role in assigned])
 
 listed if roles.is_listed(names, input.parameters.compute_manager_roles)
 
-managing := [role | scope; some role in assigned; not listed; count(granted(role)) > 0]
+asked := [role | some role in assigned; not listed]
 
-granted(role) := [action | some action in input.parameters.compute_actions; permissions.grants(role.permissions, action)]
+answered(role, said) := [action | some action in wanted; roles.granted(input.resource, role, action) == said]
+
+wanted := [action | scope; some action in input.parameters.compute_actions]

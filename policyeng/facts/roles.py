@@ -1,0 +1,121 @@
+"""Role assignments: which roles they assign, where they reach, and what they grant there.
+
+`policies/lib/roles.rego` says the same in Rego. Answers are three-valued: None where a condition decides, where the
+members of a management group would, or where something cannot be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from policyeng.facts.catalogue import Facts
+from policyeng.facts.ids import covers, parts_of
+from policyeng.facts.permissions import granted, is_conditional, is_sound
+from policyeng.facts.words import folded, inside, trimmed
+from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
+
+_MANAGEMENT_GROUPS = ("providers", "microsoft.management", "managementgroups")
+_ASSIGNMENTS = ("providers", "microsoft.authorization", "roleassignments")
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedRole:
+    """A role that an assignment names; `permissions` as its definition states them, so of any shape."""
+
+    guid: str
+    name: str
+    permissions: object
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the permissions are a list of blocks that can all be read."""
+        return isinstance(self.permissions, list | tuple) and all(map(is_sound, self.permissions))
+
+
+def guid_of(role_id: object) -> str:
+    """The last part of the id of a role, in lower case; empty when the id is no text."""
+    return lowered(trimmed(role_id)).rstrip("/").rpartition("/")[2] if isinstance(role_id, str) else ""
+
+
+def assigned_roles(
+    assignment: JsonObject, by_id: Mapping[str, JsonObject], by_guid: Mapping[str, Sequence[str]], facts: Facts
+) -> list[AssignedRole]:
+    """The role of an assignment: its definitions in the snapshot, else the built-in one; none when neither knows it.
+
+    A built-in role that acts elsewhere has no permissions: it grants nothing of Machine Learning.
+    """
+    guid = guid_of(inside(assignment, "properties", "roleDefinitionId"))
+    defined = [by_id[key] for key in by_guid.get(guid, ())]
+    if defined:
+        return [AssignedRole(guid, _name(one), inside(one, "properties", "permissions")) for one in defined]
+    known = facts.role(guid)
+    return [AssignedRole(guid, known.name, known.permissions)] if known is not None and known.guid == guid else []
+
+
+def is_listed(names: Iterable[str], entries: Iterable[str]) -> bool:
+    """Say whether a list of role names, GUIDs and ids has one of some names and GUIDs."""
+    spelled = {said for entry in entries for said in (folded(entry), guid_of(entry))}
+    return any(folded(name) in spelled for name in names if folded(name))
+
+
+def scope_of(assignment: JsonObject) -> tuple[str, ...] | None:
+    """The parts of the id that an assignment reaches, in lower case; None when that cannot be read.
+
+    It is `properties.scope`, else what stands before the assignment in its own id.
+    """
+    stated = inside(assignment, "properties", "scope")
+    if stated is not None and (folded(stated) or not isinstance(stated, str)):
+        return parts_of(trimmed(stated)) if isinstance(stated, str) else None
+    parts = parts_of(assignment.get("id")) or ()
+    return parts[:-4] if parts[-4:-1] == _ASSIGNMENTS else None
+
+
+def reaches(assignment: JsonObject, arm_id: str) -> bool | None:
+    """Say whether an assignment is at or above a resource; None when ids alone or an unreadable scope cannot tell."""
+    scope = scope_of(assignment)
+    return None if scope is None else covers("/" + "/".join(scope), arm_id)
+
+
+def reaches_workspace(
+    assignment: JsonObject,
+    by_scope: Mapping[str, Mapping[str, Sequence[str]]],
+    by_type: Mapping[str, Sequence[JsonObject]],
+) -> bool:
+    """Say whether the scope is a workspace of the snapshot or above one; a management group counts as above.
+
+    Without any workspace in the snapshot an access list is read as that of one: whatever can be one or hold one counts.
+    """
+    scope = scope_of(assignment)
+    if scope is None:
+        return False
+    if not scope or scope[:3] == _MANAGEMENT_GROUPS:
+        return True
+    if by_type.get(WORKSPACE_TYPE):
+        return WORKSPACE_TYPE in by_scope.get("/" + "/".join(scope), ())
+    holders = {2: scope[0] == "subscriptions", 4: scope[2:3] == ("resourcegroups",)}
+    return holders.get(len(scope), len(scope) == 8 and "/".join(scope[5:7]) == WORKSPACE_TYPE)
+
+
+def granted_by(assignment: JsonObject, role: AssignedRole, action: str) -> bool | None:
+    """Say whether an assignment of a role grants an action where it reaches."""
+    said = granted(role.permissions, action)
+    return None if said and is_conditional(inside(assignment, "properties")) else said
+
+
+def granted_at(
+    assignment: JsonObject, actions: Iterable[str], arm_id: str, roles: Sequence[AssignedRole]
+) -> dict[str, bool | None]:
+    """Say of each action of Machine Learning whether an assignment of `roles` grants it at a resource."""
+    reach = reaches(assignment, arm_id)
+    answers: dict[str, bool | None] = {}
+    for action in actions:
+        said = {granted_by(assignment, role, action) for role in roles} or {None}
+        best = True if True in said else None if None in said else False
+        answers[action] = False if reach is False or best is False else best and reach
+    return answers
+
+
+def _name(definition: JsonObject) -> str:
+    name = inside(definition, "properties", "roleName")
+    return trimmed(name) if isinstance(name, str) and folded(name) else guid_of(definition["id"])

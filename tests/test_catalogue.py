@@ -1,0 +1,225 @@
+"""The policies as one set: none contradicts another, each can be met and be missed, and names are unique."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+import orjson
+import pytest
+
+from policyeng.bundle import Bundle, Policy, load_bundle
+from policyeng.evaluation import evaluate
+from policyeng.facts import workspace_of
+from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot
+from policyeng.verify.cases import DEFAULT_AS_OF, Baselines, Case, baselines_of, estate, merged, read_cases
+
+BUNDLE = load_bundle()
+BASELINES = baselines_of(BUNDLE)
+POLICIES = pytest.mark.parametrize("policy", BUNDLE.policies, ids=lambda policy: policy.id)
+BROKEN = (Outcome.FAIL, Outcome.ERROR)
+
+
+def judged(resources: Iterable[JsonObject], **stated: object) -> Evaluation:
+    """What all policies say of an estate."""
+    return evaluate(BUNDLE, Snapshot.model_validate({"resources": tuple(resources), **stated}), as_of=DEFAULT_AS_OF)
+
+
+def broken(evaluation: Evaluation) -> list[tuple[str, str]]:
+    """Policy and resource of every failure and error."""
+    return [(found.policy, found.resource) for found in evaluation.findings if found.outcome in BROKEN]
+
+
+def test_the_baselines_pass_everything_together() -> None:
+    """No failure and nothing unknown: all policies can be met at once."""
+    evaluation = judged(BASELINES.resources.values(), **BASELINES.stated)
+
+    assert [
+        (found.policy, found.resource, found.denials, found.unknowns)
+        for found in evaluation.findings
+        if found.outcome is not Outcome.PASS
+    ] == []
+
+
+@pytest.mark.parametrize("stem", BASELINES.resources)
+def test_each_baseline_fails_nothing_with_what_it_names(stem: str) -> None:
+    """Alone in its workspace but for what it refers to; what lies outside of workspaces and what is stated stays."""
+    assert broken(judged(_with_what_it_names(stem), **BASELINES.stated)) == []
+
+
+def _with_what_it_names(stem: str) -> list[JsonObject]:
+    outside = [one for one in BASELINES.resources.values() if workspace_of(str(one["id"])) is None]
+    wanted = [*outside, *(one for one in [BASELINES.resources[stem]] if one not in outside)]
+    for resource in wanted:
+        text = orjson.dumps(resource).decode().lower()
+        for candidate in BASELINES.resources.values():
+            if candidate not in wanted and f'{str(candidate["id"]).lower()}"' in text:
+                wanted.append(candidate)
+    return wanted
+
+
+def _staged(stage: str) -> dict[str, JsonObject]:
+    """Every baseline that carries tags in one stage; a job carries them in its properties."""
+    tags = {"tags": {"environment": stage}}
+    return {
+        stem: {"properties": tags} if "tags" in resource["properties"] else tags
+        for stem, resource in BASELINES.resources.items()
+        if "tags" in {**resource, **resource["properties"]}
+    }
+
+
+#: By class of work: merge patches on the baselines by stem, the baselines that cannot be of that class, and a policy
+#: that then judges what it did not judge before.
+CLASSES: dict[str, tuple[dict[str, JsonObject], set[str], str]] = {
+    "dev": (_staged("dev"), set(), ""),
+    # 001 leaves Container Instances to development and test.
+    "production": (_staged("production"), {"service_aci", "container_group"}, ""),
+    # Container Instances share their hosts.
+    "regulated": ({"workspace": {"properties": {"hbiWorkspace": True}}}, {"service_aci"}, "AML-ISO-101"),
+    "regulated by a tag": (
+        {"workspace": {"tags": {"Data-Classification": "Restricted"}}},
+        {"service_aci"},
+        "AML-NET-105",
+    ),
+    "GPU inference": (
+        {
+            "aks_compute": {"properties": {"properties": {"agentVmSize": "Standard_NC6s_v3"}}},
+            "service_aks": {"properties": {"containerResourceRequirements": {"gpu": 1}}},
+        },
+        {"reservation"},  # it is for other sizes
+        "AML-INF-101",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_class_of_work_has_a_compliant_estate(name: str) -> None:
+    """Regulated or not, in any stage, with GPUs: there is an estate of it in which nothing fails."""
+    patches, missing, judging = CLASSES[name]
+    resources = [
+        merged(resource, patches.get(stem, {})) for stem, resource in BASELINES.resources.items() if stem not in missing
+    ]
+    gone = {str(resource["id"]) for stem, resource in BASELINES.resources.items() if stem in missing}
+    stated = {
+        kind: [entry for entry in entries if entry.get("sourceId") not in gone]
+        for kind, entries in BASELINES.stated.items()
+    }
+    evaluation = judged(resources, **stated)
+
+    assert [(found.policy, found.resource, found.denials) for found in evaluation.findings if found.denials] == []
+    assert judging in {"", *(found.policy for found in evaluation.findings)}
+
+
+def cases_of(policy: Policy, *verdicts: str) -> Iterator[tuple[str, Case, Snapshot, str]]:
+    """Cases with their names, estates and the lower-case id of what each one judges."""
+    file = read_cases(policy)
+    for verdict, name, case in file.named() if file else ():
+        if verdict in verdicts:
+            baseline = BASELINES.resources.get(case.baseline or "", {})
+            identity = case.judged or str(merged(baseline, case.patch).get("id", ""))
+            yield name, case, estate(BASELINES, case, name), identity.lower()
+
+
+def of_case(
+    policy: Policy, case: Case, snapshot: Snapshot, agreed: Mapping[str, JsonObject] | None = None
+) -> Evaluation:
+    """What all policies say of the estate of a case; `agreed` are parameters of others."""
+    parameters = {policy.id: case.parameters, **(agreed or {})}
+    return evaluate(BUNDLE, snapshot, as_of=case.as_of or DEFAULT_AS_OF, parameters=parameters)
+
+
+#: Where the documents disagree, the parameters of other policies with which a policy can be met: 002 runs inference on
+#: Functions, while 000 wants what is always on; whoever uses Functions says so.
+AGREED: dict[str, dict[str, JsonObject]] = {
+    "AML-INF-116": {"AML-INF-112": {"realtime_targets": ["aks", "functions"]}},
+}
+
+
+@POLICIES
+def test_each_policy_can_be_met_without_missing_another(policy: Policy) -> None:
+    """Some case that passes fails no other policy on the same subject: what it asks for is forbidden by none."""
+    others: dict[str, list[str]] = {}
+    for name, case, snapshot, identity in cases_of(policy, "pass"):
+        failing = broken(of_case(policy, case, snapshot, AGREED.get(policy.id)))
+        others[name] = [one for one, resource in failing if resource.lower() == identity]
+
+    assert [] in others.values(), others
+
+
+@POLICIES
+def test_the_patch_of_a_policy_breaks_no_other(policy: Policy) -> None:
+    """Where a fixed change mends a failure, the policy passes after it and no other one fails that did not before."""
+    patch = policy.header.remediation.patch if policy.header.remediation else ()
+    mended = 0
+    for name, case, snapshot, identity in cases_of(policy, "fail") if patch else ():
+        before = set(broken(of_case(policy, case, snapshot)))
+        resources = [_patched(one, patch) if one["id"].lower() == identity else one for one in snapshot.resources]
+        if None in resources:
+            continue
+        after = broken(of_case(policy, case, snapshot.model_copy(update={"resources": tuple(resources)})))
+        assert set(after) <= before, name
+        mended += not [one for one, resource in after if one == policy.id and resource.lower() == identity]
+    assert mended or not patch
+
+
+def _patched(resource: JsonObject, patch: Iterable[JsonObject]) -> JsonObject | None:
+    """A resource after a JSON Patch of additions, replacements and removals; None where it does not apply."""
+    document: JsonObject = orjson.loads(orjson.dumps(resource))
+    for change in patch:
+        *above, last = change["path"].split("/")[1:]
+        holder = document
+        for step in above:
+            if not isinstance(holder.get(step), dict):
+                return None
+            holder = holder[step]
+        if change["op"] == "remove":
+            holder.pop(last, None)
+        else:
+            holder[last] = change["value"]
+    return document
+
+
+@POLICIES
+def test_each_policy_fails_somewhere_and_passes_somewhere(policy: Policy) -> None:
+    """With all others in force beside it, too."""
+    outcomes = Counter(
+        found.outcome
+        for _, case, snapshot, identity in cases_of(policy, "pass", "fail")
+        for found in of_case(policy, case, snapshot).findings
+        if found.policy == policy.id and found.resource.lower() == identity
+    )
+
+    assert outcomes[Outcome.PASS] >= 1
+    assert outcomes[Outcome.FAIL] >= 2
+
+
+def test_names_are_unique_without_case(bundle: Bundle) -> None:
+    """Ids, titles, files and packages."""
+    for names in (
+        [policy.id for policy in bundle.policies],
+        [policy.header.title for policy in bundle.policies],
+        [policy.file for policy in bundle.policies],
+        [policy.name for policy in bundle.policies],
+        [path for policy in bundle.policies for _, path in policy.rules],
+    ):
+        assert [name for name, count in Counter(map(str.lower, names)).items() if count > 1] == []
+
+
+def test_no_two_policies_deny_one_place_with_one_message() -> None:
+    """A reader tells two denials apart by their text."""
+    said: dict[str, set[str]] = defaultdict(set)
+    for policy in BUNDLE.policies:
+        for _, case, snapshot, _ in itertools.islice(cases_of(policy, "fail"), 3):
+            for found in of_case(policy, case, snapshot).findings:
+                for denial in found.denials:
+                    said[denial.msg].add(found.policy)
+
+    assert {text: ids for text, ids in said.items() if len(ids) > 1} == {}
+
+
+def test_the_homes_of_the_baselines_are_one_workspace(baselines: Baselines) -> None:
+    """The estate is whole: what lies in a workspace lies in the one that is there."""
+    homes = {workspace_of(str(resource["id"])) for resource in baselines.resources.values()} - {None}
+
+    assert homes == {str(baselines.resources["workspace"]["id"]).lower()}

@@ -1,0 +1,210 @@
+"""The words that policies share mean the same in Rego and in Python: the catalogue, moments, ids and permissions.
+
+`regulated` and `stage` are in `test_twins.py`, what is said of whole estates in `test_shared_estates.py`.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policyeng.bundle import load_bundle
+from policyeng.facts import granted, ids
+from policyeng.facts.permissions import action_matches
+from policyeng.models import JsonObject, lowered
+from policyeng.verify.edits import ODD_TEXTS
+from tests.probes import Probe
+from tests.test_compute_managers import BLOCKS, ODD, patterns
+from tests.test_laws import LAW
+
+FACTS = load_bundle().facts
+DOCUMENT = FACTS.document
+BARE = {"id": "/x", "type": "t"}
+
+
+def asked(**members: object) -> JsonObject:
+    """A document to ask about."""
+    return {**BARE, **members}
+
+
+def spelled(names: list[str]) -> st.SearchStrategy[str]:
+    """Names of a table, in any letters, and near them."""
+    return st.builds(
+        lambda name, change: change(name),
+        st.sampled_from(names),
+        st.sampled_from([str, str.upper, str.lower, str.title, lambda name: f"{name} ", lambda name: name[:-1]]),
+    )
+
+
+ANYTHING: st.SearchStrategy[object] = st.sampled_from([None, 7, 1.5, True, [], {}, ["Standard_NC6"], *ODD_TEXTS])
+SIZES = spelled([row["name"] for row in DOCUMENT["vm_sizes"].values()]) | ANYTHING
+SERIES = spelled(sorted({row["series"] for row in DOCUMENT["vm_sizes"].values()} | set(DOCUMENT["vm_series"])))
+CATALOGUE = Probe(
+    "sizes",
+    row="sizes.facts_of(input.resource.size)",
+    series="sizes.series(input.resource.size)",
+    isolated="sizes.is_isolated(input.resource.size)",
+    accelerator="sizes.accelerator(input.resource.size)",
+)
+
+
+@LAW
+@given(SIZES)
+def test_a_size_is_the_same_in_both_languages(size: object) -> None:
+    """Its row, its series, its isolation and its accelerator; what is no text or unknown has none of them."""
+    known = FACTS.size(size) if isinstance(size, str) else None
+    isolated = isinstance(size, str) and FACTS.is_isolated(size)
+
+    said = CATALOGUE(asked(size=size))
+
+    assert [row["name"] for row in said["row"]] == ([known.name] if known else [])
+    assert said["series"] == ([known.series] if known else [])
+    assert said["isolated"] == ([True] if isolated else [])
+    assert said["accelerator"] == ([known.accelerator] if known else [])
+
+
+def test_every_size_of_the_catalogue_is_the_same_in_both_languages() -> None:
+    """All rows at once: series and accelerator of each."""
+    rows = "{name: [sizes.series(name), sizes.accelerator(name)] | some name in input.resource.names}"
+    names = list(DOCUMENT["vm_sizes"])
+
+    (said,) = Probe("sizes", said=rows)(asked(names=names))["said"]
+
+    known = {name: size for name in names if (size := FACTS.size(name))}
+    assert said == {name: [size.series, size.accelerator] for name, size in known.items()}
+
+
+SERIES_WORDS = Probe(
+    "sizes",
+    rows="sizes.series_rows(input.resource.series, {})",
+    supported="sizes.is_supported(input.resource.series, {})",
+    restricted="sizes.needs_approval(input.resource.series, {})",
+    by="sizes.supported_by(input.resource.series, {})",
+    extra="sizes.needs_approval(input.resource.series, input.resource.extra)",
+)
+
+
+@LAW
+@given(SERIES, st.dictionaries(SERIES, st.fixed_dictionaries({"restricted": st.booleans()}), max_size=2))
+def test_a_series_is_the_same_in_both_languages(series: str, extra: dict[str, JsonObject]) -> None:
+    """What the documents' table says of it, and what a parameter adds; names compare without case."""
+    known = FACTS.series(series)
+    restricted = known is not None and known.restriction == "approval"
+    added = any(name.lower() == series.lower() and row["restricted"] for name, row in extra.items())
+
+    said = SERIES_WORDS(asked(series=series, extra=extra))
+
+    assert [row["category"] for row in said["rows"][0]] == ([known.category] if known else [])
+    assert said["supported"] == ([True] if known else [])
+    assert said["restricted"] == ([True] if restricted else [])
+    if known:
+        assert tuple(said["by"][0]) == known.supported_by
+    assert said["extra"] == ([True] if restricted or added else [])
+
+
+#: Beyond 1678 to 2261 all moments of Rego are alike, so an offset at the very edge could change sides.
+WITHIN = st.datetimes(
+    datetime(1678, 1, 2),
+    datetime(2261, 12, 30),
+    timezones=st.sampled_from([UTC, timezone(timedelta(hours=14)), timezone(timedelta(hours=-11, minutes=-30))]),
+)
+ANY_TIME = st.datetimes(timezones=st.just(UTC))
+TIMES = Probe(
+    "times",
+    first="times.ordered(input.resource.first)",
+    before="times.ordered(input.resource.first) < times.ordered(input.resource.second)",
+    same="times.ordered(input.resource.first) == times.ordered(input.resource.second)",
+)
+
+
+@LAW
+@given(WITHIN, WITHIN | st.just(None), st.sampled_from([0, 1, 999_999]))
+def test_moments_sort_in_rego_as_in_python(first: datetime, second: datetime | None, microseconds: int) -> None:
+    """To the microsecond and whatever their zones; a moment a microsecond later is later."""
+    other = second or first + timedelta(microseconds=microseconds)
+
+    said = TIMES(asked(first=first.isoformat(), second=other.isoformat()))
+
+    assert said["before"] == [first < other]
+    assert said["same"] == [first == other]
+
+
+@LAW
+@given(ANY_TIME, ANY_TIME)
+def test_moments_of_any_year_never_sort_the_other_way(first: datetime, second: datetime) -> None:
+    """Beyond the reach of nanoseconds they are alike, never reversed."""
+    texts = [moment.isoformat().replace("+00:00", "Z") for moment in sorted((first, second))]
+
+    assert TIMES(asked(first=texts[1], second=texts[0]))["before"] == [False]
+
+
+PARTS = st.sampled_from(
+    [
+        *("subscriptions", "s", "resourceGroups", "RG", "rg2", "providers", "Microsoft.MachineLearningServices"),
+        *("workspaces", "ws", "computes", "c", "Microsoft.Compute", " ", "", "İ"),
+    ]
+)
+WHOLE = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.MachineLearningServices/workspaces/ws/computes/c"
+IDS = st.one_of(
+    st.lists(PARTS, max_size=11).map("/".join).map(lambda text: f"/{text}"),
+    st.builds(
+        lambda depth, end, change: change("/".join(WHOLE.split("/")[: depth + 1]) + end),
+        st.integers(0, 10),
+        st.sampled_from(["", "/", "2", "/x", "/x/y", "/providers/A.B/c/d", "//", " "]),
+        st.sampled_from([str, str.upper, str.lower]),
+    ),
+    st.sampled_from(["/", "", "x", *ODD_TEXTS, "/providers/Microsoft.Management/managementGroups/m"]),
+)
+IDENTITY = Probe(
+    "ids",
+    segments="ids.segments(input.resource.one)",
+    under="ids.is_at_or_under(input.resource.one, input.resource.other)",
+    same="ids.is_same(input.resource.one, input.resource.other)",
+    subscription="ids.subscription(input.resource.one)",
+    workspace="ids.workspace_id(input.resource.one)",
+)
+
+
+@LAW
+@given(IDS | ANYTHING, IDS)
+def test_ids_are_read_the_same_in_both_languages(one: object, other: str) -> None:
+    """Rego knows no grammar of what stands between the slashes: there the Python is stricter, never laxer."""
+    said = IDENTITY(asked(one=one, other=other))
+
+    parts = ids.parts_of(one)
+    assert said["segments"] == ([] if parts is None else [list(parts)])
+    if not isinstance(one, str):
+        assert said == {key: [] for key in said}
+        return
+    if ids.is_at_or_under(one, other) or (ids.segments(one) is not None and ids.segments(other) is not None):
+        assert said["under"] == ([True] if ids.is_at_or_under(one, other) else [])
+    assert bool(said["same"]) is (lowered(one).removesuffix("/") == lowered(other).removesuffix("/"))
+    if ids.segments(one) is not None:
+        subscription, workspace = ids.subscription_of(one), ids.workspace_of(one)
+        assert said["subscription"] == ([subscription.rpartition("/")[2]] if subscription else [])
+        assert said["workspace"] == ([workspace] if workspace else [])
+
+
+PERMISSIONS = Probe(
+    "permissions",
+    matches="{pattern | some pattern in input.resource.patterns; permissions.covers(pattern, input.resource.action)}",
+    granted="permissions.granted(input.resource.permissions, input.resource.action)",
+)
+ACTION = st.sampled_from(
+    [
+        *(f"Microsoft.MachineLearningServices/workspaces/computes/{end}" for end in ("write", "start/action", "")),
+        *("a", "", "/", "\\^$.|?+()[]{}", "a\nb", "Microsoft.Authorization/roleAssignments/write", "*", "é"),
+    ]
+)
+
+
+@LAW
+@given(st.lists(patterns() | ACTION, max_size=6), st.lists(BLOCKS | ODD, max_size=3) | ODD, patterns() | ACTION)
+def test_permissions_are_the_same_in_both_languages(several: list[str], blocks: object, action: str) -> None:
+    """Patterns with stars anywhere, blocks of any shape, conditions: one answer of three."""
+    said = PERMISSIONS(asked(patterns=several, permissions=blocks, action=action))
+
+    assert set(said["matches"][0]) == {pattern for pattern in several if action_matches(pattern, action)}
+    assert said["granted"] == [granted(blocks, action)]
