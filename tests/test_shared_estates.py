@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from policyeng.bundle import load_bundle
 from policyeng.evaluation.estate import Estate, estate_of
-from policyeng.facts import roles
+from policyeng.facts import approvals, roles
 from policyeng.facts.computes import backed_by, cluster_of, compute_regulated, kind_of, node_sizes, own_size
 from policyeng.facts.ids import workspace_of
 from policyeng.models import JsonObject, Snapshot, lowered
@@ -164,7 +163,6 @@ APPROVED = st.sampled_from([policy for policy in BUNDLE.policies if policy.id ==
 @given(APPROVED)
 def test_approvals_are_the_same_in_both_languages(snapshot: Snapshot) -> None:
     """What every approval lacks for every resource, at one moment."""
-    shared = pytest.importorskip("policyeng.facts.approvals", reason="Python says nothing of approvals yet")
     estate = estate_of(snapshot, BUNDLE.facts)
     if not estate.view.resources:
         return
@@ -177,7 +175,7 @@ def test_approvals_are_the_same_in_both_languages(snapshot: Snapshot) -> None:
     assert said["lacking"] == by_position(
         estate,
         lambda resource: [
-            list(shared.lacking(approval, resource, view.by_id.get(workspace_of(resource["id"]) or ""), AS_OF))
+            list(approvals.lacking(approval, resource, view.by_id.get(workspace_of(resource["id"]) or ""), AS_OF))
             for approval in view.approvals
         ],
     )
