@@ -46,7 +46,9 @@ def failing(tmp_path: Path) -> tuple[str, str]:
     return str(policies), file(tmp_path, workspace("a", n=1), workspace("b", n=2))
 
 
-@pytest.mark.parametrize(("sample", "code"), [("compliant", 0), ("regulated", 1), ("inference", 1), ("exempted", 1)])
+@pytest.mark.parametrize(
+    ("sample", "code"), [("compliant", 0), ("regulated", 1), ("inference", 1), ("training", 1), ("exempted", 1)]
+)
 def test_the_sample_workspaces_exit_as_they_are_named(root: Path, sample: str, code: int) -> None:
     """A compliant workspace exits 0, one with mistakes 1; none has an error."""
     ran = policyeng("check", str(root / f"samples/workspaces/{sample}.json"), *AT, "--format", "json")

@@ -280,3 +280,20 @@ def test_a_schema_that_is_wrong_or_lies_elsewhere_is_refused(tmp_path: Path, sch
 
     with pytest.raises(BundleError, match="schema of parameter `limit`"):
         judged(bundle, snapshot(workspace()), parameters={"T-A-1": {"limit": 2}})
+
+
+def test_an_undecided_target_concerns_only_the_policies_that_it_may_be_for(bundle: Bundle) -> None:
+    """A job on a compute that the snapshot lacks runs neither on Container Instances nor on Functions."""
+    home = "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w"
+    job = {
+        "id": f"{home}/jobs/j",
+        "type": "Microsoft.MachineLearningServices/workspaces/jobs",
+        "properties": {"jobType": "Command", "computeId": f"{home}/computes/gone"},
+    }
+
+    outcomes = {one.policy: one.outcome for one in evaluate(bundle, Snapshot(resources=(job,)), as_of=AS_OF).findings}
+
+    assert outcomes["AML-TRN-109"] is Outcome.FAIL
+    assert outcomes["AML-ISO-102"] is Outcome.UNKNOWN
+    assert outcomes["AML-TRN-105"] is Outcome.UNKNOWN
+    assert not outcomes.keys() & {"AML-INF-104", "AML-INF-105", "AML-INF-107", "AML-INF-116"}

@@ -151,3 +151,44 @@ def test_an_attached_machine_without_a_size_has_that_of_its_virtual_machine() ->
     attached["properties"]["resourceId"] = "/subscriptions/S/vm"
     machine = {"id": "/subscriptions/s/VM", "type": "x", "properties": {"hardwareProfile": {"vmSize": "Standard_GPU"}}}
     assert one(job({"computeId": "vm"}), attached, machine).document["accelerator"] == "gpu"
+
+
+@pytest.mark.parametrize(
+    ("properties", "possible", "impossible"),
+    [
+        ({"computeId": "gone"}, {"compute-cluster", "hdinsight"}, {"local", "serverless", "aci", "functions"}),
+        ({"computeId": "${{parent.inputs.compute}}"}, {"local", "serverless", "aks"}, {"aci", "managed-online"}),
+        (
+            {"jobType": "Pipeline", "jobs": {"a": {"computeId": "cpu"}, "b": {"computeId": "local"}}},
+            {"compute-cluster", "local"},
+            {"serverless", "compute-instance"},
+        ),
+        (
+            {"jobType": "Pipeline", "jobs": {"a": {"computeId": "cpu"}, "b": {"computeId": "gone"}}},
+            {"compute-cluster", "aks"},
+            {"serverless", "aci"},
+        ),
+    ],
+)
+def test_an_undecided_target_says_what_it_may_be(
+    properties: JsonObject, possible: set[str], impossible: set[str]
+) -> None:
+    """A name that the snapshot lacks is some compute, an expression anything a job runs on, steps what they name."""
+    among = one(job(properties), CLUSTER).possible["/target"]
+
+    assert possible <= among
+    assert not impossible & among
+
+
+def test_where_a_field_is_of_the_wrong_type_its_value_may_be_any() -> None:
+    """Nothing is known of a reference that is no text, nor of a pipeline with such a step."""
+    steps = {"jobType": "Pipeline", "jobs": {"a": {"computeId": "cpu"}, "b": {"computeId": {}}}}
+
+    assert "/target" not in one(job({"computeId": {}}), CLUSTER).possible
+    assert "/target" not in one(job(steps), CLUSTER).possible
+
+
+def test_services_without_such_machines_use_no_fpga() -> None:
+    """Nothing states the size of a Spark cluster, but it has no FPGA."""
+    assert one(job({"computeId": "hdi"}), compute("hdi", "HDInsight")).possible["/accelerator"] == {"none", "gpu"}
+    assert "/accelerator" not in one(job({"computeId": "vm"}), compute("vm", "VirtualMachine")).possible

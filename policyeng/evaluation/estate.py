@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import orjson
@@ -33,6 +34,7 @@ class Subject(NamedTuple):
         home: the ARM id that exemption scopes are held against; empty when there is none.
         workspace: index of its workspace among the subjects, -1 when it has none in the snapshot.
         unreadable: JSON Pointer to the reason why it cannot be read.
+        possible: the only values that an unreadable field may have, where that is known.
     """
 
     document: JsonObject
@@ -43,6 +45,7 @@ class Subject(NamedTuple):
     workspace: int
     unreadable: Mapping[str, str]
     location: Location
+    possible: Mapping[str, frozenset[object]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +210,7 @@ def _other_subjects(
                 workspace=position.get(lowered(workspace), -1),
                 unreadable=workload.unreadable,
                 location=_location(snapshot, lowered(workload.reported_id)),
+                possible=workload.possible,
             )
         )
     for approval in view.approvals:

@@ -81,7 +81,10 @@ def _allowed_keys(allowed: Iterable[str | bool | int]) -> set[object]:
 
 
 def _narrowed(policy: Policy, subject: Subject) -> bool:
-    """Whether one of the policy's `judges` takes the subject; an unreadable field never rules it out."""
+    """Whether one of the policy's `judges` takes the subject.
+
+    An unreadable field rules it out only where every value that it may have would.
+    """
     return any(
         lowered(judged.type) == subject.judged_type
         and all(_allowed(subject, pointer, allowed) for pointer, allowed in judged.where.items())
@@ -90,10 +93,12 @@ def _narrowed(policy: Policy, subject: Subject) -> bool:
 
 
 def _allowed(subject: Subject, pointer: str, allowed: Iterable[str | bool | int]) -> bool:
+    keys = _allowed_keys(allowed)
     if any(_overlap(pointer, unreadable) for unreadable in subject.unreadable):
-        return True
+        possible = subject.possible.get(pointer)
+        return possible is None or not keys.isdisjoint(map(_key_of, possible))
     key = _key_of(value_at(subject.document, pointer))
-    return key is not None and key in _allowed_keys(allowed)
+    return key is not None and key in keys
 
 
 def _unknowns(policy: Policy, subject: Subject, subjects: Sequence[Subject]) -> tuple[Unknown, ...]:

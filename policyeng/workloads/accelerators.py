@@ -19,6 +19,9 @@ SIZE_PATHS: dict[str, Segments] = {
     "attached-vm": ("properties", "properties", "virtualMachineSize"),
 }
 
+#: The services whose machines have no FPGA, whatever their size.
+WITHOUT_FPGAS = frozenset({"databricks", "data-lake-analytics", "hdinsight", "synapse-spark"})
+
 
 def of_size(estate: Estate, size: Answer[str], absent: str) -> Answer[str]:
     """`gpu`, `fpga` or `none` of a VM size; undecided where it is absent or not in the catalogue."""
@@ -41,7 +44,8 @@ def of_placement(estate: Estate, placement: Placement, instance_type: Answer[str
     if target.value == "kubernetes":
         return of_instance_type(compute, instance_type)
     if compute is None or target.value not in SIZE_PATHS:
-        return undecided(f"nothing states the size of a `{target.value}` target")
+        offered = ("none", "gpu") if target.value in WITHOUT_FPGAS else ()
+        return undecided(f"nothing states the size of a `{target.value}` target", offered)
     size = compute.text(*SIZE_PATHS[target.value])
     if size.absent and target.value == "attached-vm":
         size = _machine_size(estate, compute)

@@ -12,12 +12,14 @@ T_co = TypeVar("T_co", covariant=True)
 class Answer(NamedTuple, Generic[T_co]):
     """A value; or an absence (neither value nor reason); or no value and the reason why it cannot be decided.
 
-    A presumed value is one that nobody stated: what is declared takes its place.
+    A presumed value is one that nobody stated: what is declared takes its place. `among` are the only values that an
+    undecided answer may turn out to have, none of them given where any is possible.
     """
 
     value: T_co | None = None
     reason: str = ""
     presumed: bool = False
+    among: frozenset[T_co] = frozenset()
 
     @property
     def absent(self) -> bool:
@@ -33,9 +35,9 @@ class Answer(NamedTuple, Generic[T_co]):
 ABSENT: Answer[Never] = Answer()
 
 
-def undecided(reason: str) -> Answer[T_co]:
-    """No value, for this reason."""
-    return Answer(reason=reason)
+def undecided(reason: str, among: Iterable[T_co] = ()) -> Answer[T_co]:
+    """No value, for this reason; where it is known, which values it may turn out to have."""
+    return Answer(reason=reason, among=frozenset(among))
 
 
 def first(*answers: Answer[T_co]) -> Answer[T_co]:
@@ -50,11 +52,13 @@ def agreed(answers: Iterable[Answer[T_co]], subject: str) -> Answer[T_co]:
     """
     answers = list(answers)
     reasons = sorted({answer.reason for answer in answers if answer.reason})
+    among = [answer.among if answer.reason else frozenset(filter(None, [answer.value])) for answer in answers]
+    possible = frozenset().union(*among) if all(among) else frozenset()
     if reasons:
-        return Answer(reason=reasons[0])
+        return undecided(reasons[0], possible)
     distinct = {_text(answer.value): answer for answer in answers}
     if len(distinct) > 1:
-        return Answer(reason=f"{subject} {quoted(distinct)}")
+        return undecided(f"{subject} {quoted(distinct)}", possible)
     return next(iter(distinct.values()), ABSENT)
 
 

@@ -20,11 +20,13 @@ class Workload:
         document: the workload as a JSON object; a field that cannot be decided is null.
         reported_id: the ARM id of the resource it derives from, or the declared id.
         unreadable: reason by JSON Pointer into `document`, for each field that cannot be decided.
+        possible: the only values that such a field may turn out to have, where that is known.
     """
 
     document: JsonObject
     reported_id: str
     unreadable: dict[str, str]
+    possible: dict[str, frozenset[object]]
 
 
 def derived_workload(draft: Draft, additions: Sequence[DeclaredWorkload]) -> Workload:
@@ -113,4 +115,5 @@ def _workload(fixed: JsonObject, answers: dict[str, Answer[object]], tags: Tags)
     if tags.written.reason:
         unreadable["/tags"] = tags.written.reason
     unreadable |= {f"/tags{pointer}": reason for pointer, reason in tags.gaps.items()}
-    return Workload(document, str(fixed["id"]), dict(sorted(unreadable.items())))
+    possible = {pointer: answer.among for pointer, answer in answers.items() if answer.among}
+    return Workload(document, str(fixed["id"]), dict(sorted(unreadable.items())), possible)

@@ -13,6 +13,8 @@ from policyeng.workloads.reading import Reader
 REQUIREMENTS = ("properties", "containerResourceRequirements")
 LIMITS = (*REQUIREMENTS, "containerResourceLimits")
 REQUESTS = (*REQUIREMENTS, "containerResourceRequests")
+#: The targets that a deployment on Kubernetes can have.
+KUBERNETES = ("kubernetes", "aks")
 
 
 def online_deployment(estate: Estate, source: Reader) -> Draft:
@@ -59,8 +61,10 @@ def _online_placement(estate: Estate, source: Reader, kind: Answer[str]) -> Plac
         return Placement(Answer("compute-cluster"), compute.compute)
     if named != "kubernetes":
         return Placement(undecided(kind.reason or f"the endpointComputeType `{kind.value}` is not a compute target"))
-    if compute.target.value in (None, "kubernetes", "aks"):
+    if compute.target.value in KUBERNETES:
         return compute
+    if compute.target.value is None:
+        return Placement(undecided(compute.target.reason, KUBERNETES))
     return Placement(undecided(f"a Kubernetes deployment, but its endpoint's compute is `{compute.target.value}`"))
 
 

@@ -26,6 +26,8 @@ TARGETS = {
     "synapsespark": "synapse-spark",
     "batch": "batch",
 }
+#: Wherever a reference to a compute can lead.
+_PLACES = (*RESERVED, *TARGETS.values())
 
 
 def home_of(arm_id: str) -> str | None:
@@ -77,7 +79,7 @@ class Estate:
             return Placement(undecided(reference.reason) if reference.reason else Answer("serverless"))
         written = reference.value
         if "${{" in written:
-            return Placement(undecided(f"the compute `{written}` is an expression"))
+            return Placement(undecided(f"the compute `{written}` is an expression", _PLACES))
         name = written[len("azureml:") :] if lowered(written).startswith("azureml:") else written
         arm_id = name if "/" in name else f"{workspace_id or ''}/computes/{name}"
         compute = self.find(arm_id)
@@ -86,7 +88,7 @@ class Estate:
         last = key_of(arm_id).rpartition("/")[2]
         if last in RESERVED:
             return Placement(Answer(last))
-        return Placement(undecided(f"the compute `{written}` is not in the snapshot"))
+        return Placement(undecided(f"the compute `{written}` is not in the snapshot", TARGETS.values()))
 
 
 def survey(snapshot: Snapshot, facts: Facts) -> Estate:
