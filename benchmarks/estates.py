@@ -44,7 +44,8 @@ _EDITS: tuple[tuple[str, Callable[[Any], object]], ...] = (
 )
 _EDITED = 0.25
 #: What says nothing without another resource before it.
-_HELD = {"batch_deployment", "online_deployment", "service_aci", "service_aks", "job_command"}
+_HELD = {"advisor_recommendation", "batch_deployment", "budget", "online_deployment", "service_aci", "service_aks"}
+_HELD |= {"job_automl", "job_command", "job_pipeline", "job_sweep"}
 
 
 def document(size: int) -> bytes:
@@ -81,7 +82,8 @@ def _renaming(baselines: Baselines, number: int) -> Callable[[list[JsonObject]],
 
 def _subscription(baselines: Mapping[str, JsonObject], chance: random.Random) -> Iterator[JsonObject]:
     """The baselines, some with edits, what others lie in first, and a few more clusters and instances."""
-    for stem in sorted(baselines, key=lambda stem: (stem != "workspace", stem in _HELD, stem)):
+    inside = [stem for stem, resource in baselines.items() if resource["id"].startswith("/subscriptions/")]
+    for stem in sorted(inside, key=lambda stem: (stem != "workspace", stem in _HELD, stem)):
         yield _perhaps_edited(stem, baselines[stem], chance)
         if stem in {"compute_cluster", "compute_instance"}:
             for copied in range(chance.randint(1, 4)):
