@@ -8,30 +8,32 @@ import pytest
 
 from policyeng.bundle import load_bundle
 from policyeng.errors import BundleError
-from policyeng.verify.case_runs import run_cases
+from policyeng.models import JsonObject
+from policyeng.verify.case_runs import run_cases, without
 from tests.bundles import write
 
-
-def test_an_absent_test_leaves_out_what_an_approval_states(tmp_path: Path) -> None:
-    """A pointer of an approval is left out of it; one that no approval is without is named."""
-    header = """# METADATA
+POLICY = """# METADATA
 # title: t
 # custom:
 #   id: T-1
 #   severity: low
-#   judges: [approval]
+#   judges: [TYPE]
 #   inspects: [POINTER]
 #   when_absent: fail
 package a
 
 deny contains {"msg": "m", "path": "/series"} if input.resource.approvedBy == null
 """
+
+
+def test_an_absent_test_leaves_out_what_an_approval_states(tmp_path: Path) -> None:
+    """A pointer of an approval is left out of it; one that no approval is without is named."""
     made = {
         pointer: load_bundle(
             write(
                 tmp_path / name,
                 {
-                    "area/a/a.rego": header.replace("POINTER", pointer),
+                    "area/a/a.rego": POLICY.replace("TYPE", "approval").replace("POINTER", pointer),
                     "area/a/cases.yaml": "judged: A-1\npass: {x: {}}",
                 },
             )
@@ -42,3 +44,42 @@ deny contains {"msg": "m", "path": "/series"} if input.resource.approvedBy == nu
     assert [(run.name, run.reason) for run in run_cases(made["/approvedBy"])] == [("x", ""), ("absent /approvedBy", "")]
     with pytest.raises(BundleError, match="`/status` cannot be left out"):
         list(run_cases(made["/status"]))
+
+
+def test_an_absent_test_needs_its_approval_in_any_letters(tmp_path: Path) -> None:
+    """An approval that nobody stated is an error, and never a test of nothing."""
+    for judged, said in (("a-1", ""), ("A-2", "no approval has the id `A-2`")):
+        bundle = load_bundle(
+            write(
+                tmp_path / judged,
+                {
+                    "area/a/a.rego": POLICY.replace("TYPE", "approval").replace("POINTER", "/approvedBy"),
+                    "area/a/cases.yaml": f"judged: {judged}\npass: {{}}",
+                },
+            )
+        )
+        if said:
+            with pytest.raises(BundleError, match=said):
+                list(run_cases(bundle))
+        else:
+            assert [run.reason for run in run_cases(bundle)] == [""]
+
+
+@pytest.mark.parametrize(
+    ("pointer", "left"),
+    [
+        ("/tags/*/x", {"tags": {"owner": "o", "a/b": {"y": 1}}, "list": [{"x": 1}, 7, [2]]}),
+        ("/tags/a~1b/x", {"tags": {"owner": "o", "a/b": {"y": 1}}, "list": [{"x": 1}, 7, [2]]}),
+        ("/tags/*", {"tags": {}, "list": [{"x": 1}, 7, [2]]}),
+        ("/list/*/x", {"tags": {"owner": "o", "a/b": {"x": 1, "y": 1}}, "list": [{}, 7, [2]]}),
+        ("/list/1", {"tags": {"owner": "o", "a/b": {"x": 1, "y": 1}}, "list": [{"x": 1}, [2]]}),
+        ("/list/2/0", {"tags": {"owner": "o", "a/b": {"x": 1, "y": 1}}, "list": [{"x": 1}, 7, []]}),
+        ("/nowhere/x", {"tags": {"owner": "o", "a/b": {"x": 1, "y": 1}}, "list": [{"x": 1}, 7, [2]]}),
+    ],
+)
+def test_what_a_pointer_names_is_left_out(pointer: str, left: JsonObject) -> None:
+    """A star stands for every member, a tilde for its character; what has no members stays as it is."""
+    document = {"tags": {"owner": "o", "a/b": {"x": 1, "y": 1}}, "list": [{"x": 1}, 7, [2]]}
+
+    assert without(document, pointer) == left
+    assert document == {"tags": {"owner": "o", "a/b": {"x": 1, "y": 1}}, "list": [{"x": 1}, 7, [2]]}

@@ -50,6 +50,8 @@ def list_policies(
     require_plain(format_, *(() if profiles else ("markdown",)))
     if output is not None and format_ != "markdown":
         raise UsageError("only Markdown is written to a directory", remedy="add `--format markdown`")
+    if profiles and (engine or select or ignore):
+        raise UsageError("profiles belong to all policies, whatever judges them", remedy="leave the other options out")
     if engine and format_ == "markdown":
         raise UsageError("Markdown does not say which engine judges", remedy="leave `--engine` or `--format` out")
     bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -13,7 +14,7 @@ from policyeng.errors import BundleError, PolicyengError
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.plan import has_value
 from policyeng.facts import Facts, workspace_of
-from policyeng.models import Approval, DeclaredWorkload, Finding, JsonObject, Snapshot
+from policyeng.models import Approval, DeclaredWorkload, Finding, JsonObject, Snapshot, lowered
 from policyeng.verify.cases import DEFAULT_AS_OF, Baselines, Case, CaseFile, baselines_of, estate, merged, read_cases
 from policyeng.workloads import derive
 
@@ -114,7 +115,7 @@ def _holder(alone: Bundle, snapshot: Snapshot, identity: str, pointer: str) -> s
 def _with_declared(snapshot: Snapshot, workload: JsonObject, pointer: str, place: str) -> Snapshot:
     """The snapshot with one more declared workload: what can be declared of the judged one, less the pointer."""
     try:
-        declared = DeclaredWorkload.model_validate(_without(workload, pointer) | {"id": _ABSENT_ID})
+        declared = DeclaredWorkload.model_validate(without(workload, pointer) | {"id": _ABSENT_ID})
     except ValidationError as error:
         raise BundleError(f"`{pointer}` cannot be left out: {error.errors()[0]['msg']}", place=(place,)) from error
     return snapshot.model_copy(update={"workloads": (*snapshot.workloads, declared)})
@@ -122,10 +123,12 @@ def _with_declared(snapshot: Snapshot, workload: JsonObject, pointer: str, place
 
 def _with_approval(snapshot: Snapshot, identity: str, pointer: str, place: str) -> Snapshot:
     """The snapshot with the approval of an id less a pointer."""
+    if all(lowered(approval.id) != lowered(identity) for approval in snapshot.approvals):
+        raise BundleError(f"no approval has the id `{identity}`", place=(place,), remedy="name one in `judged`")
     try:
         approvals = tuple(
-            Approval.model_validate(_without(approval.model_dump(by_alias=True), pointer))
-            if approval.id == identity
+            Approval.model_validate(without(approval.model_dump(by_alias=True), pointer))
+            if lowered(approval.id) == lowered(identity)
             else approval
             for approval in snapshot.approvals
         )
@@ -150,36 +153,28 @@ def _deleted(snapshot: Snapshot, identity: str, pointer: str) -> Snapshot:
     if pointer.startswith("workspace:"):
         target, pointer = workspace_of(identity) or identity, pointer.removeprefix("workspace:")
     resources = tuple(
-        _without(resource, pointer) if str(resource.get("id")).lower() == target.lower() else resource
+        without(resource, pointer) if str(resource.get("id")).lower() == target.lower() else resource
         for resource in snapshot.resources
     )
     return snapshot.model_copy(update={"resources": resources})
 
 
-def _without(document: JsonObject, pointer: str) -> JsonObject:
+def without(document: JsonObject, pointer: str) -> JsonObject:
     """A copy without what a JSON Pointer names; `*` stands for every member of a list or object."""
-    head, *rest = (part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
-    copy = dict(document)
-    if not rest:
-        copy.pop(head, None)
-        return copy
-    below = "/" + "/".join(part.replace("~", "~0").replace("/", "~1") for part in rest)
-    member = copy.get(head)
-    if isinstance(member, dict):
-        copy[head] = (
-            {key: _without(value, "/" + "/".join(rest[1:])) for key, value in member.items()}
-            if rest[0] == "*" and len(rest) > 1
-            else _without(member, below)
-        )
-    elif isinstance(member, list):
-        copy[head] = [_without_in(entry, index, rest) for index, entry in enumerate(member)]
+    parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+    copy: JsonObject = _less(document, parts)
     return copy
 
 
-def _without_in(entry: object, index: int, rest: list[str]) -> object:
-    if rest[0] not in ("*", str(index)) or not isinstance(entry, dict) or len(rest) == 1:
-        return entry
-    return _without(entry, "/" + "/".join(rest[1:]))
+def _less(value: object, parts: Sequence[str]) -> Any:
+    head, *rest = parts
+    if isinstance(value, dict):
+        members = [(key, member, head in ("*", key)) for key, member in value.items()]
+        return {key: _less(member, rest) if named else member for key, member, named in members if rest or not named}
+    if isinstance(value, list):
+        entries = [(entry, head in ("*", str(index))) for index, entry in enumerate(value)]
+        return [_less(entry, rest) if named else entry for entry, named in entries if rest or not named]
+    return value
 
 
 def _identity(case: Case, baselines: Baselines, place: str) -> str:
