@@ -14,6 +14,7 @@ from policyeng.bundle import SnapshotView
 from policyeng.errors import InputError
 from policyeng.evaluation.documents import documents_of
 from policyeng.evaluation.indices import Indices, indices_of
+from policyeng.evaluation.remarks import remarks
 from policyeng.facts import Facts, workspace_of
 from policyeng.models import WORKSPACE_TYPE, JsonObject, Location, Model, Problem, Snapshot, lowered
 from policyeng.strict.json_text import is_json, require_json
@@ -99,7 +100,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
         view=view,
         document=orjson.dumps(given),
         digest=hashlib.sha256(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS)).hexdigest(),
-        problems=(*problems, *unfit),
+        problems=(*problems, *unfit, *remarks(snapshot, facts)),
     )
 
 

@@ -1,0 +1,97 @@
+"""Remarks: what a snapshot says that no policy will hear is said aloud."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from policyeng.bundle import Bundle
+from policyeng.evaluation import evaluate
+from policyeng.evaluation.remarks import remarks
+from policyeng.facts import Facts
+from policyeng.models import Snapshot
+
+HOME = "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w"
+COMPUTE = f"{HOME}/computes/c"
+
+
+def said(facts: Facts, **stated: Any) -> list[str]:
+    """The warnings about a snapshot."""
+    found = list(remarks(Snapshot.model_validate(stated), facts))
+    assert {problem.level for problem in found} <= {"warning"}
+    return [f"{problem.place}: {problem.message}" for problem in found]
+
+
+def compute(kind: object, **outer: object) -> dict[str, Any]:
+    """A compute of a kind."""
+    return {"id": COMPUTE, "type": "Microsoft.MachineLearningServices/Workspaces/computes", "properties": kind, **outer}
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        ({"computeType": "AMLCOMPUTE"}, []),
+        ({"computeType": "Batch"}, []),
+        ({"computeType": "AmlComputeX"}, ["its `computeType` is no kind of compute"]),
+        ({"computeType": 7}, ["its `computeType` is no kind of compute"]),
+        ({}, ["its `computeType` is absent"]),
+        ("text", ["its `computeType` is absent"]),
+    ],
+)
+def test_a_compute_of_no_known_kind_is_named(bundle: Bundle, properties: object, expected: list[str]) -> None:
+    """Policies for one kind of compute leave it out, which would look like a pass."""
+    found = said(bundle.facts, resources=[compute(properties)])
+
+    assert [text.removeprefix(f"{COMPUTE}: ").partition(",")[0] for text in found] == expected
+
+
+def test_a_kind_that_cannot_be_read_is_unknown_already(bundle: Bundle) -> None:
+    """The policies that ask for it say so."""
+    unreadable = {COMPUTE.lower(): {"/properties": "an expression"}}
+
+    assert said(bundle.facts, resources=[compute({})], unreadable=unreadable) == []
+
+
+@pytest.mark.parametrize(
+    ("approval", "expected"),
+    [
+        ({"kind": "VMSERIES", "series": "ncsv3"}, ""),
+        ({"kind": "vmSeries", "series": "NCasT4_v3"}, ""),
+        ({"kind": "exportOfModels", "series": ""}, ""),
+        ({"kind": "vmSerie", "series": "NCsv3"}, "no policy reads the kind `vmSerie`; did you mean `vmSeries`"),
+        ({"kind": "vmSeries", "series": "NC6s_v3"}, "`NC6s_v3` is no VM series of the catalogue"),
+        ({"kind": "vmSeries", "series": "NCsv33"}, "so nothing is approved; did you mean `NCsv3`"),
+    ],
+)
+def test_approvals_that_approve_nothing_are_named(bundle: Bundle, approval: dict[str, str], expected: str) -> None:
+    """A kind that is nearly ours, and a series that no size belongs to."""
+    given = {"id": "A-1", "scope": "/subscriptions/s", "status": "granted", **approval}
+    found = said(bundle.facts, approvals=[given])
+
+    assert len(found) == bool(expected)
+    assert expected in "".join(found)
+    assert said(Facts({}), approvals=[{**given, "kind": "vmSeries"}]) == []
+
+
+def test_metrics_that_are_nearly_ours_are_named_once(bundle: Bundle) -> None:
+    """Others may be read by policies of others."""
+    metrics = [
+        {"resourceId": COMPUTE, "name": name, "unit": "bytes"}
+        for name in ("diskFreeByte", "diskFreeByte", "diskFreeBytes", "queueLength")
+    ]
+
+    assert said(bundle.facts, metrics=metrics) == [
+        "metrics: no policy reads the name `diskFreeByte`; did you mean `diskFreeBytes`"
+    ]
+
+
+def test_remarks_are_problems_of_the_evaluation(bundle: Bundle) -> None:
+    """Warnings: they change no exit."""
+    snapshot = Snapshot(resources=({"id": HOME, "type": "Microsoft.MachineLearningServices/workspaces"}, compute({})))
+
+    evaluation = evaluate(bundle, snapshot, as_of=datetime(2026, 6, 1, tzinfo=UTC))
+
+    assert [problem.place for problem in evaluation.problems] == [COMPUTE]
+    assert evaluation.exit_code == 1
