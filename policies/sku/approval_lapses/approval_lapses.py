@@ -10,11 +10,11 @@ from policyeng.facts.computes import known_size, managed
 from policyeng.facts.words import folded
 from policyeng.models import JsonObject, lowered
 
-_TEXT = {"type": "string", "pattern": r"\S"}
-_ROW = {"category": _TEXT, "restricted": {"type": "boolean"}, "source": _TEXT, "supported_by": {"type": "array"}}
-_ROWS = {"required": ["category", "restricted", "source"], "properties": _ROW, "additionalProperties": False}
-#: A compute and its workspace.
-_User = tuple[JsonObject, JsonObject | None]
+_TEXT, _NEEDED = {"type": "string", "pattern": r"\S"}, ["category", "restricted", "source"]
+_ROW = {"category": _TEXT, "restricted": {"type": "boolean"}, "source": _TEXT}
+_ROW |= {"supported_by": {"type": "array", "items": {"type": "string", "enum": ["cluster", "instance"]}}}
+_ROWS = {"type": "object", "required": _NEEDED, "properties": _ROW, "additionalProperties": False}
+_User = tuple[JsonObject, JsonObject | None]  # a compute and its workspace
 
 
 def _by_series(given: PolicyInput, scope: str) -> Mapping[str, Sequence[_User]]:

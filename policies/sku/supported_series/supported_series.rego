@@ -29,8 +29,8 @@
 #       additionalProperties:
 #         type: object
 #         required: [category, restricted, source]
-#         properties: {category: {type: string}, restricted: {type: boolean}, source: {type: string, pattern: '\S'},
-#           supported_by: {type: array, items: {type: string, enum: [cluster, instance]}}}
+#         properties: {category: {type: string, pattern: '\S'}, restricted: {type: boolean}, source: {type: string,
+#           pattern: '\S'}, supported_by: {type: array, items: {type: string, enum: [cluster, instance]}}}
 #         additionalProperties: false
 #       default: {}
 #       description: newer series by name, each with where it is said to be supported
