@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.parsing import bundle_yaml
 from policyeng.cli.pages_directory import linked, write_pages
-from policyeng.pages import MARK, Page, directory, index, markdown, terminal
+from policyeng.pages import MARK, Page, cited, directory, index, markdown, terminal
 from policyeng.pages.page import type_words
 from policyeng.verify.cases import read_cases
 from tests.bundles import deny_when, rego, write
@@ -56,7 +56,7 @@ def page(tmp_path: Path) -> Page:
 
 def pages_of(bundle: Bundle) -> list[Page]:
     """The pages of a bundle, as the command makes them."""
-    return [Page(policy, read_cases(policy)) for policy in bundle.policies]
+    return [Page(policy, read_cases(policy), cited=cited(policy, bundle)) for policy in bundle.policies]
 
 
 def test_the_pages_of_the_repository_are_fresh(bundle: Bundle, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,6 +190,18 @@ def test_what_a_terminal_obeys_is_written_out(tmp_path: Path) -> None:
             {"type": "object", "additionalProperties": {"type": "array", "minItems": 1}},
             "object, each (array, minItems 1)",
         ),
+        (
+            {
+                "type": "object",
+                "properties": {"a": {"type": "boolean"}, "b": {"type": "array", "items": {"type": "string"}}},
+                "required": ["a"],
+                "additionalProperties": False,
+            },
+            "object of a (boolean), b (array of string, optional)",
+        ),
+        ({"type": "array", "items": {"type": "string", "pattern": r"\S"}}, "array of (string, not blank)"),
+        ({"type": "object", "properties": {"a": {}}}, "object of a (any, optional) and others"),
+        ({"type": "object", "propertyNames": {"enum": ["a", "b"]}}, 'object, named (one of "a", "b")'),
         ({"type": ["string", "null"]}, 'type ["string", "null"]'),
         ({"default": 1}, "any"),
     ],
@@ -210,6 +222,38 @@ def test_the_index_counts_and_links(bundle: Bundle) -> None:
     assert text.count("](AML-") == number
     assert "](AML-" not in index(pages, bundle.name, bundle.revision)
     assert re.search(rf"^\| all \|.*\| {number} \|$", text, re.MULTILINE)
+
+
+def test_the_pages_say_what_the_sources_are(bundle: Bundle) -> None:
+    """Each document once below the index and on the page of every policy that cites it; `001` in a quote is none."""
+    pages = pages_of(bundle)
+    files = directory(pages, bundle.name, bundle.revision)
+    title = "What are compute targets in Azure Machine Learning?"
+
+    assert files["README.md"].count(title) == 1
+    assert f"- 001: {title}\n" in files["AML-INF-101.md"]
+    assert f"            001: {title}\n" in terminal.render(
+        next(page for page in pages if page.policy.id == "AML-INF-101")
+    )
+    assert all(page.cited for page in pages)
+
+
+@pytest.mark.parametrize(
+    ("facts", "rows"),
+    [
+        (None, []),
+        ("{}", []),
+        ('{"001": "a text"}', []),
+        ('{"001": {"title": "The | rules"}, "002": {"title": "no"}}', ["| 001 | The &#124; rules |  |"]),
+    ],
+)
+def test_a_bundle_explains_its_own_sources_alone(tmp_path: Path, facts: str | None, rows: list[str]) -> None:
+    """The facts that it is lent are about other documents than the `001` that it cites; a name in quotes is none."""
+    policy = rego("a", deny_when("true"), more="source: '001 \"002\"'\n")
+    files = {"area/a/a.rego": policy} | ({"facts/sources/data.json": facts} if facts else {})
+    text = index(pages_of(load_bundle(write(tmp_path, files))), "b", "")
+
+    assert text.partition("What the sources are")[2].split("\n")[4:-3] == rows
 
 
 def test_ids_that_cannot_name_a_file_get_one_of_their_own(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from policyeng.bundle import Bundle, Policy, load_bundle
 from policyeng.bundle.naming import AREAS
 from policyeng.evaluation import evaluate
+from policyeng.models import JsonObject
 from policyeng.verify.case_runs import run_cases
 from policyeng.verify.cases import DEFAULT_AS_OF, baselines_of, estate, read_cases
 from tests.bundles import deny_when, rego, write
@@ -52,6 +54,26 @@ def test_the_header_is_complete(policy: Policy) -> None:
     assert re.match(r"(\d{3} |[A-Z]+-\d\d)", header.source), header.source
     assert not re.match(r"(Ensure|Check|Must|Should)\b", header.title)
     assert not header.title.endswith(".")
+
+
+@EACH
+def test_parameters_say_what_they_mean_and_refuse_what_is_misspelt(policy: Policy) -> None:
+    """No text is taken as it comes, no number without a bound, and no object with members that nobody reads."""
+    for name, schema in policy.header.parameters.items():
+        assert schema.get("description"), name
+        assert list(_loose(schema)) == [], name
+
+
+def _loose(schema: JsonObject) -> Iterator[JsonObject]:
+    """The parts of a JSON Schema that take any text, any number or any member."""
+    bounds = {"string": {"enum", "pattern"}, "integer": {"minimum"}, "number": {"minimum"}}
+    bounds |= {"object": {"additionalProperties"}, "array": {"items"}, "boolean": {"type"}}
+    if not bounds[schema["type"]] & schema.keys():
+        yield schema
+    inner = [schema.get("items"), schema.get("additionalProperties"), *schema.get("properties", {}).values()]
+    for part in inner:
+        if isinstance(part, dict):
+            yield from _loose(part)
 
 
 @EACH

@@ -47,6 +47,7 @@ class Bundle:
         data: the `data` document of OPA.
         rego_v0: the paths of the modules that are written in Rego v0.
         idle: the policies that are not in force.
+        lent: the roots, of `lib` and `facts`, that are the built-in bundle's and not its own.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Bundle:
     roots: tuple[Path, ...] = ()
     rego_v0: frozenset[str] = frozenset()
     idle: tuple[Policy, ...] = ()
+    lent: frozenset[str] = frozenset()
 
     @cached_property
     def facts(self) -> Facts:
@@ -127,6 +129,7 @@ def bundle_of(origins: Sequence[Origin], given: Sequence[str | Path] = ()) -> Bu
         data=read.data,
         roots=tuple(origin.root for origin in origins),
         rego_v0=rego_v0,
+        lent=frozenset(path.parts[0] for origin in origins if origin.lent for path in origin.tree),
     )
 
 

@@ -158,10 +158,10 @@ def _print_markdown(bundle: Bundle, given: Sequence[str], output: Path | None) -
 
 
 def _pages(bundle: Bundle, given: Sequence[str]) -> list[Page]:
-    from policyeng.pages import Page
+    from policyeng.pages import Page, cited
     from policyeng.verify.cases import read_cases
 
-    return [Page(entry, read_cases(entry), given=given) for entry in bundle.policies]
+    return [Page(entry, read_cases(entry), given=given, cited=cited(entry, bundle)) for entry in bundle.policies]
 
 
 def _judged_by(bundle: Bundle) -> dict[str, tuple[str, str]]:

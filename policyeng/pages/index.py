@@ -9,7 +9,7 @@ from itertools import groupby
 
 from policyeng.models import Severity
 from policyeng.pages import markdown
-from policyeng.pages.markdown import prose
+from policyeng.pages.markdown import code, prose
 from policyeng.pages.page import Page
 from policyeng.report.escapes import markdown_text
 from policyeng.report.markup import table
@@ -46,6 +46,7 @@ def index(pages: Sequence[Page], name: str, revision: str, names: Mapping[str, s
     for area, members in areas.items():
         parts += [f"## {markdown_text(area)}"] if area else []
         parts.append(table(("Id", "Title", "Severity", "Language", "Source"), _rows(members, names or {})))
+    parts += _legend(pages)
     parts.append(
         "Index and pages are written from the headers and the cases of the policies, by "
         "`policyeng policies list --format markdown --output DIR`: whoever wants to change a page changes the policy."
@@ -63,6 +64,18 @@ def _rows(pages: Iterable[Page], names: Mapping[str, str]) -> Iterator[tuple[str
         identity = markdown_text(header.id)
         linked = f"[{identity}]({names[header.id]})" if header.id in names else identity
         yield linked, prose(header.title), header.severity.value, page.language, prose(header.source)
+
+
+def _legend(pages: Iterable[Page]) -> Iterator[str]:
+    """What the names in the column of sources stand for, where the bundle says so."""
+    cited = {name: source for page in pages for name, source in page.cited.items()}
+    if cited:
+        yield "What the sources are:"
+        rows = [
+            (markdown_text(name), prose(title), code(place) if place else "")
+            for name, (title, place) in sorted(cited.items())
+        ]
+        yield table(("Source", "Title", "Where"), rows)
 
 
 def _counts(pages: Sequence[Page]) -> str:

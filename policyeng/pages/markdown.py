@@ -86,6 +86,7 @@ def _why(page: Page) -> Iterator[str]:
     yield from (prose(" ".join(part.split())) for part in re.split(r"\n\s*\n", header.description) if part.strip())
     controls = (f"{framework} {', '.join(ids)}" for framework, ids in header.controls.items())
     lines = [f"Source: {prose(header.source)}"] if header.source else []
+    lines += [f"{markdown_text(name)}: {prose(source.title)}" for name, source in page.cited.items()]
     lines += [f"Controls: {markdown_text(ids)}" for ids in controls]
     lines += [f"See {_link(related.ref, related.description)}" for related in header.related_resources]
     if lines:

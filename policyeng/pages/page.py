@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from policyeng.bundle import Policy
+from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.header import Judged, Verdict
 from policyeng.models import JsonObject
 from policyeng.report.escapes import compact
@@ -35,6 +36,13 @@ _SHARED = {field.alias or name for name, field in Case.model_fields.items()}
 _BOUNDS = {"minimum": "at least", "maximum": "at most", "exclusiveMinimum": "above", "exclusiveMaximum": "below"}
 
 
+class Cited(NamedTuple):
+    """A document or a rule that a policy comes from, and where it was read."""
+
+    title: str
+    place: str
+
+
 @dataclass(frozen=True)
 class Page:
     """A policy and what is said of it beside its header.
@@ -44,6 +52,7 @@ class Page:
         link: where the page finds the policy's file; empty where it cannot say.
         given: the options of a command line that bring the policy; none for a built-in one.
         values: the parameters that it judges with here, where that is known.
+        cited: what its `source` cites, by the name that it has there.
     """
 
     policy: Policy
@@ -51,6 +60,7 @@ class Page:
     link: str = ""
     given: Sequence[str] = ()
     values: Mapping[str, object] = field(default_factory=dict)
+    cited: Mapping[str, Cited] = field(default_factory=dict)
 
     def changed(self, name: str) -> object | None:
         """The value that a parameter has here, where that is not its default; None otherwise."""
@@ -77,6 +87,17 @@ class Page:
         yield shlex.join(["policyeng", "check", judged, *alone])
         if self.cases is not None:
             yield shlex.join(["policyeng", "test", *alone])
+
+
+def cited(policy: Policy, bundle: Bundle) -> dict[str, Cited]:
+    """What the `source` of a policy cites outside of quotes, as far as the bundle's own facts name it.
+
+    Facts that it was lent are about the documents of the built-in policies: there `001` is no document of its own.
+    """
+    rows = {} if "facts" in bundle.lent else bundle.facts.document.get("sources", {})
+    names = re.findall(r"[\w-]+", re.sub(r'"[^"]*"', "", policy.header.source))
+    found = {name: rows[name] for name in names if isinstance(rows.get(name), dict)}
+    return {name: Cited(str(row.get("title", "")), str(row.get("path", ""))) for name, row in found.items()}
 
 
 class Group(NamedTuple):
@@ -148,14 +169,29 @@ def type_words(schema: JsonObject) -> str:
     words = [str(rest.pop("type"))] if isinstance(rest.get("type"), str) else []
     if words == ["array"] and isinstance(rest.get("items"), dict):
         words = [f"array of {_grouped(type_words(rest.pop('items')))}"]
+    if isinstance(rest.get("properties"), dict):
+        words = [_fields(rest.pop("properties"), rest.pop("required", []), rest.pop("additionalProperties", True))]
     for name, value in rest.items():
         if name == "enum" and isinstance(value, list):
             words.append(f"one of {', '.join(map(compact, value))}")
         elif name == "additionalProperties" and isinstance(value, dict):
             words.append(f"each {_grouped(type_words(value))}")
+        elif (name, value) == ("pattern", r"\S"):
+            words.append("not blank")
+        elif name == "propertyNames" and isinstance(value, dict):
+            words.append(f"named {_grouped(type_words(value))}")
         else:
             words.append(f"{_BOUNDS.get(name, name)} {compact(value)}")
     return ", ".join(words) or "any"
+
+
+def _fields(properties: JsonObject, required: Sequence[str], more: object) -> str:
+    """The members of an object; `more` is what the schema says of others."""
+    said = [
+        f"{name} ({type_words(schema)}{'' if name in required else ', optional'})"
+        for name, schema in properties.items()
+    ]
+    return f"object of {', '.join(said)}{' and others' if more is not False else ''}"
 
 
 def _grouped(words: str) -> str:

@@ -72,6 +72,8 @@ def _why(page: Page, width: int) -> Iterator[Line]:
     for part in re.split(r"\n\s*\n", header.description):
         yield from paragraph(_line(part), width, indent=2)
     yield from labelled("source", _line(header.source), width, indent=2)
+    for name, source in page.cited.items():
+        yield from labelled("", _line(f"{name}: {source.title}"), width, indent=2)
     for framework, controls in header.controls.items():
         yield from labelled("controls", visible(f"{framework} {', '.join(controls)}"), width, indent=2)
     for related in header.related_resources:

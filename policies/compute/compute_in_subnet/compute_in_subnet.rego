@@ -15,13 +15,16 @@
 #   inspects:
 #     - /properties/properties/subnet/id
 #     - workspace:/properties/managedNetwork/isolationMode
+#     - workspace:/kind
 #   when_absent:
 #     /properties/properties/subnet/id: fail
 #     workspace:/properties/managedNetwork/isolationMode: pass
+#     workspace:/kind: pass
 #   remediation:
 #     text: >-
 #       Recreate the compute in a subnet (`az ml compute create --vnet-name <network> --subnet <subnet> ...`), or give
-#       the workspace a managed network (`az ml workspace update --managed-network allow_only_approved_outbound`).
+#       the workspace a managed network (`az ml workspace update --managed-network allow_only_approved_outbound`; its
+#       computes are deleted before and created again after).
 #   source: CMP-02
 #   controls: {mcsb-v1: [NS-2]}
 #   since: 0.1.0

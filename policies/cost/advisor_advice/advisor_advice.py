@@ -34,7 +34,7 @@ _ABSENT = {
     inspects=list(_ABSENT),
     when_absent=_ABSENT,
     remediation="Do what the recommendation says (`az advisor recommendation list --category Cost`), or dismiss it "
-    "with a reason (`az advisor recommendation disable --ids <id>`).",
+    "(`az advisor recommendation disable --ids <id>`) and note why.",
     source='002 "Cost Optimization Strategies"',
     parameters={
         "advice_days": {

@@ -17,8 +17,8 @@ UNCERTAIN = ("a start that can be read", "an end that can be read", "a scope tha
     title="A budget with an alert covers the workspace",
     description='"Use Azure Cost Management and Billing to gain insights into your spending and set up budgets. Create '
     'alerts for cost thresholds to be notified when spending exceeds predefined limits." The budget is at the resource '
-    "group of the workspace or above it, in force at as-of, and one of its notifications is enabled. A management "
-    "group, a billing account or a filter may leave the workspace out, which ids do not tell.",
+    "group of the workspace or above it, in force at as-of, and one of its notifications is enabled. Whether a "
+    "budget of a management group or a billing account, or one with a filter, takes it in is unknown.",
     related_resources=["https://learn.microsoft.com/azure/cost-management-billing/costs/tutorial-acm-create-budgets"],
     severity="low",
     judges=["Microsoft.MachineLearningServices/workspaces"],

@@ -31,7 +31,8 @@
 #     patch: [{op: add, path: /properties/properties/vmPriority, value: LowPriority}]
 #   source: '002 "Pricing Models and Cost Optimization Strategies"; 003 (paragraph on dedicated and low priority)'
 #   parameters:
-#     regulated_classifications: {type: array, items: {type: string}, default: [regulated, restricted, confidential]}
+#     regulated_classifications: {type: array, items: {type: string, pattern: '\S'}, default: [regulated, restricted,
+#       confidential], description: the values of the tag `data-classification` that make work regulated}
 #   since: 0.1.0
 package cost.interruptible_work
 

@@ -16,6 +16,9 @@ _ABSENT = {
     "/properties/agentPoolProfiles": "unknown",
     "/properties/computeLocation": "pass",
     "/location": "pass",
+    "workspace:/location": "pass",
+    "/properties/powerState/code": "pass",
+    "/properties/resourceId": "pass",
 }
 
 
@@ -43,11 +46,9 @@ def _steady(given: PolicyInput) -> list[Steady]:
     ],
     inspects=list(_ABSENT),
     when_absent=_ABSENT,
-    remediation={
-        "text": "Buy a reservation of the series for the region (`az reservations reservation-order purchase "
-        "--reserved-resource-type VirtualMachines --sku <size> --location <region> ...`), or let the compute scale to "
-        "zero (`az ml compute update --min-instances 0 ...`)."
-    },
+    remediation="Buy a reservation of the series for the region (`az reservations reservation-order purchase "
+    "--reserved-resource-type VirtualMachines --sku <size> --location <region> ...`), or let the compute scale to "
+    "zero (`az ml compute update --name <cluster> --min-instances 0`).",
     source='002 "Pricing Models and Cost Optimization Strategies"',
     since="0.1.0",
     applies=lambda given: bool(given.snapshot.by_type.get(RESERVATION_TYPE) and _steady(given)),

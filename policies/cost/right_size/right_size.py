@@ -10,14 +10,15 @@ from policyeng.facts.words import regulated
 from policyeng.models import JsonObject, lowered
 
 _ABSENT = {
-    "/properties/properties/vmSize": "unknown",
-    "/properties/properties/agentVmSize": "unknown",
-    "/properties/properties/virtualMachineSize": "pass",
-    "/properties/resourceId": "pass",
+    **dict.fromkeys(["/properties/properties/vmSize", "/properties/properties/agentVmSize"], "unknown"),
+    **dict.fromkeys(["/properties/properties/virtualMachineSize", "/properties/resourceId"], "pass"),
     **dict.fromkeys(["/tags/data-classification", "workspace:/tags/data-classification"], "pass"),
     "workspace:/properties/hbiWorkspace": "pass",
 }
-_WORDS = {"type": "array", "items": {"type": "string"}, "default": ["regulated", "restricted", "confidential"]}
+_PERCENT = {"type": "number", "minimum": 0, "maximum": 100, "default": 40}
+_DAYS = {"type": "number", "minimum": 0, "maximum": 3650, "default": 14}
+_REGULATED = ["regulated", "restricted", "confidential"]
+_TAGS = {"type": "array", "items": {"type": "string", "pattern": r"\S"}, "default": _REGULATED}
 _ALWAYS, _ACCELERATOR = ["cpuUtilization", "memoryUtilization"], "gpuUtilization"
 _COMPUTES = {"/properties/computeType": ["AmlCompute", "ComputeInstance", "AKS", "VirtualMachine"]}
 
@@ -40,15 +41,13 @@ def _samples(given: PolicyInput) -> Mapping[str, Sequence[JsonObject]]:
     judges=[{"type": "Microsoft.MachineLearningServices/workspaces/computes", "where": _COMPUTES}],
     inspects=list(_ABSENT),
     when_absent=_ABSENT,
-    remediation={
-        "text": "Recreate the compute on the smaller size that the denial names (`az ml compute create --size <size> "
-        "...`) and delete the old one; resize an attached machine with `az vm resize --size <size>`."
-    },
+    remediation="Recreate the compute on the smaller size that the denial names (`az ml compute create --size <size> "
+    "...`) and delete the old one; resize an attached machine with `az vm resize --ids <id> --size <size>`.",
     source='002 "Pricing Models and Cost Optimization Strategies"',
     parameters={
-        "rightsizing_threshold": {"type": "number", "minimum": 0, "maximum": 100, "default": 40},
-        "rightsizing_days": {"type": "number", "minimum": 0, "maximum": 3650, "default": 14},
-        "regulated_classifications": _WORDS,
+        "rightsizing_threshold": {**_PERCENT, "description": "the percentage below which every p95 calls for less"},
+        "rightsizing_days": {**_DAYS, "description": "how many days the samples have to cover"},
+        "regulated_classifications": {**_TAGS, "description": "values of `data-classification` that make it regulated"},
     },
     since="0.1.0",
     applies=lambda given: bool(_samples(given)),

@@ -16,7 +16,8 @@
 #   inspects: [/target, /accelerator]
 #   when_absent: unknown
 #   remediation:
-#     text: Serve the model on CPU, or move the service to AKS.
+#     text: >-
+#       Take `gpu` and `fpga` out of the service's resource requirements and serve the model on CPU, or deploy it to AKS.
 #   source: 001 "Compute targets for inference"
 #   since: 0.1.0
 package inference.aci_accelerator

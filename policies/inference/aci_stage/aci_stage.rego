@@ -22,8 +22,8 @@
 #     workspace:/tags/stage: pass
 #   remediation:
 #     text: >-
-#       Move the service to AKS or to a managed online endpoint; if it only serves development or test, tag it
-#       `environment` with `dev` or `test`.
+#       Move the service to AKS or to a managed online endpoint (`az ml online-endpoint create`); if it only serves
+#       development or test, tag it `environment` with `dev` or `test`.
 #   source: 001 "Compute targets for inference"; 002 "Azure Container Instances (ACI)"
 #   since: 0.1.0
 package inference.aci_stage

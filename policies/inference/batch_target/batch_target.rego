@@ -17,8 +17,8 @@
 #   when_absent: unknown
 #   remediation:
 #     text: >-
-#       Name a compute cluster in `compute` of the batch deployment (`az ml batch-deployment update --set
-#       compute=azureml:<cluster>`), or run the batch as a job on serverless compute.
+#       Name a compute cluster in `compute` of the batch deployment (`az ml batch-deployment update --name <deployment>
+#       --endpoint-name <endpoint> --set compute=azureml:<cluster>`), or run the batch as a job on serverless compute.
 #   source: '000 "Choose a compute target for deployment"; 001 "Compute targets for inference"'
 #   parameters:
 #     batch_targets:

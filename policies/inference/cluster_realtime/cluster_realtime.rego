@@ -16,7 +16,9 @@
 #   inspects: [/purpose, /target]
 #   when_absent: unknown
 #   remediation:
-#     text: Serve the model from a managed online endpoint or AKS, or turn the work into batch inference.
+#     text: >-
+#       Serve the model from a managed online endpoint (`az ml online-endpoint create`, `az ml online-deployment create`)
+#       or from AKS, or turn the work into batch inference.
 #   source: 001 "Compute targets for inference"
 #   since: 0.1.0
 package inference.cluster_realtime

@@ -19,7 +19,7 @@
 #   remediation:
 #     text: >-
 #       Run the batch deployment on one of the targets in `gpu_batch_targets` (a Machine Learning compute cluster by
-#       default), or score without a GPU.
+#       default: `compute: azureml:<cluster>` of the deployment), or score without a GPU.
 #   source: 001 "Compute targets for inference"
 #   parameters:
 #     gpu_batch_targets:

@@ -18,8 +18,8 @@
 #   when_absent: unknown
 #   remediation:
 #     text: >-
-#       Deploy the service to one of the targets in `gpu_realtime_targets` (AKS by default), or serve the model without a
-#       GPU.
+#       Deploy the service to one of the targets in `gpu_realtime_targets` (AKS by default: an endpoint with `compute:
+#       azureml:<aks compute>`, `az ml online-endpoint create --file <file>`), or serve the model without a GPU.
 #   source: 001 "Compute targets for inference"
 #   parameters:
 #     gpu_realtime_targets:

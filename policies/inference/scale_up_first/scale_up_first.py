@@ -27,8 +27,9 @@ _MEMORY = "/model/memoryGiB"
     inspects=["/purpose", "/target", _MEMORY],
     when_absent="unknown",
     remediation={
-        "text": "Set `instance_type` to the larger size and `instance_count` to 1 (`az ml online-deployment update "
-        "--file <file>`), measure, and only then add instances. Where the model's memory is not known, declare it in a "
+        "text": "Create a second deployment with the larger size as `instance_type` and fewer instances (`az ml "
+        "online-deployment create --file <file>`), measure it, move the traffic (`az ml online-endpoint update "
+        "--traffic <new>=100`), and only then add instances. Where the model's memory is not known, declare it in a "
         "workload with the deployment's `sourceId`."
     },
     source='001 "Compute targets for inference"',

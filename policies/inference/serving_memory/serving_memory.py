@@ -31,8 +31,9 @@ def _applies(given: PolicyInput) -> bool:
     inspects=["/purpose", _MEMORY],
     when_absent={"/purpose": "unknown", _MEMORY: "not_judged"},
     remediation={
-        "text": "Deploy on a size with more memory: `instance_type` in the deployment's YAML, then `az ml "
-        "online-deployment update --file <file>`; for a batch deployment a cluster of a larger size (`az ml compute "
+        "text": "Deploy on a size with more memory: a second deployment with another `instance_type` (`az ml "
+        "online-deployment create --file <file>`), to which the traffic moves (`az ml online-endpoint update --traffic "
+        "<new>=100`); for a batch deployment a cluster of a larger size (`az ml compute "
         "create --type amlcompute --size <size> ...`), for Kubernetes `az aks nodepool add --node-vm-size <size> ...`."
     },
     source='001 "Compute targets for inference"',

@@ -3,9 +3,9 @@
 # title: A single-node AKS cluster serves only development and test
 # description: >-
 #   "Use single-node AKS clusters for dev/test of larger models." A DevTest cluster is not sized for production either.
-#   Where `agentCount` is absent the pools of the attached managed cluster count. No stage counts as production.
+#   Where `agentCount` is absent the pools of the attached managed cluster count. A missing stage counts as production.
 # related_resources:
-#   - ref: https://learn.microsoft.com/azure/templates/microsoft.machinelearningservices/workspaces/computes
+#   - https://learn.microsoft.com/azure/templates/microsoft.machinelearningservices/workspaces/computes
 # custom:
 #   id: AML-INF-111
 #   severity: high
@@ -17,7 +17,9 @@
 #     /properties/properties/clusterPurpose: pass, /properties/resourceId: pass, /tags/environment: pass,
 #     /tags/stage: pass, "workspace:/tags/environment": pass, "workspace:/tags/stage": pass}
 #   remediation:
-#     text: Give the cluster two nodes or more and the purpose FastProd or DenseProd, or tag it as `dev` or `test`.
+#     text: >-
+#       Give the cluster two nodes or more (`az aks nodepool scale --cluster-name <cluster> --name <pool> --node-count 3`)
+#       and attach it again as FastProd or DenseProd; if it only serves development or test, tag it `environment: dev`.
 #   source: 001 "Compute targets for inference"
 #   since: 0.1.0
 package inference.single_node_aks

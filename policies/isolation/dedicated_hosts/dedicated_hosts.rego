@@ -23,7 +23,8 @@
 #       existing cluster cannot be changed.
 #   source: '001 "Compute isolation", 002 "Compute Isolation"'
 #   parameters:
-#     regulated_classifications: {type: array, items: {type: string}, default: [regulated, restricted, confidential]}
+#     regulated_classifications: {type: array, items: {type: string, pattern: '\S'}, default: [regulated, restricted,
+#       confidential], description: the values of the tag `data-classification` that make work regulated}
 #   since: 0.1.0
 package isolation.dedicated_hosts
 

@@ -17,12 +17,13 @@
 #     - type: Microsoft.ContainerService/managedClusters
 #   inspects:
 #     [/properties/properties/vmSize, /properties/properties/virtualMachineSize, /properties/properties/agentVmSize,
-#     /properties/instanceType, /properties/agentPoolProfiles, /properties/resourceId, /tags/data-classification,
-#     "workspace:/properties/hbiWorkspace", "workspace:/tags/data-classification"]
+#     /properties/instanceType, /properties/endpointComputeType, /properties/agentPoolProfiles, /properties/resourceId,
+#     /tags/data-classification, "workspace:/properties/hbiWorkspace", "workspace:/tags/data-classification"]
 #   when_absent:
 #     {/properties/properties/vmSize: fail, /properties/properties/virtualMachineSize: pass,
-#     /properties/properties/agentVmSize: not_judged, /properties/instanceType: fail, /properties/agentPoolProfiles: fail,
-#     /properties/resourceId: pass, /tags/data-classification: pass, "workspace:/properties/hbiWorkspace": not_judged,
+#     /properties/properties/agentVmSize: not_judged, /properties/instanceType: fail,
+#     /properties/endpointComputeType: pass, /properties/agentPoolProfiles: fail, /properties/resourceId: pass,
+#     /tags/data-classification: pass, "workspace:/properties/hbiWorkspace": not_judged,
 #     "workspace:/tags/data-classification": pass}
 #   remediation:
 #     text: >-
@@ -31,7 +32,8 @@
 #       --node-vm-size`), and delete the old one.
 #   source: '001 "Compute isolation", 002 "Compute Isolation"'
 #   parameters:
-#     regulated_classifications: {type: array, items: {type: string}, default: [regulated, restricted, confidential]}
+#     regulated_classifications: {type: array, items: {type: string, pattern: '\S'}, default: [regulated, restricted,
+#       confidential], description: the values of the tag `data-classification` that make work regulated}
 #   since: 0.1.0
 package isolation.isolated_size
 

@@ -13,12 +13,13 @@ _ABSENT = {
     "/properties/properties/virtualMachineSize": "pass",
     "/properties/properties/agentVmSize": "not_judged",
     "/properties/instanceType": "not_judged",
+    "/properties/endpointComputeType": "pass",
     "/properties/agentPoolProfiles": "not_judged",
     "/tags/data-classification": "pass",
     "workspace:/properties/hbiWorkspace": "not_judged",
     "workspace:/tags/data-classification": "pass",
 }
-_TEXTS = {"type": "array", "items": {"type": "string"}}
+_TEXTS = {"type": "array", "items": {"type": "string", "pattern": r"\S"}}
 
 
 def _standing(given: PolicyInput) -> Regulated:
@@ -47,14 +48,16 @@ def _isolated(given: PolicyInput) -> list[tuple[NodeSize, str]]:
     ],
     inspects=list(_ABSENT),
     when_absent=_ABSENT,
-    remediation={
-        "text": "Move to an isolated size that stays, such as Standard_M128ms, before the date: recreate the compute "
-        "(`az ml compute create --size Standard_M128ms ...`) and delete the old one."
-    },
+    remediation="Move to an isolated size that stays, such as Standard_M128ms, before the date: recreate the compute "
+    "(`az ml compute create --size Standard_M128ms ...`) and delete the old one.",
     source='001 "Compute isolation"; azure-retired-list',
     parameters={
-        "regulated_classifications": {**_TEXTS, "default": ["regulated", "restricted", "confidential"]},
-        "retirement_notice_days": {"type": "integer", "minimum": 0, "default": 180},
+        "regulated_classifications": {
+            **_TEXTS,
+            "default": ["regulated", "restricted", "confidential"],
+            "description": "the values of the tag `data-classification` that make work regulated",
+        },
+        "retirement_notice_days": {"type": "integer", "minimum": 0, "default": 180, "description": "days of notice"},
     },
     since="0.1.0",
     applies=lambda given: bool(_isolated(given)) and _standing(given).decided is not False,

@@ -20,12 +20,16 @@
 #     /properties/properties/aksNetworkingConfiguration: not_judged
 #   remediation:
 #     text: >-
-#       Recreate the compute in a subnet of an approved virtual network (`az ml compute create --vnet-name <network>
-#       --subnet <subnet id> ...`), or add the network's id to `allowed_vnets` of AML-NET-104.
+#       Recreate the compute in a subnet of an approved virtual network (`az ml compute create --subnet <subnet id>
+#       ...`), or add the network's id to `allowed_vnets` of AML-NET-104.
 #   source: '002 "Virtual Networks (VNets)"'
 #   controls: {mcsb-v1: [NS-1]}
 #   parameters:
-#     allowed_vnets: {type: array, items: {type: string}, default: []}
+#     allowed_vnets:
+#       type: array
+#       items: {type: string, pattern: '^(/[^/]+){8}/?$'}
+#       default: []
+#       description: the ids of the virtual networks that computes may sit in; with none, every network will do
 #   since: 0.1.0
 package network.approved_networks
 

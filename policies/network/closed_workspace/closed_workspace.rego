@@ -10,20 +10,20 @@
 #   id: AML-NET-105
 #   severity: critical
 #   judges: [Microsoft.MachineLearningServices/workspaces]
-#   inspects:
-#     [/properties/publicNetworkAccess, /properties/managedNetwork/isolationMode, /properties/hbiWorkspace,
+#   inspects: [/properties/publicNetworkAccess, /properties/managedNetwork/isolationMode, /properties/hbiWorkspace,
 #     /tags/data-classification, /kind]
-#   when_absent:
-#     {/properties/publicNetworkAccess: fail, /properties/managedNetwork/isolationMode: pass,
+#   when_absent: {/properties/publicNetworkAccess: fail, /properties/managedNetwork/isolationMode: pass,
 #     /properties/hbiWorkspace: not_judged, /tags/data-classification: pass, /kind: pass}
 #   remediation:
 #     text: >-
 #       Close both ways: `az ml workspace update --name <workspace> --public-network-access Disabled --managed-network
-#       allow_only_approved_outbound`, then `az ml workspace provision-network`; or put every compute into a subnet.
+#       allow_only_approved_outbound` (delete its computes and managed endpoints before, create them again after), then
+#       `az ml workspace provision-network --name <workspace>`; or put every compute into a subnet.
 #   source: '002 "Virtual Networks (VNets)"'
 #   controls: {mcsb-v1: [NS-2]}
 #   parameters:
-#     regulated_classifications: {type: array, items: {type: string}, default: [regulated, restricted, confidential]}
+#     regulated_classifications: {type: array, items: {type: string, pattern: '\S'}, default: [regulated, restricted,
+#       confidential], description: the values of the tag `data-classification` that make work regulated}
 #   since: 0.1.0
 package network.closed_workspace
 

@@ -14,9 +14,8 @@
 #       where:
 #         /properties/computeType:
 #           [VirtualMachine, Databricks, HDInsight, DataLakeAnalytics, Kubernetes, SynapseSpark, AKS, Batch]
-#   inspects:
-#     - /properties/resourceId
-#   when_absent: fail
+#   inspects: [/properties/resourceId, /properties/isAttachedCompute]
+#   when_absent: {/properties/resourceId: fail, /properties/isAttachedCompute: pass}
 #   remediation:
 #     text: >-
 #       Detach the compute (`az ml compute detach --name <compute> --workspace-name <workspace>`) and attach what

@@ -4,8 +4,7 @@
 # description: >-
 #   Access control "ensures that only authorized individuals have the ability to manage and interact with compute
 #   resources". A role manages compute when its actions less its notActions include one of `compute_actions`.
-# related_resources:
-#   - ref: https://learn.microsoft.com/azure/role-based-access-control/role-definitions
+# related_resources: [https://learn.microsoft.com/azure/role-based-access-control/role-definitions]
 # custom:
 #   id: AML-RBAC-101
 #   severity: critical
@@ -13,8 +12,11 @@
 #   inspects: [/properties/roleDefinitionId, /properties/scope, /properties/condition]
 #   when_absent: {/properties/roleDefinitionId: unknown, /properties/scope: pass, /properties/condition: pass}
 #   remediation:
-#     text: Assign a role whose notActions take compute away, or list the role in `compute_manager_roles`.
+#     text: >-
+#       Assign a role that cannot manage compute (`az role assignment create --assignee <principal> --role <role> --scope
+#       <scope>`) and remove this one (`az role assignment delete --ids <id>`), or list it in `compute_manager_roles`.
 #   source: 002 "Role-Based Access Control (RBAC)"
+#   controls: {mcsb-v1: [PA-7]}
 #   parameters:
 #     compute_actions:
 #       type: array
@@ -24,7 +26,9 @@
 #         - Microsoft.MachineLearningServices/workspaces/computes/delete
 #         - Microsoft.MachineLearningServices/workspaces/computes/start/action
 #         - Microsoft.MachineLearningServices/workspaces/computes/stop/action
-#     compute_manager_roles: {type: array, items: {type: string}, default: [AzureML Compute Operator]}
+#       description: the actions that count as managing compute
+#     compute_manager_roles: {type: array, items: {type: string, pattern: '\S'}, default: [AzureML Compute Operator],
+#       description: names or ids of the roles that may manage compute}
 #   since: 0.1.0
 package rbac.compute_managers
 
@@ -63,11 +67,8 @@ applies if roles.reaches_workspace(input.resource, input.snapshot)
 applies if not scope
 
 scope := roles.scope(input.resource)
-
 id := object.get(input.resource, ["properties", "roleDefinitionId"], null)
-
 assigned := roles.named(id, input.snapshot)
-
 names := array.concat([roles.guid(id)], [role.name | some role in assigned])
 
 listed if roles.is_listed(names, input.parameters.compute_manager_roles)

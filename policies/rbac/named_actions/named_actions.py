@@ -26,8 +26,10 @@ LISTS = {"actions": "notActions", "dataActions": "notDataActions"}
     judges=[{"type": "Microsoft.Authorization/roleDefinitions", "where": {"/properties/type": ["CustomRole"]}}],
     inspects=["/properties/type", "/properties/permissions"],
     when_absent={"/properties/type": "not_judged", "/properties/permissions": "unknown"},
-    remediation={"text": "Replace the wildcard by the actions that the role's holders need."},
+    remediation="List the actions that the role's holders need in place of the wildcard (`az role definition list "
+    "--name <role>` prints the role, `az role definition update --role-definition role.json` writes it back).",
     source='002 "Role-Based Access Control (RBAC)"',
+    controls={"mcsb-v1": ["PA-7"]},
     since="0.1.0",
 )
 def named_actions(given: PolicyInput) -> Iterator[Denial | Unknown]:

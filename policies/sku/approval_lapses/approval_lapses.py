@@ -10,9 +10,11 @@ from policyeng.facts.computes import known_size, managed
 from policyeng.facts.words import folded
 from policyeng.models import JsonObject, lowered
 
-_SERIES = {"type": "object", "required": ["category", "restricted", "source"]}
-#: A compute and its workspace.
-_User = tuple[JsonObject, JsonObject | None]
+_TEXT, _NEEDED = {"type": "string", "pattern": r"\S"}, ["category", "restricted", "source"]
+_ROW = {"category": _TEXT, "restricted": {"type": "boolean"}, "source": _TEXT}
+_ROW |= {"supported_by": {"type": "array", "items": {"type": "string", "enum": ["cluster", "instance"]}}}
+_ROWS = {"type": "object", "required": _NEEDED, "properties": _ROW, "additionalProperties": False}
+_User = tuple[JsonObject, JsonObject | None]  # a compute and its workspace
 
 
 def _by_series(given: PolicyInput, scope: str) -> Mapping[str, Sequence[_User]]:
@@ -58,14 +60,12 @@ def _left(given: PolicyInput, moment: datetime) -> list[str]:
     judges=["approval"],
     inspects=["/expiresAt"],
     when_absent="pass",
-    remediation={
-        "text": "Renew the approval with who granted it and state the new `expiresAt` in `approvals` of the snapshot, "
-        "or move the computes to a series without restriction (`az ml compute create --size <size> ...`) before then."
-    },
+    remediation="Renew the approval with who granted it and state the new `expiresAt` in `approvals` of the snapshot, "
+    "or move the computes to a series without restriction (`az ml compute create --size <size> ...`) before then.",
     source='001 "Supported VM series and sizes"',
     parameters={
-        "approval_notice_days": {"type": "integer", "minimum": 0, "default": 30},
-        "extra_series": {"type": "object", "additionalProperties": _SERIES, "default": {}},
+        "approval_notice_days": {"type": "integer", "minimum": 0, "default": 30, "description": "days before the end"},
+        "extra_series": {"type": "object", "additionalProperties": _ROWS, "default": {}, "description": "newer series"},
     },
     since="0.1.0",
     applies=lambda given: any(True for _ in _relying(given)),

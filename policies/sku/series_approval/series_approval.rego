@@ -13,21 +13,32 @@
 #       where:
 #         /properties/computeType: [AmlCompute, ComputeInstance]
 #     - type: Microsoft.MachineLearningServices/workspaces/onlineEndpoints/deployments
-#   inspects: [/properties/properties/vmSize, /properties/instanceType, /properties/computeLocation, /location]
+#   inspects: [/properties/properties/vmSize, /properties/instanceType, /properties/endpointComputeType,
+#     /properties/computeLocation, /location, "workspace:/location"]
 #   when_absent:
 #     /properties/properties/vmSize: unknown
 #     /properties/instanceType: unknown
+#     /properties/endpointComputeType: pass
 #     /properties/computeLocation: pass
 #     /location: pass
+#     workspace:/location: pass
 #   remediation:
 #     text: >-
 #       Request the series from Azure support (Help + support > New support request > Service and subscription limits >
 #       Machine Learning), state the grant under `approvals` of the snapshot, or choose a size of a series without
-#       restriction (`policyeng policies show AML-SKU-101` names the parameter for newer series).
+#       restriction. Newer series are stated in `extra_series`.
 #   source: '001 "Supported VM series and sizes"'
 #   parameters:
 #     extra_series:
-#       {type: object, additionalProperties: {type: object, required: [category, restricted, source]}, default: {}}
+#       type: object
+#       additionalProperties:
+#         type: object
+#         required: [category, restricted, source]
+#         properties: {category: {type: string, pattern: '\S'}, restricted: {type: boolean}, source: {type: string,
+#           pattern: '\S'}, supported_by: {type: array, items: {type: string, enum: [cluster, instance]}}}
+#         additionalProperties: false
+#       default: {}
+#       description: newer series by name, and whether each is restricted; the documents' table stays as it is
 #   since: 0.1.0
 package sku.series_approval
 

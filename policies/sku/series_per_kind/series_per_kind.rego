@@ -4,7 +4,7 @@
 # description: >-
 #   The table of supported series has a column "Supported by"; today it reads "Compute clusters and instance" for every
 #   series. The parameter `supported_by` replaces it per series where a region or a newer series differs. A series that
-#   is in no table is left to AML-SKU-102.
+#   is in no table is unknown here; AML-SKU-102 denies it.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-compute-target]
 # custom:
 #   id: AML-SKU-107
@@ -23,10 +23,19 @@
 #   parameters:
 #     supported_by:
 #       type: object
-#       additionalProperties: {type: array, items: {enum: [cluster, instance]}}
+#       additionalProperties: {type: array, items: {type: string, enum: [cluster, instance]}}
 #       default: {}
+#       description: the kinds of compute that support a series, by its name; goes before the documents' table
 #     extra_series:
-#       {type: object, additionalProperties: {type: object, required: [category, restricted, source]}, default: {}}
+#       type: object
+#       additionalProperties:
+#         type: object
+#         required: [category, restricted, source]
+#         properties: {category: {type: string, pattern: '\S'}, restricted: {type: boolean}, source: {type: string,
+#           pattern: '\S'}, supported_by: {type: array, items: {type: string, enum: [cluster, instance]}}}
+#         additionalProperties: false
+#       default: {}
+#       description: newer series by name, and which kinds of compute support each (both, unless it says so)
 #   since: 0.1.0
 package sku.series_per_kind
 

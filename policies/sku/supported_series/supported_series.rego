@@ -13,10 +13,11 @@
 #       where:
 #         /properties/computeType: [AmlCompute, ComputeInstance]
 #     - type: Microsoft.MachineLearningServices/workspaces/onlineEndpoints/deployments
-#   inspects: [/properties/properties/vmSize, /properties/instanceType]
+#   inspects: [/properties/properties/vmSize, /properties/instanceType, /properties/endpointComputeType]
 #   when_absent:
 #     /properties/properties/vmSize: unknown
 #     /properties/instanceType: unknown
+#     /properties/endpointComputeType: pass
 #   remediation:
 #     text: >-
 #       Recreate the compute with a size of a supported series (`az ml compute list-sizes --location <region>` names
@@ -24,7 +25,15 @@
 #   source: '001 "Supported VM series and sizes"'
 #   parameters:
 #     extra_series:
-#       {type: object, additionalProperties: {type: object, required: [category, restricted, source]}, default: {}}
+#       type: object
+#       additionalProperties:
+#         type: object
+#         required: [category, restricted, source]
+#         properties: {category: {type: string, pattern: '\S'}, restricted: {type: boolean}, source: {type: string,
+#           pattern: '\S'}, supported_by: {type: array, items: {type: string, enum: [cluster, instance]}}}
+#         additionalProperties: false
+#       default: {}
+#       description: newer series by name, each with where it is said to be supported
 #   since: 0.1.0
 package sku.supported_series
 

@@ -20,6 +20,9 @@
 #   parameters:
 #     extra_targets:
 #       type: object
+#       propertyNames:
+#         enum: [local, compute-instance, compute-cluster, serverless, kubernetes, aks, aci, managed-online, attached-vm,
+#           databricks, data-lake-analytics, hdinsight, batch, synapse-spark, functions, iot-edge]
 #       additionalProperties: {type: boolean}
 #       default: {}
 #       description: whether further targets support designer; the rows of the documents stay as they are

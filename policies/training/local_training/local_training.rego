@@ -4,7 +4,7 @@
 # description: >-
 #   "At this stage, use your local environment", say the documents of "experimenting on a small amount of data". What is
 #   trained for staging or production, or is regulated, has left that stage: its data must not leave the workspace for
-#   somebody's machine. No stage counts as production.
+#   somebody's machine. A missing stage counts as production.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-compute-target]
 # custom:
 #   id: AML-TRN-108
@@ -23,7 +23,8 @@
 #       Run the job on a compute cluster of the workspace (`compute: azureml:<cluster>` of the job, or of the step).
 #   source: '001 (introduction); 000 "Choose a compute target for experimentation"; 002 "Local Compute"'
 #   parameters:
-#     regulated_classifications: {type: array, items: {type: string}, default: [regulated, restricted, confidential]}
+#     regulated_classifications: {type: array, items: {type: string, pattern: '\S'}, default: [regulated, restricted,
+#       confidential], description: the values of the tag `data-classification` that make work regulated}
 #   since: 0.1.0
 package training.local_training
 
