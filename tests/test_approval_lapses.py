@@ -77,10 +77,18 @@ HOMES: tuple[JsonObject, ...] = tuple(
 )
 
 
-def _failing(resources: tuple[JsonObject, ...], approvals: tuple[Approval, ...], as_of: datetime) -> set[str]:
-    """The computes that lack an approval, by AML-SKU-101."""
+def _needed(resources: tuple[JsonObject, ...], approvals: tuple[Approval, ...], as_of: datetime) -> dict[str, Outcome]:
+    """What AML-SKU-101 says of every compute."""
     findings = evaluate(NEEDED, Snapshot(resources=resources, approvals=approvals), as_of=as_of).findings
-    return {finding.resource for finding in findings if finding.outcome is Outcome.FAIL}
+    return {finding.resource: finding.outcome for finding in findings}
+
+
+def _expected(relying: dict[str, Outcome], after: dict[str, Outcome]) -> Outcome:
+    """What AML-SKU-106 says of an approval by what AML-SKU-101 says with it alone, and of all at its end."""
+    left = {(said, after[compute]) for compute, said in relying.items() if after[compute] is not Outcome.PASS}
+    if (Outcome.PASS, Outcome.FAIL) in left:
+        return Outcome.FAIL
+    return Outcome.UNKNOWN if left else Outcome.PASS
 
 
 @settings(deadline=None, max_examples=150)
@@ -88,19 +96,21 @@ def _failing(resources: tuple[JsonObject, ...], approvals: tuple[Approval, ...],
 def test_an_approval_is_in_use_where_alone_it_makes_a_compute_pass(
     computes: list[JsonObject], approvals: list[Approval], has_homes: bool
 ) -> None:
-    """It is judged there and only there; it fails when its end is near and leaves a compute failing."""
+    """It is judged there, or where it may, and only there; it fails when its near end leaves a compute failing."""
     resources = (*computes, *(HOMES if has_homes else ()))
     snapshot = Snapshot(resources=resources, approvals=tuple(approvals))
     findings: dict[str, Finding] = {
         found.resource: found for found in evaluate(LAPSING, snapshot, as_of=AS_OF).findings
     }
-    bare = _failing(resources, (), AS_OF)
+    bare = {compute for compute, said in _needed(resources, (), AS_OF).items() if said is Outcome.FAIL}
     for approval in approvals:
-        relying = bare - _failing(resources, (approval,), AS_OF)
+        alone = _needed(resources, (approval,), AS_OF)
+        relying = {compute: alone[compute] for compute in bare if alone[compute] is not Outcome.FAIL}
         end = approval.expires_at
         is_near = end is not None and end <= AS_OF + NOTICE
-        left = relying & _failing(resources, tuple(approvals), end) if end is not None and is_near else set()
+        after = _needed(resources, tuple(approvals), end) if end is not None and is_near else {}
 
         assert (approval.id in findings) == bool(relying)
         if relying:
-            assert findings[approval.id].outcome is (Outcome.FAIL if left else Outcome.PASS)
+            expected = _expected(relying, after) if is_near else Outcome.PASS
+            assert findings[approval.id].outcome is expected

@@ -19,7 +19,7 @@ from tests.bundles import deny_when, rego, write
 
 POLICIES = load_bundle().policies
 #: Policies that only some of their denials owe to a flag, a tag or a default.
-PARTLY = {"AML-COST-104", "AML-INF-112"}
+PARTLY = {"AML-COST-104", "AML-INF-112", "AML-ISO-103"}
 EACH = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.id)
 
 

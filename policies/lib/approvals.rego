@@ -12,11 +12,14 @@ of_series(snapshot, series) := [snapshot.approvals[position] |
 ]
 
 # lacking(approval, asked): why an approval does not count, in a fixed order; empty when it does. `asked` is
-# {"resource", "workspace", "as_of"}, the workspace null when it is not in the snapshot.
+# {"resource", "workspace", "as_of"}, the workspace null when it is not in the snapshot. One that lacks nothing but
+# `unplaced`, because nobody states the region of the nodes, may count.
 lacking(approval, asked) := [lack |
-	some lack in ["not granted", "not yet in force", "expired", "another scope", "another region"]
+	some lack in ["not granted", "not yet in force", "expired", "another scope", "another region", unplaced]
 	_lacks(approval, asked, lack)
 ]
+
+unplaced := "a stated region of the nodes"
 
 _lacks(approval, _, "not granted") if not _is_granted(approval)
 
@@ -32,7 +35,14 @@ _lacks(approval, asked, "another scope") if not _covers(approval, asked)
 
 _lacks(approval, asked, "another region") if {
 	words.text(approval.region)
-	not _is_for_region(approval, asked)
+	place = _location(asked)
+	_region(approval.region) != _region(place)
+}
+
+_lacks(approval, asked, lack) if {
+	lack == unplaced
+	words.text(approval.region)
+	not _location(asked)
 }
 
 _is_granted(approval) if words.folded(approval.status) == "granted"
@@ -42,8 +52,6 @@ _covers(approval, asked) if {
 	count(ids.segments(approval.scope)) in {2, 4, 8}
 	ids.is_at_or_under(ids.workspace_id(asked.resource.id), approval.scope)
 }
-
-_is_for_region(approval, asked) if _region(approval.region) == _region(_location(asked))
 
 # The nodes of a compute may be in another region than the workspace; what names none is in the workspace's.
 _location(asked) := place if {

@@ -64,5 +64,7 @@ test_region_of_the_workspace_stands_in if {
 	nowhere := {"resource": {"id": asked.resource.id}, "workspace": null, "as_of": asked.as_of}
 	western := object.union(good, {"region": "westus"})
 	approvals.lacking(western, object.union(nowhere, {"workspace": asked.workspace})) == []
-	approvals.lacking(western, nowhere) == ["another region"]
+	approvals.lacking(western, nowhere) == [approvals.unplaced]
+	approvals.lacking(good, nowhere) == []
+	approvals.lacking(object.union(western, {"status": "denied"}), nowhere) == ["not granted", approvals.unplaced]
 }

@@ -11,6 +11,9 @@ from policyeng.facts.ids import is_at_or_under, segments, workspace_of
 from policyeng.facts.words import folded
 from policyeng.models import JsonObject, lowered
 
+#: All that an approval lacks which may count: it names a region, and nobody states that of the nodes.
+UNPLACED = "a stated region of the nodes"
+
 
 def needs_approval(series: str, facts: Facts, extra_series: Mapping[str, JsonObject]) -> bool:
     """Whether the documents' table or the parameter `extra_series` restricts a series."""
@@ -39,14 +42,25 @@ def lacking(approval: JsonObject, resource: JsonObject, workspace: JsonObject | 
     """Why an approval does not count for a resource at a moment, in a fixed order; nothing when it does.
 
     The workspace of the resource, None when the snapshot lacks it, gives the region where nothing else does.
+    An approval that lacks nothing but `UNPLACED` may count.
     """
     yield from out_of_force(approval, as_of)
     home = workspace_of(resource["id"])
     is_wide_enough = len(segments(approval["scope"]) or ()) in (2, 4, 8)
     if not (home and is_wide_enough and is_at_or_under(home, approval["scope"])):
         yield "another scope"
-    if folded(approval.get("region")) and folded_region(approval["region"]) != region_of(resource, workspace):
-        yield "another region"
+    if folded(approval.get("region")):
+        place = region_of(resource, workspace)
+        if place is None:
+            yield UNPLACED
+        elif folded_region(approval["region"]) != place:
+            yield "another region"
+
+
+def counts(approval: JsonObject, resource: JsonObject, workspace: JsonObject | None, as_of: datetime) -> bool | None:
+    """Whether an approval counts for a resource at a moment; None when that hangs on a region that nobody states."""
+    lacks = list(lacking(approval, resource, workspace, as_of))
+    return None if lacks == [UNPLACED] else not lacks
 
 
 def _moment(text: object) -> datetime | None:

@@ -1,13 +1,15 @@
-"""Regulated work on an isolated size that Azure is about to withdraw, or has withdrawn."""
+"""Work on an isolated size that Azure is about to withdraw, or has withdrawn."""
 
 from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.computes import NodeSize, compute_regulated, node_sizes
+from policyeng.facts.computes import NodeSize, compute_regulated, kind_of, node_sizes
 from policyeng.facts.words import Regulated
 
 _ML = "Microsoft.MachineLearningServices/workspaces"
+_RETIRED, _RETIRING = "the isolated size is retired", "the isolated size is about to be retired"
 _COMPUTE_TYPES = ["AmlCompute", "ComputeInstance", "VirtualMachine", "AKS"]
+_REGULATED = ["regulated", "restricted", "confidential"]
 _ABSENT = {
     "/properties/properties/vmSize": "not_judged",
     "/properties/properties/virtualMachineSize": "pass",
@@ -16,19 +18,22 @@ _ABSENT = {
     "/properties/endpointComputeType": "pass",
     "/properties/agentPoolProfiles": "not_judged",
     "/tags/data-classification": "pass",
-    "workspace:/properties/hbiWorkspace": "not_judged",
+    "workspace:/properties/hbiWorkspace": "pass",
     "workspace:/tags/data-classification": "pass",
 }
 _TEXTS = {"type": "array", "items": {"type": "string", "pattern": r"\S"}}
 
 
 def _standing(given: PolicyInput) -> Regulated:
+    """Whether the nodes count, and why: pools of AKS when they back a regulated workspace, others without a reason."""
+    if kind_of(given.resource) not in ("aks", "managedcluster"):
+        return Regulated(True, "")
     snapshot, words = given.snapshot, given.parameters["regulated_classifications"]
     return compute_regulated(given.resource, given.workspace, snapshot.by_id, snapshot.by_host, words)
 
 
 def _isolated(given: PolicyInput) -> list[tuple[NodeSize, str]]:
-    """The nodes of isolated sizes; the others are AML-ISO-101's."""
+    """The nodes of isolated sizes."""
     nodes = node_sizes(given.resource, given.snapshot.by_id) or []
     return [(node, node.size) for node in nodes if isinstance(node.size, str) and given.facts.is_isolated(node.size)]
 
@@ -36,9 +41,8 @@ def _isolated(given: PolicyInput) -> list[tuple[NodeSize, str]]:
 @policy(
     id="AML-ISO-103",
     title="An isolated size in use is still offered",
-    description='The documents list "the current isolated VM offerings"; the vendor has since retired some of them and '
-    "announced the end of others, so regulated work on them is about to lose its host. Sizes that are not isolated are "
-    "left to AML-ISO-101.",
+    description='Of "the current isolated VM offerings" the vendor has since retired some and announced the end of '
+    "others. Pools of AKS count when they back a regulated workspace. Sizes that are not isolated do not count.",
     related_resources=["https://learn.microsoft.com/azure/virtual-machines/sizes/retirement/retired-sizes-list"],
     severity="high",
     judges=[
@@ -54,7 +58,7 @@ def _isolated(given: PolicyInput) -> list[tuple[NodeSize, str]]:
     parameters={
         "regulated_classifications": {
             **_TEXTS,
-            "default": ["regulated", "restricted", "confidential"],
+            "default": _REGULATED,
             "description": "the values of the tag `data-classification` that make work regulated",
         },
         "retirement_notice_days": {"type": "integer", "minimum": 0, "default": 180, "description": "days of notice"},
@@ -68,10 +72,10 @@ def offered_size(given: PolicyInput) -> Iterator[Denial | Unknown]:
     if standing.decided is None:
         yield Unknown(msg=standing.reason, path="workspace:/properties/hbiWorkspace")
         return
+    because = {"because": standing.reason} if standing.reason else {}
     for node, size in _isolated(given):
         retirement = given.facts.retirement(size)
         if retirement is not None and retirement.comes_within(given.parameters["retirement_notice_days"], given.as_of):
-            retired = retirement.has_come(given.as_of)
-            message = "the isolated size is retired" if retired else "the isolated size is about to be retired"
-            actual = {"size": size, "retires": retirement.date.isoformat(), "because": standing.reason}
+            message = _RETIRED if retirement.has_come(given.as_of) else _RETIRING
+            actual = {"size": size, "retires": retirement.date.isoformat(), **because}
             yield Denial(msg=message, path=node.path, actual=actual, expected="an isolated size that is still offered")

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts import segments
-from policyeng.facts.approvals import lacking, lapse_of, needs_approval, out_of_force
+from policyeng.facts.approvals import counts, lapse_of, needs_approval, out_of_force
 from policyeng.facts.computes import known_size, managed
 from policyeng.facts.words import folded
 from policyeng.models import JsonObject, lowered
@@ -27,26 +27,23 @@ def _by_series(given: PolicyInput, scope: str) -> Mapping[str, Sequence[_User]]:
     return found
 
 
-def _relying(given: PolicyInput) -> Iterator[_User]:
-    """The computes that the judged approval counts for at as-of."""
+def _relying(given: PolicyInput) -> Iterator[tuple[_User, bool]]:
+    """The computes that the judged approval counts for at as-of, or may count for, and whether it surely does."""
     approval = given.resource
     scope = "/" + "/".join(segments(approval["scope"]) or ())
     users = given.snapshot.once(("AML-SKU-106", scope), lambda: _by_series(given, scope))
-    for compute, workspace in users.get(folded(approval["series"]) or "", ()):
-        if folded(approval["kind"]) == "vmseries" and not any(lacking(approval, compute, workspace, given.as_of)):
-            yield compute, workspace
+    for user in users.get(folded(approval["series"]) or "", ()):
+        if folded(approval["kind"]) == "vmseries" and (relies := counts(approval, *user, given.as_of)) is not False:
+            yield user, relies is True
 
 
-def _left(given: PolicyInput, moment: datetime) -> list[str]:
-    """The computes that no approval of the series counts for from a moment on, which is when the judged one lapses."""
+def _left(given: PolicyInput, moment: datetime) -> list[tuple[str, bool]]:
+    """The computes that no approval of the series surely counts for once the judged one lapses; whether it is sure."""
     positions = given.snapshot.by_series.get(folded(given.resource["series"]) or "", ())
     approvals = [given.snapshot.approvals[position] for position in positions]
     heirs = [approval for approval in approvals if not any(out_of_force(approval, moment))]
-    return [
-        compute["id"]
-        for compute, workspace in _relying(given)
-        if all(any(lacking(heir, compute, workspace, moment)) for heir in heirs)
-    ]
+    bound = [(user, relies, [counts(heir, *user, moment) for heir in heirs]) for user, relies in _relying(given)]
+    return [(user[0]["id"], relies and None not in takes) for user, relies, takes in bound if True not in takes]
 
 
 @policy(
@@ -74,7 +71,10 @@ def approval_lapses(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny an end within the notice that leaves a compute without an approval."""
     lapse, days = lapse_of(given.resource), given.parameters["approval_notice_days"]
     is_near = lapse is not None and (lapse - given.as_of) / timedelta(days=1) <= days
-    if lapse is not None and is_near and (left := _left(given, lapse)):
-        actual = {"expiresAt": given.resource["expiresAt"], "computes": len(left), "first": left[0]}
+    left = _left(given, lapse) if lapse is not None and is_near else []
+    if surely := [compute for compute, is_sure in left if is_sure]:
+        actual = {"expiresAt": given.resource["expiresAt"], "computes": len(surely), "first": surely[0]}
         expected = "an end after the notice, or an approval that takes over"
         yield Denial(msg="the approval is about to lapse", path="/expiresAt", actual=actual, expected=expected)
+    elif left:
+        yield Unknown(msg="the approval is about to lapse; the region of a compute is not stated", path="/expiresAt")

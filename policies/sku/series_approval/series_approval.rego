@@ -56,6 +56,16 @@ deny contains {
 } if {
 	sizes.needs_approval(series, input.parameters.extra_series)
 	every approval in near { count(approval.lacks) > 0 }
+	not approvals.unplaced in only_lacks
+}
+
+unknown contains {
+	"msg": "an approval names a region, and that of the nodes is not stated",
+	"path": "/properties/computeLocation",
+} if {
+	sizes.needs_approval(series, input.parameters.extra_series)
+	every approval in near { count(approval.lacks) > 0 }
+	approvals.unplaced in only_lacks
 }
 
 unknown contains {"msg": "the size is not in the catalogue, so its series is not known", "path": path} if {
@@ -74,5 +84,8 @@ size_is_unknown if {
 near := [{"id": approval.id, "lacks": approvals.lacking(approval, asked)} |
 	some approval in approvals.of_series(input.snapshot, series)
 ]
+
+# What is all that an approval lacks.
+only_lacks := {approval.lacks[0] | some approval in near; count(approval.lacks) == 1}
 
 asked := {"resource": input.resource, "workspace": input.workspace, "as_of": input.as_of}
