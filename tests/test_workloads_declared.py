@@ -64,11 +64,11 @@ def test_a_declared_accelerator_that_contradicts_what_is_asked_for_decides_nothi
 def test_a_declared_accelerator_adds_to_what_a_size_has() -> None:
     """A size without one is silent about what is declared; a size with one is not."""
     for size, declared, accelerator in (
-        ("Standard_DS3_v2", "fpga", "fpga"),
-        ("Standard_DS3_v2", "gpu", "gpu"),
-        ("Standard_DS3_v2", "none", "none"),
-        ("Standard_NC6s_v3", "none", None),
-        ("Standard_NC6s_v3", "gpu", "gpu"),
+        ("Standard_CPU", "fpga", "fpga"),
+        ("Standard_CPU", "gpu", "gpu"),
+        ("Standard_CPU", "none", "none"),
+        ("Standard_GPU", "none", None),
+        ("Standard_GPU", "gpu", "gpu"),
     ):
         deployment = {
             "id": f"{WS}/onlineEndpoints/e/deployments/d",

@@ -54,7 +54,9 @@ def advisor_advice(given: PolicyInput) -> Iterator[Denial | Unknown]:
     updated = moment(stated)
     if None in named.values():
         yield from (
-            Unknown(msg="it is not known whether the advice is about cost and of high impact", path=f"/properties/{name}")
+            Unknown(
+                msg="it is not known whether the advice is about cost and of high impact", path=f"/properties/{name}"
+            )
             for name, word in named.items()
             if word is None
         )
