@@ -28,8 +28,9 @@ def _steady(given: PolicyInput) -> list[Steady]:
     title="Steady compute is covered by a reservation",
     description='"Best for predictable workloads with consistent usage": reserved instances. What never scales to zero '
     "is predictable: a cluster with `minNodeCount` above 0, and the pools of AKS that run. It passes where the "
-    "snapshot has no reservations at all, and is covered by one that is in force for its series "
-    "(without `instanceFlexibility` for its size), its region and its scope. Low-priority and spot nodes cannot be reserved and are not judged.",
+    "snapshot has no reservations at all, and is covered by one that is in force for its series (without "
+    "`instanceFlexibility` for its size), its region and its scope. Low-priority and spot nodes cannot be reserved "
+    "and are not judged.",
     related_resources=[
         "https://learn.microsoft.com/azure/cost-management-billing/reservations/save-compute-costs-reservations"
     ],

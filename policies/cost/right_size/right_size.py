@@ -34,8 +34,8 @@ def _samples(given: PolicyInput) -> Mapping[str, Sequence[JsonObject]]:
     description='"Regularly assess and adjust your resource sizes to match actual demand." A compute is judged by what '
     "the snapshot's metrics say of its CPU, memory and, where it has any, GPUs. Their samples must cover "
     "`rightsizing_days` without a gap up to the end of the last one, whenever that was; what ends after the moment of "
-    "evaluation does not count. A size that is retired is named only where the series offers no other. A regulated compute on an isolated size "
-    "is only sent to another isolated one.",
+    "evaluation does not count. A size that is retired is named only where the series offers no other. A regulated "
+    "compute on an isolated size is only sent to another isolated one.",
     related_resources=["https://learn.microsoft.com/azure/advisor/advisor-cost-recommendations"],
     severity="low",
     judges=[{"type": "Microsoft.MachineLearningServices/workspaces/computes", "where": _COMPUTES}],
