@@ -188,13 +188,15 @@ def test_names_compare_without_case_and_the_unknown_has_no_siblings() -> None:
 
 
 def test_a_retired_size_is_not_offered() -> None:
-    """From midnight (UTC) of the day on; a size that is itself retired may still have siblings."""
+    """From midnight (UTC) of the day on, neither larger nor, while there is another, smaller."""
     assert _larger("Standard_NC6s_v3", NOW) is None
     assert _larger("Standard_NC6s_v3", datetime(2025, 9, 29, 23, 59, 59, tzinfo=UTC)) == "Standard_NC12s_v3"
     assert _larger("Standard_NC6s_v3", datetime(2025, 9, 30, tzinfo=UTC)) is None
     assert _larger("Standard_E64i_v3", NOW) is None
     assert _smaller("Standard_E64i_v3", NOW) == "Standard_E48_v3"
     assert _larger("Standard_A7", NOW) is None
+    before = datetime(2025, 9, 29, tzinfo=UTC)
+    assert _smaller("Standard_NC24s_v3", before) == "Standard_NC12s_v3" == _smaller("Standard_NC24s_v3", NOW)
 
 
 def test_the_sizes_of_a_series_are_found_without_case() -> None:

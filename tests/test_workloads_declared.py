@@ -61,6 +61,32 @@ def test_a_declared_accelerator_that_contradicts_what_is_asked_for_decides_nothi
     assert "ARM says `none` but the declared workload says `gpu`" in found.unreadable["/accelerator"]
 
 
+def test_a_declared_accelerator_adds_to_what_a_size_has() -> None:
+    """A size without one is silent about what is declared; a size with one is not."""
+    for size, declared, accelerator in (
+        ("Standard_CPU", "fpga", "fpga"),
+        ("Standard_CPU", "gpu", "gpu"),
+        ("Standard_CPU", "none", "none"),
+        ("Standard_GPU", "none", None),
+        ("Standard_GPU", "gpu", "gpu"),
+    ):
+        deployment = {
+            "id": f"{WS}/onlineEndpoints/e/deployments/d",
+            "type": "Microsoft.MachineLearningServices/workspaces/onlineEndpoints/deployments",
+            "properties": {"endpointComputeType": "Managed", "instanceType": size},
+        }
+        found = one(deployment, workloads=[{"id": "w", "sourceId": deployment["id"], "accelerator": declared}])
+        assert found.document["accelerator"] == accelerator
+
+
+def test_enum_values_are_declared_in_any_case() -> None:
+    """As those of ARM resources are, with and without a source."""
+    stated = {"purpose": "Training", "target": "Compute-Cluster", "accelerator": "GPU", "cadence": "Sporadic"}
+    found = one(workloads=[{"id": "w", "features": ["AutoML"]} | stated])
+    assert {key: found.document[key] for key in stated} == {key: value.lower() for key, value in stated.items()}
+    assert found.document["features"] == ["automl"]
+
+
 def test_a_lone_declaration_says_what_it_says() -> None:
     """Without a source it stands alone; what it does not say is undecided, never assumed."""
     found = one(workloads=[{"id": "w", "workspaceId": WS, "purpose": "realtime-inference", "tags": {"a": "b"}}])

@@ -8,24 +8,21 @@ import data.lib.computes
 import data.lib.ids
 import data.lib.numbers
 
-# Experiments train too: the documents' table of training targets is for both.
-_training := {"training", "experimentation"}
-
-# has_feature(workload, feature): whether training or experimentation has a feature in one of its runs, as far as known.
+# has_feature(workload, feature): whether training has a feature in one of its runs, as far as known.
 has_feature(workload, feature) if {
 	_may_train(workload.purpose)
 	some run in workload.runs
 	run.features[feature] != false
 }
 
-_may_train(purpose) if purpose in _training
+_may_train("training") := true
 
 _may_train(null) := true
 
 # unsupported(workload, feature, extra): the runs with the feature whose target does not support it, each as `shown`.
 # `extra` is the parameter `extra_targets`.
 unsupported(workload, feature, extra) := {shown(run) |
-	workload.purpose in _training
+	workload.purpose == "training"
 	some run in workload.runs
 	run.features[feature] == true
 	support(feature, run.target, extra) == "no"

@@ -16,12 +16,14 @@ run(target, features) := {
 work(purpose, target, features) := {"purpose": purpose, "runs": [run("compute-cluster", {}), run(target, features)]}
 
 test_what_has_a_feature if {
-	every purpose in ["training", "experimentation", null] {
+	every purpose in ["training", null] {
 		targets.has_feature(work(purpose, "local", {"automl": true}), "automl")
 		targets.has_feature(work(purpose, null, {"automl": null}), "automl")
 		not targets.has_feature(work(purpose, "local", {"automl": true}), "designer")
 	}
-	not targets.has_feature(work("batch-inference", "local", {"pipeline": true}), "pipeline")
+	every purpose in ["experimentation", "batch-inference"] {
+		not targets.has_feature(work(purpose, "local", {"pipeline": true}), "pipeline")
+	}
 }
 
 test_the_documents_go_first if {

@@ -33,16 +33,26 @@ def larger_siblings(facts: Facts, name: str, as_of: datetime) -> tuple[VmSize, .
 
 
 def smaller_siblings(facts: Facts, name: str, as_of: datetime) -> tuple[VmSize, ...]:
-    """The smaller sizes of the same series that are not retired at an aware moment, nearest first."""
+    """The smaller sizes of the same series, nearest first, those that are retired at an aware moment after the rest."""
     own = facts.size(name)
-    return _ordered(own, [other for other in _offered(facts, own, as_of) if _is_smaller(other, own)]) if own else ()
+    if own is None:
+        return ()
+    smaller = [other for other in _of_its_kind(facts, own) if _is_smaller(other, own)]
+    return tuple(sorted(_ordered(own, smaller), key=lambda other: is_retired(facts, other.name, as_of)))
+
+
+def is_retired(facts: Facts, name: str, as_of: datetime) -> bool:
+    """Whether the retirement of a size has come at an aware moment."""
+    retirement = facts.retirement(name)
+    return retirement is not None and retirement.has_come(as_of)
 
 
 def _offered(facts: Facts, own: VmSize, as_of: datetime) -> Iterator[VmSize]:
-    for size in facts.sizes_of(own.series):
-        retirement = facts.retirement(size.name)
-        if (_is_constrained(own) or not _is_constrained(size)) and not (retirement and retirement.has_come(as_of)):
-            yield size
+    return (size for size in _of_its_kind(facts, own) if not is_retired(facts, size.name, as_of))
+
+
+def _of_its_kind(facts: Facts, own: VmSize) -> Iterator[VmSize]:
+    return (size for size in facts.sizes_of(own.series) if _is_constrained(own) or not _is_constrained(size))
 
 
 def _is_constrained(size: VmSize) -> bool:

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, Field, SkipValidation
+from pydantic import AwareDatetime, BeforeValidator, Field, SkipValidation
 
-from policyeng.models.base import JsonObject, Model
+from policyeng.models.base import JsonObject, Model, lowered
+
+
+def _lowered(value: object) -> object:
+    return lowered(value) if isinstance(value, str) else value
+
+
+#: For enum values, which compare without case as those of ARM do.
+_AnyCase = BeforeValidator(_lowered)
 
 
 class Approval(Model):
@@ -18,7 +26,7 @@ class Approval(Model):
     series: str = ""
     scope: str
     region: str | None = None
-    status: Literal["requested", "granted", "denied", "revoked"]
+    status: Annotated[Literal["requested", "granted", "denied", "revoked"], _AnyCase]
     requested_by: str | None = None
     approved_by: str | None = None
     granted_at: AwareDatetime | None = None
@@ -62,11 +70,11 @@ class DeclaredWorkload(Model):
     id: str = Field(min_length=1)
     workspace_id: str | None = None
     source_id: str | None = None
-    purpose: Purpose | None = None
-    target: Target | None = None
-    features: tuple[Feature, ...] = ()
-    accelerator: Accelerator | None = None
-    cadence: Cadence | None = None
+    purpose: Annotated[Purpose | None, _AnyCase] = None
+    target: Annotated[Target | None, _AnyCase] = None
+    features: tuple[Annotated[Feature, _AnyCase], ...] = ()
+    accelerator: Annotated[Accelerator | None, _AnyCase] = None
+    cadence: Annotated[Cadence | None, _AnyCase] = None
     model: ModelFacts | None = None
     tags: dict[str, str] = Field(default={})
 

@@ -24,14 +24,17 @@ WITHOUT_FPGAS = frozenset({"databricks", "data-lake-analytics", "hdinsight", "sy
 
 
 def of_size(estate: Estate, size: Answer[str], absent: str) -> Answer[str]:
-    """`gpu`, `fpga` or `none` of a VM size; undecided where it is absent or not in the catalogue."""
+    """`gpu`, `fpga` or `none` of a VM size; undecided where it is absent or not in the catalogue.
+
+    None is presumed: a declared workload adds an accelerator that the catalogue does not give the size.
+    """
     name = size.or_reason(absent)
     if name.value is None:
         return undecided(name.reason)
     known = estate.facts.size(name.value)
     if known is None:
         return undecided(f"the size `{name.value}` is not in the catalogue")
-    return Answer(known.accelerator)
+    return Answer(known.accelerator, presumed=known.accelerator == "none")
 
 
 def of_placement(estate: Estate, placement: Placement, instance_type: Answer[str]) -> Answer[str]:

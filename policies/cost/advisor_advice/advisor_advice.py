@@ -8,9 +8,10 @@ from policyeng.facts.times import moment
 from policyeng.facts.words import folded, inside
 
 UPDATED = "/properties/lastUpdated"
+_COSTLY = {"category": "cost", "impact": "high"}
 _ABSENT = {
-    "/properties/category": "not_judged",
-    "/properties/impact": "not_judged",
+    "/properties/category": "unknown",
+    "/properties/impact": "unknown",
     UPDATED: "unknown",
     "/properties/suppressionIds": "pass",
 }
@@ -25,12 +26,7 @@ _ABSENT = {
     "(`suppressionIds`) was reviewed.",
     related_resources=["https://learn.microsoft.com/azure/advisor/advisor-reference-cost-recommendations"],
     severity="low",
-    judges=[
-        {
-            "type": "Microsoft.Advisor/recommendations",
-            "where": {"/properties/category": ["Cost"], "/properties/impact": ["High"]},
-        }
-    ],
+    judges=["Microsoft.Advisor/recommendations"],
     inspects=list(_ABSENT),
     when_absent=_ABSENT,
     remediation="Do what the recommendation says (`az advisor recommendation list --category Cost`), or dismiss it "
@@ -50,11 +46,21 @@ _ABSENT = {
 def advisor_advice(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny advice that has been open for longer than allowed."""
     suppressions = inside(given.resource, "properties", "suppressionIds")
-    if isinstance(suppressions, list) and any(map(folded, suppressions)):
+    is_reviewed = isinstance(suppressions, list) and any(map(folded, suppressions))
+    named = {name: folded(inside(given.resource, "properties", name)) for name in _COSTLY}
+    if is_reviewed or any(named[name] not in (None, word) for name, word in _COSTLY.items()):
         return
     stated = inside(given.resource, "properties", "lastUpdated")
     updated = moment(stated)
-    if updated is None:
+    if None in named.values():
+        yield from (
+            Unknown(
+                msg="it is not known whether the advice is about cost and of high impact", path=f"/properties/{name}"
+            )
+            for name, word in named.items()
+            if word is None
+        )
+    elif updated is None:
         yield Unknown(msg="it is not known how long the advice has been open", path=UPDATED)
     elif given.as_of - updated > timedelta(days=given.parameters["advice_days"]):
         expected = {"days": given.parameters["advice_days"]}

@@ -4,7 +4,7 @@
 # description: >-
 #   "Allows users with Software Assurance to use their on-premises Windows Server or SQL Server licenses on Azure at a
 #   reduced cost." An attached virtual machine uses it when `licenseType` of the machine that `properties.resourceId`
-#   names is Windows_Server or Windows_Client. Only Windows machines are judged; who has no licences to bring exempts them.
+#   names is Windows_Server or Windows_Client. A machine with another system passes; who has no licences to bring exempts theirs.
 # related_resources: [https://learn.microsoft.com/azure/virtual-machines/windows/hybrid-use-benefit-licensing]
 # custom:
 #   id: AML-COST-108
@@ -25,10 +25,6 @@ package cost.hybrid_benefit
 
 import data.lib.ids
 import data.lib.words
-
-applies if not is_linux
-
-is_linux if operating_system == "linux"
 
 deny contains {
 	"msg": "a Windows machine does not use the hybrid benefit",

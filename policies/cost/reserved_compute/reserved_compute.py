@@ -30,9 +30,10 @@ def _steady(given: PolicyInput) -> list[Steady]:
     id="AML-COST-106",
     title="Steady compute is covered by a reservation",
     description='"Best for predictable workloads with consistent usage": reserved instances. What never scales to zero '
-    "is predictable: a cluster with `minNodeCount` above 0, and the pools of AKS that run. It is judged only where the "
-    "snapshot has reservations, and covered by one that is in force for its series (without `instanceFlexibility` for "
-    "its size), its region and its scope. Low-priority and spot nodes cannot be reserved and are not judged.",
+    "is predictable: a cluster with `minNodeCount` above 0, and the pools of AKS that run. It passes where the "
+    "snapshot has no reservations at all, and is covered by one that is in force for its series (without "
+    "`instanceFlexibility` for its size), its region and its scope. Low-priority and spot nodes cannot be reserved "
+    "and are not judged.",
     related_resources=[
         "https://learn.microsoft.com/azure/cost-management-billing/reservations/save-compute-costs-reservations"
     ],
@@ -51,10 +52,13 @@ def _steady(given: PolicyInput) -> list[Steady]:
     "zero (`az ml compute update --name <cluster> --min-instances 0`).",
     source='002 "Pricing Models and Cost Optimization Strategies"',
     since="0.1.0",
-    applies=lambda given: bool(given.snapshot.by_type.get(RESERVATION_TYPE) and _steady(given)),
+    applies=lambda given: bool(_steady(given)),
 )
 def reserved_compute(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny every size of machines that never stop and that no reservation covers."""
+    reservations = given.snapshot.by_type.get(RESERVATION_TYPE, ())
+    if not reservations:
+        return
     region = region_of(given.resource, given.workspace)
     for steady in _steady(given):
         size, path = steady.node.size, steady.node.path
@@ -65,7 +69,7 @@ def reserved_compute(given: PolicyInput) -> Iterator[Denial | Unknown]:
             yield Unknown(msg="the size is not stated", path=path)
             continue
         place = Place(given.resource["id"], size, region, given.as_of)
-        answers = {covers(one, place, given.facts) for one in given.snapshot.by_type[RESERVATION_TYPE]}
+        answers = {covers(one, place, given.facts) for one in reservations}
         if answers == {False}:
             known, actual = given.facts.size(size), {"size": size, "region": region, "nodes": steady.count}
             expected = f"a reservation of the series {known.series}" if known else f"a reservation of {size}"

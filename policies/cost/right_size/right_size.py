@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.computes import NodeSize, node_sizes
-from policyeng.facts.siblings import smaller_siblings
+from policyeng.facts.siblings import is_retired, smaller_siblings
 from policyeng.facts.usage import samples_by_name, usage_over
 from policyeng.facts.words import regulated
 from policyeng.models import JsonObject, lowered
@@ -35,7 +35,8 @@ def _samples(given: PolicyInput) -> Mapping[str, Sequence[JsonObject]]:
     description='"Regularly assess and adjust your resource sizes to match actual demand." A compute is judged by what '
     "the snapshot's metrics say of its CPU, memory and, where it has any, GPUs. Their samples must cover "
     "`rightsizing_days` without a gap up to the end of the last one, whenever that was; what ends after the moment of "
-    "evaluation does not count. A regulated compute on an isolated size is only sent to another isolated one.",
+    "evaluation does not count. A size that is retired is named only where the series offers no other. A regulated "
+    "compute on an isolated size is only sent to another isolated one.",
     related_resources=["https://learn.microsoft.com/azure/advisor/advisor-cost-recommendations"],
     severity="low",
     judges=[{"type": "Microsoft.MachineLearningServices/workspaces/computes", "where": _COMPUTES}],
@@ -77,4 +78,6 @@ def right_size(given: PolicyInput) -> Iterator[Denial | Unknown]:
         actual = {"size": size.name, **{name: use.p95 for name, use in usages.items()}}
         if isolated and standing.decided:
             actual["because"] = standing.reason
-        yield Denial(msg="a smaller size would do", path=node.path, actual=actual, expected=smaller[0])
+        retired = is_retired(given.facts, smaller[0], given.as_of)
+        expected = f"{smaller[0]}, or as small a size of another series: it is retired" if retired else smaller[0]
+        yield Denial(msg="a smaller size would do", path=node.path, actual=actual, expected=expected)

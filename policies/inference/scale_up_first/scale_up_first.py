@@ -24,7 +24,8 @@ _MEMORY = "/model/memoryGiB"
     ],
     severity="info",
     judges=[{"type": "workload", "where": {"/purpose": ["realtime-inference"], "/target": _TARGETS}}],
-    inspects=["/purpose", "/target", _MEMORY],
+    # What the model needs only a declaration says, and only of a deployment that has too many instances is it asked.
+    inspects=["/purpose", "/target"],
     when_absent="unknown",
     remediation={
         "text": "Create a second deployment with the larger size as `instance_type` and fewer instances (`az ml "
@@ -42,7 +43,7 @@ _MEMORY = "/model/memoryGiB"
         }
     },
     since="0.1.0",
-    applies=lambda given: folded(given.resource["sourceType"]) in (None, _ONLINE),
+    applies=lambda given: folded(given.resource["sourceType"]) == _ONLINE,
 )
 def scale_up_first(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny more instances than the limit of a size that is short of memory and has a larger sibling."""

@@ -9,7 +9,6 @@ from policyeng.facts.words import Regulated
 _ML = "Microsoft.MachineLearningServices/workspaces"
 _RETIRED, _RETIRING = "the isolated size is retired", "the isolated size is about to be retired"
 _COMPUTE_TYPES = ["AmlCompute", "ComputeInstance", "VirtualMachine", "AKS"]
-_REGULATED = ["regulated", "restricted", "confidential"]
 _ABSENT = {
     "/properties/properties/vmSize": "not_judged",
     "/properties/properties/virtualMachineSize": "pass",
@@ -21,7 +20,8 @@ _ABSENT = {
     "workspace:/properties/hbiWorkspace": "pass",
     "workspace:/tags/data-classification": "pass",
 }
-_TEXTS = {"type": "array", "items": {"type": "string", "pattern": r"\S"}}
+_REGULATED = ["regulated", "restricted", "confidential"]
+_WORDS = {"type": "array", "items": {"type": "string", "pattern": r"\S"}, "default": _REGULATED}
 
 
 def _standing(given: PolicyInput) -> Regulated:
@@ -57,8 +57,7 @@ def _isolated(given: PolicyInput) -> list[tuple[NodeSize, str]]:
     source='001 "Compute isolation"; azure-retired-list',
     parameters={
         "regulated_classifications": {
-            **_TEXTS,
-            "default": _REGULATED,
+            **_WORDS,
             "description": "the values of the tag `data-classification` that make work regulated",
         },
         "retirement_notice_days": {"type": "integer", "minimum": 0, "default": 180, "description": "days of notice"},

@@ -4,7 +4,7 @@
 # description: >-
 #   "An unmanaged compute target is not managed by Azure Machine Learning." It "can require additional steps for you to
 #   maintain", and "it entails responsibility for infrastructure management". The tags `owner` and `support` say whose.
-#   An AKS compute counts unless it says that it was not attached.
+#   An AKS compute counts when it says that it was attached.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-attach-compute-targets]
 # custom:
 #   id: AML-OPS-102
@@ -29,7 +29,7 @@ import data.lib.tags
 
 applies if computes.kind(input.resource) != "aks"
 
-applies if not is_created_here
+applies if input.resource.properties.isAttachedCompute == true
 
 deny contains {
 	"msg": "nobody is named who looks after the unmanaged compute",
@@ -43,7 +43,5 @@ deny contains {
 unknown contains {"msg": "the value of the tag is not text", "path": tags.pointer(name)} if {
 	some name in tags.unreadable(input.resource, caretakers)
 }
-
-is_created_here if input.resource.properties.isAttachedCompute == false
 
 caretakers := ["owner", "support"]

@@ -10,7 +10,7 @@ from policyeng.models import lowered
 
 STATE = "/properties/properties/state"
 OPERATION = "/properties/properties/lastOperation"
-_ABSENT = {"/properties/computeType": "not_judged", STATE: "not_judged", OPERATION: "unknown"}
+_ABSENT = {"/properties/computeType": "not_judged", STATE: "unknown", OPERATION: "unknown"}
 
 
 @policy(
@@ -24,7 +24,7 @@ _ABSENT = {"/properties/computeType": "not_judged", STATE: "not_judged", OPERATI
     judges=[
         {
             "type": "Microsoft.MachineLearningServices/workspaces/computes",
-            "where": {"/properties/computeType": ["ComputeInstance"], STATE: ["Running"]},
+            "where": {"/properties/computeType": ["ComputeInstance"]},
         }
     ],
     inspects=list(_ABSENT),
@@ -45,6 +45,11 @@ _ABSENT = {"/properties/computeType": "not_judged", STATE: "not_judged", OPERATI
 )
 def used_instance(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny an instance whose last activity is too long ago."""
+    state = folded(inside(given.resource, "properties", "properties", "state"))
+    if state is None:
+        yield Unknown(msg="it is not known whether the instance runs", path=STATE)
+    if state != "running":
+        return
     allowed = timedelta(days=given.parameters["idle_days"])
     used, operated = _last_activity(given), _last_operation(given)
     if used is not None and given.as_of - used > allowed:

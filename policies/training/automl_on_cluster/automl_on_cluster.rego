@@ -3,7 +3,8 @@
 # title: Automated ML experiments use a compute cluster
 # description: >-
 #   "Compute Clusters are required when implementing Automated Machine Learning Experiments", says one document; another
-#   allows more targets (AML-TRN-101). Judged where the parameter `automl_requires_cluster` takes the stricter word.
+#   allows more targets (AML-TRN-101). Nothing fails unless the parameter `automl_requires_cluster` takes the stricter
+#   word.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-automated-ml]
 # custom:
 #   id: AML-TRN-104
@@ -20,16 +21,13 @@
 #     automl_requires_cluster:
 #       type: boolean
 #       default: false
-#       description: whether automated ML has to run on a compute cluster; nothing is judged unless it has
+#       description: whether automated ML has to run on a compute cluster; nothing fails unless it has
 #   since: 0.1.0
 package training.automl_on_cluster
 
 import data.lib.targets
 
-applies if {
-	input.parameters.automl_requires_cluster
-	targets.has_feature(input.resource, "automl")
-}
+applies if targets.has_feature(input.resource, "automl")
 
 deny contains {
 	"msg": "automated ML does not run on a compute cluster",
@@ -48,6 +46,7 @@ unknown contains {"msg": "it is not known whether training with automated ML run
 
 # Off the clusters, or perhaps.
 elsewhere := [run |
+	input.parameters.automl_requires_cluster
 	some run in input.resource.runs
 	run.features.automl != false
 	run.target != "compute-cluster"

@@ -3,7 +3,7 @@
 # title: Automated ML runs on a target that supports it
 # description: >-
 #   "Not all resources can be used for automated machine learning, machine learning pipelines, or designer." Training
-#   and experimentation are judged, of a pipeline each step with automated ML. A target that the documents do not list
+#   is judged, experimentation is not; of a pipeline each step with automated ML. A target that the documents do not list
 #   is unknown, and so is Databricks, where they say "SDK local mode only"; the parameter decides those.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-compute-target#training-compute-targets]
 # custom:

@@ -3,7 +3,7 @@
 # title: Pipelines run on a target that supports them
 # description: >-
 #   "Not all resources can be used for automated machine learning, machine learning pipelines, or designer." Training
-#   and experimentation are judged, each step of a pipeline on its own target; a batch deployment that scores with a
+#   is judged (experimentation is not), each step of a pipeline on its own target; a batch deployment that scores with a
 #   pipeline is not. A target that the documents do not list is unknown unless the parameter decides.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-compute-target#training-compute-targets]
 # custom:
