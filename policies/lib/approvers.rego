@@ -7,13 +7,13 @@ import data.lib.roles
 import data.lib.words
 
 # holds(person, scope, listed, snapshot): true, false or null (undecided): whether a principal, by its id in lower case,
-# has an assignment of a listed role at or above a scope. Undecided are a person whom the snapshot does not know by this
-# name (an address, say), a group that holds such a role and may have them as a member, a management group, a condition
-# and a role that nobody knows.
+# has an assignment of a listed role at or above a scope. Who is stated by a name that no assignment has, such as an
+# address, holds none. Undecided are a snapshot without assignments, a group that holds such a role and may have them as
+# a member, a management group, a condition and a role that nobody knows.
 holds(person, scope, listed, snapshot) if {
 	"yes" in _answers(_of_person(person, snapshot), scope, listed, snapshot)
 } else := null if {
-	not _is_known(person, snapshot)
+	count(_assignments(snapshot)) == 0
 } else := null if {
 	count(snapshot.incomplete) > 0
 } else := null if {
@@ -33,18 +33,6 @@ _of_groups(snapshot) := [assignment |
 	some assignment in _assignments(snapshot)
 	words.folded(assignment.properties.principalType) in {"group", "foreigngroup"}
 ]
-
-# Ids of the directory are GUIDs; one that has no assignment holds no role. Without any assignment nothing is known.
-_is_known(person, snapshot) if {
-	count(_assignments(snapshot)) > 0
-	_is_principal(person, snapshot)
-}
-
-_is_principal(person, _) if regex.match(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`, person)
-
-_is_principal(person, snapshot) if snapshot.by_principal[person]
-
-_is_principal(person, snapshot) if count(_of_person(person, snapshot)) > 0
 
 _answers(assignments, scope, listed, snapshot) := {answer |
 	some assignment in assignments

@@ -12,7 +12,9 @@
 #   inspects: [/requestedBy, /approvedBy]
 #   when_absent: unknown
 #   remediation:
-#     text: Have somebody else approve it, one who holds a role of `approver_roles`, and state them as `approvedBy`.
+#     text: >-
+#       Have somebody else approve it, and state them as `approvedBy`: with `approver_roles`, by the object id that holds one
+#       of these roles at or above the scope of the approval.
 #   source: 002 "Role-Based Access Control (RBAC)"; 001 "Supported VM series and sizes"
 #   parameters:
 #     approver_roles:

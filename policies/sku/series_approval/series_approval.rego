@@ -10,18 +10,12 @@
 #   severity: high
 #   judges:
 #     - type: Microsoft.MachineLearningServices/workspaces/computes
-#       where:
-#         /properties/computeType: [AmlCompute, ComputeInstance]
+#       where: {/properties/computeType: [AmlCompute, ComputeInstance]}
 #     - type: Microsoft.MachineLearningServices/workspaces/onlineEndpoints/deployments
 #   inspects: [/properties/properties/vmSize, /properties/instanceType, /properties/endpointComputeType,
 #     /properties/computeLocation, /location, "workspace:/location"]
-#   when_absent:
-#     /properties/properties/vmSize: unknown
-#     /properties/instanceType: unknown
-#     /properties/endpointComputeType: pass
-#     /properties/computeLocation: pass
-#     /location: pass
-#     workspace:/location: pass
+#   when_absent: {/properties/properties/vmSize: unknown, /properties/instanceType: unknown, /location: pass,
+#     /properties/endpointComputeType: pass, /properties/computeLocation: pass, "workspace:/location": pass}
 #   remediation:
 #     text: >-
 #       Request the series from Azure support (Help + support > New support request > Service and subscription limits >
@@ -59,10 +53,8 @@ deny contains {
 	not approvals.unplaced in only_lacks
 }
 
-unknown contains {
-	"msg": "an approval names a region, and that of the nodes is not stated",
-	"path": "/properties/computeLocation",
-} if {
+unknown contains {"msg": "an approval names a region, and that of the nodes is not stated", "path": path} if {
+	path := "/properties/computeLocation"
 	sizes.needs_approval(series, input.parameters.extra_series)
 	every approval in near { count(approval.lacks) > 0 }
 	approvals.unplaced in only_lacks
@@ -75,10 +67,7 @@ unknown contains {"msg": "the size is not in the catalogue, so its series is not
 
 series := sizes.series(computes.size(input.resource))
 
-size_is_unknown if {
-	computes.kind(input.resource)
-	not series
-}
+size_is_unknown if not series
 
 # In the order of the snapshot, which is by id.
 near := [{"id": approval.id, "lacks": approvals.lacking(approval, asked)} |
