@@ -4,17 +4,17 @@
 # description: >-
 #   "Utilizing an isolated size guarantees that your VM will be the only one running on that specific server instance."
 #   Serverless compute, container instances, functions, edge devices and local machines offer no such size, and
-#   low-priority nodes run on whatever host has capacity left.
+#   low-priority nodes run on whatever host has capacity left. Of a pipeline each step is judged.
 # related_resources: [https://learn.microsoft.com/azure/virtual-machines/isolation]
 # custom:
 #   id: AML-ISO-102
 #   severity: high
 #   judges: [workload]
 #   inspects:
-#     [/target, /computeId, /tags/data-classification, "workspace:/properties/hbiWorkspace",
+#     [/runs, /tags/data-classification, "workspace:/properties/hbiWorkspace",
 #     "workspace:/tags/data-classification"]
 #   when_absent:
-#     {/target: unknown, /computeId: pass, /tags/data-classification: pass,
+#     {/runs: pass, /tags/data-classification: pass,
 #     "workspace:/properties/hbiWorkspace": not_judged, "workspace:/tags/data-classification": pass}
 #   remediation:
 #     text: >-
@@ -30,6 +30,7 @@ package isolation.dedicated_hosts
 
 import data.lib.computes
 import data.lib.ids
+import data.lib.targets
 import data.lib.words
 
 applies if standing.decided != false
@@ -37,43 +38,43 @@ applies if standing.decided != false
 deny contains {
 	"msg": "regulated work runs on a target whose hosts cannot be dedicated",
 	"path": "/target",
-	"actual": {"target": input.resource.target, "because": standing.reason},
+	"actual": object.union(targets.shown(run), {"because": standing.reason}),
 	"expected": "a target with isolated sizes",
 } if {
 	standing.decided == true
-	words.folded(input.resource.target) in {"serverless", "aci", "local", "functions", "iot-edge"}
+	some run in input.resource.runs
+	run.target in {"serverless", "aci", "local", "functions", "iot-edge"}
 }
 
 deny contains {
 	"msg": "regulated work runs on low-priority nodes",
 	"path": "/computeId",
-	"actual": {"vmPriority": "LowPriority", "because": standing.reason},
+	"actual": object.union(targets.shown(run), {"vmPriority": "LowPriority", "because": standing.reason}),
 	"expected": "Dedicated",
 } if {
 	standing.decided == true
-	on_cluster
-	computes.priority(cluster) == "lowpriority"
+	some run in input.resource.runs
+	run.target == "compute-cluster"
+	priority(run) == "lowpriority"
 }
 
 unknown contains {"msg": standing.reason, "path": "workspace:/properties/hbiWorkspace"} if standing.decided == null
 
-unknown contains {"msg": "the target is not known", "path": "/target"} if {
+unknown contains {"msg": run.reason, "path": "/target"} if {
 	standing.decided == true
-	not has_target
+	some run in input.resource.runs
+	run.target == null
 }
 
 unknown contains {"msg": "the cluster or its priority is not known", "path": "/computeId"} if {
 	standing.decided == true
-	on_cluster
-	not is_prioritised
+	some run in input.resource.runs
+	run.target == "compute-cluster"
+	not is_prioritised(run)
 }
 
-has_target if words.text(input.resource.target)
+is_prioritised(run) if priority(run)
 
-is_prioritised if computes.priority(cluster)
-
-on_cluster if words.folded(input.resource.target) == "compute-cluster"
-
-cluster := ids.named(input.resource.computeId, input.snapshot.by_id)
+priority(run) := computes.priority(ids.named(run.computeId, input.snapshot.by_id))
 
 standing := words.regulated(input.resource, input.workspace, input.parameters.regulated_classifications)
