@@ -24,8 +24,9 @@ UNCERTAIN = ("a start that can be read", "an end that can be read", "a scope tha
     judges=["Microsoft.MachineLearningServices/workspaces"],
     inspects=["/id"],
     when_absent="not_judged",
-    remediation="Create a budget with an alert (portal: Cost Management > Budgets > Add, with an alert condition and a "
-    "recipient), or enable a notification of the one that is there (`properties.notifications.<name>.enabled: true`).",
+    remediation="Add the budget that there is to the snapshot, or create one with an alert (portal: Cost Management > "
+    "Budgets > Add, with an alert condition and a recipient), or enable a notification of the one that is stated "
+    "(`properties.notifications.<name>.enabled: true`).",
     source='002 "Cost Optimization Strategies"',
     since="0.1.0",
 )

@@ -18,8 +18,8 @@
 #   when_absent: {/properties/resourceId: fail, /properties/isAttachedCompute: pass}
 #   remediation:
 #     text: >-
-#       Detach the compute (`az ml compute detach --name <compute> --workspace-name <workspace>`) and attach what
-#       replaces it, or restore the resource that `properties.resourceId` names.
+#       If the resource that `properties.resourceId` names is there, add it to the snapshot; else detach the compute (`az
+#       ml compute detach --name <compute> --workspace-name <workspace>`) and attach what replaces it.
 #   source: '001 "Unmanaged compute", 002 "Unmanaged Compute"'
 #   since: 0.1.0
 package operations.attached_target

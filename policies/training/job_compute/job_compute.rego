@@ -16,8 +16,8 @@
 #   when_absent: pass
 #   remediation:
 #     text: >-
-#       Name a compute of the workspace (`az ml compute list --workspace-name <workspace>`) in `compute:` of the job or
-#       step, or attach or create the one that is named, and submit the job again.
+#       If the compute is there (`az ml compute list --workspace-name <workspace>`), add it to the snapshot; else name one
+#       that is in `compute:` of the job or step, or create the one that is named, and submit the job again.
 #   source: 001 (introduction)
 #   since: 0.1.0
 package training.job_compute
