@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
+from policyeng.cli import run
+from policyeng.cli.app import app
 from tests.bundles import deny_when, rego, snapshot, workspace, write
 
 AT = ("--as-of", "2026-06-01T00:00:00Z")
@@ -19,8 +27,6 @@ def policyeng(
     *arguments: str, stdin: str = "", folder: Path | None = None, **environ: str
 ) -> subprocess.CompletedProcess[str]:
     """Run the command in a process of its own."""
-    import os
-
     return subprocess.run(
         [sys.executable, "-m", "policyeng", *arguments],
         input=stdin,
@@ -112,6 +118,7 @@ def test_an_unreadable_input_never_hides_the_others(failing: tuple[str, str], tm
         (("check", "x.json", "--as-of", "tomorrow"), "no time for --as-of"),
         (("check", "x.json", "--engine", "opal"), "no engine is called"),
         (("check", "x.json", "--output", "sarif"), "not FORMAT=PATH"),
+        (("check", "x.json", "--output", "json= "), "not FORMAT=PATH"),
         (("check", "x.json", "--output", "json=-"), "--format prints"),
         (("check", "x.json", "--policy", "nowhere"), "is not a directory"),
         (("check", "x.json", "--fail_on", "low"), "--fail-on"),
@@ -147,6 +154,40 @@ def test_a_wrong_use_exits_3_and_says_what_was_meant(arguments: tuple[str, ...],
     assert ran.returncode == (2 if "nowhere" in arguments else 3), ran.stderr
     assert said in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+def commands(group: object = None, *names: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command by its words."""
+    for name, command in (group or typer.main.get_command(app)).commands.items():  # type: ignore[attr-defined]  # both are groups
+        if hasattr(command, "commands"):
+            yield from commands(command, *names, name)
+        else:
+            yield (*names, name), command
+
+
+@pytest.mark.parametrize("blank", ["", " \t"])
+def test_no_option_of_any_command_may_be_blank(blank: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As a path it would be the current directory, whose Python would be run."""
+    monkeypatch.chdir(write(tmp_path, {"area/a/a.py": "raise SystemExit(9)\n"}))
+    refused = 0
+    for words, command in commands():
+        for option in (parameter for parameter in command.params if not parameter.opts[0].startswith("--no-")):
+            if not getattr(option, "is_flag", False) and not getattr(option, "count", False):
+                given = [f"{option.opts[0]}={blank}"] if option.opts[0].startswith("-") else [blank]
+                with redirect_stderr(StringIO()) as said:
+                    assert run([*words, *given]) == 3
+                assert "an option is empty" in said.getvalue(), (words, given)
+                refused += 1
+    assert refused > 80
+
+
+def test_a_blank_variable_is_no_option_and_a_blank_part_of_one_is_refused(failing: tuple[str, str]) -> None:
+    """An empty variable is none, as everywhere; an empty directory in a list of them would be the current one."""
+    assert policyeng("check", failing[1], "--policy", failing[0], POLICYENG_BASELINE="").returncode == 1
+    for variable in (f"{failing[0]}{os.pathsep}", " "):
+        ran = policyeng("check", failing[1], POLICYENG_POLICY=variable)
+        assert (ran.returncode, ran.stdout) == (3, "")
+        assert "an option is empty" in ran.stderr
 
 
 def test_a_missing_file_and_nothing_to_judge_exit_2(tmp_path: Path) -> None:

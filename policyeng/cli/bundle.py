@@ -12,6 +12,7 @@ import typer
 from policyeng.bundle.origins import Origin, open_origins
 from policyeng.bundle.reader import Bundle, bundle_of
 from policyeng.cli import options
+from policyeng.cli.command import Command
 from policyeng.cli.loading import require_plain, settings_of, verification_of
 from policyeng.cli.trust import with_trust
 from policyeng.cli.writing import write
@@ -21,7 +22,7 @@ from policyeng.models import JsonObject
 bundle = typer.Typer(help="Build an archive of policies, sign it, or verify one.", no_args_is_help=True)
 
 
-@bundle.command()
+@bundle.command(cls=Command)
 @with_trust
 def build(
     output: Annotated[Path, typer.Option("--output", metavar="FILE", help="Where to write it, such as bundle.tar.gz.")],
@@ -76,7 +77,7 @@ def build(
     return 0
 
 
-@bundle.command()
+@bundle.command(cls=Command)
 @with_trust
 def verify(
     archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="An archive, or a directory, of policies.")],

@@ -168,7 +168,7 @@ def _moment(text: str) -> datetime:
 
 def _output(entry: str) -> tuple[str, Path]:
     name, equals, path = entry.partition("=")
-    if not equals or path in ("", "-"):
+    if not equals or path.strip() in ("", "-"):
         raise UsageError(
             f"`{entry}` is not FORMAT=PATH", remedy="write, for example, --output sarif=findings.sarif; --format prints"
         )

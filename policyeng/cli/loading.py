@@ -80,7 +80,7 @@ def require_text(*given: Sequence[str] | None) -> None:
         UsageError: one of them is blank.
     """
     for values in given:
-        if values and not all(value.strip(" ,") for value in values):
+        if values and not all(value.replace(",", " ").strip() for value in values):
             raise UsageError("an input or an option is empty", remedy="name it, or leave the option out")
 
 

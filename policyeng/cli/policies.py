@@ -14,6 +14,7 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.parameters import parameters_of
 from policyeng.bundle.profiles import Profile, profiles_of, with_profile
 from policyeng.cli import options
+from policyeng.cli.command import Command
 from policyeng.cli.loading import bundle_of, require_plain, selected_bundle, settings_of
 from policyeng.cli.printing import look, say
 from policyeng.cli.trust import with_trust
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 policies = typer.Typer(help="List policies, show one, or begin a new one.", no_args_is_help=True)
 
 
-@policies.command(name="list")
+@policies.command(name="list", cls=Command)
 @with_trust
 def list_policies(
     policy: options.Policies = None,
@@ -70,7 +71,7 @@ def list_policies(
     return 0
 
 
-@policies.command()
+@policies.command(cls=Command)
 @with_trust
 def show(
     identity: Annotated[str, typer.Argument(metavar="ID", help="The policy's id, such as AML-NET-001.")],
