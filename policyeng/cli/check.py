@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from policyeng import cache
-from policyeng.bundle.parameters import refuse_unknown_ids
+from policyeng.bundle.parameters import refuse_unknown_ids, require_fitting
 from policyeng.bundle.profiles import with_profile
 from policyeng.bundle.selection import selected
 from policyeng.cli.loading import bundle_of, require_text, settings_of
@@ -99,9 +99,11 @@ def check(
 
 def _evaluation(request: Request, settings: Settings) -> Evaluation:
     whole = bundle_of(request.policies, settings, request.given_data)
-    refuse_unknown_ids(whole, settings.parameters)
-    parameters = with_profile(whole, settings.profile, settings.parameters)
+    origin = settings.origins.get("parameters", "")
+    refuse_unknown_ids(whole, settings.parameters, origin)
     bundle = selected(whole, settings.select, settings.ignore)
+    require_fitting(bundle, settings.parameters, origin)
+    parameters = with_profile(whole, settings.profile, settings.parameters)
     earlier = read_baseline(request.baseline) if request.baseline else None
     exemptions, problems = _exemptions(request, settings)
     with _progress("reading"):

@@ -19,7 +19,7 @@ class Command(TyperCommand):
     the current directory, whose policies are run.
     """
 
-    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]  # typer hands over this one
         """The arguments that are left over, as of typer.
 
         Raises:
