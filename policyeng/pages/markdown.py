@@ -35,10 +35,10 @@ def render(page: Page) -> str:
     parts += _section("What it judges", _judged(page))
     parts += _section("What it inspects", _inspected(page))
     parts += _section("Parameters", _parameters(page))
-    parts += _section("Cases", _cases(page))
     parts += _section("How to mend it", _mended(page))
     parts += _section("Exemptions", [exemption_words(page.policy)])
     parts += _section("Only this policy", _commands(page))
+    parts += _section("Cases", _cases(page))  # last, since they are many
     return "\n\n".join(parts) + "\n"
 
 
