@@ -251,12 +251,34 @@ def test_a_profile_that_is_not_there_exits_3(tmp_path: Path, name: str) -> None:
     assert (ran.returncode, ran.stdout) == (3, "")
 
 
+def test_what_a_profile_sets_is_wrapped(tmp_path: Path) -> None:
+    """A line for each policy in the order of the ids, names below each other, and nothing that a terminal obeys."""
+    names = [f"a_rather_long_name_{number}" for number in range(6)]
+    parameters = "parameters:\n" + "".join(f"  {name}: {{type: integer, default: 0}}\n" for name in names)
+    files = {
+        "area/a/a.rego": rego("a", deny_when("true"), more=parameters.rstrip()),
+        "area/b/b.rego": rego("b", deny_when("true"), more=LIMITS, identity="LONGER-B-1"),
+        "profiles/x/data.json": json.dumps(
+            {"title": "X\x1b[31m", "parameters": {"T-A-1": dict.fromkeys(names, 1), "LONGER-B-1": {"most": 2}}}
+        ),
+    }
+    listed = run("policies", "list", "--profiles", "--policy", str(write(tmp_path / "p", files)), folder=tmp_path)
+
+    assert listed.stdout.splitlines() == [
+        "x            X\\u001b[31m",
+        "  LONGER-B-1  most",
+        f"  T-A-1       {', '.join(names[:3])},",
+        f"              {', '.join(names[3:])}",
+        "1 profile",
+    ]
+
+
 def test_profiles_are_listed_and_shown(tmp_path: Path) -> None:
     """`policies list --profiles`, and what a policy judges with under one."""
     policies = str(folder(tmp_path, loose=LOOSE))
 
     listed = run("policies", "list", "--profiles", "--policy", policies, folder=tmp_path)
-    assert listed.stdout == "loose        Loose\n1 profile\n"
+    assert listed.stdout == "loose        Loose\n  T-A-1  most\n1 profile\n"
     for more in (["--engine"], ["--select", "T-A-1"], ["--format", "markdown"]):
         refused = run("policies", "list", "--profiles", "--policy", policies, *more, folder=tmp_path)
         assert (refused.returncode, refused.stdout) == (3, "")

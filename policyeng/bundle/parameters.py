@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
 from policyeng.bundle.declaration import Policy
 from policyeng.bundle.reader import Bundle
 from policyeng.errors import BundleError, UsageError, nearest

@@ -99,7 +99,7 @@ def _cell(number: int, width: int) -> str:
 
 
 def _worst(evaluation: Evaluation, width: int) -> Iterator[Line]:
-    """The three worst policies: the most severe that fail, and of these the most often; exempt failures do not count."""
+    """The three worst policies: the most severe, of these who fail most; exempt failures do not count."""
     ranked = sorted(by_policy(failed(evaluation)), key=lambda members: (-members[0].severity.rank, -len(members)))
     for number, (finding, *others) in enumerate(ranked[:3]):
         words = f"{len(others) + 1} x {finding.policy} ({finding.severity}) {finding.title}"

@@ -54,7 +54,7 @@ def count(number: int, noun: str) -> str:
     """Give `1 failure`, `2 failures`, `2 policies`."""
     if number == 1:
         return f"1 {noun}"
-    return f"{number} {noun[:-1]}ies" if noun.endswith("cy") else f"{number} {noun}s"
+    return f"{number} {noun[:-1]}ies" if noun.endswith(("cy", "ty")) else f"{number} {noun}s"
 
 
 def named(reference: BundleRef | EngineRef) -> str:
