@@ -259,7 +259,7 @@ def test_what_the_user_wrote_is_shown_and_not_obeyed(arguments: tuple[str, ...])
 
 def test_messages_of_usual_length_are_whole(capsys: pytest.CaptureFixture[str]) -> None:
     """What stands between two quoted words is no quoted word, and lines stay lines."""
-    text = f"`a` {'word ' * 99}`b`\n`{'c' * 200}`"
+    text = f"`a` {'word ' * 99}`b`\n\t`{'c' * 200}`"
     say(text, error=True)
     say(f"`{'d' * 400}` {'e' * 400} \x1b", error=True)
 

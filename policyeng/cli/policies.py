@@ -125,7 +125,7 @@ def _set_by(profile: Profile) -> Iterator[str]:
     names = {visible(identity): visible(", ".join(chosen)) for identity, chosen in profile.parameters.items()}
     column = max(map(len, names), default=0)
     for identity in sorted(names):
-        for number, part in enumerate(wrapped(names[identity], look()[1] - column - 4)):
+        for number, part in enumerate(wrapped(names[identity], max(20, look()[1] - column - 4))):
             yield f"  {'' if number else identity:<{column}}  {part}"
 
 

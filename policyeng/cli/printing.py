@@ -25,7 +25,8 @@ def say(text: str, *, error: bool = False) -> None:
 def _harmless(text: str) -> str:
     from policyeng.report.escapes import visible
 
-    return _QUOTED_OR_WORD.sub(_cut, visible(text, keep="\n"))
+    shown = visible(text, keep="\n\t")  # compilers quote lines of source
+    return _QUOTED_OR_WORD.sub(_cut, shown)
 
 
 def _cut(found: re.Match[str]) -> str:
