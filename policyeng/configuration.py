@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from policyeng.errors import UsageError, nearest
 from policyeng.models import JsonObject, Model, Severity
@@ -50,6 +50,11 @@ class Settings(Model):
     require_signature: bool = False
     parameters: Mapping[str, JsonObject] = {}
     origins: Mapping[str, str] = {}
+
+    @field_validator("fail_on", mode="before")
+    @classmethod
+    def _in_any_case(cls, value: object) -> object:
+        return value.lower() if isinstance(value, str) else value
 
 
 _NAMES = tuple(name for name in Settings.model_fields if name != "origins")
@@ -124,7 +129,8 @@ def _settings(given: Mapping[str, _Given]) -> Settings:
         details = error.errors(include_url=False)[0]
         name = str(details["loc"][0])
         remedy = "it should be " + details["msg"].removeprefix("Input should be ").replace("'", "`")
-        message = f"`{name}` does not fit: `{details['input']}`"
+        close = nearest(str(details["input"]), Severity) if name == "fail_on" else ""
+        message = f"`{name}` does not fit: `{details['input']}`{close}"
         raise UsageError(message, place=(origins[name],), remedy=remedy) from None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -141,15 +142,15 @@ def test_an_unknown_profile_is_a_wrong_use(tmp_path: Path) -> None:
         ({"parameters": {"T-A-1": 1}}, "profile `x`: parameters: the parameters of the profile are no objects"),
         (
             {"parameters": {"T-A-2": {}}},
-            "profile `x`: parameters: parameters are given for `T-A-2`, which is no policy; did you mean `T-A-1`",
+            "profile `x`: parameters are given for `T-A-2`, which is no policy; did you mean `T-A-1`",
         ),
         (
             {"parameters": {"T-A-1": {"mots": 1}}},
-            "profile `x`: parameters: T-A-1: mots: `T-A-1` has no parameter `mots`; did you mean `most`",
+            "profile `x`: `T-A-1` has no parameter `mots`; did you mean `most`",
         ),
         (
             {"parameters": {"T-A-1": {"most": "1"}}},
-            "profile `x`: parameters: T-A-1: most: parameter `most` of `T-A-1`: '1' is not of type 'integer'",
+            "profile `x`: parameter `most` of `T-A-1`: '1' is not of type 'integer'",
         ),
     ],
 )
@@ -167,6 +168,52 @@ def test_a_profile_that_is_not_well_formed_is_refused_when_it_is_used(
 
     assert str(refusal.value).startswith(said)
     assert with_profile(bundle, None, {}) == {}
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ('only = ["azk"]', "parameter `only` of `T-A-1`: at /0, `azk` is not one of `aks`, `aci`; did you mean `aks`"),
+        ("only = [7]", "parameter `only` of `T-A-1`: at /0, `7` is not one of `aks`, `aci`"),
+        ('most = {"a/b" = {c = "x"}}', "parameter `most` of `T-A-1`: at /a~1b/c, 'x' is not of type 'integer'"),
+        (f'most = "{"x" * 999}"', f"parameter `most` of `T-A-1`: '{'x' * 199}…"),
+        ("mots = 1", "`T-A-1` has no parameter `mots`; did you mean `most`"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_found_again(tmp_path: Path, written: str, said: str) -> None:
+    """The file and its line, where inside the value, and what was meant; the same in a profile and from a program."""
+    numbers = "{type: object, additionalProperties: {type: object, additionalProperties: {type: integer}}, default: {}}"
+    names = "{type: array, items: {enum: [aks, aci]}, default: []}"
+    policy = rego("a", deny_when("true"), more=f"parameters:\n  most: {numbers}\n  only: {names}")
+    policies = write(tmp_path / "policies", {"area/a/a.rego": policy})
+    (tmp_path / "policyeng.toml").write_text(f"[parameters.T-A-1]\n{written}\n", encoding="utf-8")
+    bundle = load_bundle(policies)
+    bundle.data["profiles"] = {"x": {"parameters": {"T-A-1": tomllib.loads(written)}}}
+
+    for command in (("check", file(tmp_path, workspace())), ("policies", "show", "T-A-1")):
+        ran = run(*command, "--policy", str(policies), folder=tmp_path)
+        assert (ran.returncode, ran.stderr) == (3, f"policyeng: {tmp_path / 'policyeng.toml'}:1: {said}\n")
+    with pytest.raises(BundleError) as refusal:
+        profile_of(bundle, "x")
+    assert str(refusal.value) == f"profile `x`: {said}"
+    with pytest.raises(UsageError) as refused:
+        policyeng.evaluate(bundle, Snapshot(), parameters={"T-A-1": tomllib.loads(written)})
+    assert str(refused.value) == said
+
+
+def test_parameters_for_no_policy_name_their_file(tmp_path: Path) -> None:
+    """As values that do not fit do."""
+    (tmp_path / "policyeng.toml").write_text("[parameters.T-A-2]\nmost = 1\n", encoding="utf-8")
+    ran = run("check", file(tmp_path, workspace()), "--policy", str(folder(tmp_path)), folder=tmp_path)
+
+    assert ran.stderr.startswith(f"policyeng: {tmp_path / 'policyeng.toml'}:1: parameters are given for `T-A-2`")
+
+
+@pytest.mark.parametrize("profile", [3, ["loose"], True])
+def test_a_profile_that_is_no_text_is_a_wrong_use(tmp_path: Path, profile: object) -> None:
+    """A program may hand over anything."""
+    with pytest.raises(UsageError, match="a profile is chosen by its name"):
+        policyeng.evaluate(load_bundle(folder(tmp_path, loose=LOOSE)), Snapshot(), profile=profile)  # type: ignore[arg-type]  # what is tested
 
 
 def test_profiles_of_another_shape_are_refused(tmp_path: Path) -> None:
@@ -204,12 +251,34 @@ def test_a_profile_that_is_not_there_exits_3(tmp_path: Path, name: str) -> None:
     assert (ran.returncode, ran.stdout) == (3, "")
 
 
+def test_what_a_profile_sets_is_wrapped(tmp_path: Path) -> None:
+    """A line for each policy in the order of the ids, names below each other, and nothing that a terminal obeys."""
+    names = [f"a_rather_long_name_{number}" for number in range(6)]
+    parameters = "parameters:\n" + "".join(f"  {name}: {{type: integer, default: 0}}\n" for name in names)
+    files = {
+        "area/a/a.rego": rego("a", deny_when("true"), more=parameters.rstrip()),
+        "area/b/b.rego": rego("b", deny_when("true"), more=LIMITS, identity="LONGER-B-1"),
+        "profiles/x/data.json": json.dumps(
+            {"title": "X\x1b[31m", "parameters": {"T-A-1": dict.fromkeys(names, 1), "LONGER-B-1": {"most": 2}}}
+        ),
+    }
+    listed = run("policies", "list", "--profiles", "--policy", str(write(tmp_path / "p", files)), folder=tmp_path)
+
+    assert listed.stdout.splitlines() == [
+        "x            X\\u001b[31m",
+        "  LONGER-B-1  most",
+        f"  T-A-1       {', '.join(names[:3])},",
+        f"              {', '.join(names[3:])}",
+        "1 profile",
+    ]
+
+
 def test_profiles_are_listed_and_shown(tmp_path: Path) -> None:
     """`policies list --profiles`, and what a policy judges with under one."""
     policies = str(folder(tmp_path, loose=LOOSE))
 
     listed = run("policies", "list", "--profiles", "--policy", policies, folder=tmp_path)
-    assert listed.stdout == "loose        Loose\n1 profile\n"
+    assert listed.stdout == "loose        Loose\n  T-A-1  most\n1 profile\n"
     for more in (["--engine"], ["--select", "T-A-1"], ["--format", "markdown"]):
         refused = run("policies", "list", "--profiles", "--policy", policies, *more, folder=tmp_path)
         assert (refused.returncode, refused.stdout) == (3, "")

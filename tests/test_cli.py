@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
+from policyeng.cli import run
+from policyeng.cli.app import app
+from policyeng.cli.printing import say
 from tests.bundles import deny_when, rego, snapshot, workspace, write
 
 AT = ("--as-of", "2026-06-01T00:00:00Z")
@@ -19,8 +28,6 @@ def policyeng(
     *arguments: str, stdin: str = "", folder: Path | None = None, **environ: str
 ) -> subprocess.CompletedProcess[str]:
     """Run the command in a process of its own."""
-    import os
-
     return subprocess.run(
         [sys.executable, "-m", "policyeng", *arguments],
         input=stdin,
@@ -108,10 +115,11 @@ def test_an_unreadable_input_never_hides_the_others(failing: tuple[str, str], tm
         (("check", "x.json", "--ignore", "netwrk"), "did you mean `network`"),
         (("check", "x.json", "--format", "jsn"), "did you mean `json`"),
         (("check", "x.json", "--from", "nativ"), "did you mean `native`"),
-        (("check", "x.json", "--fail-on", "hgh"), "fail_on"),
+        (("check", "x.json", "--fail-on", "hgh"), "fail_on` does not fit: `hgh`; did you mean `high`"),
         (("check", "x.json", "--as-of", "tomorrow"), "no time for --as-of"),
         (("check", "x.json", "--engine", "opal"), "no engine is called"),
         (("check", "x.json", "--output", "sarif"), "not FORMAT=PATH"),
+        (("check", "x.json", "--output", "json= "), "not FORMAT=PATH"),
         (("check", "x.json", "--output", "json=-"), "--format prints"),
         (("check", "x.json", "--policy", "nowhere"), "is not a directory"),
         (("check", "x.json", "--fail_on", "low"), "--fail-on"),
@@ -124,7 +132,7 @@ def test_an_unreadable_input_never_hides_the_others(failing: tuple[str, str], tm
         (("check", "x.json", "--select", "hihg"), "no policy id, area, control or severity; did you mean `high`"),
         (("check", "x.json", "--profile", "azureml-v3"), "did you mean `azureml-v2`; the profiles are azureml-v2"),
         (("policies", "show", "AML-NET-001", "--profile", "azureml-v3"), "did you mean `azureml-v2`"),
-        (("check", "x.json", "--group-by", "resources"), "did you mean `resource`; findings are grouped by"),
+        (("check", "x.json", "--group-by", "resources"), "did you mean `resource`; the groupings are resource, policy"),
         (("check", "x.json", "--group-by", "policy", "--format", "json"), "does nothing to json; it is for text"),
         (("check", "x.json", "--as-of", "9999-12-31T23:59:59-23:00"), "out of range"),
         (("check",), "INPUT"),
@@ -147,6 +155,40 @@ def test_a_wrong_use_exits_3_and_says_what_was_meant(arguments: tuple[str, ...],
     assert ran.returncode == (2 if "nowhere" in arguments else 3), ran.stderr
     assert said in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+def commands(group: object = None, *names: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command by its words."""
+    for name, command in (group or typer.main.get_command(app)).commands.items():  # type: ignore[attr-defined]  # both are groups
+        if hasattr(command, "commands"):
+            yield from commands(command, *names, name)
+        else:
+            yield (*names, name), command
+
+
+@pytest.mark.parametrize("blank", ["", " \t"])
+def test_no_option_of_any_command_may_be_blank(blank: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As a path it would be the current directory, whose Python would be run."""
+    monkeypatch.chdir(write(tmp_path, {"area/a/a.py": "raise SystemExit(9)\n"}))
+    refused = 0
+    for words, command in commands():
+        for option in (parameter for parameter in command.params if not parameter.opts[0].startswith("--no-")):
+            if not getattr(option, "is_flag", False) and not getattr(option, "count", False):
+                given = [f"{option.opts[0]}={blank}"] if option.opts[0].startswith("-") else [blank]
+                with redirect_stderr(StringIO()) as said:
+                    assert run([*words, *given]) == 3
+                assert "an option is empty" in said.getvalue(), (words, given)
+                refused += 1
+    assert refused > 80
+
+
+def test_a_blank_variable_is_no_option_and_a_blank_part_of_one_is_refused(failing: tuple[str, str]) -> None:
+    """An empty variable is none, as everywhere; an empty directory in a list of them would be the current one."""
+    assert policyeng("check", failing[1], "--policy", failing[0], POLICYENG_BASELINE="").returncode == 1
+    for variable in (f"{failing[0]}{os.pathsep}", " "):
+        ran = policyeng("check", failing[1], POLICYENG_POLICY=variable)
+        assert (ran.returncode, ran.stdout) == (3, "")
+        assert "an option is empty" in ran.stderr
 
 
 def test_a_missing_file_and_nothing_to_judge_exit_2(tmp_path: Path) -> None:
@@ -179,6 +221,61 @@ def test_parameters_for_a_policy_that_does_not_exist_are_refused(failing: tuple[
 
     assert ran.returncode == 3
     assert "did you mean `T-A-1`" in ran.stderr
+
+
+@pytest.mark.parametrize("command", [("policies", "list"), ("policies", "list", "--format", "json"), ("test",)])
+def test_where_no_policy_is_left_nothing_can_be_said(failing: tuple[str, str], command: tuple[str, ...]) -> None:
+    """Exit 2, as a run has that judges nothing; a directory without policies is listed as what it is."""
+    given = ("--policy", failing[0], "--select", "high", "--ignore", "T-A-1")
+    left, judged = policyeng(*command, *given), policyeng("check", failing[1], *given)
+
+    assert (left.returncode, left.stdout) == (2, "")
+    assert "of 1 policy none is left after `--select` and `--ignore`; select more, or ignore less" in left.stderr
+    assert judged.returncode == 2
+    assert "nothing was evaluated" in judged.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", "x", "--select", "HOSTILE"),
+        ("check", "x", "--policy", "HOSTILE"),
+        ("check", "x", "--HOSTILE"),
+        ("HOSTILE",),
+        ("check", "HOSTILE", "--format", "json"),
+        ("policies", "show", "HOSTILE"),
+    ],
+)
+def test_what_the_user_wrote_is_shown_and_not_obeyed(arguments: tuple[str, ...]) -> None:
+    """A terminal gets no control character, a build agent no command, and a reader no page of one letter."""
+    hostile = "\x1b]0;x\x07\u202e##vso[x]y" + ("z" * 200 + "/") * 9
+    ran = policyeng(*(word.replace("HOSTILE", hostile) for word in arguments))
+
+    assert ran.stderr.replace("\n", "").isprintable()
+    assert re.search(r"\\(u00|x)1b\]0;x\\(u00|x)07", ran.stderr)
+    assert "##vso[" not in ran.stderr
+    assert len(ran.stderr) < 1000
+
+
+def test_messages_of_usual_length_are_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    """What stands between two quoted words is no quoted word, and lines stay lines."""
+    text = f"`a` {'word ' * 99}`b`\n\t`{'c' * 200}`"
+    say(text, error=True)
+    say(f"`{'d' * 400}` {'e' * 400} \x1b", error=True)
+
+    assert capsys.readouterr().err == f"{text}\n`{'d' * 149}…` {'e' * 150}… \\u001b\n"
+
+
+def test_what_is_chosen_by_name_is_so_in_any_letters(failing: tuple[str, str], tmp_path: Path) -> None:
+    """Formats, groupings, engines and severities."""
+    policies, path = failing
+    given = ("check", path, "--policy", policies, *AT, "--engine", "Embedded", "--from", "Native")
+    ran = policyeng(*given, "--format", "Markdown", "--group-by", "Policy", "--fail-on", "HIGH")
+    plain = policyeng(*given[:-2], "--format", "markdown", "--group-by", "policy", "--output", f"JSON={tmp_path / 'r'}")
+
+    assert (ran.returncode, ran.stdout, ran.stderr) == (1, plain.stdout, "")
+    assert policyeng("policies", "list", "--policy", policies, "--format", "JSON").stdout.startswith("[")
+    assert json.loads((tmp_path / "r").read_text(encoding="utf-8"))
 
 
 def test_reports_go_to_files_beside_what_is_printed(failing: tuple[str, str], tmp_path: Path) -> None:

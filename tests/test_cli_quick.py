@@ -21,7 +21,9 @@ from tests.conftest import ROOT
 
 COMMAND = typer.main.get_command(app).commands["check"]  # type: ignore[attr-defined]  # a group, whatever its type says
 BASELINES = ROOT / "samples" / "baselines"
-VALUES = st.sampled_from(["a", "a=b", "network,NS-2", "json", "x y", "ä", "-", "--", "", "--select", "json=-", "1"])
+VALUES = st.sampled_from(
+    ["a", "a=b", "network,NS-2", "json", "x y", "ä", "-", "--", "", " ", "--select", "json=-", "1"]
+)
 OPTIONS = st.sampled_from([*TEXTS, *TEXT_LISTS, *PATH_LISTS, *FLAGS, "--jobs", "--help", "--nothing", "-x", "--sel"])
 WORDS = st.one_of(
     VALUES.map(lambda value: [value]),
@@ -72,6 +74,7 @@ def test_what_is_read_is_what_typer_reads(line: list[str]) -> None:
         return
     context = COMMAND.make_context("check", list(line))
 
+    assert all(word.strip() for word in line)
     given = {name for name in context.params if context.get_parameter_source(name).name != "DEFAULT"}
     assert set(plain) == given
     assert plain == {name: _as_list(context.params[name]) for name in given}

@@ -140,15 +140,35 @@ def test_many_cases_fold_away(page: Page) -> None:
 
 @pytest.mark.parametrize("width", [40, 80, 100, 300])
 def test_a_page_for_a_terminal_keeps_to_its_width(page: Page, width: int, bundle: Bundle) -> None:
-    """Lines are no longer than asked and than 100 columns, unless a word is; colour changes no character."""
+    """Lines are no longer than asked, text than 100 columns, unless a word is; colour changes no character."""
     for shown in (page, *pages_of(bundle)):
         text = terminal.render(shown, width=width)
         colored = terminal.render(shown, width=width, color=True)
 
         assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == text
         if width >= 80:
-            long = [line for line in text.splitlines() if len(line) > min(width, 100)]
+            prose, _, cases = text.partition("\nCases (")
+            long = [line for line in prose.splitlines() if len(line) > min(width, 100)]
+            long += [line for line in cases.splitlines() if len(line) > width]
             assert all(len(max(line.split(), key=len)) > 40 or "policyeng " in line for line in long), long
+
+
+def test_a_case_is_cut_only_where_the_terminal_ends(page: Page) -> None:
+    """And what is said of the policy stands before its cases, however many these are."""
+    assert page.cases is not None
+    edit = {"patch": {"properties": {"name": "x" * 70}}, "as_of": "2026-07-01T00:00:00Z"}
+    case = type(page.cases.pass_["as it is"]).model_validate(edit)
+    long = Page(page.policy, page.cases.model_copy(update={"pass_": {"long": case}}))
+
+    assert [" …" in terminal.render(long, width=width) for width in (80, 100, 120, 160)] == [True, True, False, False]
+    assert [max(map(len, terminal.render(long, width=width).splitlines())) > 100 for width in (100, 160)] == [
+        False,
+        True,
+    ]
+    for text, mark in ((terminal.render(page), "\n\n"), (markdown.render(page), "\n## ")):
+        titles = ("How to mend it", "Exemptions", "Only this policy", "Cases")
+        places = [text.index(f"{mark}{title}") for title in titles]
+        assert places == sorted(places)
 
 
 def test_a_page_for_a_terminal_says_the_same(page: Page) -> None:

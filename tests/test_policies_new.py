@@ -155,8 +155,17 @@ def test_what_is_written_is_formatted_and_decides_nothing(
         (("acme/idle_test",), "would be taken for a test"),
         (("acme/idle", "--id", "idle"), "`id`: an id is upper-case parts"),
         (("acme/idle", "--id", "T-A-1"), "present/a/b/b.rego: the id `T-A-1` stands already"),
-        (("acme/idle", "--severity", "bad"), "`severity`"),
-        (("acme/idle", "--language", "go"), "the languages are rego and python"),
+        (
+            ("acme/idle", "--severity", "hgh"),
+            "no severity is called `hgh`; did you mean `high`; the severities are info",
+        ),
+        (("High/idle",), "`high/idle` would do"),
+        (("high/idle",), "`high` is a severity"),
+        (("acme/" + "x" * 101,), "xxx…` has 101 characters, and a name has at most 100"),
+        (("x" * 300 + "/idle",), "has 300 characters"),
+        (("acme/idle", "--title", "one\ntwo"), "has a line break"),
+        (("acme/idle", "--title", "one\x1b[31m"), "the title `one\\u001b[31m` has"),
+        (("acme/idle", "--language", "go"), "the languages are rego, python"),
         (("acme/idle", "--judges", "workloads"), "did you mean `workload`"),
         (("acme/idle", "--title", "x" * 151), "`title`"),
         (("a/b",), "present/a/b: it is there already, and is left as it is"),
@@ -206,6 +215,40 @@ def test_where_a_policy_goes(tmp_path: Path, files: dict[str, str], where: str) 
 def test_the_next_free_id(area: str, in_area: list[str], elsewhere: list[str], directory: str, identity: str) -> None:
     """After the highest of the area; who owns it says the directory, by its policies or by its name."""
     assert next_id(area, in_area, elsewhere, directory) == identity
+
+
+@pytest.mark.parametrize("language", ["rego", "Python"])
+@pytest.mark.parametrize(
+    ("judges", "said", "unsaid"),
+    [
+        ("Workload", ("/purpose", "realtime-inference", "/target"), "computeType"),
+        ("approval", ("/status", "granted", "/series"), "computeType"),
+        ("Microsoft.MachineLearningServices/workspaces/computes", ("/properties/computeType", "AmlCompute"), "purpose"),
+        ("Microsoft.MachineLearningServices/workspaces", ("/properties/x",), "computeType"),
+    ],
+)
+def test_examples_are_of_what_is_judged(
+    tmp_path: Path, language: str, judges: str, said: tuple[str, ...], unsaid: str
+) -> None:
+    """How to narrow it, and what to inspect; options are taken in any letters."""
+    made = new(tmp_path, "acme/a", "--judges", judges, "--language", language, "--severity", "HIGH")
+    (rule,) = (path for path in (tmp_path / "policies/acme/a").iterdir() if path.stem == "a")
+    text = rule.read_text(encoding="utf-8")
+
+    assert made.code == 0
+    assert [word for word in said if word not in text] == []
+    assert unsaid not in text
+    assert load_bundle(tmp_path / "policies").policies[0].header.severity == "high"
+
+
+def test_a_baseline_that_is_not_there_comes_with_a_remedy(tmp_path: Path) -> None:
+    """The scaffold for a type without a baseline names one that has to be made."""
+    new(tmp_path, "acme/a", "--judges", "Microsoft.Storage/storageAccounts", "--policy", ".")
+    tested = ran(tmp_path, "test", "--policy", ".")
+
+    assert tested.code == 2
+    assert "no baseline is called `storage_accounts`" in tested.err
+    assert "put a compliant resource into `baselines/storage_accounts.json` of the policies" in tested.err
 
 
 def test_an_id_is_found_without_running_anything(tmp_path: Path) -> None:

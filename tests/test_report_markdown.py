@@ -13,6 +13,7 @@ from markdown_it.token import Token
 from policyeng.models import Denial, Evaluation, Outcome
 from policyeng.report.escapes import compact, visible
 from policyeng.report.markdown import render
+from policyeng.report.text import render as render_text
 from policyeng.report.wording import denials, exempt, failed
 from tests.report_samples import PUBLIC_ACCESS, SAMPLES, WORKSPACE, evaluation_of, evaluations, laws
 
@@ -130,8 +131,30 @@ def test_why_a_policy_concerns_a_resource_is_a_line_of_its_own() -> None:
 
     assert (
         'm<br>actual <code>&#123;"size": 1&#125;</code>, expected <code>2</code>'
-        "<br>because the tag &#96;stage&#96; is &#96;x&#96; |"
+        "<br>because the tag <code>stage</code> is <code>x</code> |"
     ) in text
+
+
+@pytest.mark.parametrize("name", ["</code><b>", "a|b", "a\\", "*x*", "@octocat", "``", "", "\x1b[31m"])
+def test_code_in_a_remedy_is_code_and_nothing_else(name: str) -> None:
+    """What stands between backticks, whatever it is; a lone backtick stays one."""
+    finding = PUBLIC_ACCESS.model_copy(update={"remediation": f"Set `{name}` to `x`, not `", "source": "`y`"})
+    text = render(evaluation_of([finding]))
+    row = next(line for line in text.splitlines() if line.startswith("| high"))
+
+    assert row.endswith("to <code>x</code>, not &#96;<br><sub><code>y</code></sub> |") or name in ("", "``")
+    assert sum(token.type == "td_open" for token in tokens_of(text)) == 5 + 7
+    assert f"Set {visible(name)} to" in text_of(text) or name in ("", "``")
+
+
+def test_a_bundle_without_a_revision_leaves_no_blank() -> None:
+    """Nor does an engine without a version."""
+    evaluation = evaluation_of([PUBLIC_ACCESS])
+    bundle = evaluation.bundle.model_copy(update={"name": "ours", "revision": ""})
+    bare = evaluation.model_copy(update={"bundle": bundle})
+
+    assert "judged by ours as of" in render(bare)
+    assert "with 1 policy of ours, in the snapshot" in " ".join(render_text(bare).split())
 
 
 @pytest.mark.parametrize(

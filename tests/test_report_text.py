@@ -108,11 +108,14 @@ def test_an_exemption_is_marked_with_its_end_owner_and_reason() -> None:
 
 
 def test_worst_policies_come_first() -> None:
-    """Most failures first, then by severity; exempt failures do not count, and three are named."""
+    """The most severe first, then the most failures; exempt failures do not count, and three are named."""
     text = render(SAMPLES["every outcome"], width=160)
     assert re.findall(r"(\d+) x (\S+)", text) == [("1", "AML-ISO-101"), ("1", "AML-NET-001"), ("1", "AML-SKU-104")]
     twice = evaluation_of([PUBLIC_ACCESS, PUBLIC_ACCESS.model_copy(update={"resource": CLUSTER}), ISOLATION])
-    assert re.findall(r"(\d+) x (\S+)", render(twice)) == [("2", "AML-NET-001"), ("1", "AML-ISO-101")]
+    assert re.findall(r"(\d+) x (\S+)", render(twice)) == [("1", "AML-ISO-101"), ("2", "AML-NET-001")]
+    other = ISOLATION.model_copy(update={"policy": "AML-ISO-100"})
+    alike = evaluation_of([other, ISOLATION, ISOLATION.model_copy(update={"resource": WORKSPACE})])
+    assert re.findall(r"(\d+) x (\S+)", render(alike)) == [("2", "AML-ISO-101"), ("1", "AML-ISO-100")]
 
 
 @laws

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 
 from policyeng.bundle.tree import TEST_FOLDERS
 from policyeng.errors import UsageError
+from policyeng.models import Severity
+from policyeng.strict.json_text import shortened
 
 #: The part of an id that stands for an area; for an area of one's own it is the area itself.
 AREAS = {
@@ -24,6 +26,8 @@ AREAS = {
 #: Names of directories that say nothing about whose policies they hold.
 _GENERIC = {"BUNDLE", "OPA", "POLICIES", "POLICY", "POLICYENG", "REGO", "RULES"}
 _ID = re.compile(r"([A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*)-([0-9]+)")
+#: The longest name of an area or a policy: with a suffix it is a file name everywhere.
+_LONGEST = 100
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _REGO_WORDS = frozenset(
     {"as", "contains", "data", "default", "else", "every", "false", "if", "import", "in", "input", "not", "null"}
@@ -45,6 +49,9 @@ def parted(path: str) -> tuple[str, str]:
         raise UsageError(f"`{path}` is not AREA/NAME", remedy=remedy)
     area, name = parts
     for part in parts:
+        if len(part) > _LONGEST:
+            what = f"the name `{shortened(part, 40)}` has {len(part)} characters, and a name has at most {_LONGEST}"
+            raise UsageError(what, remedy="name what the policy asks for in a few words; its title says more")
         if not _NAME.fullmatch(part) or part in _REGO_WORDS or keyword.iskeyword(part):
             suggested = "/".join(_suggested(each) for each in parts)
             what = f"`{part}` cannot name a folder and a package; `{suggested}` would do"
@@ -53,6 +60,9 @@ def parted(path: str) -> tuple[str, str]:
     if area in _TAKEN_AREAS:
         remedy = "name another area, such as `acme`"
         raise UsageError(f"`{area}` holds something else than policies", remedy=remedy)
+    if area in set(Severity):
+        what = f"`{area}` is a severity, and `--select {area}` would no longer choose by it"
+        raise UsageError(what, remedy="name another area, such as `acme`")
     if name.startswith("test_") or name.endswith("_test") or name == "conftest":
         raise UsageError(f"`{name}` would be taken for a test", remedy="name what the policy asks for")
     return area, name

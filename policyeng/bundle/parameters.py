@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from policyeng.bundle.declaration import Policy
 from policyeng.bundle.reader import Bundle
 from policyeng.errors import BundleError, UsageError, nearest
 from policyeng.models import JsonObject
+from policyeng.strict.json_text import escaped, shortened
+
+if TYPE_CHECKING:  # costs a tenth of a second
+    from jsonschema.exceptions import ValidationError
 
 
 def parameters_of(bundle: Bundle, given: Mapping[str, JsonObject]) -> list[JsonObject]:
@@ -19,11 +24,29 @@ def parameters_of(bundle: Bundle, given: Mapping[str, JsonObject]) -> list[JsonO
     Raises:
         UsageError: a parameter name does not exist, or a value does not fit the parameter's JSON Schema.
     """
-    return [_filled(policy, given.get(policy.id, {})) for policy in bundle.policies]
+    require_fitting(bundle, given)
+    return [{**policy.header.defaults, **given.get(policy.id, {})} for policy in bundle.policies]
 
 
-def refuse_unknown_ids(bundle: Bundle, given: Mapping[str, JsonObject]) -> None:
-    """Refuse parameters for a policy that the bundle does not have, in force or not.
+def require_fitting(bundle: Bundle, given: Mapping[str, JsonObject], origin: str = "") -> None:
+    """Refuse what a policy of the bundle does not take; what is given for policies that are not in force is left alone.
+
+    Args:
+        bundle: the policies in force.
+        given: parameters by policy id.
+        origin: where they stand, such as a file.
+
+    Raises:
+        UsageError: a parameter name does not exist, or a value does not fit the parameter's JSON Schema.
+    """
+    for policy in bundle.policies:
+        for name, value in given.get(policy.id, {}).items():
+            if fault := fault_of(policy, name, value):
+                raise UsageError(fault, place=(origin,))
+
+
+def refuse_unknown_ids(bundle: Bundle, given: Mapping[str, JsonObject], origin: str = "") -> None:
+    """Refuse parameters for a policy that the bundle does not have, in force or not; `origin` is where they stand.
 
     Raises:
         UsageError: naming the id and the nearest one.
@@ -31,38 +54,25 @@ def refuse_unknown_ids(bundle: Bundle, given: Mapping[str, JsonObject]) -> None:
     ids = [policy.id for policy in (*bundle.policies, *bundle.idle)]
     for identity in given:
         if identity not in ids:
-            raise UsageError(f"parameters are given for `{identity}`, which is no policy{nearest(identity, ids)}")
+            message = f"parameters are given for `{identity}`, which is no policy{nearest(identity, ids)}"
+            raise UsageError(message, place=(origin,))
 
 
-class Fault(NamedTuple):
-    """Why a value is no value of a parameter, and where in the value that is."""
-
-    message: str
-    place: tuple[str, ...] = ()
-
-
-def fault_of(policy: Policy, name: str, value: object) -> Fault | None:
-    """Why a policy does not take a value for a parameter; None when it does.
+def fault_of(policy: Policy, name: str, value: object) -> str:
+    """Why a policy does not take a value for a parameter, and where in the value that is; empty when it takes it.
 
     Raises:
         BundleError: the parameter's JSON Schema is none.
     """
     if policy.input_form == "review":  # Gatekeeper's parameters have their schema in the cluster
-        return None
+        return ""
     schemas = policy.header.parameters
     if name not in schemas:
-        return Fault(f"`{policy.id}` has no parameter `{name}`{nearest(name, schemas)}")
+        return f"`{policy.id}` has no parameter `{name}`{nearest(name, schemas)}"
     return _misfit(policy, name, schemas[name], value)
 
 
-def _filled(policy: Policy, given: JsonObject) -> JsonObject:
-    for name, value in given.items():
-        if fault := fault_of(policy, name, value):
-            raise UsageError(fault.message, place=fault.place)
-    return {**policy.header.defaults, **given}
-
-
-def _misfit(policy: Policy, name: str, schema: JsonObject, value: object) -> Fault | None:
+def _misfit(policy: Policy, name: str, schema: JsonObject, value: object) -> str:
     # These cost a tenth of a second, and most runs give no parameters. The empty registry fetches nothing.
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
@@ -76,5 +86,17 @@ def _misfit(policy: Policy, name: str, schema: JsonObject, value: object) -> Fau
         reason = error.message if isinstance(error, SchemaError) else f"`{error.ref}` is not in it"
         raise BundleError(f"the schema of parameter `{name}` is wrong: {reason}", place=(policy.file,)) from error
     if not faults:
-        return None
-    return Fault(f"parameter `{name}` of `{policy.id}`: {faults[0].message}", tuple(map(str, faults[0].path)))
+        return ""
+    pointer = "".join(f"/{escaped(str(step))}" for step in faults[0].absolute_path)
+    return f"parameter `{name}` of `{policy.id}`: {f'at {pointer}, ' if pointer else ''}{_reason(faults[0])}"
+
+
+def _reason(error: ValidationError) -> str:
+    """What is wrong with a value in words; where few values are taken, the nearest of them too."""
+    values = error.validator_value
+    if error.validator != "enum" or not isinstance(values, list):
+        return shortened(error.message, 200)
+    taken = [value if isinstance(value, str) else json.dumps(value) for value in values]
+    given = error.instance if isinstance(error.instance, str) else json.dumps(error.instance, default=str)
+    known = f"{'is not one of' if len(taken) > 1 else 'is not'} {', '.join(f'`{value}`' for value in taken)}"
+    return f"`{shortened(given)}` {known}{nearest(given, taken)}"

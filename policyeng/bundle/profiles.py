@@ -57,12 +57,12 @@ def profile_of(bundle: Bundle, name: str) -> Profile:
     for key, value in document.items():
         _require_form(name, key, value)
     profile = Profile(name=name, **document)
-    for place, message in _faults(bundle, profile):
-        raise BundleError(message, place=(_place(name), *place))
+    for message in _faults(bundle, profile):
+        raise BundleError(message, place=(_place(name),))
     return profile
 
 
-def with_profile(bundle: Bundle, name: str | None, given: Mapping[str, JsonObject]) -> Mapping[str, JsonObject]:
+def with_profile(bundle: Bundle, name: object, given: Mapping[str, JsonObject]) -> Mapping[str, JsonObject]:
     """Parameters by policy id and name: those that are given over those of a profile.
 
     Args:
@@ -75,6 +75,8 @@ def with_profile(bundle: Bundle, name: str | None, given: Mapping[str, JsonObjec
     """
     if name is None:
         return given
+    if not isinstance(name, str):
+        raise UsageError(f"a profile is chosen by its name, and not by `{name}`", remedy="give the name as text")
     chosen = profile_of(bundle, name).parameters
     return {identity: {**chosen.get(identity, {}), **given.get(identity, {})} for identity in {**chosen, **given}}
 
@@ -99,17 +101,16 @@ def _require_form(name: str, key: str, value: object) -> None:
         raise BundleError(message, place=(_place(name), key))
 
 
-def _faults(bundle: Bundle, profile: Profile) -> Iterator[tuple[tuple[str, ...], str]]:
-    """What does not fit, each with its place in the profile."""
+def _faults(bundle: Bundle, profile: Profile) -> Iterator[str]:
+    """What does not fit: a policy, a parameter or a value."""
     policies = {policy.id: policy for policy in (*bundle.policies, *bundle.idle)}
     for identity, chosen in profile.parameters.items():
         if identity not in policies:
-            message = f"parameters are given for `{identity}`, which is no policy{nearest(identity, policies)}"
-            yield ("parameters",), message
+            yield f"parameters are given for `{identity}`, which is no policy{nearest(identity, policies)}"
             continue
         for parameter, value in chosen.items():
             if fault := fault_of(policies[identity], parameter, value):
-                yield ("parameters", identity, parameter, *fault.place), fault.message
+                yield fault
 
 
 def _place(name: str) -> str:

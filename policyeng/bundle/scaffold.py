@@ -28,12 +28,16 @@ class Subject:
         field: the steps to the field: one or two.
         case: the first line of `cases.yaml`, which names what is judged.
         edit: what gives the field the value `VALUE` in a case, as YAML.
+        where: a pointer and a value that would narrow it, as an example.
+        inspects: a pointer that a rule would read, as an example.
     """
 
     type: str
     case: str
     field: tuple[str, ...] = ("properties", "x")
     edit: str = "patch: {properties: {x: VALUE}}"
+    where: tuple[str, str] = ("/properties/x", "value")
+    inspects: str = "/properties/x"
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,8 @@ class Scaffold:
             package=f"{self.area}.{self.name}",
             pointer=self._pointer,
             steps=json.dumps(self.subject.field),
+            where=f"{self.subject.where[0]}: [{self.subject.where[1]}]",
+            inspects=self.subject.inspects,
         )
 
     def _python(self) -> str:
@@ -92,6 +98,8 @@ class Scaffold:
             name=self.name,
             pointer=self._pointer,
             found=found,
+            where=f'"{self.subject.where[0]}": ["{self.subject.where[1]}"]',
+            inspects=self.subject.inspects,
         )
 
     def _cases(self) -> str:
@@ -128,8 +136,8 @@ _REGO = textwrap.dedent(
     #   severity: {severity} # info, low, medium, high or critical
     #   judges:
     #     - type: {type}
-    #       where: {{}} # narrows it: {{/properties/computeType: [AmlCompute]}}
-    #   inspects: [] # the fields that the rule reads: [/properties/x, workspace:/tags/y]
+    #       where: {{}} # narrows it: {{{where}}}
+    #   inspects: [] # the fields that the rule reads: [{inspects}, workspace:/tags/y]
     #   when_absent: unknown # when that is missing: pass, fail, unknown or not_judged; once, or by pointer
     #   remediation: null # {{text: the setting or the command that mends it}}, and with a `patch` a JSON Patch
     #   source: "" # the document and its section
@@ -171,9 +179,9 @@ _PYTHON = textwrap.dedent(
         description="",  # why; quote the sentence that asks for it
         related_resources=[],  # pages that explain more, as URLs
         severity="{severity}",  # info, low, medium, high or critical
-        # Or narrowed: {{"type": "...", "where": {{"/properties/x": ["value"]}}}}
+        # Or narrowed: {{"type": "...", "where": {{{where}}}}}
         judges=["{type}"],
-        inspects=[],  # the fields that it reads: "/properties/x", "workspace:/tags/y"
+        inspects=[],  # the fields that it reads: "{inspects}", "workspace:/tags/y"
         when_absent="unknown",  # when that is missing: pass, fail, unknown or not_judged; once, or by pointer
         remediation=None,  # {{"text": "the setting or the command that mends it"}}, and with a "patch" a JSON Patch
         source="",  # the document and its section

@@ -12,7 +12,8 @@ import typer
 from policyeng.bundle.origins import Origin, open_origins
 from policyeng.bundle.reader import Bundle, bundle_of
 from policyeng.cli import options
-from policyeng.cli.loading import require_plain, settings_of, verification_of
+from policyeng.cli.command import Command
+from policyeng.cli.loading import plain_format, settings_of, verification_of
 from policyeng.cli.trust import with_trust
 from policyeng.cli.writing import write
 from policyeng.errors import BundleError, UsageError
@@ -21,7 +22,7 @@ from policyeng.models import JsonObject
 bundle = typer.Typer(help="Build an archive of policies, sign it, or verify one.", no_args_is_help=True)
 
 
-@bundle.command()
+@bundle.command(cls=Command)
 @with_trust
 def build(
     output: Annotated[Path, typer.Option("--output", metavar="FILE", help="Where to write it, such as bundle.tar.gz.")],
@@ -53,7 +54,7 @@ def build(
     from policyeng.bundle.signing_keys import SigningKey
     from policyeng.engines.embedded import form_of
 
-    require_plain(format_)
+    format_ = plain_format(format_)
     if signing_key is None and (signing_algorithm or signing_key_id):
         raise UsageError("nothing is signed without a key", remedy="add `--signing-key FILE`")
     origins = open_origins(policy or (), verification_of(settings_of(trust, config)))
@@ -76,7 +77,7 @@ def build(
     return 0
 
 
-@bundle.command()
+@bundle.command(cls=Command)
 @with_trust
 def verify(
     archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="An archive, or a directory, of policies.")],
@@ -93,7 +94,7 @@ def verify(
     """
     from policyeng.engines.embedded import form_of
 
-    require_plain(format_)
+    format_ = plain_format(format_)
     origin, *lent = open_origins([archive], verification_of(settings_of(trust, config)))
     verified = bundle_of([origin, *lent])
     _require_policies(verified)

@@ -12,18 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from policyeng import cache
-from policyeng.bundle.parameters import refuse_unknown_ids
+from policyeng.bundle.parameters import refuse_unknown_ids, require_fitting
 from policyeng.bundle.profiles import with_profile
 from policyeng.bundle.selection import selected
-from policyeng.cli.loading import bundle_of, require_text, settings_of
+from policyeng.cli.loading import bundle_of, chosen, require_text, settings_of
 from policyeng.cli.printing import is_terminal, look, say
 from policyeng.cli.writing import write
 from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
-from policyeng.errors import UsageError, nearest
+from policyeng.errors import UsageError
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Exemption, Problem
 from policyeng.report import FORMATS, GROUPS, PROSE
+from policyeng.sources import FORMATS as SOURCES
 from policyeng.sources import read_baseline, read_exemptions, read_inputs
 
 if TYPE_CHECKING:  # the options need typer, and a plain run does not
@@ -80,12 +81,13 @@ def check(
     """
     require_text(inputs, select, ignore, None if profile is None else [profile])
     outputs = [_output(entry) for entry in output or ()]
-    _require_format(format_)
+    format_ = chosen(format_, FORMATS, "report format")
     if group_by:
-        _require_grouping(group_by, [format_, *(name for name, _ in outputs)])
+        group_by = _grouping(group_by, [format_, *(name for name, _ in outputs)])
     given: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
     given |= {"profile": profile, **trust}
     settings = settings_of(given, config)
+    from_ = chosen(from_, SOURCES, "input format") if from_ else None
     moment = _moment(as_of) if as_of else datetime.now(UTC)
     request = Request(inputs, policy or (), data or (), from_, no_exemptions, moment, engine, opa, jobs, baseline)
     with cache.switched_off(no_cache):
@@ -99,9 +101,11 @@ def check(
 
 def _evaluation(request: Request, settings: Settings) -> Evaluation:
     whole = bundle_of(request.policies, settings, request.given_data)
-    refuse_unknown_ids(whole, settings.parameters)
-    parameters = with_profile(whole, settings.profile, settings.parameters)
+    origin = settings.origins.get("parameters", "")
+    refuse_unknown_ids(whole, settings.parameters, origin)
     bundle = selected(whole, settings.select, settings.ignore)
+    require_fitting(bundle, settings.parameters, origin)
+    parameters = with_profile(whole, settings.profile, settings.parameters)
     earlier = read_baseline(request.baseline) if request.baseline else None
     exemptions, problems = _exemptions(request, settings)
     with _progress("reading"):
@@ -168,27 +172,19 @@ def _moment(text: str) -> datetime:
 
 def _output(entry: str) -> tuple[str, Path]:
     name, equals, path = entry.partition("=")
-    if not equals or path in ("", "-"):
+    if not equals or path.strip() in ("", "-"):
         raise UsageError(
             f"`{entry}` is not FORMAT=PATH", remedy="write, for example, --output sarif=findings.sarif; --format prints"
         )
-    _require_format(name)
-    return name, Path(path)
+    return chosen(name, FORMATS, "report format"), Path(path)
 
 
-def _require_format(name: str) -> None:
-    if name not in FORMATS:
-        known = f"the formats are {', '.join(FORMATS)}"
-        raise UsageError(f"no report format is called `{name}`{nearest(name, FORMATS)}", remedy=known)
-
-
-def _require_grouping(group_by: str, names: Sequence[str]) -> None:
-    if group_by not in GROUPS:
-        known = f"findings are grouped by {' or '.join(GROUPS)}"
-        raise UsageError(f"no grouping is called `{group_by}`{nearest(group_by, GROUPS)}", remedy=known)
+def _grouping(given: str, names: Sequence[str]) -> str:
+    group_by = chosen(given, GROUPS, "grouping")
     if not any(name in PROSE for name in names):
         message = f"--group-by does nothing to {', '.join(dict.fromkeys(names))}"
         raise UsageError(message, remedy=f"it is for {' and '.join(PROSE)}")
+    return group_by
 
 
 def _print(evaluation: Evaluation, name: str, shown: Mapping[str, str | None]) -> None:

@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from policyeng.bundle import Bundle, Verification, load_bundle
 from policyeng.bundle.selection import selected
 from policyeng.cli.variables import ENVIRONMENT
 from policyeng.configuration import Settings, resolve
-from policyeng.errors import UsageError, nearest
+from policyeng.errors import BundleError, UsageError, nearest
+from policyeng.report.wording import count
 
 
-def require_plain(format_: str, *others: str) -> None:
-    """Refuse a format that a command which prints text or JSON, or one of `others`, does not know.
+def chosen(given: str, known: Iterable[str], noun: str) -> str:
+    """The name among those known that is given, in any letter case.
+
+    Args:
+        given: on the command line.
+        known: in lower case.
+        noun: what they name; it takes an `s`, or `ies` for its `y`.
+
+    Raises:
+        UsageError: there is none of that name; it has the nearest and all of them.
+    """
+    names = list(known)
+    if given.lower() in names:
+        return given.lower()
+    remedy = f"the {count(2, noun).partition(' ')[2]} are {', '.join(names)}"
+    raise UsageError(f"no {noun} is called `{given}`{nearest(given, names)}", remedy=remedy)
+
+
+def plain_format(given: str, *others: str) -> str:
+    """A format of a command that prints text or JSON, or one of `others`.
 
     Raises:
         UsageError: it is another one.
     """
-    known = ("text", "json", *others)
-    if format_ not in known:
-        remedy = f"the formats are {', '.join(known[:-1])} and {known[-1]}"
-        raise UsageError(f"no format is called `{format_}`{nearest(format_, known)}", remedy=remedy)
+    return chosen(given, ("text", "json", *others), "format")
 
 
 def settings_of(flags: Mapping[str, object], config: Path | None) -> Settings:
@@ -67,10 +83,16 @@ def selected_bundle(
     """That bundle with the policies that the options choose.
 
     Raises:
-        BundleError, UsageError: as of `bundle_of`, and for a selector that is empty or names nothing.
+        BundleError, UsageError: as of `bundle_of`, for a selector that is empty or names nothing, and where no policy
+            is left: then nothing can be said of it, as nothing can be judged with it.
     """
     require_text(select, ignore)
-    return selected(bundle_of(policies or (), settings, given_data or ()), split(select), split(ignore))
+    whole = bundle_of(policies or (), settings, given_data or ())
+    left = selected(whole, split(select), split(ignore))
+    if whole.policies and not left.policies:
+        what = f"of {count(len(whole.policies), 'policy')} none is left after `--select` and `--ignore`"
+        raise BundleError(what, remedy="select more, or ignore less")
+    return left
 
 
 def require_text(*given: Sequence[str] | None) -> None:
@@ -80,7 +102,7 @@ def require_text(*given: Sequence[str] | None) -> None:
         UsageError: one of them is blank.
     """
     for values in given:
-        if values and not all(value.strip(" ,") for value in values):
+        if values and not all(value.replace(",", " ").strip() for value in values):
             raise UsageError("an input or an option is empty", remedy="name it, or leave the option out")
 
 

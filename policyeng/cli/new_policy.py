@@ -16,6 +16,7 @@ from policyeng.bundle.naming import next_id, parted, title_of
 from policyeng.bundle.scaffold import Language, Scaffold, Subject
 from policyeng.bundle.tree import built_in_root, files_of
 from policyeng.bundle.verification import SIGNATURES
+from policyeng.cli.loading import chosen
 from policyeng.cli.printing import say
 from policyeng.cli.writing import write
 from policyeng.errors import BundleError, UsageError, nearest
@@ -33,12 +34,21 @@ _ROOTS = re.compile(r'("roots"\s*:\s*\[(?:[^\]]*,(\s*))?[^\]]*?)(\s*\])')
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+)*")
 _LANGUAGES: Mapping[str, Language] = {"rego": "rego", "python": "python"}
 _SUBJECTS = {
-    "workload": Subject("workload", "baseline: online_deployment", ("tags", "x"), "patch: {tags: {x: VALUE}}"),
+    "workload": Subject(
+        "workload",
+        "baseline: online_deployment",
+        ("tags", "x"),
+        "patch: {tags: {x: VALUE}}",
+        ("/purpose", "realtime-inference"),
+        "/target",
+    ),
     "approval": Subject(
         "approval",
         "judged: A-1",
         ("series",),
         "approvals: [{id: A-1, scope: /subscriptions/s, series: VALUE, status: granted}]",
+        ("/status", "granted"),
+        "/series",
     ),
 }
 
@@ -92,10 +102,10 @@ def new(
     policy = Scaffold(
         area=area,
         name=name,
-        language=_language(language),
+        language=_LANGUAGES[chosen(language, _LANGUAGES, "language")],
         id=_free_id(tree, area, identity, root),
-        title=title.strip() or title_of(name),
-        severity=severity,
+        title=_title(title.strip()) or title_of(name),
+        severity=chosen(severity, Severity, "severity"),
         subject=subject,
         since=manifest.revision if _VERSION.fullmatch(manifest.revision) else "",
     )
@@ -107,10 +117,11 @@ def new(
     return 0
 
 
-def _language(given: str) -> Language:
-    if given.lower() not in _LANGUAGES:
-        raise UsageError(f"no policy is written in `{given}`", remedy="the languages are rego and python")
-    return _LANGUAGES[given.lower()]
+def _title(given: str) -> str:
+    if not given.isprintable():
+        what = f"the title `{given}` has a line break or another character that cannot be seen"
+        raise UsageError(what, remedy="write it on one line")
+    return given
 
 
 def _default_directory() -> Path:
@@ -154,7 +165,8 @@ def _subject(judges: str, root: Path) -> tuple[Subject, list[str]]:
         stems.setdefault(str(resource.get("type", "")), stem)
     for type_, stem in stems.items():
         if type_.lower() == judges.lower():
-            return Subject(type_, f"baseline: {flow(stem)}"), []
+            usual = ("/properties/computeType", "AmlCompute") if type_ == _COMPUTES else Subject.where
+            return Subject(type_, f"baseline: {flow(stem)}", where=usual), []
     if not _ARM_TYPE.fullmatch(judges):
         remedy = f"write an ARM type such as `{_COMPUTES}`, or workload or approval"
         raise UsageError(f"`{judges}` is no type of a resource{nearest(judges, [*stems, *_SUBJECTS])}", remedy=remedy)

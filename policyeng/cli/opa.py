@@ -12,7 +12,8 @@ from typing import Annotated
 import typer
 
 from policyeng.cli.groups import with_group
-from policyeng.engines import OpaOptions
+from policyeng.cli.loading import chosen
+from policyeng.engines import ENGINES, OpaOptions
 from policyeng.errors import UsageError
 
 TOKEN_VARIABLE = "POLICYENG_OPA_TOKEN"  # noqa: S105  # the name of a variable
@@ -93,6 +94,8 @@ def with_opa(command: Callable[..., int]) -> Callable[..., int]:
 
     @wraps(command)
     def wanting(*, opa: OpaOptions, **arguments: object) -> int:
+        if "engine" in arguments:
+            arguments["engine"] = chosen(str(arguments["engine"]), ENGINES, "engine")
         return command(**arguments, opa=_wanted(opa, str(arguments.get("engine", "opa"))))
 
     return with_group(wanting, "opa", _given)

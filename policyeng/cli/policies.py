@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,15 +11,17 @@ import orjson
 import typer
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.parameters import parameters_of
+from policyeng.bundle.parameters import parameters_of, require_fitting
 from policyeng.bundle.profiles import Profile, profiles_of, with_profile
 from policyeng.cli import options
-from policyeng.cli.loading import bundle_of, require_plain, selected_bundle, settings_of
+from policyeng.cli.command import Command
+from policyeng.cli.loading import bundle_of, plain_format, selected_bundle, settings_of
 from policyeng.cli.printing import look, say
 from policyeng.cli.trust import with_trust
 from policyeng.errors import UsageError, nearest
 from policyeng.models import JsonObject
 from policyeng.report.escapes import visible
+from policyeng.report.lines import wrapped
 from policyeng.report.wording import count
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 policies = typer.Typer(help="List policies, show one, or begin a new one.", no_args_is_help=True)
 
 
-@policies.command(name="list")
+@policies.command(name="list", cls=Command)
 @with_trust
 def list_policies(
     policy: options.Policies = None,
@@ -47,7 +49,7 @@ def list_policies(
     trust: Mapping[str, object],
 ) -> int:
     """List the policies (id, severity, language and title), in Markdown with a page for each; or their profiles."""
-    require_plain(format_, *(() if profiles else ("markdown",)))
+    format_ = plain_format(format_, *(() if profiles else ("markdown",)))
     if output is not None and format_ != "markdown":
         raise UsageError("only Markdown is written to a directory", remedy="add `--format markdown`")
     if profiles and (engine or select or ignore):
@@ -70,7 +72,7 @@ def list_policies(
     return 0
 
 
-@policies.command()
+@policies.command(cls=Command)
 @with_trust
 def show(
     identity: Annotated[str, typer.Argument(metavar="ID", help="The policy's id, such as AML-NET-001.")],
@@ -83,7 +85,7 @@ def show(
     trust: Mapping[str, object],
 ) -> int:
     """Show what a policy says about itself: why, what it judges, what absence means, its cases and how to mend it."""
-    require_plain(format_, "markdown")
+    format_ = plain_format(format_, "markdown")
     settings = settings_of({"profile": profile, **trust}, config)
     bundle = bundle_of(policy or (), settings, data or ())
     known = {entry.id.upper(): entry for entry in bundle.policies}
@@ -91,6 +93,7 @@ def show(
     if found is None:
         raise UsageError(f"no policy has the id `{identity}`{nearest(identity, known)}")
     alone = bundle.only([found])
+    require_fitting(alone, settings.parameters, settings.origins.get("parameters", ""))
     (values,) = parameters_of(alone, with_profile(bundle, settings.profile, settings.parameters))
     if format_ == "json":
         typer.echo(orjson.dumps({**described(found), "values": values}, option=orjson.OPT_INDENT_2))
@@ -112,7 +115,18 @@ def _print_profiles(profiles: Sequence[Profile], format_: str) -> None:
         return
     for profile in profiles:
         typer.echo(visible(f"{profile.name:12} {profile.title}".rstrip()))
+        for line in _set_by(profile):
+            typer.echo(line)
     typer.echo(count(len(profiles), "profile"))
+
+
+def _set_by(profile: Profile) -> Iterator[str]:
+    """What a profile sets: a line for each policy with the names of its parameters, wrapped."""
+    names = {visible(identity): visible(", ".join(chosen)) for identity, chosen in profile.parameters.items()}
+    column = max(map(len, names), default=0)
+    for identity in sorted(names):
+        for number, part in enumerate(wrapped(names[identity], max(20, look()[1] - column - 4))):
+            yield f"  {'' if number else identity:<{column}}  {part}"
 
 
 def described(policy: Policy) -> JsonObject:

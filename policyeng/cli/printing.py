@@ -3,15 +3,37 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import TextIO
 
+#: What the user wrote, and words: one that is longer than this fills the screen and says no more.
+_LONGEST = 300
+_QUOTED_OR_WORD = re.compile(rf"`[^`\n]*`|\S{{{_LONGEST + 1},}}")
+
 
 def say(text: str, *, error: bool = False) -> None:
-    """Print a line to standard output, or to standard error; nowhere when that was closed before we started."""
+    """Print a line to standard output, or to standard error; nowhere when that was closed before we started.
+
+    Errors repeat what the user wrote: there a terminal obeys none of it, and what is very long is cut.
+    """
     stream = sys.stderr if error else sys.stdout
     if stream is not None:
-        print(text, file=stream, flush=True)  # the place where printing happens
+        print(_harmless(text) if error else text, file=stream, flush=True)  # the place where printing happens
+
+
+def _harmless(text: str) -> str:
+    from policyeng.report.escapes import visible
+
+    shown = visible(text, keep="\n\t")  # compilers quote lines of source
+    return _QUOTED_OR_WORD.sub(_cut, shown)
+
+
+def _cut(found: re.Match[str]) -> str:
+    whole = found[0]
+    if len(whole) <= _LONGEST:
+        return whole
+    return f"{whole[: _LONGEST // 2]}…{'`' if whole[0] == '`' else ''}"
 
 
 def is_terminal(stream: TextIO | None) -> bool:

@@ -41,6 +41,8 @@ def plain_check(arguments: Sequence[str], environ: Mapping[str, str]) -> dict[st
     rest = iter(arguments[1:])
     for word in rest:
         name, equals, value = word.partition("=")
+        if not word.strip():
+            return None
         if not word.startswith("-") or word == "-":
             inputs.append(word)
             continue
@@ -48,7 +50,7 @@ def plain_check(arguments: Sequence[str], environ: Mapping[str, str]) -> dict[st
             single[FLAGS[word]] = True
             continue
         value = value if equals else next(rest, "")
-        if not value or value.startswith("-"):
+        if not value.strip() or value.startswith("-"):
             return None
         if name in TEXTS:
             single[TEXTS[name]] = value

@@ -10,6 +10,7 @@ import typer
 
 from policyeng.cli import options
 from policyeng.cli.loading import selected_bundle, settings_of
+from policyeng.cli.printing import say
 from policyeng.cli.writing import write
 from policyeng.errors import BundleError
 
@@ -49,9 +50,9 @@ def test(
         write(junit, render(runs), "JUnit report")
     without = [entry.id for entry in bundle.policies if entry.cases is None]
     if without:
-        typer.echo(f"no cases: {', '.join(without)}", err=True)
+        say(f"no cases: {', '.join(without)}", error=True)
     typer.echo(f"{len(runs) - len(failed)} passed, {len(failed)} failed")
     if not runs:
-        typer.echo("policyeng: no case was found; put a cases.yaml beside each policy", err=True)
+        say("policyeng: no case was found; put a cases.yaml beside each policy", error=True)
         return 2
     return int(bool(failed))

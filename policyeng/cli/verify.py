@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from policyeng.cli import options
-from policyeng.cli.loading import require_plain, selected_bundle, settings_of, split
+from policyeng.cli.loading import plain_format, selected_bundle, settings_of, split
 from policyeng.cli.printing import is_terminal
 from policyeng.cli.writing import write
 from policyeng.engines import OpaOptions
@@ -61,7 +61,8 @@ def verify(
       policyeng verify --engines
       policyeng verify --engines --policy my-policies --pairs 10000 --seed 7 --counterexample smallest.json
     """
-    _require(engines, format_)
+    format_ = plain_format(format_)
+    _require(engines)
     from policyeng.verify.contestants import contestants
     from policyeng.verify.counterexamples import counterexample as smallest
     from policyeng.verify.differential import compare
@@ -79,14 +80,13 @@ def verify(
     return int(bool(tally.differing))
 
 
-def _require(engines: bool, format_: str) -> None:
-    require_plain(format_)
+def _require(engines: bool) -> None:
     if not engines:
         raise UsageError("nothing to verify is named", remedy="name it: --engines compares the engines")
 
 
 def _left_out(without: Sequence[str] | None, opa: OpaOptions) -> list[str]:
-    left_out = split(without)
+    left_out = [name.lower() for name in split(without)]
     if "opa" in left_out and replace(opa, token="") != OpaOptions():
         raise UsageError("options of the OPA server are given, and `--without opa`", remedy="leave one of them out")
     return left_out

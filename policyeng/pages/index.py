@@ -9,10 +9,9 @@ from itertools import groupby
 
 from policyeng.models import Severity
 from policyeng.pages import markdown
-from policyeng.pages.markdown import code, prose
 from policyeng.pages.page import Page
 from policyeng.report.escapes import markdown_text
-from policyeng.report.markup import table
+from policyeng.report.markup import code, prose, table
 from policyeng.report.wording import count
 
 #: The first line of every page of a directory: a file that begins otherwise is not ours.

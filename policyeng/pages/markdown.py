@@ -17,8 +17,8 @@ from policyeng.pages.page import (
     shared_case,
     type_words,
 )
-from policyeng.report.escapes import compact, markdown_code, markdown_text, visible
-from policyeng.report.markup import fold, table
+from policyeng.report.escapes import compact, markdown_text
+from policyeng.report.markup import code, fold, prose, table
 from policyeng.report.wording import count
 from policyeng.strict.yaml_lines import block
 
@@ -35,23 +35,11 @@ def render(page: Page) -> str:
     parts += _section("What it judges", _judged(page))
     parts += _section("What it inspects", _inspected(page))
     parts += _section("Parameters", _parameters(page))
-    parts += _section("Cases", _cases(page))
     parts += _section("How to mend it", _mended(page))
     parts += _section("Exemptions", [exemption_words(page.policy)])
     parts += _section("Only this policy", _commands(page))
+    parts += _section("Cases", _cases(page))  # last, since they are many
     return "\n\n".join(parts) + "\n"
-
-
-def prose(text: str) -> str:
-    """Text as Markdown that shows it as it stands, what it has between backticks as code."""
-    parts = re.split(r"`([^`\n]+)`", text)
-    return "".join(code(part) if number % 2 else markdown_text(part) for number, part in enumerate(parts))
-
-
-def code(text: str) -> str:
-    """A name or a value as code, also inside a table."""
-    plain = text.strip() == text != "" and not re.search(r"[`|\n]", text) and visible(text) == text
-    return f"`{text}`" if plain else markdown_code(text)
 
 
 def fenced(text: str, language: str) -> str:

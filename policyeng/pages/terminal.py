@@ -32,21 +32,25 @@ _USUAL = re.compile(
 
 
 def render(page: Page, *, color: bool = False, width: int = 100) -> str:
-    """Give the page wrapped at `width` columns, at least 40 and at most 100; with `color`, ANSI colours are added."""
-    return printed(_lines(page, min(max(width, 40), _WIDEST)), color=color)
+    """Give the page wrapped at `width` columns, at least 40; with `color`, ANSI colours are added.
+
+    Text is wrapped at 100 columns where there are more; what a case changes takes the whole width.
+    """
+    return printed(_lines(page, max(width, 40)), color=color)
 
 
-def _lines(page: Page, width: int) -> Iterator[Line]:
+def _lines(page: Page, room: int) -> Iterator[Line]:
+    width = min(room, _WIDEST)
     yield from _head(page, width)
     sections = (
         ("Why", _why(page, width)),
         ("Judges", _judged(page, width)),
         ("Inspects", _inspected(page, width)),
         ("Parameters", _parameters(page, width)),
-        (f"Cases ({page.number_of_cases})", _cases(page, width)),
         ("How to mend it", _mended(page, width)),
         ("Exemptions", paragraph(exemption_words(page.policy), width, indent=2)),
         ("Only this policy", _commands(page)),
+        (f"Cases ({page.number_of_cases})", _cases(page, room)),  # last, since they are many
     )
     for title, lines in sections:
         below = list(lines)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from policyeng.models import Denial, Evaluation, Finding, Outcome, Problem, Unknown
 from policyeng.report.escapes import compact, markdown_code, markdown_text
-from policyeng.report.markup import fold, table
+from policyeng.report.markup import fold, prose, table
 from policyeng.report.wording import (
     by_policy,
     by_resource,
@@ -17,6 +17,7 @@ from policyeng.report.wording import (
     has_values,
     having,
     headline,
+    named,
     parted,
     place,
     short_name,
@@ -89,8 +90,8 @@ def _failure(finding: Finding) -> tuple[str, ...]:
 
 
 def _remedy(finding: Finding) -> str:
-    source = f"<br><sub>{markdown_text(finding.source)}</sub>" if finding.source else ""
-    return markdown_text(finding.remediation) + source
+    source = f"<br><sub>{prose(finding.source, markdown_code)}</sub>" if finding.source else ""
+    return prose(finding.remediation, markdown_code) + source
 
 
 def _exempt(finding: Finding) -> tuple[str, ...]:
@@ -128,7 +129,7 @@ def _denial(denial: Denial) -> str:
         return said
     seen, because = parted(denial)
     actual, expected = markdown_code(compact(seen)), markdown_code(compact(denial.expected))
-    reason = f"<br>because {markdown_text(because)}" if because else ""
+    reason = f"<br>because {prose(because, markdown_code)}" if because else ""
     return f"{said}<br>actual {actual}, expected {expected}{reason}"
 
 
@@ -157,7 +158,7 @@ def _judged(evaluation: Evaluation, profile: str | None) -> str:
     parameters = f", profile {markdown_code(profile)}," if profile else ""
     digests = f"{markdown_code(bundle.digest)} over {markdown_code(snapshot.digest)}"
     return (
-        f"<sub>Snapshot{scope}{taken}, judged by {markdown_text(f'{bundle.name} {bundle.revision}')}{parameters} "
-        f"as of {to_the_second(evaluation.as_of)} with engine {markdown_text(f'{engine.name} {engine.version}')} "
+        f"<sub>Snapshot{scope}{taken}, judged by {markdown_text(named(bundle))}{parameters} "
+        f"as of {to_the_second(evaluation.as_of)} with engine {markdown_text(named(engine))} "
         f"({digests})</sub>"
     )

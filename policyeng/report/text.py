@@ -9,7 +9,7 @@ from policyeng.models import Evaluation, Finding, Outcome, Problem, Severity
 from policyeng.report.escapes import visible
 from policyeng.report.grouping import under_policies, under_resources
 from policyeng.report.lines import BLANK, LABEL, STYLES, Line, heading, labelled, paragraph, printed
-from policyeng.report.wording import count, exempt, failed, having, to_the_second, verdict
+from policyeng.report.wording import by_policy, count, exempt, failed, having, named, to_the_second, verdict
 
 _GROUPINGS = {"resource": under_resources, "policy": under_policies}
 _EXITS = {0: "bold green", 1: "bold red"}
@@ -99,11 +99,8 @@ def _cell(number: int, width: int) -> str:
 
 
 def _worst(evaluation: Evaluation, width: int) -> Iterator[Line]:
-    """The three policies that fail most, worst first; exempt failures do not count."""
-    by_policy: dict[str, list[Finding]] = {}
-    for finding in failed(evaluation):
-        by_policy.setdefault(finding.policy, []).append(finding)
-    ranked = sorted(by_policy.values(), key=lambda fs: (-len(fs), -fs[0].severity.rank, fs[0].policy))
+    """The three worst policies: the most severe, of these who fail most; exempt failures do not count."""
+    ranked = sorted(by_policy(failed(evaluation)), key=lambda members: (-members[0].severity.rank, -len(members)))
     for number, (finding, *others) in enumerate(ranked[:3]):
         words = f"{len(others) + 1} x {finding.policy} ({finding.severity}) {finding.title}"
         yield from labelled("" if number else "worst", visible(words), width, indent=2)
@@ -118,13 +115,12 @@ def _compliance(evaluation: Evaluation) -> str:
 def _judged(evaluation: Evaluation, profile: str | None) -> str:
     bundle, snapshot, engine = evaluation.bundle, evaluation.snapshot, evaluation.engine
     resources = count(len({finding.resource for finding in evaluation.findings}), "resource")
-    number = len({finding.policy for finding in evaluation.findings})
-    policies = "1 policy" if number == 1 else f"{number} policies"
-    subject = f"{resources}, with {policies}" if number else "nothing, with no policy"
+    policies = count(len({finding.policy for finding in evaluation.findings}), "policy")
+    subject = f"{resources}, with {policies}" if evaluation.findings else "nothing, with no policy"
     parameters = f", profile {profile}" if profile else ""
     scope = f" of {snapshot.scope}" if snapshot.scope else ""
     taken = f", taken {to_the_second(snapshot.taken_at)}" if snapshot.taken_at else ""
     return (
-        f"{subject} of {bundle.name} {bundle.revision}{parameters}, in the snapshot{scope}{taken}, "
-        f"as of {to_the_second(evaluation.as_of)}, engine {engine.name} {engine.version}"
+        f"{subject} of {named(bundle)}{parameters}, in the snapshot{scope}{taken}, "
+        f"as of {to_the_second(evaluation.as_of)}, engine {named(engine)}"
     )

@@ -6,7 +6,18 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Literal
 
-from policyeng.models import Denial, Evaluation, ExemptionMark, Finding, Location, Outcome, Severity, Unknown
+from policyeng.models import (
+    BundleRef,
+    Denial,
+    EngineRef,
+    Evaluation,
+    ExemptionMark,
+    Finding,
+    Location,
+    Outcome,
+    Severity,
+    Unknown,
+)
 from policyeng.report.escapes import compact, visible
 
 Level = Literal["error", "warning", "note"]
@@ -43,7 +54,13 @@ def count(number: int, noun: str) -> str:
     """Give `1 failure`, `2 failures`, `2 policies`."""
     if number == 1:
         return f"1 {noun}"
-    return f"{number} {noun[:-1]}ies" if noun.endswith("cy") else f"{number} {noun}s"
+    return f"{number} {noun[:-1]}ies" if noun.endswith(("cy", "ty")) else f"{number} {noun}s"
+
+
+def named(reference: BundleRef | EngineRef) -> str:
+    """Give the name of a bundle with its revision, or of an engine with its version, where it has one."""
+    number = reference.revision if isinstance(reference, BundleRef) else reference.version
+    return f"{reference.name} {number}".rstrip()
 
 
 def short_name(resource: str) -> str:

@@ -15,7 +15,17 @@ from policyeng.evaluation import evaluate
 from policyeng.evaluation.plan import has_value
 from policyeng.facts import Facts, workspace_of
 from policyeng.models import Approval, DeclaredWorkload, Finding, JsonObject, Snapshot, lowered
-from policyeng.verify.cases import DEFAULT_AS_OF, Baselines, Case, CaseFile, baselines_of, estate, merged, read_cases
+from policyeng.verify.cases import (
+    DEFAULT_AS_OF,
+    Baselines,
+    Case,
+    CaseFile,
+    baselines_of,
+    estate,
+    merged,
+    no_baseline,
+    read_cases,
+)
 from policyeng.workloads import derive
 
 _WORKLOAD_FIELDS = ("workspaceId", "purpose", "target", "features", "accelerator", "cadence", "model", "tags")
@@ -182,5 +192,5 @@ def _identity(case: Case, baselines: Baselines, place: str) -> str:
     if case.baseline is None:
         raise BundleError("the case names no `baseline`", place=(place,), remedy="name the file stem of one")
     if case.baseline not in baselines.resources:
-        raise BundleError(f"no baseline is called `{case.baseline}`", place=(place,))
+        raise no_baseline(case.baseline, baselines, place)
     return str(merged(baselines.resources[case.baseline], case.patch).get("id", ""))

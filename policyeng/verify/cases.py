@@ -145,6 +145,14 @@ def read_cases(policy: Policy) -> CaseFile | None:
     return file
 
 
+def no_baseline(stem: str, baselines: Baselines, place: str) -> BundleError:
+    """The error that a case names a baseline which is not there."""
+    remedy = f"put a compliant resource into `baselines/{stem}.json` of the policies, or name the file stem of another"
+    return BundleError(
+        f"no baseline is called `{stem}`{nearest(stem, baselines.resources)}", place=(place,), remedy=remedy
+    )
+
+
 def estate(baselines: Baselines, case: Case, place: str) -> Snapshot:
     """The snapshot of a case: every baseline, edited.
 
@@ -156,7 +164,7 @@ def estate(baselines: Baselines, case: Case, place: str) -> Snapshot:
         edits[case.baseline] = merged(edits.get(case.baseline, {}), case.patch, keep_null=True)
     for stem in (*edits, *case.remove):
         if stem not in baselines.resources:
-            raise BundleError(f"no baseline is called `{stem}`{nearest(stem, baselines.resources)}", place=(place,))
+            raise no_baseline(stem, baselines, place)
     resources = tuple(
         merged(resource, edits.get(stem, {}))
         for stem, resource in sorted(baselines.resources.items())

@@ -1,0 +1,38 @@
+"""How typer reads the options of a command: one that is given and blank is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from typer.core import TyperCommand
+
+from policyeng.cli.loading import require_text
+
+if TYPE_CHECKING:
+    from typer import Context
+
+
+class Command(TyperCommand):
+    """A command that takes no blank input and no blank option, from its line or from a variable.
+
+    That is what an empty shell variable leaves behind: it would widen the run without a word, and as a path it would be
+    the current directory, whose policies are run.
+    """
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]  # typer hands over this one
+        """The arguments that are left over, as of typer.
+
+        Raises:
+            UsageError: one of them is blank.
+        """
+        if not ctx.resilient_parsing:  # completion looks at lines that are not written yet
+            given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
+            for parameter in self.get_params(ctx):
+                value = given.get(str(parameter.name))
+                require_text(_texts(parameter.value_from_envvar(ctx) if value is None else value))
+        return super().parse_args(ctx, args)
+
+
+def _texts(value: object) -> list[str]:
+    values = value if isinstance(value, list | tuple) else [value]
+    return [entry for entry in values if isinstance(entry, str)]
