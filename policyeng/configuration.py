@@ -129,8 +129,9 @@ def _settings(given: Mapping[str, _Given]) -> Settings:
         details = error.errors(include_url=False)[0]
         name = str(details["loc"][0])
         remedy = "it should be " + details["msg"].removeprefix("Input should be ").replace("'", "`")
-        close = nearest(str(details["input"]), Severity) if name == "fail_on" else ""
-        message = f"`{name}` does not fit: `{details['input']}`{close}"
+        wrong = values[name] if len(details["loc"]) == 1 else details["input"]
+        close = nearest(str(wrong), Severity) if name == "fail_on" else ""
+        message = f"`{name}` does not fit: `{wrong}`{close}"
         raise UsageError(message, place=(origins[name],), remedy=remedy) from None
 
 

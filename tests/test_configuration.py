@@ -284,7 +284,7 @@ def test_a_file_that_cannot_be_read_is_a_usage_error(tmp_path: Path, monkeypatch
         (
             {},
             {"POLICYENG_FAIL_ON": "HIGHEST"},
-            "environment POLICYENG_FAIL_ON: `fail_on` does not fit: `HIGHEST`; it should be `info`, `low`, `medium`",
+            "environment POLICYENG_FAIL_ON: `fail_on` does not fit: `HIGHEST`; did you mean `high`; it should be",
         ),
         (
             {},
@@ -303,6 +303,16 @@ def test_wrong_flags_and_variables_are_usage_errors(
         resolve(flags, environ, tmp_path)
 
     assert str(refused.value).startswith(said)
+
+
+@pytest.mark.parametrize("written", ["high", "HIGH", "High"])
+def test_a_severity_is_one_in_any_letters(tmp_path: Path, written: str) -> None:
+    """From a flag, a variable or a file."""
+    (tmp_path / "policyeng.toml").write_text(f'fail_on = "{written}"\n', encoding="utf-8")
+
+    assert resolve({}, {}, tmp_path).fail_on == "high"
+    assert resolve({"fail_on": written}, {"POLICYENG_FAIL_ON": "low"}, tmp_path).fail_on == "high"
+    assert resolve({}, {"POLICYENG_FAIL_ON": written}, tmp_path).fail_on == "high"
 
 
 def test_variables_of_other_flags_are_left_to_them(tmp_path: Path) -> None:
