@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from policyeng.facts.catalogue import Facts, VmSize
 from policyeng.facts.ids import workspace_of
-from policyeng.facts.words import Regulated, folded, inside, regulated, shown
+from policyeng.facts.numbers import whole
+from policyeng.facts.words import Regulated, folded, inside, regulated, shown, squeezed
 from policyeng.models import JsonObject, lowered
 
 COMPUTE_TYPE = "microsoft.machinelearningservices/workspaces/computes"
@@ -68,11 +69,6 @@ def known_size(resource: JsonObject, facts: Facts) -> VmSize | None:
     return facts.size(own.size) if own is not None and isinstance(own.size, str) else None
 
 
-def folded_region(name: object) -> str | None:
-    """A region for comparing: `East US` and `eastus` are one; None for what names none."""
-    return (folded(name) or "").replace(" ", "") or None
-
-
 def region_of(resource: JsonObject, workspace: JsonObject | None) -> str | None:
     """The region of the nodes, for comparing: the compute's own, else the resource's, else the workspace's."""
     places = (
@@ -80,7 +76,23 @@ def region_of(resource: JsonObject, workspace: JsonObject | None) -> str | None:
         inside(resource, "location"),
         inside(workspace, "location"),
     )
-    return next(filter(None, map(folded_region, places)), None)
+    return next(filter(None, map(squeezed, places)), None)
+
+
+def max_nodes(cluster: JsonObject) -> int | None:
+    """The largest scale of a compute cluster; None when it is not a whole number."""
+    return whole(inside(cluster, "properties", "properties", "scaleSettings", "maxNodeCount"))
+
+
+def max_instances(deployment: JsonObject) -> int | None:
+    """How many instances an online deployment is set to, or may scale itself to; None where that cannot be read.
+
+    Where it does not say it has Azure's default, which is 1 for both.
+    """
+    scale = inside(deployment, "properties", "scaleSettings")
+    scales_itself = folded(inside(scale, "scaleType")) == "targetutilization"
+    stated = inside(scale, "maxInstances") if scales_itself else inside(deployment, "sku", "capacity")
+    return 1 if stated is None else whole(stated)
 
 
 def node_sizes(resource: JsonObject, by_id: Mapping[str, JsonObject]) -> list[NodeSize] | None:

@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 
 from policyeng.facts import ids
 from policyeng.facts.catalogue import Facts
-from policyeng.facts.computes import NodeSize, cluster_of, folded_region, kind_of, node_sizes, own_size
+from policyeng.facts.computes import NodeSize, cluster_of, kind_of, node_sizes, own_size
 from policyeng.facts.numbers import whole
-from policyeng.facts.words import folded, inside
+from policyeng.facts.words import folded, inside, squeezed
 from policyeng.models import JsonObject
 
 RESERVATION_TYPE = "microsoft.capacity/reservationorders/reservations"
@@ -110,7 +110,7 @@ def _is_in_force(reservation: JsonObject, place: Place, _facts: Facts) -> bool |
 
 
 def _is_in_region(reservation: JsonObject, place: Place, _facts: Facts) -> bool | None:
-    region = folded_region(reservation.get("location"))
+    region = squeezed(reservation.get("location"))
     return region == place.region if region and place.region else None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Network, collapse_addresses, ip_network
 
-from policyeng.facts.computes import cluster_of, kind_of
+from policyeng.facts.computes import cluster_of, kind_of, max_nodes
 from policyeng.facts.numbers import whole
 from policyeng.facts.words import folded, inside, trimmed
 from policyeng.models import JsonObject, lowered
@@ -107,11 +107,6 @@ def addresses_taken(key: str, resources: Sequence[JsonObject], by_id: Mapping[st
                 yield whole(inside(resource, "properties", "properties", "agentCount"))
         else:
             yield 1 if kind == "computeinstance" else max_nodes(resource)
-
-
-def max_nodes(cluster: JsonObject) -> int | None:
-    """The largest scale of a compute cluster; None when it is not a whole number."""
-    return whole(inside(cluster, "properties", "properties", "scaleSettings", "maxNodeCount"))
 
 
 def _of_pool(cluster: JsonObject, pool: JsonObject) -> int | None:
