@@ -8,6 +8,7 @@ from datetime import datetime
 from policyeng.facts.catalogue import Facts
 from policyeng.facts.computes import region_of
 from policyeng.facts.ids import is_at_or_under, segments, workspace_of
+from policyeng.facts.times import moment as moment_of
 from policyeng.facts.words import folded, squeezed
 from policyeng.models import JsonObject, lowered
 
@@ -21,12 +22,12 @@ def needs_approval(series: str, facts: Facts, extra_series: Mapping[str, JsonObj
 
 def lapse_of(approval: JsonObject) -> datetime | None:
     """The moment from which an approval is no longer in force; None for one that does not lapse."""
-    return _moment(approval.get("expiresAt"))
+    return moment_of(approval.get("expiresAt"))
 
 
 def out_of_force(approval: JsonObject, moment: datetime) -> Iterator[str]:
     """Why an approval counts for nothing at a moment, in a fixed order; nothing when it is in force."""
-    granted, expires = _moment(approval.get("grantedAt")), lapse_of(approval)
+    granted, expires = moment_of(approval.get("grantedAt")), lapse_of(approval)
     if folded(approval.get("status")) != "granted":
         yield "not granted"
     if granted is not None and granted > moment:
@@ -47,7 +48,3 @@ def lacking(approval: JsonObject, resource: JsonObject, workspace: JsonObject | 
         yield "another scope"
     if folded(approval.get("region")) and squeezed(approval["region"]) != region_of(resource, workspace):
         yield "another region"
-
-
-def _moment(text: object) -> datetime | None:
-    return datetime.fromisoformat(text) if isinstance(text, str) and folded(text) else None

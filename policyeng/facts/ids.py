@@ -16,6 +16,11 @@ _MANAGEMENT_GROUP = ("providers", "microsoft.management", "managementgroups")
 _WORKSPACE_TYPE = ("microsoft.machinelearningservices", "workspaces")
 
 
+def folded_id(arm_id: str) -> str:
+    """An id for comparing, whatever it looks like: in lower case and without a slash at its end."""
+    return lowered(arm_id).removesuffix("/")
+
+
 def parts_of(arm_id: object) -> tuple[str, ...] | None:
     """What stands between the slashes of an id, in lower case, none for the root `/`; None for what is no id.
 
@@ -26,7 +31,7 @@ def parts_of(arm_id: object) -> tuple[str, ...] | None:
         return None
     if arm_id == "/":
         return ()
-    first, *parts = lowered(arm_id).removesuffix("/").split("/")
+    first, *parts = folded_id(arm_id).split("/")
     return tuple(parts) if not first and parts and all(map(trimmed, parts)) else None
 
 
