@@ -11,7 +11,7 @@ import pytest
 
 from policyeng.bundle import Bundle, Policy, load_bundle
 from policyeng.evaluation import evaluate
-from policyeng.facts import workspace_of
+from policyeng.facts.ids import workspace_of
 from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot
 from policyeng.verify.cases import DEFAULT_AS_OF, Baselines, Case, baselines_of, estate, merged, read_cases
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from policyeng.facts.catalogue import Facts, VmSize
-from policyeng.facts.ids import workspace_of
+from policyeng.facts.ids import folded_id, name_of, workspace_of
 from policyeng.facts.numbers import whole
 from policyeng.facts.words import Regulated, folded, inside, regulated, shown, squeezed
 from policyeng.models import JsonObject, lowered
@@ -117,10 +117,14 @@ def node_sizes(resource: JsonObject, by_id: Mapping[str, JsonObject]) -> list[No
 
 def _pool_sizes(cluster: JsonObject) -> list[NodeSize]:
     place = "/properties/agentPoolProfiles"
-    pools = inside(cluster, "properties", "agentPoolProfiles")
-    if not isinstance(pools, list) or not pools:
-        return [NodeSize(place, None)]
-    return [NodeSize(f"{place}/{index}/vmSize", inside(pool, "vmSize")) for index, pool in enumerate(pools)]
+    sizes = [NodeSize(f"{place}/{at}/vmSize", pool.get("vmSize")) for at, pool in enumerate(pools(cluster))]
+    return sizes or [NodeSize(place, None)]
+
+
+def pools(cluster: JsonObject) -> list[JsonObject]:
+    """The node pools of a managed cluster, in its order; empty for what is no object, none where it states no list."""
+    stated = inside(cluster, "properties", "agentPoolProfiles")
+    return [pool if isinstance(pool, dict) else {} for pool in stated] if isinstance(stated, list) else []
 
 
 def cluster_of(compute: JsonObject, by_id: Mapping[str, JsonObject]) -> JsonObject | None:
@@ -133,7 +137,7 @@ def backed_by(
     cluster: JsonObject, by_id: Mapping[str, JsonObject], by_host: Mapping[str, Sequence[str]]
 ) -> Iterator[JsonObject]:
     """The AKS and Kubernetes computes that run on a managed cluster."""
-    for key in by_host.get(lowered(str(cluster["id"])).removesuffix("/"), ()):
+    for key in by_host.get(folded_id(str(cluster["id"])), ()):
         if kind_of(by_id[key]) in ("aks", "kubernetes"):
             yield by_id[key]
 
@@ -157,9 +161,8 @@ def compute_regulated(
 
 
 def _through(compute: JsonObject, said: Regulated) -> Regulated:
-    name = str(compute["id"]).removesuffix("/").rpartition("/")[2]
-    return Regulated(said.decided, f"for the compute {shown(name)} on it: {said.reason}")
+    return Regulated(said.decided, f"for the compute {shown(name_of(str(compute['id'])))} on it: {said.reason}")
 
 
 def _named(reference: object, by_id: Mapping[str, JsonObject]) -> JsonObject | None:
-    return by_id.get(lowered(reference).removesuffix("/")) if isinstance(reference, str) else None
+    return by_id.get(folded_id(reference)) if isinstance(reference, str) else None

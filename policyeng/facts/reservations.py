@@ -13,7 +13,7 @@ from datetime import datetime
 
 from policyeng.facts import ids
 from policyeng.facts.catalogue import Facts
-from policyeng.facts.computes import NodeSize, cluster_of, kind_of, node_sizes, own_size
+from policyeng.facts.computes import NodeSize, cluster_of, kind_of, node_sizes, own_size, pools
 from policyeng.facts.numbers import whole
 from policyeng.facts.times import moment
 from policyeng.facts.words import folded, inside, squeezed
@@ -62,11 +62,11 @@ def steady_nodes(resource: JsonObject, by_id: Mapping[str, JsonObject]) -> list[
 
 def _steady_pools(cluster: JsonObject) -> Iterator[Steady]:
     """The pools that run; of one that scales itself, the nodes that it keeps."""
-    nodes, pools = node_sizes(cluster, {}) or [], inside(cluster, "properties", "agentPoolProfiles")
-    if not isinstance(pools, list) or not pools:
+    nodes, stated = node_sizes(cluster, {}) or [], pools(cluster)
+    if not stated:
         yield from (Steady(node, None) for node in nodes)
         return
-    for node, pool in zip(nodes, pools, strict=True):
+    for node, pool in zip(nodes, stated, strict=True):
         if folded(inside(pool, "scaleSetPriority")) != "spot" and not _is_stopped(pool):
             scales_itself = inside(pool, "enableAutoScaling") is True and inside(pool, "minCount") is not None
             yield Steady(node, _count(inside(pool, "minCount" if scales_itself else "count"), absent=1))

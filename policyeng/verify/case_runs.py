@@ -12,7 +12,8 @@ from policyeng.bundle.header import Verdict
 from policyeng.errors import BundleError, PolicyengError
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.plan import has_value
-from policyeng.facts import Facts, workspace_of
+from policyeng.facts import Facts
+from policyeng.facts.ids import workspace_of
 from policyeng.models import Approval, DeclaredWorkload, Finding, JsonObject, Snapshot
 from policyeng.verify.cases import DEFAULT_AS_OF, Baselines, Case, CaseFile, baselines_of, estate, merged, read_cases
 from policyeng.workloads import derive

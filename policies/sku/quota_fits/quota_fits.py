@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts import scopes_of, segments, workspace_of
 from policyeng.facts.computes import managed
+from policyeng.facts.ids import scopes_of, segments, workspace_of
 from policyeng.facts.quotas import Demand, FullScale, QuotaKey, demand_of, full_scale, quota_key
 from policyeng.models import JsonObject
 
