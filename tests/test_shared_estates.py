@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 from policyeng.bundle import load_bundle
 from policyeng.evaluation.estate import Estate, estate_of
 from policyeng.facts import approvals, roles
-from policyeng.facts.computes import backed_by, cluster_of, compute_regulated, kind_of, node_sizes, own_size, pools
+from policyeng.facts.computes import (
+    CLUSTER_TYPE,
+    COMPUTE_TYPE,
+    backed_by,
+    cluster_of,
+    compute_regulated,
+    kind_of,
+    node_sizes,
+    own_size,
+    pools,
+)
 from policyeng.facts.ids import workspace_of
 from policyeng.models import JsonObject, Snapshot, lowered
 from policyeng.verify.strategies import snapshots
@@ -19,7 +29,17 @@ from tests.probes import Probe
 from tests.test_laws import AS_OF, LAW
 
 BUNDLE = load_bundle()
-ESTATES = snapshots(BUNDLE).map(lambda snapshot: estate_of(snapshot, BUNDLE.facts)).filter(lambda e: e.view.resources)
+#: Estates of the policies that judge computes, which is what the questions here are about.
+OF_COMPUTES = [
+    policy
+    for policy in BUNDLE.policies
+    if {judged.type.lower() for judged in policy.header.judges} & {COMPUTE_TYPE, CLUSTER_TYPE, "workload"}
+]
+ESTATES = (
+    snapshots(BUNDLE.only(OF_COMPUTES))
+    .map(lambda snapshot: estate_of(snapshot, BUNDLE.facts))
+    .filter(lambda estate: estate.view.resources)
+)
 CLASSIFICATIONS = ["regulated", "Restricted"]
 
 
