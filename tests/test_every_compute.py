@@ -167,8 +167,8 @@ OF_WORK = [
 ]
 
 
-#: The policies that a declaration alone never lets decide: the deployment with its machine, the cluster with its nodes
-#: are resources, and features that are off by default come from a parameter.
+#: The policies that a declaration alone never lets decide. Three need a resource: the deployment with its machine, or
+#: the cluster with its nodes. AML-TRN-104 judges nothing unless its parameter asks for it.
 NEVER_DECIDED = {"AML-INF-110", "AML-INF-118", "AML-TRN-104", "AML-TRN-107"}
 
 

@@ -1,4 +1,4 @@
-"""The words that policies share mean the same in Rego and in Python: the catalogue, moments, ids and permissions.
+"""The words that policies share mean the same in Rego and in Python: the catalogue, moments, ids, counts, permissions.
 
 `regulated` and `stage` are in `test_twins.py`, what is said of whole estates in `test_shared_estates.py`.
 """
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from policyeng.bundle import load_bundle
 from policyeng.facts import ids
+from policyeng.facts.numbers import whole
 from policyeng.facts.permissions import action_matches, granted
 from policyeng.models import JsonObject
 from policyeng.verify.edits import ODD_TEXTS
@@ -185,6 +186,26 @@ def test_ids_are_read_the_same_in_both_languages(one: object, other: str) -> Non
         scopes, workspace = ids.scopes_of(one), ids.workspace_of(one)
         assert said["subscription"] == ([scopes[0].rpartition("/")[2]] if scopes else [])
         assert said["workspace"] == ([workspace] if workspace else [])
+
+
+NUMBERS = Probe("numbers", whole="numbers.whole(input.resource.value)")
+COUNTS = st.one_of(
+    ANYTHING,
+    st.integers(-(2**53), 2**53),
+    st.floats(allow_nan=False, allow_infinity=False, width=32),
+    st.integers(0, 2**40).map(float),
+    st.text(alphabet="019-+. e", max_size=11),
+    st.sampled_from([999_999_999, 10**9, 999_999_999.0, 0.5, -0.0, "999999999", "1000000000", "000000001", "٣", "1\n"]),
+)
+
+
+@LAW
+@given(COUNTS)
+def test_counts_are_the_same_in_both_languages(value: object) -> None:
+    """Numbers, whole or not, texts of digits and near them, other types; at most nine digits."""
+    count = whole(value)
+
+    assert NUMBERS(asked(value=value))["whole"] == ([] if count is None else [count])
 
 
 PERMISSIONS = Probe(
