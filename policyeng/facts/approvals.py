@@ -9,7 +9,8 @@ from policyeng.facts.catalogue import Facts
 from policyeng.facts.computes import region_of
 from policyeng.facts.ids import is_at_or_under, segments, workspace_of
 from policyeng.facts.times import moment as moment_of
-from policyeng.facts.words import folded, squeezed
+from policyeng.facts.words import folded
+from policyeng.facts.words import squeezed as folded_region
 from policyeng.models import JsonObject, lowered
 
 
@@ -46,5 +47,5 @@ def lacking(approval: JsonObject, resource: JsonObject, workspace: JsonObject | 
     is_wide_enough = len(segments(approval["scope"]) or ()) in (2, 4, 8)
     if not (home and is_wide_enough and is_at_or_under(home, approval["scope"])):
         yield "another scope"
-    if folded(approval.get("region")) and squeezed(approval["region"]) != region_of(resource, workspace):
+    if folded(approval.get("region")) and folded_region(approval["region"]) != region_of(resource, workspace):
         yield "another region"
