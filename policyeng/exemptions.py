@@ -7,7 +7,7 @@ from datetime import datetime
 
 from policyeng.bundle import Policy
 from policyeng.errors import nearest
-from policyeng.facts import is_at_or_under
+from policyeng.facts.ids import is_at_or_under
 from policyeng.models import Exemption, ExemptionMark, Finding, Outcome, Problem
 
 

@@ -11,7 +11,8 @@ from policyeng.bundle import load_bundle
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.estate import estate_of
 from policyeng.evaluation.indices import indices_of
-from policyeng.facts import Facts, resource_group_of, subscription_of, workspace_of
+from policyeng.facts import Facts
+from policyeng.facts.ids import resource_group_of, segments, workspace_of
 from policyeng.facts.words import folded
 from policyeng.models import JsonObject, Outcome, Snapshot
 from tests.bundles import rego, write
@@ -90,7 +91,8 @@ deny contains "backed by" if {
 	computes.backed_by(resource, input.snapshot) != [compute |
 		some compute in input.snapshot.by_type[computes.compute_type]
 		computes.kind(compute) in {"aks", "kubernetes"}
-		ids.is_same(compute.properties.resourceId, resource.id)
+		is_string(compute.properties.resourceId)
+		ids.folded(compute.properties.resourceId) == ids.folded(resource.id)
 	]
 }
 
@@ -114,6 +116,13 @@ deny contains "approvals" if {
 """
 
 
+def holders(key: str) -> list[str]:
+    """The subscription, resource group and workspace that hold an id."""
+    parts = segments(key) or ()
+    subscription = "/".join(["", *parts[:2]]) if parts[:1] == ("subscriptions",) else None
+    return [scope for scope in (subscription, resource_group_of(key), workspace_of(key)) if scope]
+
+
 def by_id_of(snapshot: Snapshot) -> dict[str, JsonObject]:
     """The resources by lower-case id, in their order."""
     return dict(sorted((str(resource["id"]).lower(), resource) for resource in snapshot.resources))
@@ -130,12 +139,7 @@ def test_scopes_hold_what_lies_in_them(snapshot: Snapshot) -> None:
         for kind, keys in kinds.items()
         for key in keys
     }
-    expected = {
-        (of(key), resource["type"].lower(), key)
-        for key, resource in by_id.items()
-        for of in (subscription_of, resource_group_of, workspace_of)
-        if of(key) is not None
-    }
+    expected = {(scope, resource["type"].lower(), key) for key, resource in by_id.items() for scope in holders(key)}
     assert found == expected
 
 

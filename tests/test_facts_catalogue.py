@@ -456,16 +456,6 @@ def test_other_built_in_roles_are_known_to_act_elsewhere(facts: Facts) -> None:
     assert not document()["roles"].keys() & document()["roles_elsewhere"].keys()
 
 
-def test_a_source_can_be_looked_up(facts: Facts) -> None:
-    """What a row cites leads to a title and a date."""
-    known = facts.size("Standard_NC6")
-    assert known is not None
-    source = facts.source(known.source)
-    assert source is not None
-    assert source.date == "2024-12-16"
-    assert facts.source("nowhere") is None
-
-
 def test_names_that_nobody_knows_give_nothing() -> None:
     """An empty catalogue is legal and knows nothing."""
     empty = Facts.from_document({})

@@ -14,10 +14,10 @@ from policyeng.facts.computes import (
     backed_by,
     cluster_of,
     compute_regulated,
-    folded_region,
     kind_of,
     known_size,
     managed,
+    max_instances,
     node_sizes,
     own_size,
     region_of,
@@ -175,12 +175,6 @@ def test_region_of_the_nodes(resource: dict[str, Any], workspace: dict[str, Any]
     assert region_of(resource, workspace) == region
 
 
-def test_regions_compare_without_case_and_spaces() -> None:
-    """The portal writes them with both."""
-    assert folded_region(" East US 2 ") == folded_region("eastus2") == "eastus2"
-    assert folded_region(None) is None
-
-
 def test_known_size_is_the_row_of_the_catalogue() -> None:
     """Nothing for a size that the catalogue does not know, nor where none is stated."""
     row = {"name": "S", "series": "S", "family": "f", "vcpus": 1, "memory_gib": 1, "gpus": 0, "fpgas": 0, "source": "s"}
@@ -211,3 +205,24 @@ def test_managed_computes_of_a_scope() -> None:
 
     assert list(managed(by_id, kinds)) == [(resources[0], home), (resources[1], home), (online, None)]
     assert list(managed(by_id, {})) == []
+
+
+@pytest.mark.parametrize(
+    ("deployment", "expected"),
+    [
+        ({}, 1),
+        ({"sku": {"capacity": 5}}, 5),
+        ({"sku": {"capacity": "5"}}, 5),
+        ({"sku": {"capacity": 5.0}}, 5),
+        ({"sku": {"capacity": 5.5}}, None),
+        ({"sku": {"capacity": True}}, None),
+        ({"sku": "text"}, 1),
+        ({"sku": {"capacity": 9}, "properties": {"scaleSettings": {"scaleType": "Default", "maxInstances": 2}}}, 9),
+        ({"sku": {"capacity": 9}, "properties": {"scaleSettings": {"scaleType": "targetUtilization"}}}, 1),
+        ({"properties": {"scaleSettings": {"scaleType": "TargetUtilization", "maxInstances": 7}}}, 7),
+        ({"properties": {"scaleSettings": {"scaleType": "TargetUtilization", "maxInstances": []}}}, None),
+    ],
+)
+def test_instances_are_those_it_may_have(deployment: dict[str, Any], expected: int | None) -> None:
+    """The capacity, or the most that it scales itself to; what is no whole number cannot be told."""
+    assert max_instances(deployment) == expected

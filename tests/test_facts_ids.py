@@ -6,12 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policyeng.facts import (
+from policyeng.facts.ids import (
     covers,
+    folded_id,
+    guid_of,
     is_at_or_under,
+    name_of,
     resource_group_of,
+    scopes_of,
     segments,
-    subscription_of,
     workspace_of,
 )
 
@@ -78,7 +81,7 @@ def test_a_malformed_id_never_matches(malformed: str) -> None:
     assert not is_at_or_under(malformed, "/")
     assert not is_at_or_under(COMPUTE, malformed)
     assert covers(malformed, COMPUTE) is False
-    assert subscription_of(malformed) is None
+    assert scopes_of(malformed) == []
     assert workspace_of(malformed) is None
 
 
@@ -102,7 +105,7 @@ def test_what_a_management_group_covers_is_not_told_by_ids(scope: str, arm_id: s
 
 def test_the_holders_of_an_id_come_as_lower_case_ids() -> None:
     """They are ready to be looked up in the snapshot's index."""
-    assert subscription_of(COMPUTE) == SUBSCRIPTION.lower()
+    assert scopes_of(COMPUTE) == [SUBSCRIPTION.lower(), GROUP.lower(), WORKSPACE.lower()]
     assert resource_group_of(COMPUTE) == GROUP.lower()
     assert workspace_of(COMPUTE) == WORKSPACE.lower()
     assert workspace_of(WORKSPACE) == WORKSPACE.lower()
@@ -115,7 +118,32 @@ def test_what_is_held_by_nothing_of_the_kind_gives_none() -> None:
     assert workspace_of(GROUP) is None
     assert workspace_of(f"{GROUP}/providers/Microsoft.Databricks/workspaces/dbx") is None
     assert workspace_of(f"{SUBSCRIPTION}/providers/Microsoft.MachineLearningServices/workspaces/ws") is None
-    assert subscription_of(MANAGEMENT_GROUP) is None
+    assert scopes_of(MANAGEMENT_GROUP) == []
+
+
+def test_one_slash_at_the_end_makes_no_difference() -> None:
+    """Two do: what is no id is equal to nothing else."""
+    assert folded_id(f"{COMPUTE.upper()}/") == folded_id(COMPUTE)
+    assert folded_id(f"{COMPUTE}//") != folded_id(COMPUTE)
+    assert name_of(f"{COMPUTE[:-3]}GPU/") == "GPU"
+
+
+@pytest.mark.parametrize(
+    ("role_id", "guid"),
+    [
+        (f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/R-1", "r-1"),
+        ("/providers/Microsoft.Authorization/roleDefinitions/r-1/", "r-1"),
+        (" R-1 ", "r-1"),
+        ("r-1//", "r-1"),
+        ("", ""),
+        ("/", ""),
+        (None, ""),
+        (["r-1"], ""),
+    ],
+)
+def test_the_guid_of_a_role_is_the_last_part_of_its_id(role_id: object, guid: str) -> None:
+    """Whatever stands before it."""
+    assert guid_of(role_id) == guid
 
 
 def test_a_name_may_be_a_word_of_the_grammar() -> None:

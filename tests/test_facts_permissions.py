@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policyeng.facts import Facts, action_matches, covered, granted
-from policyeng.facts.permissions import is_conditional, is_sound
+from policyeng.facts import Facts
+from policyeng.facts.permissions import action_matches, covered, granted, is_conditional, is_sound
 
 ROLES = Path(__file__).resolve().parents[1] / "policies" / "facts" / "roles" / "data.json"
 ML = "Microsoft.MachineLearningServices"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policyeng.facts import Facts
-from policyeng.facts.quotas import LOW_PRIORITY_FAMILY, Demand, demand_of, folded_family, full_scale
+from policyeng.facts.quotas import LOW_PRIORITY_FAMILY, Demand, demand_of, full_scale, quota_key
 from policyeng.models import JsonObject
 
 ML = "Microsoft.MachineLearningServices/workspaces"
@@ -43,10 +43,11 @@ def deployment(capacity: object, **scale: object) -> JsonObject:
         (aml("ComputeInstance", 3, priority="LowPriority"), ("standard S Family", "eastus", 4)),
         (aml("ComputeInstance", size=7), (None, "eastus", None)),
         (deployment(2), ("standard S Family", "westus", 8)),
-        (deployment(None), ("standard S Family", "westus", None)),
+        (deployment(None), ("standard S Family", "westus", 4)),
         (deployment(2, scaleType="default", maxInstances=5), ("standard S Family", "westus", 8)),
         (deployment(2, scaleType="TargetUtilization", maxInstances=5), ("standard S Family", "westus", 20)),
-        (deployment(2, scaleType="targetUtilization"), ("standard S Family", "westus", None)),
+        (deployment(2, scaleType="targetUtilization"), ("standard S Family", "westus", 4)),
+        (deployment("two"), ("standard S Family", "westus", None)),
     ],
 )
 def test_demand_of_a_compute(resource: JsonObject, expected: tuple[str | None, str | None, int | None]) -> None:
@@ -60,14 +61,14 @@ def test_what_names_no_region_takes_from_no_place() -> None:
     """Without a workspace in the snapshot the region is undecided."""
     demand = demand_of(deployment(2), None, FACTS)
 
-    assert demand.place is None
+    assert demand.quota is None
     assert demand.may_take_from(("standardsfamily", "eastus"))
     assert not demand.may_take_from(("standarddfamily", "eastus"))
 
 
 def test_names_of_families_compare_without_case_and_spaces() -> None:
     """Azure spells some families with spaces."""
-    assert folded_family("Standard NCASv3_T4 Family") == folded_family("standardNCASv3_T4Family")
+    assert quota_key("Standard NCASv3_T4 Family", "East US") == quota_key("standardNCASv3_T4Family", "eastus")
 
 
 DEMANDS = st.lists(
@@ -90,9 +91,9 @@ def test_sums_lose_nothing(demands: list[Demand], order: random.Random) -> None:
 
     assert full_scale(shuffled).vcpus == whole.vcpus
     assert sum(whole.vcpus.values()) == sum(demand.vcpus or 0 for demand in known)
-    assert all(demand.place in whole.vcpus for demand in known if demand.vcpus)
+    assert all(demand.quota in whole.vcpus for demand in known if demand.vcpus)
     assert all(vcpus > 0 for vcpus in whole.vcpus.values())
-    assert all((demand.place is None or demand.vcpus is None) and demand.vcpus != 0 for demand in whole.undecided)
+    assert all((demand.quota is None or demand.vcpus is None) and demand.vcpus != 0 for demand in whole.undecided)
 
 
 @given(DEMANDS, DEMANDS)

@@ -9,7 +9,7 @@ import pytest
 
 from policyeng.facts import Facts
 from policyeng.facts.computes import region_of
-from policyeng.facts.reservations import Place, covers, steady_nodes
+from policyeng.facts.reservations import Place, reserves, steady_nodes
 
 SIZES = {
     name.lower(): {"name": name, "series": series, "family": "f", "vcpus": 1, "memory_gib": 1, "gpus": 0, "fpgas": 0}
@@ -51,6 +51,12 @@ def _reservation(size: object = "A1", location: object = "eastus", **properties:
         (_reservation(expiryDate="2026-13-01"), None),
         (_reservation(expiryDate=["2027-01-01"]), None),
         (_reservation(benefitStartTime="2026-06-01T00:00:00Z"), True),
+        (_reservation(benefitStartTime=" "), True),
+        (_reservation(benefitStartTime="soon"), None),
+        (_reservation(benefitStartTime=0), None),
+        (_reservation(expiryDateTime=" ", expiryDate="2026-06-01"), False),
+        (_reservation(expiryDateTime="", expiryDate=" "), True),
+        (_reservation(expiryDateTime="2026-07-01T00:00:00"), None),
         (_reservation(benefitStartTime="2026-06-01T00:00:01Z"), False),
         (_reservation(provisioningState="succeeded"), True),
         (_reservation(provisioningState="Pending"), False),
@@ -76,12 +82,12 @@ def _reservation(size: object = "A1", location: object = "eastus", **properties:
 )
 def test_what_a_reservation_covers(reservation: dict[str, Any], expected: bool | None) -> None:
     """One condition that surely fails decides; else one that cannot be told leaves it open."""
-    assert covers(reservation, PLACE, FACTS) is expected
+    assert reserves(reservation, PLACE, FACTS) is expected
 
 
 def test_a_place_without_a_region_may_be_anywhere() -> None:
     """Nothing is covered for sure."""
-    assert covers(_reservation(), Place(PLACE.arm_id, "A1", None, PLACE.as_of), FACTS) is None
+    assert reserves(_reservation(), Place(PLACE.arm_id, "A1", None, PLACE.as_of), FACTS) is None
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from policyeng.facts import Facts
-from policyeng.facts.serving import has_room, instances_of, serving_machine
+from policyeng.facts.serving import has_room, serving_machine
 
 FOLDER = Path(__file__).resolve().parents[1] / "policies" / "facts"
 FACTS = Facts.from_document({"vm_sizes": orjson.loads((FOLDER / "vm_sizes" / "data.json").read_bytes())})
@@ -25,27 +25,6 @@ def test_exactly_half_again_is_enough_whatever_the_fraction(memory: float) -> No
     assert not has_room(memory, math.nextafter(need, math.inf))
     assert has_room(memory, round(need, 4) - 0.0001)
     assert not has_room(memory, round(need, 4) + 0.0001)
-
-
-@pytest.mark.parametrize(
-    ("deployment", "expected"),
-    [
-        ({}, 1),
-        ({"sku": {"capacity": 5}}, 5),
-        ({"sku": {"capacity": "5"}}, 5),
-        ({"sku": {"capacity": 5.0}}, 5),
-        ({"sku": {"capacity": 5.5}}, None),
-        ({"sku": {"capacity": True}}, None),
-        ({"sku": "text"}, 1),
-        ({"sku": {"capacity": 9}, "properties": {"scaleSettings": {"scaleType": "Default", "maxInstances": 2}}}, 9),
-        ({"sku": {"capacity": 9}, "properties": {"scaleSettings": {"scaleType": "targetUtilization"}}}, 1),
-        ({"properties": {"scaleSettings": {"scaleType": "TargetUtilization", "maxInstances": 7}}}, 7),
-        ({"properties": {"scaleSettings": {"scaleType": "TargetUtilization", "maxInstances": []}}}, None),
-    ],
-)
-def test_instances_are_those_it_may_have(deployment: dict[str, Any], expected: int | None) -> None:
-    """The capacity, or the most that it scales itself to; what is no whole number cannot be told."""
-    assert instances_of(deployment) == expected
 
 
 @pytest.mark.parametrize("machines", [["Standard_D2_v3", "Standard_D8_v3", "Standard_D4_v3"], ["Standard_D8_v3"]])

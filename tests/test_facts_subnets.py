@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policyeng.facts.subnets import addresses_taken, capacity, subnet_in, subnet_key, subnets_of, usable_addresses
+from policyeng.facts.subnets import addresses_taken, capacity, subnet_in, subnets_of, usable_addresses
 from policyeng.models import JsonObject
 
 NETWORK = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/virtualNetworks/v"
@@ -161,7 +161,10 @@ POOL = {"vnetSubnetID": SUBNET, "count": 2, "maxCount": 5, "maxPods": 10}
         (compute("AKS", {"agentCount": 3}), [3]),
         (compute("AKS", {"agentCount": None}), [None]),
         (cluster(POOL), [2]),
-        (cluster(POOL, {**POOL, "vnetSubnetID": f"{SUBNET}2"}, "text", {**POOL, "count": 1}), [2, 1]),
+        (cluster(POOL, {**POOL, "vnetSubnetID": f"{SUBNET}2"}, {"name": "p"}, {**POOL, "count": 1}), [2, 1]),
+        (cluster(POOL, "text", {**POOL, "count": 1}), [2, None, 1]),
+        (cluster(POOL, None, {}), [2, None, None]),
+        (cluster(POOL, {**POOL, "vnetSubnetID": 7}), [2, None]),
         (cluster({**POOL, "enableAutoScaling": True}), [5]),
         (cluster({**POOL, "enableAutoScaling": "true"}), [2]),
         (cluster({**POOL, "count": None}), [None]),
@@ -175,7 +178,7 @@ POOL = {"vnetSubnetID": SUBNET, "count": 2, "maxCount": 5, "maxPods": 10}
 )
 def test_addresses_at_full_scale(resource: JsonObject, expected: list[int | None]) -> None:
     """Nodes at their largest scale, with Azure CNI also their pods."""
-    assert list(addresses_taken(subnet_key(SUBNET), [resource], {})) == expected
+    assert list(addresses_taken(KEY, [resource], {})) == expected
 
 
 def test_the_nodes_of_aks_count_once() -> None:

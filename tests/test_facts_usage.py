@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from policyeng.facts.usage import samples_by_name, usage_over
+from policyeng.facts.catalogue import VmSize
+from policyeng.facts.usage import samples_of, usage_over, usages_of
 
+NONE, UNMEASURED = "a metric has no sample", "there is no metric of their use"
 END = datetime(2026, 6, 1, tzinfo=UTC)
 
 
@@ -60,5 +62,26 @@ def test_no_days_at_all_ask_for_the_last_sample_alone() -> None:
 def test_what_lies_after_the_moment_does_not_count() -> None:
     """A sample that ends exactly then does; one without an end counts, and cannot be dated."""
     samples = [_sample(14, 0), _sample(14, -0.0001), _sample(-1, None), _sample(14, None), _sample(1, 0, name=" CPU ")]
-    found = samples_by_name(samples, END)
+    found = samples_of({"id": "/A/"}, [{}, *samples], {"/a": [1, 2, 3, 4, 5]}, END)
+    assert samples_of({"id": "/b"}, samples, {"/a": [0]}, END) == {}
     assert found == {"cpuutilization": [samples[0], samples[3]], "cpu": [samples[4]]}
+
+
+@pytest.mark.parametrize(
+    ("gpus", "fpgas", "measured", "reasons"),
+    [
+        (0, 0, (), {"cpuUtilization": "", "memoryUtilization": NONE}),
+        (0, 0, ("gpuUtilization",), {"cpuUtilization": "", "memoryUtilization": NONE, "gpuUtilization": ""}),
+        (0.25, 0, (), {"cpuUtilization": "", "memoryUtilization": NONE, "gpuUtilization": NONE}),
+        (0, 1, (), {"cpuUtilization": "", "memoryUtilization": NONE, "FPGAs": UNMEASURED}),
+        (0, 1, ("gpuUtilization",), {"cpuUtilization": "", "memoryUtilization": NONE, "FPGAs": UNMEASURED}),
+    ],
+)
+def test_every_part_of_a_machine_is_asked_for(
+    gpus: float, fpgas: int, measured: tuple[str, ...], reasons: dict[str, str]
+) -> None:
+    """GPUs where it has any or where they were measured; of FPGAs no metric tells, not even that of GPUs."""
+    size = VmSize("S", "S", "f", 1, 1, gpus, fpgas, "s")
+    samples = {name.lower(): [_sample(14, 0)] for name in ("cpuUtilization", *measured)}
+
+    assert {name: usage.reason for name, usage in usages_of(samples, size, 14).items()} == reasons

@@ -197,3 +197,9 @@ def test_no_document_makes_a_word_raise(resource: dict[str, Any], workspace: dic
 def test_a_flag_is_never_undone(resource: dict[str, Any], workspace: dict[str, Any]) -> None:
     """With `hbiWorkspace` true no tag of any resource makes work unregulated."""
     assert words.regulated(resource, {**workspace, **_flagged(True)}, SENSITIVE).decided is True
+
+
+def test_regions_and_families_compare_without_case_and_spaces() -> None:
+    """The portal writes regions with both, and Azure some families."""
+    assert words.squeezed(" East US 2 ") == words.squeezed("eastus2") == "eastus2"
+    assert words.squeezed(" ") is words.squeezed(None) is None

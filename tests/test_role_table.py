@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import load_bundle
-from policyeng.facts import granted
+from policyeng.facts.permissions import granted
 from policyeng.models import JsonObject
 from tests.probes import Probe
 

@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 from policyeng.bundle import load_bundle
 from policyeng.evaluation.estate import Estate, estate_of
 from policyeng.facts import approvals, roles
-from policyeng.facts.computes import backed_by, cluster_of, compute_regulated, kind_of, node_sizes, own_size
+from policyeng.facts.computes import (
+    CLUSTER_TYPE,
+    COMPUTE_TYPE,
+    backed_by,
+    cluster_of,
+    compute_regulated,
+    kind_of,
+    node_sizes,
+    own_size,
+    pools,
+)
 from policyeng.facts.ids import workspace_of
 from policyeng.models import JsonObject, Snapshot, lowered
 from policyeng.verify.strategies import snapshots
@@ -19,7 +29,17 @@ from tests.probes import Probe
 from tests.test_laws import AS_OF, LAW
 
 BUNDLE = load_bundle()
-ESTATES = snapshots(BUNDLE).map(lambda snapshot: estate_of(snapshot, BUNDLE.facts)).filter(lambda e: e.view.resources)
+#: Estates of the policies that judge computes, which is what the questions here are about.
+OF_COMPUTES = [
+    policy
+    for policy in BUNDLE.policies
+    if {judged.type.lower() for judged in policy.header.judges} & {COMPUTE_TYPE, CLUSTER_TYPE, "workload"}
+]
+ESTATES = (
+    snapshots(BUNDLE.only(OF_COMPUTES))
+    .map(lambda snapshot: estate_of(snapshot, BUNDLE.facts))
+    .filter(lambda estate: estate.view.resources)
+)
 CLASSIFICATIONS = ["regulated", "Restricted"]
 
 
@@ -41,6 +61,7 @@ COMPUTES = Probe(
     place=of_each("computes.size_pointer(r)"),
     size=of_each("computes.size(r)"),
     nodes=of_each("computes.node_sizes(r, input.snapshot.by_id)"),
+    pools=of_each("computes.pools(r)"),
     cluster=of_each("computes.cluster_of(r, input.snapshot.by_id).id"),
     backed=of_each("[one.id | some one in computes.backed_by(r, input.snapshot)]"),
     regulated=of_each(
@@ -63,6 +84,7 @@ def test_computes_are_the_same_in_both_languages(estate: Estate) -> None:
     assert said["size"] == {str(at): own.size for at, own in owned.items() if own}
     nodes = by_position(estate, lambda resource: node_sizes(resource, view.by_id))
     assert said["nodes"] == {at: [{"path": one.path, "size": one.size} for one in of] for at, of in nodes.items()}
+    assert said["pools"] == by_position(estate, pools)
     clusters = by_position(estate, lambda resource: cluster_of(resource, view.by_id))
     assert said["cluster"] == {at: cluster["id"] for at, cluster in clusters.items()}
     on_it = by_position(estate, lambda resource: [one["id"] for one in backed_by(resource, view.by_id, view.by_host)])

@@ -1,4 +1,4 @@
-"""The words that policies share mean the same in Rego and in Python: the catalogue, moments, ids and permissions.
+"""The words that policies share mean the same in Rego and in Python: the catalogue, moments, ids, counts, permissions.
 
 `regulated` and `stage` are in `test_twins.py`, what is said of whole estates in `test_shared_estates.py`.
 """
@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policyeng.bundle import load_bundle
-from policyeng.facts import granted, ids
-from policyeng.facts.permissions import action_matches
-from policyeng.models import JsonObject, lowered
+from policyeng.facts import ids
+from policyeng.facts.numbers import whole
+from policyeng.facts.permissions import action_matches, granted
+from policyeng.models import JsonObject
 from policyeng.verify.edits import ODD_TEXTS
 from tests.probes import Probe
 from tests.test_compute_managers import BLOCKS, ODD, patterns
@@ -46,14 +47,13 @@ CATALOGUE = Probe(
     row="sizes.facts_of(input.resource.size)",
     series="sizes.series(input.resource.size)",
     isolated="sizes.is_isolated(input.resource.size)",
-    accelerator="sizes.accelerator(input.resource.size)",
 )
 
 
 @LAW
 @given(SIZES)
 def test_a_size_is_the_same_in_both_languages(size: object) -> None:
-    """Its row, its series, its isolation and its accelerator; what is no text or unknown has none of them."""
+    """Its row, its series and its isolation; what is no text or unknown has none of them."""
     known = FACTS.size(size) if isinstance(size, str) else None
     isolated = isinstance(size, str) and FACTS.is_isolated(size)
 
@@ -62,18 +62,16 @@ def test_a_size_is_the_same_in_both_languages(size: object) -> None:
     assert [row["name"] for row in said["row"]] == ([known.name] if known else [])
     assert said["series"] == ([known.series] if known else [])
     assert said["isolated"] == ([True] if isolated else [])
-    assert said["accelerator"] == ([known.accelerator] if known else [])
 
 
 def test_every_size_of_the_catalogue_is_the_same_in_both_languages() -> None:
-    """All rows at once: series and accelerator of each."""
-    rows = "{name: [sizes.series(name), sizes.accelerator(name)] | some name in input.resource.names}"
+    """All rows at once: the series of each."""
+    rows = "{name: sizes.series(name) | some name in input.resource.names}"
     names = list(DOCUMENT["vm_sizes"])
 
     (said,) = Probe("sizes", said=rows)(asked(names=names))["said"]
 
-    known = {name: size for name in names if (size := FACTS.size(name))}
-    assert said == {name: [size.series, size.accelerator] for name, size in known.items()}
+    assert said == {name: size.series for name in names if (size := FACTS.size(name))}
 
 
 SERIES_WORDS = Probe(
@@ -159,9 +157,11 @@ IDS = st.one_of(
 )
 IDENTITY = Probe(
     "ids",
+    "roles",
     segments="ids.segments(input.resource.one)",
     under="ids.is_at_or_under(input.resource.one, input.resource.other)",
-    same="ids.is_same(input.resource.one, input.resource.other)",
+    folded="[id | is_string(input.resource.one); id := ids.folded(input.resource.one)]",
+    guid="roles.guid(input.resource.one)",
     subscription="ids.subscription(input.resource.one)",
     workspace="ids.workspace_id(input.resource.one)",
 )
@@ -175,16 +175,37 @@ def test_ids_are_read_the_same_in_both_languages(one: object, other: str) -> Non
 
     parts = ids.parts_of(one)
     assert said["segments"] == ([] if parts is None else [list(parts)])
+    assert said["guid"] == [ids.guid_of(one)]
     if not isinstance(one, str):
-        assert said == {key: [] for key in said}
+        assert said == {"segments": [], "under": [], "folded": [[]], "guid": [""], "subscription": [], "workspace": []}
         return
     if ids.is_at_or_under(one, other) or (ids.segments(one) is not None and ids.segments(other) is not None):
         assert said["under"] == ([True] if ids.is_at_or_under(one, other) else [])
-    assert bool(said["same"]) is (lowered(one).removesuffix("/") == lowered(other).removesuffix("/"))
+    assert said["folded"] == [[ids.folded_id(one)]]
     if ids.segments(one) is not None:
-        subscription, workspace = ids.subscription_of(one), ids.workspace_of(one)
-        assert said["subscription"] == ([subscription.rpartition("/")[2]] if subscription else [])
+        scopes, workspace = ids.scopes_of(one), ids.workspace_of(one)
+        assert said["subscription"] == ([scopes[0].rpartition("/")[2]] if scopes else [])
         assert said["workspace"] == ([workspace] if workspace else [])
+
+
+NUMBERS = Probe("numbers", whole="numbers.whole(input.resource.value)")
+COUNTS = st.one_of(
+    ANYTHING,
+    st.integers(-(2**53), 2**53),
+    st.floats(allow_nan=False, allow_infinity=False, width=32),
+    st.integers(0, 2**40).map(float),
+    st.text(alphabet="019-+. e", max_size=11),
+    st.sampled_from([999_999_999, 10**9, 999_999_999.0, 0.5, -0.0, "999999999", "1000000000", "000000001", "٣", "1\n"]),
+)
+
+
+@LAW
+@given(COUNTS)
+def test_counts_are_the_same_in_both_languages(value: object) -> None:
+    """Numbers, whole or not, texts of digits and near them, other types; at most nine digits."""
+    count = whole(value)
+
+    assert NUMBERS(asked(value=value))["whole"] == ([] if count is None else [count])
 
 
 PERMISSIONS = Probe(

@@ -6,10 +6,10 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policyeng import _native
 from policyeng.bundle import load_bundle
 from policyeng.facts import words
 from policyeng.models import JsonObject
+from tests.probes import Probe
 from tests.test_laws import LAW
 
 BUNDLE = load_bundle()
@@ -22,17 +22,13 @@ def test_there_are_twins() -> None:
     assert {"AML-ISO-101", "AML-RBAC-101", "AML-SKU-101"} <= twins
 
 
-WORDS = """
-package probe
-import data.lib.words
-
-deny contains {"msg": "m", "actual": said}
-
-said := {
-	"stage": words.stage(input.resource, input.workspace),
-	"regulated": words.regulated(input.resource, input.workspace, ["regulated", "Restricted"]),
-}
-"""
+CLASSIFICATIONS = ["regulated", "Restricted"]
+HOME = "object.get(input.snapshot, `home`, null)"
+WORDS = Probe(
+    "words",
+    stage=f"words.stage(input.resource, {HOME})",
+    regulated=f"words.regulated(input.resource, {HOME}, {orjson.dumps(CLASSIFICATIONS).decode()})",
+)
 TAGS = st.dictionaries(
     st.sampled_from(["environment", "Environment", "STAGE", "data-classification", "Data-Classification", "x"]),
     st.sampled_from(
@@ -70,17 +66,9 @@ HOLDERS: st.SearchStrategy[JsonObject] = st.fixed_dictionaries(
 @given(HOLDERS, st.one_of(st.none(), HOLDERS))
 def test_the_shared_words_mean_the_same_in_both_languages(resource: JsonObject, workspace: JsonObject | None) -> None:
     """`stage` and `regulated` of `lib.words` and of `policyeng.facts.words` agree, with their reasons."""
-    resources = [resource] if workspace is None else [resource, {**workspace, "id": "/c/d"}]
-    document = _native.Documents(orjson.dumps({"resources": resources, "workloads": [], "approvals": []}))
-    modules = [*BUNDLE.modules, ("probe.rego", WORDS)]
-    program = _native.Program(modules, BUNDLE.data_bytes, [("probe", [("deny", "data.probe.deny")])])
-
-    (verdict,) = program.judge(document, [(0, 0, len(resources) - 1 or -1)], [b"{}"], "2026-06-01T00:00:00Z")
+    said = WORDS(resource, {"home": workspace})
 
     stage = words.stage(resource, workspace)
-    regulated = words.regulated(resource, workspace, ["regulated", "Restricted"])
-    assert isinstance(verdict, bytes), verdict
-    assert orjson.loads(verdict)["deny"][0]["actual"] == {
-        "stage": {"name": stage.name, "reason": stage.reason},
-        "regulated": {"decided": regulated.decided, "reason": regulated.reason},
-    }
+    regulated = words.regulated(resource, workspace, CLASSIFICATIONS)
+    assert said["stage"] == [{"name": stage.name, "reason": stage.reason}]
+    assert said["regulated"] == [{"decided": regulated.decided, "reason": regulated.reason}]

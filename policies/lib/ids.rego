@@ -21,12 +21,6 @@ is_at_or_under(id, scope) if {
 	array.slice(segments(id), 0, count(outer)) == outer
 }
 
-# is_same(id, other): whether two ids name one resource.
-is_same(id, other) if {
-	is_string(id)
-	folded(id) == folded(other)
-}
-
 # folded(id): an id in lower case and without a slash at its end, for comparing.
 folded(id) := trim_suffix(lower(id), "/")
 

@@ -34,10 +34,10 @@ test_no_id_is_under_nothing if {
 	not ids.is_at_or_under(workspace, null)
 }
 
-test_same_ids_differ_only_in_case if {
-	ids.is_same("/A/b", "/a/B")
-	not ids.is_same("/a/b", "/a/bc")
-	not ids.is_same(null, "/a/b")
+test_same_ids_differ_only_in_case_and_a_slash if {
+	ids.folded("/A/b") == ids.folded("/a/B/")
+	ids.folded("/a/b") != ids.folded("/a/bc")
+	not ids.named(null, {})
 }
 
 test_subscription if {

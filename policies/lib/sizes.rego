@@ -12,15 +12,6 @@ is_isolated(size) if {
 	data.facts.isolated_sizes[lower(size)]
 }
 
-# accelerator(size): gpu, fpga or none; undefined when the catalogue does not know the size.
-accelerator(size) := "gpu" if {
-	facts_of(size).gpus > 0
-} else := "fpga" if {
-	facts_of(size).fpgas > 0
-} else := "none" if {
-	facts_of(size)
-}
-
 # series_rows(series, extra): what is stated of a series, the documents' table first, then the parameter `extra_series`.
 series_rows(series, extra) := array.concat(_documented(series), _rows(extra, series))
 

@@ -32,16 +32,8 @@ test_what_is_no_size_is_not_known if {
 		not sizes.facts_of(size) with data.facts as facts
 		not sizes.series(size) with data.facts as facts
 		not sizes.is_isolated(size) with data.facts as facts
-		not sizes.accelerator(size) with data.facts as facts
 	}
 	not sizes.is_isolated("Standard_NP10s") with data.facts as facts
-}
-
-test_accelerators if {
-	sizes.accelerator("Standard_NC6") == "gpu" with data.facts as facts
-	sizes.accelerator("Standard_NG1") == "gpu" with data.facts as facts
-	sizes.accelerator("Standard_NP10s") == "fpga" with data.facts as facts
-	sizes.accelerator("Standard_D4s_v5") == "none" with data.facts as facts
 }
 
 test_series_of_the_table_and_of_the_parameter if {

@@ -15,7 +15,8 @@ from policyeng.errors import InputError
 from policyeng.evaluation.documents import documents_of
 from policyeng.evaluation.indices import Indices, indices_of
 from policyeng.evaluation.remarks import remarks
-from policyeng.facts import Facts, workspace_of
+from policyeng.facts import Facts
+from policyeng.facts.ids import workspace_of
 from policyeng.models import WORKSPACE_TYPE, JsonObject, Location, Model, Problem, Snapshot, lowered
 from policyeng.strict.json_text import is_json, require_json
 from policyeng.workloads import Workload, derive

@@ -8,17 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from policyeng.facts import scopes_of
 from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
+from policyeng.facts.ids import folded_id, guid_of, scopes_of
 from policyeng.facts.subnets import subnets_of
-from policyeng.facts.words import folded, inside, trimmed
+from policyeng.facts.words import folded, inside
 from policyeng.models import JsonObject, lowered
 
 ROLE_DEFINITION_TYPE = "microsoft.authorization/roledefinitions"
 
 
 class Indices(NamedTuple):
-    """Ways into a snapshot; all keys and ids are in lower case, all lists in the order of the snapshot.
+    """Ways into a snapshot; all keys and ids are in lower case, and all lists in the order of what they lead to.
+
+    Resources and approvals are in the order of their ids; metrics, principals and quotas (which have no index) in that
+    of their text as JSON.
 
     Attributes:
         by_scope: id of a subscription, resource group or workspace to the types of the resources at or under it, and to
@@ -58,8 +61,8 @@ def indices_of(by_id: Mapping[str, JsonObject], stated: Mapping[str, Sequence[Js
         if kind == COMPUTE_TYPE:
             host = inside(resource, "properties", "resourceId")
             if isinstance(host, str):
-                by_host.setdefault(lowered(host).removesuffix("/"), []).append(key)
-        elif kind == ROLE_DEFINITION_TYPE and (guid := _last_part(key)):
+                by_host.setdefault(folded_id(host), []).append(key)
+        elif kind == ROLE_DEFINITION_TYPE and (guid := guid_of(key)):
             by_guid.setdefault(guid, []).append(key)
     return Indices(
         by_scope,
@@ -67,7 +70,7 @@ def indices_of(by_id: Mapping[str, JsonObject], stated: Mapping[str, Sequence[Js
         by_subnet,
         by_guid,
         by_series=_positions(stated["approvals"], _series_of),
-        by_measured=_positions(stated["metrics"], lambda metric: lowered(metric["resourceId"]).removesuffix("/")),
+        by_measured=_positions(stated["metrics"], lambda metric: folded_id(metric["resourceId"])),
         by_principal=_positions(stated["principals"], lambda principal: folded(principal["id"])),
     )
 
@@ -84,7 +87,3 @@ def _positions(entries: Iterable[JsonObject], key_of: Callable[[JsonObject], str
 
 def _series_of(approval: JsonObject) -> str | None:
     return folded(approval.get("series")) if folded(approval.get("kind")) == "vmseries" else None
-
-
-def _last_part(key: str) -> str:
-    return next((part for part in reversed(trimmed(key).split("/")) if part), "")

@@ -1,32 +1,9 @@
-"""What policies know without being told: the VM catalogue, the algebra of permissions, and Azure ids as values."""
+"""What policies know without being told: the catalogue as values, and what its words mean, one module for each.
 
-from policyeng.facts.catalogue import Facts, Retirement, Role, Source, VmSeries, VmSize
-from policyeng.facts.ids import (
-    covers,
-    is_at_or_under,
-    resource_group_of,
-    scopes_of,
-    segments,
-    subscription_of,
-    workspace_of,
-)
-from policyeng.facts.permissions import action_matches, covered, granted
+The face is `Facts`, which a policy is given as `given.facts`; everything else is imported from its own module. With
+`policies/lib` this is one library in two languages: docs/adr/0012-one-library-in-two-languages.md.
+"""
 
-__all__ = [
-    "Facts",
-    "Retirement",
-    "Role",
-    "Source",
-    "VmSeries",
-    "VmSize",
-    "action_matches",
-    "covered",
-    "covers",
-    "granted",
-    "is_at_or_under",
-    "resource_group_of",
-    "scopes_of",
-    "segments",
-    "subscription_of",
-    "workspace_of",
-]
+from policyeng.facts.catalogue import Facts
+
+__all__ = ["Facts"]

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from policyeng.facts.catalogue import Facts
-from policyeng.facts.computes import folded_region, region_of
+from policyeng.facts.computes import region_of
 from policyeng.facts.ids import is_at_or_under, segments, workspace_of
-from policyeng.facts.words import folded
+from policyeng.facts.times import moment as moment_of
+from policyeng.facts.words import folded, squeezed
 from policyeng.models import JsonObject, lowered
 
 #: All that an approval lacks which may count: it names a region, and nobody states that of the nodes.
@@ -24,12 +25,12 @@ def needs_approval(series: str, facts: Facts, extra_series: Mapping[str, JsonObj
 
 def lapse_of(approval: JsonObject) -> datetime | None:
     """The moment from which an approval is no longer in force; None for one that does not lapse."""
-    return _moment(approval.get("expiresAt"))
+    return moment_of(approval.get("expiresAt"))
 
 
 def out_of_force(approval: JsonObject, moment: datetime) -> Iterator[str]:
     """Why an approval counts for nothing at a moment, in a fixed order; nothing when it is in force."""
-    granted, expires = _moment(approval.get("grantedAt")), lapse_of(approval)
+    granted, expires = moment_of(approval.get("grantedAt")), lapse_of(approval)
     if folded(approval.get("status")) != "granted":
         yield "not granted"
     if granted is not None and granted > moment:
@@ -53,7 +54,7 @@ def lacking(approval: JsonObject, resource: JsonObject, workspace: JsonObject | 
         place = region_of(resource, workspace)
         if place is None:
             yield UNPLACED
-        elif folded_region(approval["region"]) != place:
+        elif squeezed(approval["region"]) != place:
             yield "another region"
 
 
@@ -61,7 +62,3 @@ def counts(approval: JsonObject, resource: JsonObject, workspace: JsonObject | N
     """Whether an approval counts for a resource at a moment; None when that hangs on a region that nobody states."""
     lacks = list(lacking(approval, resource, workspace, as_of))
     return None if lacks == [UNPLACED] else not lacks
-
-
-def _moment(text: object) -> datetime | None:
-    return datetime.fromisoformat(text) if isinstance(text, str) and folded(text) else None

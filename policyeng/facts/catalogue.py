@@ -13,22 +13,12 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from policyeng.errors import BundleError
+from policyeng.facts.ids import guid_of
 from policyeng.facts.words import trimmed
 from policyeng.models import JsonObject, lowered
 from policyeng.models.documents import Accelerator
 
 _Value = TypeVar("_Value")
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where a row was read: a title, a path or a file, and the revision; the founding documents bear no date."""
-
-    title: str
-    path: str
-    revision: str
-    section: str | None = None
-    date: str | None = None
 
 
 @dataclass(frozen=True)
@@ -113,11 +103,6 @@ class Facts:
                 raise BundleError("not a JSON object", place=(f"facts/{name}",), remedy="give one row for each name")
         return cls(document)
 
-    def source(self, source_id: str) -> Source | None:
-        """What a row's `source` stands for."""
-        row = self._table("sources").get(source_id)
-        return None if row is None else _value(Source, row, f"sources/{source_id}")
-
     def size(self, name: str) -> VmSize | None:
         """A VM size by name, such as `STANDARD_D1_V2`."""
         row = self._table("vm_sizes").get(lowered(name))
@@ -153,7 +138,7 @@ class Facts:
 
     def role(self, guid_or_name: str) -> Role | None:
         """A built-in role by GUID, by the id of its definition with or without a subscription, or by name."""
-        guid = self._role_guid(guid_or_name, self._role_names)
+        guid = self._role_names.get(lowered(trimmed(guid_or_name))) or guid_of(guid_or_name)
         for table in ("roles", "roles_elsewhere"):
             if row := self._table(table).get(guid):
                 made = {"guid": guid, "type": "BuiltInRole", **row, "permissions": tuple(row.get("permissions", ()))}
@@ -163,11 +148,6 @@ class Facts:
     def _table(self, name: str) -> JsonObject:
         table: JsonObject = self.document.get(name, {})
         return table
-
-    @staticmethod
-    def _role_guid(guid_or_name: str, names: Mapping[str, str]) -> str:
-        wanted = lowered(trimmed(guid_or_name))
-        return names.get(wanted) or wanted.rpartition("/")[2]
 
     @cached_property
     def _names_of(self) -> Mapping[str, Sequence[str]]:

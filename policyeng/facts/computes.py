@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from policyeng.facts.catalogue import Facts, VmSize
-from policyeng.facts.ids import workspace_of
-from policyeng.facts.words import Regulated, folded, inside, regulated, shown
+from policyeng.facts.ids import folded_id, name_of, workspace_of
+from policyeng.facts.numbers import whole
+from policyeng.facts.words import Regulated, folded, inside, regulated, shown, squeezed
 from policyeng.models import JsonObject, lowered
 
 COMPUTE_TYPE = "microsoft.machinelearningservices/workspaces/computes"
@@ -68,11 +69,6 @@ def known_size(resource: JsonObject, facts: Facts) -> VmSize | None:
     return facts.size(own.size) if own is not None and isinstance(own.size, str) else None
 
 
-def folded_region(name: object) -> str | None:
-    """A region for comparing: `East US` and `eastus` are one; None for what names none."""
-    return (folded(name) or "").replace(" ", "") or None
-
-
 def region_of(resource: JsonObject, workspace: JsonObject | None) -> str | None:
     """The region of the nodes, for comparing: the compute's own, else the resource's, else the workspace's."""
     places = (
@@ -80,7 +76,23 @@ def region_of(resource: JsonObject, workspace: JsonObject | None) -> str | None:
         inside(resource, "location"),
         inside(workspace, "location"),
     )
-    return next(filter(None, map(folded_region, places)), None)
+    return next(filter(None, map(squeezed, places)), None)
+
+
+def max_nodes(cluster: JsonObject) -> int | None:
+    """The largest scale of a compute cluster; None when it is not a whole number."""
+    return whole(inside(cluster, "properties", "properties", "scaleSettings", "maxNodeCount"))
+
+
+def max_instances(deployment: JsonObject) -> int | None:
+    """How many instances an online deployment is set to, or may scale itself to; None where that cannot be read.
+
+    Where it does not say it has Azure's default, which is 1 for both.
+    """
+    scale = inside(deployment, "properties", "scaleSettings")
+    scales_itself = folded(inside(scale, "scaleType")) == "targetutilization"
+    stated = inside(scale, "maxInstances") if scales_itself else inside(deployment, "sku", "capacity")
+    return 1 if stated is None else whole(stated)
 
 
 def node_sizes(resource: JsonObject, by_id: Mapping[str, JsonObject]) -> list[NodeSize] | None:
@@ -105,10 +117,14 @@ def node_sizes(resource: JsonObject, by_id: Mapping[str, JsonObject]) -> list[No
 
 def _pool_sizes(cluster: JsonObject) -> list[NodeSize]:
     place = "/properties/agentPoolProfiles"
-    pools = inside(cluster, "properties", "agentPoolProfiles")
-    if not isinstance(pools, list) or not pools:
-        return [NodeSize(place, None)]
-    return [NodeSize(f"{place}/{index}/vmSize", inside(pool, "vmSize")) for index, pool in enumerate(pools)]
+    sizes = [NodeSize(f"{place}/{at}/vmSize", pool.get("vmSize")) for at, pool in enumerate(pools(cluster))]
+    return sizes or [NodeSize(place, None)]
+
+
+def pools(cluster: JsonObject) -> list[JsonObject]:
+    """The node pools of a managed cluster, in its order; empty for what is no object, none where it states no list."""
+    stated = inside(cluster, "properties", "agentPoolProfiles")
+    return [pool if isinstance(pool, dict) else {} for pool in stated] if isinstance(stated, list) else []
 
 
 def cluster_of(compute: JsonObject, by_id: Mapping[str, JsonObject]) -> JsonObject | None:
@@ -121,7 +137,7 @@ def backed_by(
     cluster: JsonObject, by_id: Mapping[str, JsonObject], by_host: Mapping[str, Sequence[str]]
 ) -> Iterator[JsonObject]:
     """The AKS and Kubernetes computes that run on a managed cluster."""
-    for key in by_host.get(lowered(str(cluster["id"])).removesuffix("/"), ()):
+    for key in by_host.get(folded_id(str(cluster["id"])), ()):
         if kind_of(by_id[key]) in ("aks", "kubernetes"):
             yield by_id[key]
 
@@ -145,9 +161,8 @@ def compute_regulated(
 
 
 def _through(compute: JsonObject, said: Regulated) -> Regulated:
-    name = str(compute["id"]).removesuffix("/").rpartition("/")[2]
-    return Regulated(said.decided, f"for the compute {shown(name)} on it: {said.reason}")
+    return Regulated(said.decided, f"for the compute {shown(name_of(str(compute['id'])))} on it: {said.reason}")
 
 
 def _named(reference: object, by_id: Mapping[str, JsonObject]) -> JsonObject | None:
-    return by_id.get(lowered(reference).removesuffix("/")) if isinstance(reference, str) else None
+    return by_id.get(folded_id(reference)) if isinstance(reference, str) else None

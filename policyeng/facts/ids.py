@@ -16,6 +16,11 @@ _MANAGEMENT_GROUP = ("providers", "microsoft.management", "managementgroups")
 _WORKSPACE_TYPE = ("microsoft.machinelearningservices", "workspaces")
 
 
+def folded_id(arm_id: str) -> str:
+    """An id for comparing, whatever it looks like: in lower case and without a slash at its end."""
+    return lowered(arm_id).removesuffix("/")
+
+
 def parts_of(arm_id: object) -> tuple[str, ...] | None:
     """What stands between the slashes of an id, in lower case, none for the root `/`; None for what is no id.
 
@@ -26,7 +31,7 @@ def parts_of(arm_id: object) -> tuple[str, ...] | None:
         return None
     if arm_id == "/":
         return ()
-    first, *parts = lowered(arm_id).removesuffix("/").split("/")
+    first, *parts = folded_id(arm_id).split("/")
     return tuple(parts) if not first and parts and all(map(trimmed, parts)) else None
 
 
@@ -55,6 +60,16 @@ def _well_formed(parts: tuple[str, ...]) -> bool:
     return at == len(parts)
 
 
+def guid_of(role_id: object) -> str:
+    """The last part of the id of a role, in lower case, whatever stands before it; empty when the id is no text."""
+    return lowered(trimmed(role_id)).rstrip("/").rpartition("/")[2] if isinstance(role_id, str) else ""
+
+
+def name_of(arm_id: str) -> str:
+    """The last part of an id, spelled as there."""
+    return arm_id.removesuffix("/").rpartition("/")[2]
+
+
 def covers(scope: str, arm_id: str) -> bool | None:
     """Say whether an id is at or under a scope.
 
@@ -73,12 +88,6 @@ def covers(scope: str, arm_id: str) -> bool | None:
 def is_at_or_under(arm_id: str, scope: str) -> bool:
     """Say whether an id is surely at or under a scope; not so below a management group, whose members no id tells."""
     return covers(scope, arm_id) is True
-
-
-def subscription_of(arm_id: str) -> str | None:
-    """The lower-case id of the subscription that holds an id, `/subscriptions/<guid>`, or `None`."""
-    parts = segments(arm_id) or ()
-    return _joined(parts[:2]) if parts[:1] == ("subscriptions",) else None
 
 
 def resource_group_of(arm_id: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Numbers as documents write them. `policies/lib/numbers.rego` says the same in Rego."""
+"""Numbers as documents write them: counts. `whole` is that of `policies/lib/numbers.rego`, which reads amounts too."""
 
 from __future__ import annotations
 

@@ -12,17 +12,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from policyeng.facts.catalogue import Facts
-from policyeng.facts.computes import kind_of, known_size, region_of
-from policyeng.facts.numbers import whole
-from policyeng.facts.subnets import max_nodes
-from policyeng.facts.words import folded, inside
+from policyeng.facts.computes import kind_of, known_size, max_instances, max_nodes, region_of
+from policyeng.facts.words import folded, inside, squeezed
 from policyeng.models import JsonObject
 
 #: The name that Azure gives to the quota of all low-priority nodes of a region.
 LOW_PRIORITY_FAMILY = "lowPriorityCores"
 
-#: A VM family and a region, both for comparing.
-Place = tuple[str, str]
+#: What a quota is for: a VM family and a region, both for comparing.
+QuotaKey = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,27 +32,27 @@ class Demand:
     vcpus: int | None
 
     @property
-    def place(self) -> Place | None:
+    def quota(self) -> QuotaKey | None:
         """Which quota it takes from; None when that is undecided."""
-        return (folded_family(self.family), self.region) if self.family and self.region else None
+        return quota_key(self.family, self.region) if self.family and self.region else None
 
-    def may_take_from(self, place: Place) -> bool:
+    def may_take_from(self, quota: QuotaKey) -> bool:
         """Whether it takes from a quota, for all that is known."""
-        family, region = place
-        return (self.family is None or folded_family(self.family) == family) and self.region in (None, region)
+        family, region = quota
+        return (self.family is None or squeezed(self.family) == family) and self.region in (None, region)
 
 
 @dataclass(frozen=True, slots=True)
 class FullScale:
     """The sum of demands: vCPUs per quota as far as they are known, and the demands that are not wholly known."""
 
-    vcpus: Mapping[Place, int]
+    vcpus: Mapping[QuotaKey, int]
     undecided: tuple[Demand, ...]
 
 
-def folded_family(family: str) -> str:
-    """The name of a VM family for comparing: without case and spaces, of which some names have some."""
-    return (folded(family) or "").replace(" ", "")
+def quota_key(family: str, region: str) -> QuotaKey:
+    """A VM family and a region for comparing: Azure spells the names of some families with spaces."""
+    return squeezed(family) or "", squeezed(region) or ""
 
 
 def demand_of(resource: JsonObject, workspace: JsonObject | None, facts: Facts) -> Demand:
@@ -70,14 +68,14 @@ def demand_of(resource: JsonObject, workspace: JsonObject | None, facts: Facts) 
 
 def full_scale(demands: Iterable[Demand]) -> FullScale:
     """Add demands up; those of nothing are left out."""
-    vcpus: dict[Place, int] = {}
+    vcpus: dict[QuotaKey, int] = {}
     undecided: list[Demand] = []
     for demand in demands:
-        place = demand.place
-        if place is None or demand.vcpus is None:
+        quota = demand.quota
+        if quota is None or demand.vcpus is None:
             undecided += [] if demand.vcpus == 0 else [demand]
         elif demand.vcpus:
-            vcpus[place] = vcpus.get(place, 0) + demand.vcpus
+            vcpus[quota] = vcpus.get(quota, 0) + demand.vcpus
     return FullScale(vcpus, tuple(undecided))
 
 
@@ -98,7 +96,4 @@ def _nodes(resource: JsonObject) -> int | None:
         return 1
     if kind == "amlcompute":
         return max_nodes(resource)
-    scale = inside(resource, "properties", "scaleSettings")
-    if folded(inside(scale, "scaleType")) == "targetutilization":
-        return whole(inside(scale, "maxInstances"))
-    return whole(inside(resource, "sku", "capacity"))
+    return max_instances(resource)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from policyeng.facts import ids
 from policyeng.facts.catalogue import Facts
-from policyeng.facts.computes import NodeSize, cluster_of, folded_region, kind_of, node_sizes, own_size
+from policyeng.facts.computes import NodeSize, cluster_of, kind_of, node_sizes, own_size, pools
 from policyeng.facts.numbers import whole
-from policyeng.facts.words import folded, inside
+from policyeng.facts.times import moment
+from policyeng.facts.words import folded, inside, squeezed
 from policyeng.models import JsonObject
 
 RESERVATION_TYPE = "microsoft.capacity/reservationorders/reservations"
@@ -33,7 +34,7 @@ class Steady:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a reservation has to cover: the id that its scope must hold, the size, the region, at which moment."""
+    """Where machines run that may be reserved: the id that the scope must hold, the size, the region, and when."""
 
     arm_id: str
     size: str
@@ -61,11 +62,11 @@ def steady_nodes(resource: JsonObject, by_id: Mapping[str, JsonObject]) -> list[
 
 def _steady_pools(cluster: JsonObject) -> Iterator[Steady]:
     """The pools that run; of one that scales itself, the nodes that it keeps."""
-    nodes, pools = node_sizes(cluster, {}) or [], inside(cluster, "properties", "agentPoolProfiles")
-    if not isinstance(pools, list) or not pools:
+    nodes, stated = node_sizes(cluster, {}) or [], pools(cluster)
+    if not stated:
         yield from (Steady(node, None) for node in nodes)
         return
-    for node, pool in zip(nodes, pools, strict=True):
+    for node, pool in zip(nodes, stated, strict=True):
         if folded(inside(pool, "scaleSetPriority")) != "spot" and not _is_stopped(pool):
             scales_itself = inside(pool, "enableAutoScaling") is True and inside(pool, "minCount") is not None
             yield Steady(node, _count(inside(pool, "minCount" if scales_itself else "count"), absent=1))
@@ -79,8 +80,8 @@ def _is_stopped(properties: object) -> bool:
     return folded(inside(properties, "powerState", "code")) == "stopped"
 
 
-def covers(reservation: JsonObject, place: Place, facts: Facts) -> bool | None:
-    """Whether a reservation is in force and covers a place; None where it may, and the snapshot does not tell.
+def reserves(reservation: JsonObject, place: Place, facts: Facts) -> bool | None:
+    """Whether a reservation is in force for the machines of a place; None where it may, and the snapshot does not tell.
 
     It is in force from `benefitStartTime` until `expiryDateTime` or midnight (UTC) of `expiryDate`, while its state is
     Succeeded; what it does not state does not end it. Its size takes in the whole series where `instanceFlexibility` is
@@ -98,19 +99,22 @@ def _is_of_machines(reservation: JsonObject, _place: Place, _facts: Facts) -> bo
 
 def _is_in_force(reservation: JsonObject, place: Place, _facts: Facts) -> bool | None:
     stated = inside(reservation, "properties")
-    state, start = inside(stated, "provisioningState"), inside(stated, "benefitStartTime")
-    end = inside(stated, "expiryDateTime") or inside(stated, "expiryDate")
-    moments = [_moment(moment) for moment in (start, end)]
+    state, start = inside(stated, "provisioningState"), _unless_blank(inside(stated, "benefitStartTime"))
+    end = _unless_blank(inside(stated, "expiryDateTime")) or _unless_blank(inside(stated, "expiryDate"))
+    begins, ends = moment(start), moment(end)
     if state is not None and folded(state) != "succeeded":
         return False if folded(state) else None
-    if any(said is not None and moment is None for said, moment in zip((start, end), moments, strict=True)):
+    if (begins is None and start is not None) or (ends is None and end is not None):
         return None
-    begins, ends = moments
     return not (begins and begins > place.as_of) and not (ends and ends <= place.as_of)
 
 
+def _unless_blank(stated: object) -> object:
+    return None if isinstance(stated, str) and folded(stated) is None else stated
+
+
 def _is_in_region(reservation: JsonObject, place: Place, _facts: Facts) -> bool | None:
-    region = folded_region(reservation.get("location"))
+    region = squeezed(reservation.get("location"))
     return region == place.region if region and place.region else None
 
 
@@ -147,12 +151,3 @@ _PARTS: tuple[Callable[[JsonObject, Place, Facts], bool | None], ...] = (
     _is_of_size,
     _is_in_scope,
 )
-
-
-def _moment(text: object) -> datetime | None:
-    """A date (its midnight) or a moment, UTC where it names no zone; None for anything else."""
-    try:
-        moment = datetime.fromisoformat(text) if isinstance(text, str) else None
-    except ValueError:
-        return None
-    return moment.replace(tzinfo=UTC) if moment and moment.tzinfo is None else moment

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from policyeng.facts.catalogue import Facts
-from policyeng.facts.ids import covers, parts_of
+from policyeng.facts.ids import guid_of, parts_of
 from policyeng.facts.permissions import granted, is_conditional, is_sound
 from policyeng.facts.words import folded, inside, trimmed
-from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
+from policyeng.models import WORKSPACE_TYPE, JsonObject
 
 _MANAGEMENT_GROUPS = ("providers", "microsoft.management", "managementgroups")
 _ASSIGNMENTS = ("providers", "microsoft.authorization", "roleassignments")
@@ -31,11 +31,6 @@ class AssignedRole:
     def is_sound(self) -> bool:
         """Whether the permissions are a list of blocks that can all be read."""
         return isinstance(self.permissions, list | tuple) and all(map(is_sound, self.permissions))
-
-
-def guid_of(role_id: object) -> str:
-    """The last part of the id of a role, in lower case; empty when the id is no text."""
-    return lowered(trimmed(role_id)).rstrip("/").rpartition("/")[2] if isinstance(role_id, str) else ""
 
 
 def assigned_roles(
@@ -71,12 +66,6 @@ def scope_of(assignment: JsonObject) -> tuple[str, ...] | None:
     return parts[:-4] if parts[-4:-1] == _ASSIGNMENTS else None
 
 
-def reaches(assignment: JsonObject, arm_id: str) -> bool | None:
-    """Say whether an assignment is at or above a resource; None when ids alone or an unreadable scope cannot tell."""
-    scope = scope_of(assignment)
-    return None if scope is None else covers("/" + "/".join(scope), arm_id)
-
-
 def reaches_workspace(
     assignment: JsonObject,
     by_scope: Mapping[str, Mapping[str, Sequence[str]]],
@@ -101,19 +90,6 @@ def granted_by(assignment: JsonObject, role: AssignedRole, action: str) -> bool 
     """Say whether an assignment of a role grants an action where it reaches."""
     said = granted(role.permissions, action)
     return None if said and is_conditional(inside(assignment, "properties")) else said
-
-
-def granted_at(
-    assignment: JsonObject, actions: Iterable[str], arm_id: str, roles: Sequence[AssignedRole]
-) -> dict[str, bool | None]:
-    """Say of each action of Machine Learning whether an assignment of `roles` grants it at a resource."""
-    reach = reaches(assignment, arm_id)
-    answers: dict[str, bool | None] = {}
-    for action in actions:
-        said = {granted_by(assignment, role, action) for role in roles} or {None}
-        best = True if True in said else None if None in said else False
-        answers[action] = False if reach is False or best is False else best and reach
-    return answers
 
 
 def _name(definition: JsonObject) -> str:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from policyeng.facts.catalogue import Facts, VmSize
 from policyeng.facts.computes import cluster_of, kind_of, node_sizes, own_size
-from policyeng.facts.numbers import whole
 from policyeng.facts.words import folded, inside
 from policyeng.models import JsonObject, lowered
 
@@ -62,17 +61,6 @@ def serving_machine(workload: JsonObject, by_id: Mapping[str, JsonObject], facts
     if not nodes:
         return Machine(None, "what states the size of its machines is not in the snapshot")
     return _largest([node.size for node in nodes], facts)
-
-
-def instances_of(deployment: JsonObject) -> int | None:
-    """How many instances an online deployment is set to, or may scale itself to; None where that cannot be read.
-
-    Azure's default is 1 for both.
-    """
-    scale = inside(deployment, "properties", "scaleSettings")
-    scales_itself = folded(inside(scale, "scaleType")) == "targetutilization"
-    stated = inside(scale, "maxInstances") if scales_itself else inside(deployment, "sku", "capacity")
-    return 1 if stated is None else whole(stated)
 
 
 def _stated_size(source: JsonObject, workload: JsonObject) -> object:

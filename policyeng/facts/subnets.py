@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Network, collapse_addresses, ip_network
 
-from policyeng.facts.computes import cluster_of, kind_of
+from policyeng.facts.computes import cluster_of, kind_of, max_nodes, pools
+from policyeng.facts.ids import folded_id
 from policyeng.facts.numbers import whole
 from policyeng.facts.words import folded, inside, trimmed
 from policyeng.models import JsonObject, lowered
@@ -56,20 +57,15 @@ def _network(prefix: object) -> object:
         return None
 
 
-def subnet_key(subnet_id: str) -> str:
-    """A subnet's id for comparing, as in `by_subnet`: lower case, without a slash at its end."""
-    return lowered(subnet_id).removesuffix("/")
-
-
 def subnets_of(resource: JsonObject) -> list[str]:
     """The keys of the subnets that the nodes of a compute or managed cluster sit in, each once, as far as it states."""
     kind = kind_of(resource)
     if kind == "managedcluster":
-        stated = [inside(pool, "vnetSubnetID") for pool in _pools(resource)]
+        stated = [inside(pool, "vnetSubnetID") for pool in pools(resource)]
     else:
         place = _SUBNET_PLACES.get(kind or "")
         stated = [inside(resource, *place)] if place else []
-    return list(dict.fromkeys(subnet_key(subnet) for subnet in stated if isinstance(subnet, str) and folded(subnet)))
+    return list(dict.fromkeys(folded_id(subnet) for subnet in stated if isinstance(subnet, str) and folded(subnet)))
 
 
 def subnet_in(by_id: Mapping[str, JsonObject], key: str) -> JsonObject | None:
@@ -85,7 +81,7 @@ def subnet_in(by_id: Mapping[str, JsonObject], key: str) -> JsonObject | None:
 def _is_called(part: object, key: str, name: str) -> bool:
     """Whether a part of a virtual network has the id, or the name where templates leave the id out."""
     stated = inside(part, "id")
-    return subnet_key(stated) == key if isinstance(stated, str) else folded(inside(part, "name")) == name
+    return folded_id(stated) == key if isinstance(stated, str) else folded(inside(part, "name")) == name
 
 
 def addresses_taken(key: str, resources: Sequence[JsonObject], by_id: Mapping[str, JsonObject]) -> Iterator[int | None]:
@@ -97,10 +93,7 @@ def addresses_taken(key: str, resources: Sequence[JsonObject], by_id: Mapping[st
     for resource in resources:
         kind = kind_of(resource)
         if kind == "managedcluster":
-            for pool in _pools(resource):
-                stated = inside(pool, "vnetSubnetID")
-                if isinstance(stated, str) and subnet_key(stated) == key:
-                    yield _of_pool(resource, pool)
+            yield from _of_cluster(resource, key)
         elif kind == "aks":
             cluster = cluster_of(resource, by_id)
             if cluster is None or lowered(str(cluster["id"])) not in present:
@@ -109,9 +102,14 @@ def addresses_taken(key: str, resources: Sequence[JsonObject], by_id: Mapping[st
             yield 1 if kind == "computeinstance" else max_nodes(resource)
 
 
-def max_nodes(cluster: JsonObject) -> int | None:
-    """The largest scale of a compute cluster; None when it is not a whole number."""
-    return whole(inside(cluster, "properties", "properties", "scaleSettings", "maxNodeCount"))
+def _of_cluster(cluster: JsonObject, key: str) -> Iterator[int | None]:
+    """The addresses of each pool in a subnet; None for one that may be there, because it cannot be read."""
+    for pool in pools(cluster):
+        stated = inside(pool, "vnetSubnetID")
+        if isinstance(stated, str) and folded_id(stated) == key:
+            yield _of_pool(cluster, pool)
+        elif not pool or not isinstance(stated, str | None):
+            yield None
 
 
 def _of_pool(cluster: JsonObject, pool: JsonObject) -> int | None:
@@ -133,8 +131,3 @@ def _pods_per_node(cluster: JsonObject, pool: JsonObject) -> int | None:
         return 0
     stated = inside(pool, "maxPods")
     return DEFAULT_PODS if stated is None else whole(stated)
-
-
-def _pools(cluster: JsonObject) -> list[JsonObject]:
-    pools = inside(cluster, "properties", "agentPoolProfiles")
-    return [pool for pool in pools if isinstance(pool, dict)] if isinstance(pools, list) else []

@@ -1,4 +1,4 @@
-"""How much of a machine is used: what the samples of its metrics say together."""
+"""How much of a machine is used, and when it was last used: what the samples of its metrics say together."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from policyeng.facts.catalogue import VmSize
+from policyeng.facts.ids import folded_id
+from policyeng.facts.times import moment
 from policyeng.facts.words import folded
-from policyeng.models import JsonObject
+from policyeng.models import JsonObject, lowered
+
+_ALWAYS = ("cpuUtilization", "memoryUtilization")
+_GPUS = "gpuUtilization"
+#: The metrics that say how much of a machine is used.
+UTILIZATIONS = (*_ALWAYS, _GPUS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,17 +26,32 @@ class Usage:
     reason: str = ""
 
 
-def samples_by_name(metrics: Iterable[JsonObject], as_of: datetime) -> Mapping[str, Sequence[JsonObject]]:
-    """The samples of each metric, its name in lower case; none that begins or ends after the moment `as_of`.
+def samples_of(
+    resource: JsonObject, metrics: Sequence[JsonObject], by_measured: Mapping[str, Sequence[int]], as_of: datetime
+) -> Mapping[str, Sequence[JsonObject]]:
+    """The samples of a resource by metric, its name in lower case; none that begins or ends after the moment `as_of`.
 
-    The metrics have the form of the snapshot, with `from` and `to` as RFC 3339 texts or None.
+    `metrics` and `by_measured` are those of the snapshot, with `from` and `to` as RFC 3339 texts or None.
     """
     found: dict[str, list[JsonObject]] = {}
-    for sample in metrics:
-        moments = (_moment(sample.get("from")), _moment(sample.get("to")))
-        if not any(moment is not None and moment > as_of for moment in moments):
+    for position in by_measured.get(folded_id(resource["id"]), ()):
+        sample = metrics[position]
+        moments = (moment(sample.get("from")), moment(sample.get("to")))
+        if not any(one is not None and one > as_of for one in moments):
             found.setdefault(folded(sample.get("name")) or "", []).append(sample)
     return found
+
+
+def usages_of(samples: Mapping[str, Sequence[JsonObject]], size: VmSize, days: float) -> dict[str, Usage]:
+    """How much is used of each part of a machine: CPUs, memory, GPUs if it has any or they were measured, and FPGAs.
+
+    `samples` are those of `samples_of`, of which the last so many days count.
+    """
+    gpus = (_GPUS,) if size.gpus or (lowered(_GPUS) in samples and not size.fpgas) else ()
+    usages = {name: usage_over(samples.get(lowered(name), ()), days) for name in (*_ALWAYS, *gpus)}
+    if size.fpgas:
+        usages["FPGAs"] = Usage(None, "there is no metric of their use")
+    return usages
 
 
 def usage_over(samples: Sequence[JsonObject], days: float) -> Usage:
@@ -39,7 +62,7 @@ def usage_over(samples: Sequence[JsonObject], days: float) -> Usage:
     """
     if not samples:
         return Usage(None, "a metric has no sample")
-    windows = [(_moment(sample.get("from")), _moment(sample.get("to"))) for sample in samples]
+    windows = [(moment(sample.get("from")), moment(sample.get("to"))) for sample in samples]
     dated = [(begin, end, sample) for (begin, end), sample in zip(windows, samples, strict=True) if begin and end]
     if len(dated) < len(samples):
         return Usage(None, "a sample does not say from when to when it was taken")
@@ -68,7 +91,3 @@ def _percent(sample: JsonObject) -> float | None:
     if not isinstance(high, int | float) or high < 0 or folded(sample.get("unit")) != "percent":
         return None
     return float(high)
-
-
-def _moment(text: object) -> datetime | None:
-    return datetime.fromisoformat(text) if isinstance(text, str) else None

@@ -49,6 +49,11 @@ def folded(value: object) -> str | None:
     return (lowered(trimmed(value)) or None) if isinstance(value, str) else None
 
 
+def squeezed(value: object) -> str | None:
+    """As `folded` and without spaces, as names of regions and VM families compare: `East US` and `eastus` are one."""
+    return (folded(value) or "").replace(" ", "") or None
+
+
 def inside(document: object, *path: str) -> object:
     """The value at a path of keys; None where there is none, whatever stands on the way."""
     for key in path:

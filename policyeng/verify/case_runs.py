@@ -13,7 +13,8 @@ from policyeng.bundle.header import Verdict
 from policyeng.errors import BundleError, PolicyengError
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.plan import has_value
-from policyeng.facts import Facts, workspace_of
+from policyeng.facts import Facts
+from policyeng.facts.ids import workspace_of
 from policyeng.models import Approval, DeclaredWorkload, Finding, JsonObject, Snapshot, lowered
 from policyeng.verify.cases import (
     DEFAULT_AS_OF,

@@ -16,7 +16,7 @@ import orjson
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.header import Judged
 from policyeng.evaluation.plan import value_at
-from policyeng.facts import workspace_of
+from policyeng.facts.ids import workspace_of
 from policyeng.models import WORKSPACE_TYPE, JsonObject
 from policyeng.verify.cases import Baselines, Case, baselines_of, estate, read_cases
 from policyeng.verify.edits import Json, altered, copied, edit_somewhere, happens, odd, place_of, put, remove
@@ -45,7 +45,8 @@ class Estates:
         """What the policies speak of."""
         every = (document for cases in self.cases.values() for _, document in cases)
         edited = [resource for document in every for resource in document["resources"]]
-        return vocabulary_of(self.bundle, [*self.baselines.resources.values(), *edited])
+        distinct = {orjson.dumps(resource): resource for resource in (*self.baselines.resources.values(), *edited)}
+        return vocabulary_of(self.bundle, distinct.values())  # a case leaves most baselines as they are
 
     @cached_property
     def cases(self) -> dict[str, list[tuple[Case, JsonObject]]]:

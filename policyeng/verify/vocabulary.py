@@ -2,7 +2,8 @@
 
 Nothing is written for one policy. The values come from its header (`where`, defaults of parameters), from the text of
 its Rego and of the modules it imports (constants, and the tables of `data.facts` that it reads), from the constants of
-its Python, and from what stands at its pointers in the baselines and in the cases.
+its Python and of the functions of `policyeng.facts` that it calls (with the tables that those ask the catalogue for),
+and from what stands at its pointers in the baselines and in the cases.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.evaluation.plan import has_value, value_at
+from policyeng.facts import Facts
 from policyeng.models import JsonObject
 from policyeng.verify.edits import Json
 
@@ -29,8 +31,8 @@ _PACKAGE = re.compile(r"^package[ \t]+([\w.]+)", re.MULTILINE)
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 #: Longer constants are messages and explanations.
 _LONGEST = 64
-#: Which table a method of the catalogue reads.
-_ASKED = {"is_isolated": "isolated_sizes", "retirement": "retired_sizes", "size": "vm_sizes", "series": "vm_series"}
+#: The package that Python policies share, as Rego policies share `lib`.
+_LIBRARY = "policyeng.facts"
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -40,8 +42,8 @@ class Words:
 
     Attributes:
         pointers: what it looks at: `inspects`, what its own Rego reads, and what narrows it.
-        own: texts and numbers of its own Rego and of its header.
-        borrowed: those of the modules that it imports.
+        own: texts and numbers of its own Rego or Python and of its header.
+        borrowed: those of the modules that it imports and of the functions that it calls.
         tables: the names that the tables of facts have which it reads, one tuple per table.
         standing: per pointer, what stands there in baselines and cases.
     """
@@ -72,11 +74,8 @@ def vocabulary_of(bundle: Bundle, resources: Iterable[JsonObject]) -> Vocabulary
 def _words(policy: Policy, bundle: Bundle, sources: Mapping[str, str], known: list[JsonObject]) -> Words:
     texts = list(_texts(policy, sources))
     tables = bundle.data.get("facts", {})
-    code = list(_code(policy))
-    read = sorted(
-        {name for text in texts for name in _TABLE.findall(text)}
-        | {_ASKED[name] for part in code for name in part.co_names if name in _ASKED}
-    )
+    code = _code(policy)
+    read = sorted({name for text in texts for name in _TABLE.findall(text)} | set(code.asked).intersection(tables))
     pointers = tuple(dict.fromkeys(_pointers(policy, texts[:1])))
     standing = {pointer: tuple(_standing(pointer, known)) for pointer in pointers}
     return Words(
@@ -85,10 +84,10 @@ def _words(policy: Policy, bundle: Bundle, sources: Mapping[str, str], known: li
             [
                 *_stated(policy),
                 *(word for text in texts[:1] for word in _constants(text)),
-                *(word for part in code for constant in part.co_consts for word in _words_in(constant)),
+                *code.own,
             ]
         ),
-        borrowed=_distinct(word for text in texts[1:] for word in _constants(text)),
+        borrowed=_distinct([*(word for text in texts[1:] for word in _constants(text)), *code.borrowed]),
         tables=tuple(tuple(tables[name]) for name in read if isinstance(tables.get(name), dict) and tables[name]),
         standing=standing,
     )
@@ -135,22 +134,70 @@ def _constants(text: str) -> Iterator[Json]:
     yield from (json.loads(found) for found in _NUMBER.findall(_TEXT.sub("", text)))
 
 
-def _code(policy: Policy) -> Iterator[CodeType]:
-    """The code of a Python policy and of the functions beside it."""
+@dataclass(frozen=True)
+class _Code:
+    """The constants of a Python policy and of the functions beside it, of shared functions, and of the catalogue's."""
+
+    own: list[Json]
+    borrowed: list[Json]
+    asked: list[str]
+
+
+def _code(policy: Policy) -> _Code:
+    """What stands in the code of a Python policy that is in force; nothing of another one."""
+    found = _Code([], [], [])
     if policy.python is None or policy.rules:
-        return
+        return found
     judge = policy.python.judge
-    beside = [value for value in judge.__globals__.values() if isinstance(value, FunctionType)]
-    waiting = [value.__code__ for value in beside if value.__module__ == judge.__module__]
-    while waiting:
-        part = waiting.pop()
-        yield part
-        waiting += [constant for constant in part.co_consts if isinstance(constant, CodeType)]
+    beside = [*judge.__globals__.values(), policy.python.applies]
+    waiting = [value for value in beside if isinstance(value, FunctionType) and value.__module__ == judge.__module__]
+    for function in waiting:  # which grows while it is walked
+        parts = list(_parts(function.__code__))
+        words = [word for part in parts for constant in part.co_consts for word in _words_in(constant)]
+        if function in _CATALOGUE.values():
+            found.asked.extend(word for word in words if isinstance(word, str))
+        elif function.__module__ == judge.__module__:
+            found.own.extend(words)
+        else:
+            stated = [function.__globals__.get(name) for part in parts for name in part.co_names]
+            found.borrowed.extend([*words, *(word for constant in stated for word in _words_in(constant))])
+        waiting += [called for part in parts for called in _called(function, part) if called not in waiting]
+    return found
+
+
+def _parts(code: CodeType) -> Iterator[CodeType]:
+    """A piece of code and those inside of it, such as comprehensions."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _parts(constant)
+
+
+def _called(function: FunctionType, part: CodeType) -> Iterator[FunctionType]:
+    """The functions of the library that a part of a function names, and what it asks `facts`, the catalogue."""
+    known = [function.__globals__.get(name) for name in part.co_names]
+    modules = [value for value in known if isinstance(value, ModuleType) and value.__name__.startswith(_LIBRARY)]
+    known += [getattr(module, name, None) for module in modules for name in part.co_names]
+    if function in _CATALOGUE.values() or "facts" in (*part.co_names, *part.co_varnames, *part.co_freevars):
+        known += [_CATALOGUE.get(name) for name in part.co_names]
+    for value in map(_unwrapped, known):
+        if value is not None and value.__module__.startswith(_LIBRARY):
+            yield value
+
+
+def _unwrapped(value: object) -> FunctionType | None:
+    """The function in a cached one or in a method; None for what is none."""
+    value = getattr(value, "__wrapped__", None) or getattr(value, "func", None) or value
+    return value if isinstance(value, FunctionType) else None
+
+
+#: What the catalogue can be asked, by name.
+_CATALOGUE = {name: function for name, value in vars(Facts).items() if (function := _unwrapped(value))}
 
 
 def _words_in(constant: object) -> Iterator[Json]:
-    if isinstance(constant, tuple | frozenset):
-        for member in constant:
+    if isinstance(constant, tuple | frozenset | dict):
+        for member in (*constant, *constant.values()) if isinstance(constant, dict) else constant:
             yield from _words_in(member)
     is_word = isinstance(constant, str) and len(constant) <= _LONGEST and constant.count(" ") < 3
     if is_word or (isinstance(constant, int | float) and not isinstance(constant, bool)):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from policyeng.facts.ids import name_of
 from policyeng.models import DeclaredWorkload, JsonObject
 from policyeng.workloads.answers import ABSENT, Answer, joined, undecided
 from policyeng.workloads.drafts import NO_FEATURES, Draft, Tags
 from policyeng.workloads.estate import Estate, home_of
-from policyeng.workloads.runs import FEATURES, documents_of, whole
+from policyeng.workloads.runs import FEATURES, as_one_run, documents_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +47,13 @@ def derived_workload(draft: Draft, additions: Sequence[DeclaredWorkload]) -> Wor
         **_stated_only(additions),
     }
     workspace_id = home_of(source.id)
-    runs = draft.runs or (whole(draft.target, draft.compute_id, draft.features),)
+    runs = draft.runs or (as_one_run(draft.target, draft.compute_id, draft.features),)
     return _workload(
         {
             "id": source.id,
             "sourceType": source.body.get("type"),
             "workspaceId": workspace_id,
-            "name": source.id.rstrip("/").rpartition("/")[2],
+            "name": name_of(source.id),
             "sourceId": source.id,
             "runs": documents_of(runs, additions),
         },
@@ -84,7 +85,7 @@ def declared_workload(one: DeclaredWorkload, estate: Estate) -> Workload:
         "id": one.id,
         "sourceType": source.body.get("type") if source else None,
         "name": one.id,
-        "runs": documents_of([whole(Answer(one.target).or_reason(why), ABSENT, Answer(one.features))], []),
+        "runs": documents_of([as_one_run(Answer(one.target).or_reason(why), ABSENT, Answer(one.features))], []),
     }
     return _workload(fixed, answers, Tags(Answer(dict(one.tags))))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from policyeng.facts.ids import folded_id
 from policyeng.models import lowered
 from policyeng.workloads.accelerators import of_containers, of_instance_type, of_placement, of_size
 from policyeng.workloads.answers import ABSENT, Answer, first, undecided
@@ -70,7 +71,7 @@ def _online_placement(estate: Estate, source: Reader, kind: Answer[str]) -> Plac
 
 def _endpoint_compute(estate: Estate, source: Reader) -> Placement:
     """Where the endpoint of a deployment says that it runs; its id is the deployment's without the last two parts."""
-    endpoint_id = "/".join(source.id.rstrip("/").split("/")[:-2])
+    endpoint_id = "/".join(folded_id(source.id).split("/")[:-2])
     endpoint = estate.find(endpoint_id)
     if endpoint is None:
         return Placement(undecided("the endpoint is not in the snapshot"))

@@ -6,11 +6,12 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 
 from policyeng.facts import Facts
+from policyeng.facts.ids import folded_id
 from policyeng.models import WORKSPACE_TYPE, DeclaredWorkload, Snapshot, lowered
 from policyeng.workloads.declared import Workload, declared_workload, derived_workload
 from policyeng.workloads.deployments import batch_deployment, online_deployment
 from policyeng.workloads.drafts import Draft
-from policyeng.workloads.estate import Estate, key_of, survey
+from policyeng.workloads.estate import Estate, survey
 from policyeng.workloads.jobs import job
 from policyeng.workloads.reading import Reader
 from policyeng.workloads.services import service
@@ -34,7 +35,7 @@ def derive(snapshot: Snapshot, facts: Facts) -> tuple[Workload, ...]:
     drafts = [build(estate, source) for arm_type, build in DERIVED_FROM.items() for source in sources[arm_type]]
     additions: dict[str, list[DeclaredWorkload]] = defaultdict(list)
     for one in sorted(snapshot.workloads, key=DeclaredWorkload.model_dump_json):
-        additions[key_of(one.source_id or "")].append(one)
-    derived = [derived_workload(draft, additions.pop(key_of(draft.source.id), ())) for draft in drafts]
+        additions[folded_id(one.source_id or "")].append(one)
+    derived = [derived_workload(draft, additions.pop(folded_id(draft.source.id), ())) for draft in drafts]
     alone = [declared_workload(one, estate) for group in additions.values() for one in group]
     return tuple(sorted((*derived, *alone), key=lambda workload: lowered(workload.reported_id)))

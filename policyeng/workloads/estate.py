@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from policyeng.facts import Facts, workspace_of
+from policyeng.facts import Facts
+from policyeng.facts.ids import folded_id, workspace_of
 from policyeng.models import Snapshot, lowered
 from policyeng.workloads.answers import Answer, undecided
 from policyeng.workloads.reading import Reader, reader
@@ -36,11 +37,6 @@ def home_of(arm_id: str) -> str | None:
     return arm_id[: len(folded)] if folded else None
 
 
-def key_of(arm_id: str) -> str:
-    """An id as the estate files it: whole segments compare without case, and a trailing slash does not count."""
-    return lowered(arm_id).rstrip("/")
-
-
 @dataclass(frozen=True, slots=True)
 class Placement:
     """Where work runs: the target and, where that is a compute of the snapshot, the compute."""
@@ -58,7 +54,7 @@ class Estate:
 
     def find(self, arm_id: str) -> Reader | None:
         """The resource with this id, compared without case."""
-        return self.resources.get(key_of(arm_id))
+        return self.resources.get(folded_id(arm_id))
 
     def of_types(self, arm_types: Iterable[str]) -> dict[str, list[Reader]]:
         """The resources of some types, given in lower case; in one walk, because few resources are of any of them."""
@@ -85,7 +81,7 @@ class Estate:
         compute = self.find(arm_id)
         if compute:
             return Placement(_target(compute), compute)
-        last = key_of(arm_id).rpartition("/")[2]
+        last = folded_id(arm_id).rpartition("/")[2]
         if last in RESERVED:
             return Placement(Answer(last))
         return Placement(undecided(f"the compute `{written}` is not in the snapshot", TARGETS.values()))
@@ -94,10 +90,10 @@ class Estate:
 def survey(snapshot: Snapshot, facts: Facts) -> Estate:
     """The estate of a snapshot; of two resources with one id (which loading refuses) the last counts."""
     found: dict[str, Reader] = {}
-    gaps = {key_of(arm_id): pointers for arm_id, pointers in snapshot.unreadable.items()}
+    gaps = {folded_id(arm_id): pointers for arm_id, pointers in snapshot.unreadable.items()}
     for body in snapshot.resources:
         arm_id = body.get("id")
-        if isinstance(arm_id, str) and (key := key_of(arm_id)):
+        if isinstance(arm_id, str) and (key := folded_id(arm_id)):
             found[key] = reader(body, gaps.get(key, {}))
     return Estate(found, facts)
 

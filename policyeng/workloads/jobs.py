@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from policyeng.facts.numbers import whole
 from policyeng.models import lowered
 from policyeng.workloads.accelerators import of_placement
 from policyeng.workloads.answers import ABSENT, Answer, agreed, first, undecided
 from policyeng.workloads.drafts import Draft, compute_id, tags_of
 from policyeng.workloads.estate import Estate, Placement, home_of
 from policyeng.workloads.reading import Reader
-from policyeng.workloads.runs import Run, features_of, whole
+from policyeng.workloads.runs import Run, as_one_run, features_of
 
 #: Job and step types that are features of the documents' training table. Designer leaves no trace in ARM.
 KINDS = ("automl", "pipeline", "sweep")
 
 #: The trials of a sweep that states no limit. Source: learn.microsoft.com, "CLI (v2) sweep job YAML schema", `limits`.
 DEFAULT_TRIALS = 1000
-
-#: No count is larger; as in `lib.numbers`.
-_LIMIT = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ def job(estate: Estate, source: Reader) -> Draft:
     computes = agreed([compute_id(placement) for placement, _ in placed], "its steps run on")
     kind = source.text("properties", "jobType").or_reason("the jobType is absent")
     runs = tuple(_run(placement, part, kind) for placement, part in placed)
-    lost = whole(undecided(parts.reason), ABSENT, undecided(parts.reason))
+    lost = as_one_run(undecided(parts.reason), ABSENT, undecided(parts.reason))
     return Draft(
         source=source,
         purpose=Answer("training", presumed=True),  # ARM does not say what a job is for
@@ -99,9 +97,8 @@ def _concurrent_trials(sweep: Reader) -> Answer[int]:
         return Answer(DEFAULT_TRIALS)
     if stated.value is None:
         return undecided(stated.reason)
-    if not 0 <= stated.value < _LIMIT or stated.value != int(stated.value):
-        return undecided("the limit of trials is no count")
-    return Answer(int(stated.value))
+    trials = whole(stated.value)
+    return undecided("the limit of trials is no count") if trials is None else Answer(trials)
 
 
 def _distributed(run: Reader) -> Answer[bool]:

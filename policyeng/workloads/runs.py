@@ -29,7 +29,7 @@ class Run:
     concurrent_trials: Answer[int] = ABSENT
 
 
-def whole(target: Answer[str], compute_id: Answer[str], features: Answer[tuple[str, ...]]) -> Run:
+def as_one_run(target: Answer[str], compute_id: Answer[str], features: Answer[tuple[str, ...]]) -> Run:
     """Work that is one run, by what is said of all of it."""
     if features.value is None:
         answers: dict[str, Answer[bool]] = dict.fromkeys(FEATURES, undecided(features.reason))

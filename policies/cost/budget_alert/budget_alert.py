@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts import covers, resource_group_of, segments
+from policyeng.facts.ids import covers, resource_group_of, segments
 from policyeng.facts.times import moment
 from policyeng.facts.words import folded, inside
 from policyeng.models import JsonObject

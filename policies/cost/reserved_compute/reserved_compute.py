@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.computes import region_of
-from policyeng.facts.reservations import RESERVATION_TYPE, Place, Steady, covers, steady_nodes
+from policyeng.facts.reservations import RESERVATION_TYPE, Place, Steady, reserves, steady_nodes
 from policyeng.facts.words import folded
 
 _ABSENT = {
@@ -69,7 +69,7 @@ def reserved_compute(given: PolicyInput) -> Iterator[Denial | Unknown]:
             yield Unknown(msg="the size is not stated", path=path)
             continue
         place = Place(given.resource["id"], size, region, given.as_of)
-        answers = {covers(one, place, given.facts) for one in reservations}
+        answers = {reserves(one, place, given.facts) for one in reservations}
         if answers == {False}:
             known, actual = given.facts.size(size), {"size": size, "region": region, "nodes": steady.count}
             expected = f"a reservation of the series {known.series}" if known else f"a reservation of {size}"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.computes import NodeSize, node_sizes
 from policyeng.facts.siblings import is_retired, smaller_siblings
-from policyeng.facts.usage import samples_by_name, usage_over
+from policyeng.facts.usage import UTILIZATIONS, samples_of, usages_of
 from policyeng.facts.words import regulated
 from policyeng.models import JsonObject, lowered
 
@@ -19,14 +19,11 @@ _PERCENT = {"type": "number", "minimum": 0, "maximum": 100, "default": 40}
 _DAYS = {"type": "number", "minimum": 0, "maximum": 3650, "default": 14}
 _REGULATED = ["regulated", "restricted", "confidential"]
 _TAGS = {"type": "array", "items": {"type": "string", "pattern": r"\S"}, "default": _REGULATED}
-_ALWAYS, _ACCELERATOR = ["cpuUtilization", "memoryUtilization"], "gpuUtilization"
 _COMPUTES = {"/properties/computeType": ["AmlCompute", "ComputeInstance", "AKS", "VirtualMachine"]}
 
 
 def _samples(given: PolicyInput) -> Mapping[str, Sequence[JsonObject]]:
-    positions = given.snapshot.by_measured.get(lowered(given.resource["id"]).removesuffix("/"), ())
-    found = samples_by_name([given.snapshot.metrics[position] for position in positions], given.as_of)
-    return {name: found[lowered(name)] for name in (*_ALWAYS, _ACCELERATOR) if lowered(name) in found}
+    return samples_of(given.resource, given.snapshot.metrics, given.snapshot.by_measured, given.as_of)
 
 
 @policy(
@@ -51,7 +48,7 @@ def _samples(given: PolicyInput) -> Mapping[str, Sequence[JsonObject]]:
         "regulated_classifications": {**_TAGS, "description": "values of `data-classification` that make it regulated"},
     },
     since="0.1.0",
-    applies=lambda given: bool(_samples(given)),
+    applies=lambda given: any(lowered(name) in _samples(given) for name in UTILIZATIONS),
 )
 def right_size(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny a size when everything that is measured stays under the threshold and a smaller one is offered."""
@@ -60,14 +57,13 @@ def right_size(given: PolicyInput) -> Iterator[Denial | Unknown]:
     if size is None:
         yield Unknown(msg="the size is not stated, or not in the catalogue", path=node.path)
         return
-    samples, threshold = _samples(given), given.parameters["rightsizing_threshold"]
-    wanted = [*_ALWAYS, _ACCELERATOR] if size.gpus or size.fpgas else [*_ALWAYS, *samples]
-    usages = {name: usage_over(samples.get(name, ()), given.parameters["rightsizing_days"]) for name in wanted}
+    usages = usages_of(_samples(given), size, given.parameters["rightsizing_days"])
     isolated = given.facts.is_isolated(size.name)
     standing = regulated(given.resource, given.workspace, given.parameters["regulated_classifications"])
     smaller = [other.name for other in smaller_siblings(given.facts, size.name, given.as_of)]
     if isolated and standing.decided:
         smaller = [name for name in smaller if given.facts.is_isolated(name)]
+    threshold = given.parameters["rightsizing_threshold"]
     if not smaller or any(use.p95 is not None and use.p95 >= threshold for use in usages.values()):
         return
     unknowns = [Unknown(msg=f"{name}: {use.reason}", path=node.path) for name, use in usages.items() if use.reason]

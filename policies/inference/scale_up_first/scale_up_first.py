@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.serving import HEADROOM, has_room, instances_of, serving_machine, source_of
+from policyeng.facts.computes import max_instances
+from policyeng.facts.serving import HEADROOM, has_room, serving_machine, source_of
 from policyeng.facts.siblings import larger_siblings
 from policyeng.facts.words import folded
 
@@ -48,7 +49,7 @@ _MEMORY = "/model/memoryGiB"
 def scale_up_first(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny more instances than the limit of a size that is short of memory and has a larger sibling."""
     deployment = source_of(given.resource, given.snapshot.by_id)
-    instances = instances_of(deployment) if deployment else None
+    instances = max_instances(deployment) if deployment else None
     if instances is None:
         yield Unknown(msg="how many instances it has cannot be told", path="/sourceId")
         return

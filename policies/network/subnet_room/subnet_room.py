@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.bundle import SnapshotView
-from policyeng.facts.subnets import addresses_taken, max_nodes, subnet_in, subnets_of, usable_addresses
+from policyeng.facts.computes import max_nodes
+from policyeng.facts.subnets import addresses_taken, subnet_in, subnets_of, usable_addresses
 
 _SCALE = "/properties/properties/scaleSettings/maxNodeCount"
 _SUBNET = "/properties/properties/subnet/id"

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.times import moment
+from policyeng.facts.usage import samples_of
 from policyeng.facts.words import folded, inside
-from policyeng.models import lowered
 
 STATE = "/properties/properties/state"
 OPERATION = "/properties/properties/lastOperation"
@@ -63,15 +63,18 @@ def used_instance(given: PolicyInput) -> Iterator[Denial | Unknown]:
 
 
 def _last_activity(given: PolicyInput) -> datetime | None:
-    """The latest moment that the metric `lastActivity` gives."""
-    positions = given.snapshot.by_measured.get(lowered(given.resource["id"]).removesuffix("/"), ())
-    metrics = [given.snapshot.metrics[position] for position in positions]
-    told = [moment(metric.get("to")) for metric in metrics if folded(metric["name"]) == "lastactivity"]
+    """The latest moment up to as-of that the metric `lastActivity` gives."""
+    samples = samples_of(given.resource, given.snapshot.metrics, given.snapshot.by_measured, given.as_of)
+    told = [moment(sample.get("to")) for sample in samples.get("lastactivity", ())]
     return max((one for one in told if one is not None), default=None)
 
 
 def _last_operation(given: PolicyInput) -> datetime | None:
-    """When a user last started, stopped or changed the instance; a schedule and an idle shutdown are no use of it."""
+    """When a user last started, stopped or changed the instance; a schedule and an idle shutdown are no use of it.
+
+    What was done after as-of does not count, and hides what was done before.
+    """
     operation = inside(given.resource, "properties", "properties", "lastOperation")
     is_by_user = folded(inside(operation, "operationTrigger")) in (None, "user")
-    return moment(inside(operation, "operationTime")) if is_by_user else None
+    operated = moment(inside(operation, "operationTime")) if is_by_user else None
+    return operated if operated is not None and operated <= given.as_of else None

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts import roles
+from policyeng.facts.ids import guid_of
 from policyeng.facts.words import inside
 
 ROLE = "/properties/roleDefinitionId"
@@ -22,7 +23,7 @@ def compute_managers(given: PolicyInput) -> Iterator[Denial | Unknown]:
     is_readable = roles.scope_of(given.resource) is not None
     if not is_readable:
         yield Unknown(msg="the scope of the assignment cannot be read", path="/properties/scope")
-    guid = roles.guid_of(inside(given.resource, "properties", "roleDefinitionId"))
+    guid = guid_of(inside(given.resource, "properties", "roleDefinitionId"))
     if roles.is_listed([guid, *(role.name for role in assigned)], listed):
         return
     if not assigned:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts import covered
+from policyeng.facts.permissions import covered
 from policyeng.models import JsonObject
 
 #: What a pattern must not take whole.

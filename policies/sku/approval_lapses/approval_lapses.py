@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts import segments
 from policyeng.facts.approvals import counts, lapse_of, needs_approval, out_of_force
 from policyeng.facts.computes import known_size, managed
+from policyeng.facts.ids import segments
 from policyeng.facts.words import folded
 from policyeng.models import JsonObject, lowered
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts import scopes_of, segments, workspace_of
-from policyeng.facts.computes import folded_region, managed
-from policyeng.facts.quotas import Demand, FullScale, Place, demand_of, folded_family, full_scale
+from policyeng.facts.computes import managed
+from policyeng.facts.ids import scopes_of, segments, workspace_of
+from policyeng.facts.quotas import Demand, FullScale, QuotaKey, demand_of, full_scale, quota_key
 from policyeng.models import JsonObject
 
 
@@ -19,13 +19,12 @@ def _demands(given: PolicyInput, scope: str) -> Iterator[Demand]:
     return (demand_of(compute, workspace, given.facts) for compute, workspace in managed(by_id, kinds))
 
 
-def _quotas(given: PolicyInput) -> Mapping[tuple[str, Place], Sequence[JsonObject]]:
+def _quotas(given: PolicyInput) -> Mapping[tuple[str, QuotaKey], Sequence[JsonObject]]:
     """The quotas of the snapshot by scope, family and region."""
-    found: dict[tuple[str, Place], list[JsonObject]] = {}
+    found: dict[tuple[str, QuotaKey], list[JsonObject]] = {}
     for quota in given.snapshot.quotas:
         scope = "/" + "/".join(segments(quota["scope"]) or ())
-        place = folded_family(quota["family"]), folded_region(quota["region"]) or ""
-        found.setdefault((scope, place), []).append(quota)
+        found.setdefault((scope, quota_key(quota["family"], quota["region"])), []).append(quota)
     return found
 
 
@@ -54,16 +53,16 @@ def quota_fits(given: PolicyInput) -> Iterator[Denial | Unknown]:
     scopes, home = scopes_of(given.resource["id"]), workspace_of(given.resource["id"])
     own = _scale(given, home) if home else full_scale([])
     quotas = given.snapshot.once(("AML-SKU-105", "quotas"), lambda: _quotas(given))
-    if home is None or any(demand.place is None for demand in own.undecided):
+    if home is None or any(demand.quota is None for demand in own.undecided):
         yield Unknown(msg="the VM family or the region of a compute is not known")
-    for place in sorted({*own.vcpus, *(demand.place for demand in own.undecided if demand.place)}):
-        limits = [(quota, _scale(given, scope)) for scope in scopes for quota in quotas.get((scope, place), ())]
-        beyond = [(scale.vcpus.get(place, 0) - quota["limitVCpus"], quota) for quota, scale in limits]
+    for key in sorted({*own.vcpus, *(demand.quota for demand in own.undecided if demand.quota)}):
+        limits = [(quota, _scale(given, scope)) for scope in scopes for quota in quotas.get((scope, key), ())]
+        beyond = [(scale.vcpus.get(key, 0) - quota["limitVCpus"], quota) for quota, scale in limits]
         excess, quota = max(beyond, key=lambda entry: entry[0], default=(0, {}))
         if excess > 0:
             actual = {**quota, "vCPUs": quota["limitVCpus"] + excess}
             yield Denial(msg="full scale needs more vCPUs than the quota", actual=actual, expected="at most the limit")
         elif not limits:
-            yield Unknown(msg=f"no quota is stated for the VM family {place[0]} in the region {place[1]}")
-        elif any(demand.may_take_from(place) for _, scale in limits for demand in scale.undecided):
-            yield Unknown(msg=f"not all that takes from the quota of {place[0]} in {place[1]} says how far it scales")
+            yield Unknown(msg=f"no quota is stated for the VM family {key[0]} in the region {key[1]}")
+        elif any(demand.may_take_from(key) for _, scale in limits for demand in scale.undecided):
+            yield Unknown(msg=f"not all that takes from the quota of {key[0]} in {key[1]} says how far it scales")

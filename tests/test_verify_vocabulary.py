@@ -1,0 +1,67 @@
+"""What a bundle speaks of: words of Rego, of Python and of what both borrow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from policyeng.bundle import Bundle, load_bundle
+from policyeng.verify.vocabulary import vocabulary_of
+from tests.bundles import write
+
+PYTHON = """
+from policyeng import Denial, policy
+from policyeng.facts import quotas
+from policyeng.facts.computes import known_size
+
+
+def _beside(given):
+    return given.resource["basalt"] if known_size(given.resource, given.facts) else None
+
+
+@policy(
+    id="T-A-1",
+    title="Every one holds",
+    severity="low",
+    judges=["Acme.Minerals/mines"],
+    applies=lambda given: given.resource.get("granite") == [one for one in ("gneiss",)],
+)
+def a(given):
+    if _beside(given) == quotas.quota_key("slate", "marl"):
+        yield Denial(msg="this text is longer than any word that a document holds", actual=41)
+"""
+
+
+@pytest.mark.parametrize(
+    ("policy", "table"),
+    [
+        ("AML-SKU-105", "vm_sizes"),
+        ("AML-SKU-106", "vm_sizes"),
+        ("AML-SKU-106", "vm_series"),
+        ("AML-ISO-103", "isolated_sizes"),
+        ("AML-ISO-103", "retired_sizes"),
+        ("AML-ISO-101", "isolated_sizes"),
+    ],
+)
+def test_a_policy_meets_the_tables_that_it_reads(bundle: Bundle, policy: str, table: str) -> None:
+    """Also those that a shared function asks the catalogue for."""
+    words = vocabulary_of(bundle, []).words[policy]
+
+    assert tuple(bundle.data["facts"][table]) in words.tables
+
+
+def test_a_policy_that_asks_for_no_size_meets_none(bundle: Bundle) -> None:
+    """Nothing is read into a word that only looks like a question."""
+    assert vocabulary_of(bundle, []).words["AML-RBAC-103"].tables == ()
+
+
+def test_the_words_of_python_are_found_inside_and_behind_it(tmp_path: Path) -> None:
+    """In the functions beside the policy and in its `applies`; those of shared functions are borrowed."""
+    bundle = load_bundle(write(tmp_path, {"area/a/a.py": PYTHON}))
+    words = vocabulary_of(bundle, []).words["T-A-1"]
+
+    assert {"basalt", "granite", "gneiss", "slate", "marl", 41} <= set(words.own)
+    assert not any(isinstance(word, str) and word.startswith("this text") for word in words.own)
+    assert {"vmSize", "computeType", "managedcluster"} <= set(words.borrowed)
+    assert not {"basalt", "vm_sizes"} & set(words.borrowed)
