@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from policyeng.bundle import Bundle
-from policyeng.bundle.parameters import refuse_unknown_ids
+from policyeng.bundle.parameters import refuse_unknown_ids, spread
 from policyeng.bundle.profiles import with_profile
 from policyeng.engines import OpaOptions
 from policyeng.evaluation import evaluate as _evaluate
@@ -28,20 +28,22 @@ def evaluate(
 ) -> Evaluation:
     """Judge a snapshot with a bundle; `as_of` is now unless given. See `policyeng.evaluation.evaluate`.
 
-    `profile` names a set of parameters of the bundle; `parameters` go before it.
+    `profile` names a set of parameters of the bundle; `parameters` go before it, and below `*` instead of a policy's id
+    they are for every policy that has one of the name.
 
     Raises:
         UsageError: a parameter names no policy or does not fit, or the profile or the engine does not exist.
         BundleError: the profile is not well formed.
         EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
     """
-    refuse_unknown_ids(bundle, parameters or {})
+    given = spread(bundle, parameters or {})
+    refuse_unknown_ids(bundle, given)
     return _evaluate(
         bundle,
         snapshot,
         as_of=as_of or datetime.now(UTC),
         exemptions=exemptions,
-        parameters=with_profile(bundle, profile, parameters or {}),
+        parameters=with_profile(bundle, profile, given),
         engine=engine,
         opa=opa,
         threads=threads,

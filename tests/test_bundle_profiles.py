@@ -10,6 +10,7 @@ import pytest
 
 import policyeng
 from policyeng.bundle import Bundle, load_bundle
+from policyeng.bundle.parameters import spread
 from policyeng.bundle.profiles import profile_of, profiles_of, with_profile
 from policyeng.errors import BundleError, UsageError
 from policyeng.models import JsonObject, Snapshot
@@ -48,7 +49,7 @@ def test_every_profile_that_we_ship_is_well_formed(bundle: Bundle) -> None:
 
 
 def test_the_series_of_version_2_are_one_table(bundle: Bundle, v2: JsonObject) -> None:
-    """JSON has no references, so four policies state the same: series that have sizes and are in no other table."""
+    """Said once for the four policies that ask: series that have sizes and are in no other table."""
     tables = [v2[identity]["extra_series"] for identity in SERIES]
     with_sizes = {row["series"] for row in bundle.data["facts"]["vm_sizes"].values()}
 
@@ -271,6 +272,48 @@ def test_what_a_profile_sets_is_wrapped(tmp_path: Path) -> None:
         f"              {', '.join(names[3:])}",
         "1 profile",
     ]
+
+
+def test_a_star_is_every_policy_that_has_the_parameter(bundle: Bundle) -> None:
+    """Once for all of them, behind what is given for one; a name that none has is refused."""
+    words = {"*": {"regulated_classifications": ["secret"]}, "AML-ISO-101": {"regulated_classifications": ["x"]}}
+    given = spread(bundle, words)
+    having = {policy.id for policy in bundle.policies if "regulated_classifications" in policy.header.parameters}
+
+    assert given.keys() == having
+    assert len(having) == 7
+    assert given["AML-ISO-101"] == {"regulated_classifications": ["x"]}
+    assert given["AML-NET-105"] == {"regulated_classifications": ["secret"]}
+    assert spread(bundle.only([]), words).keys() == having
+    with pytest.raises(UsageError, match="no policy has a parameter `regulated_classification`; did you mean"):
+        spread(bundle, {"*": {"regulated_classification": []}})
+
+
+def test_all_policies_that_ask_for_one_word_of_the_organisation_have_one_default(bundle: Bundle) -> None:
+    """Parameters of one name are one question, in whatever policies it is asked."""
+    asked: dict[str, list[object]] = {}
+    for policy in bundle.policies:
+        for name, schema in policy.header.parameters.items():
+            asked.setdefault(name, []).append(schema["default"])
+
+    assert all(default == defaults[0] for defaults in asked.values() for default in defaults)
+
+
+def test_a_star_of_the_configuration_reaches_a_run(tmp_path: Path) -> None:
+    """From the file and in the program alike, and a misspelt one names the file."""
+    policies = folder(tmp_path)
+    snapshot = file(tmp_path, workspace("a", n=2))
+    config = tmp_path / "policyeng.toml"
+    config.write_text('[parameters."*"]\nmost = 2\n', encoding="utf-8")
+
+    assert run("check", snapshot, "--policy", str(policies), *AT, folder=tmp_path).returncode == 0
+    loaded = policyeng.load_bundle(policies)
+    judged = policyeng.evaluate(loaded, policyeng.load_snapshot(snapshot), parameters={"*": {"most": 2}})
+    assert judged.exit_code == 0
+    config.write_text('[parameters."*"]\nmots = 2\n', encoding="utf-8")
+    refused = run("check", snapshot, "--policy", str(policies), *AT, folder=tmp_path)
+    assert refused.returncode == 3
+    assert "policyeng.toml:1: no policy has a parameter `mots`; did you mean `most`" in refused.stderr
 
 
 def test_profiles_are_listed_and_shown(tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ def test_regulated_says_why(resource: dict[str, Any], workspace: dict[str, Any],
 
 
 ENVIRONMENT = "the tag `environment` of the resource is"
-UNKNOWN = "which is no known stage and counts as production"
+UNKNOWN = "which is none of dev, test, staging and production and counts as production"
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,6 @@ _stage(stated) := {"name": name, "reason": _tag_reason(stated.name, stated)} if 
 	name in stages
 } else := {"name": "production", "reason": concat("", [_tag_reason(stated.name, stated), _taken_as(stated.value)])}
 
-_taken_as(value) := ", which is no known stage and counts as production" if {
+_taken_as(value) := ", which is none of dev, test, staging and production and counts as production" if {
 	is_string(value)
 } else := ", which counts as production"

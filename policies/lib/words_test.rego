@@ -129,7 +129,7 @@ test_stage_is_the_first_one_stated if {
 test_stage_says_why if {
 	words.stage({"tags": {"STAGE": " Dev "}}, null).reason == "the tag `stage` of the resource is `Dev`"
 	words.stage({}, {"tags": {"environment": "staging"}}).reason == "the tag `environment` of the workspace is `staging`"
-	unknown := "the tag `environment` of the resource is `sandbox`, which is no known stage and counts as production"
+	unknown := "the tag `environment` of the resource is `sandbox`, which is none of dev, test, staging and production and counts as production"
 	words.stage({"tags": {"environment": "sandbox"}}, null).reason == unknown
 	no_text := "the tag `environment` of the resource is not text, which counts as production"
 	words.stage({"tags": {"environment": 1}}, null).reason == no_text

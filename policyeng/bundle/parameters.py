@@ -12,6 +12,9 @@ from policyeng.errors import BundleError, UsageError, nearest
 from policyeng.models import JsonObject
 from policyeng.strict.json_text import escaped, shortened
 
+#: In the place of a policy's id: every policy that has such a parameter.
+EVERY = "*"
+
 if TYPE_CHECKING:  # costs a tenth of a second
     from jsonschema.exceptions import ValidationError
 
@@ -26,6 +29,32 @@ def parameters_of(bundle: Bundle, given: Mapping[str, JsonObject]) -> list[JsonO
     """
     require_fitting(bundle, given)
     return [{**policy.header.defaults, **given.get(policy.id, {})} for policy in bundle.policies]
+
+
+def spread(bundle: Bundle, given: Mapping[str, JsonObject], origin: str = "") -> Mapping[str, JsonObject]:
+    """Parameters by policy id, with those below `EVERY` given to each policy that has one of the name.
+
+    What is given for a policy itself goes before them.
+
+    Raises:
+        UsageError: no policy of the bundle has a parameter of that name, in force or not; `origin` is where it stands.
+    """
+    if EVERY not in given:
+        return given
+    policies, shared = (*bundle.policies, *bundle.idle), given[EVERY]
+    names = {name for policy in policies for name in policy.header.parameters}
+    for name in shared:
+        if name not in names:
+            raise UsageError(f"no policy has a parameter `{name}`{nearest(name, names)}", place=(origin,))
+    everyones = {
+        policy.id: {name: value for name, value in shared.items() if name in policy.header.parameters}
+        for policy in policies
+    }
+    own = {identity: values for identity, values in given.items() if identity != EVERY}
+    spread_out = {
+        identity: {**everyones.get(identity, {}), **own.get(identity, {})} for identity in {**everyones, **own}
+    }
+    return {identity: values for identity, values in spread_out.items() if values or identity in own}
 
 
 def require_fitting(bundle: Bundle, given: Mapping[str, JsonObject], origin: str = "") -> None:

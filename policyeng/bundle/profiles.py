@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from policyeng.bundle.parameters import fault_of
+from policyeng.bundle.parameters import fault_of, spread
 from policyeng.bundle.reader import Bundle
 from policyeng.errors import BundleError, UsageError, nearest
 from policyeng.models import JsonObject
@@ -20,7 +20,7 @@ class Profile:
 
     Attributes:
         title, description, source: what it is for and where its values come from; empty where it does not say.
-        parameters: by policy id and parameter name.
+        parameters: by policy id and parameter name; what the document has below `*` is in those of each policy.
     """
 
     name: str
@@ -56,6 +56,10 @@ def profile_of(bundle: Bundle, name: str) -> Profile:
         raise BundleError("the profile is no object", place=(_place(name),), remedy=_remedy())
     for key, value in document.items():
         _require_form(name, key, value)
+    try:
+        document = {**document, "parameters": spread(bundle, document.get("parameters", {}))}
+    except UsageError as error:
+        raise BundleError(error.message, place=(_place(name),)) from None
     profile = Profile(name=name, **document)
     for message in _faults(bundle, profile):
         raise BundleError(message, place=(_place(name),))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from policyeng import cache
-from policyeng.bundle.parameters import refuse_unknown_ids, require_fitting
+from policyeng.bundle.parameters import refuse_unknown_ids, require_fitting, spread
 from policyeng.bundle.profiles import with_profile
 from policyeng.bundle.selection import selected
 from policyeng.cli.loading import bundle_of, chosen, require_text, settings_of
@@ -102,10 +102,11 @@ def check(
 def _evaluation(request: Request, settings: Settings) -> Evaluation:
     whole = bundle_of(request.policies, settings, request.given_data)
     origin = settings.origins.get("parameters", "")
-    refuse_unknown_ids(whole, settings.parameters, origin)
+    given = spread(whole, settings.parameters, origin)
+    refuse_unknown_ids(whole, given, origin)
     bundle = selected(whole, settings.select, settings.ignore)
-    require_fitting(bundle, settings.parameters, origin)
-    parameters = with_profile(whole, settings.profile, settings.parameters)
+    require_fitting(bundle, given, origin)
+    parameters = with_profile(whole, settings.profile, given)
     earlier = read_baseline(request.baseline) if request.baseline else None
     exemptions, problems = _exemptions(request, settings)
     with _progress("reading"):

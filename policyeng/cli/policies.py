@@ -11,7 +11,7 @@ import orjson
 import typer
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.parameters import parameters_of, require_fitting
+from policyeng.bundle.parameters import parameters_of, require_fitting, spread
 from policyeng.bundle.profiles import Profile, profiles_of, with_profile
 from policyeng.cli import options
 from policyeng.cli.command import Command
@@ -93,8 +93,10 @@ def show(
     if found is None:
         raise UsageError(f"no policy has the id `{identity}`{nearest(identity, known)}")
     alone = bundle.only([found])
-    require_fitting(alone, settings.parameters, settings.origins.get("parameters", ""))
-    (values,) = parameters_of(alone, with_profile(bundle, settings.profile, settings.parameters))
+    origin = settings.origins.get("parameters", "")
+    given = spread(bundle, settings.parameters, origin)
+    require_fitting(alone, given, origin)
+    (values,) = parameters_of(alone, with_profile(bundle, settings.profile, given))
     if format_ == "json":
         typer.echo(orjson.dumps({**described(found), "values": values}, option=orjson.OPT_INDENT_2))
         return 0

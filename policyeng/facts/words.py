@@ -144,5 +144,5 @@ def _stage(value: object, reason: str) -> Stage:
     said = folded(value)
     if said in STAGES:
         return Stage(said, reason)
-    unknown = "is no known stage and counts" if isinstance(value, str) else "counts"
+    unknown = "is none of dev, test, staging and production and counts" if isinstance(value, str) else "counts"
     return Stage("production", f"{reason}, which {unknown} as production")
