@@ -145,7 +145,9 @@ def test_a_batch_that_takes_too_long(tmp_path: Path, opa: Path) -> None:
     assert not servers()
 
 
+#: What is started in the background ignores SIGINT, unless it says otherwise.
 PROGRAM = """\
+import signal
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -153,6 +155,7 @@ from policyeng import load_bundle
 from policyeng.engines import OpaOptions, opa
 from policyeng.evaluation import evaluate
 from tests.bundles import snapshot, workspace
+signal.signal(signal.SIGINT, signal.default_int_handler)
 options = OpaOptions(binary=Path(sys.argv[2]))
 evaluate(load_bundle(sys.argv[1]), snapshot(workspace()), as_of=datetime.now(UTC), engine="opa", opa=options)
 print(next(iter(opa._places.values())).server.pid, flush=True)
@@ -181,7 +184,7 @@ def test_it_ends_with_the_process_that_started_it(tmp_path: Path, opa: Path, roo
         if end.startswith("SIG"):
             assert runs(pid)
             process.send_signal(signal.Signals[end])
-        process.wait()
+        process.wait(timeout=60)
 
     until(lambda: not runs(pid))
 
