@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Build a wheel, install it into an empty environment outside the checkout, and judge a snapshot there.
 set -euo pipefail
+unset PYTHONPATH # a checkout that it names would count as installed
 root=$(cd "$(dirname "$0")/.." && pwd)
 python=$root/${1:-.venv/bin/python}
 place=$(mktemp -d)
