@@ -9,7 +9,7 @@ import pytest
 
 from policyeng.bundle import Bundle
 from policyeng.evaluation import evaluate
-from policyeng.evaluation.remarks import remarks
+from policyeng.evaluation.estate import estate_of
 from policyeng.facts import Facts
 from policyeng.models import Snapshot
 
@@ -19,7 +19,7 @@ COMPUTE = f"{HOME}/computes/c"
 
 def said(facts: Facts, **stated: Any) -> list[str]:
     """The warnings about a snapshot."""
-    found = list(remarks(Snapshot.model_validate(stated), facts))
+    found = estate_of(Snapshot.model_validate(stated), facts).problems
     assert {problem.level for problem in found} <= {"warning"}
     return [f"{problem.place}: {problem.message}" for problem in found]
 
@@ -85,6 +85,16 @@ def test_metrics_that_are_nearly_ours_are_named_once(bundle: Bundle) -> None:
     assert said(bundle.facts, metrics=metrics) == [
         "metrics: no policy reads the name `diskFreeByte`; did you mean `diskFreeBytes`"
     ]
+
+
+def test_the_order_of_a_snapshot_is_not_that_of_its_remarks(bundle: Bundle) -> None:
+    """What is said does not depend on what stood first, and a pointer that only begins alike hides nothing."""
+    computes = [{**compute({}), "id": f"{HOME}/computes/{name}"} for name in ("b", "a")]
+    unreadable = {f"{HOME}/computes/a".lower(): {"/properties/compute": "an expression"}}
+    found = said(bundle.facts, resources=computes, unreadable=unreadable)
+
+    assert len(found) == 2
+    assert found == said(bundle.facts, resources=computes[::-1], unreadable=unreadable)
 
 
 def test_remarks_are_problems_of_the_evaluation(bundle: Bundle) -> None:

@@ -101,7 +101,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
         view=view,
         document=orjson.dumps(given),
         digest=hashlib.sha256(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS)).hexdigest(),
-        problems=(*problems, *unfit, *remarks(snapshot, facts)),
+        problems=(*problems, *unfit, *remarks(view, snapshot.unreadable, facts)),
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
+from policyeng.bundle import SnapshotView
 from policyeng.errors import nearest
 from policyeng.facts import Facts
 from policyeng.facts.computes import COMPUTE_TYPE
 from policyeng.facts.words import folded, inside
-from policyeng.models import Problem, Snapshot, lowered
+from policyeng.models import JsonObject, Problem, lowered
 
 #: The kinds of compute. Source: ARM, Microsoft.MachineLearningServices/workspaces/computes 2025-12-01, `computeType`,
 #: and Azure Batch, which the documents list.
@@ -23,33 +24,33 @@ _METRICS = (
 )
 
 
-def remarks(snapshot: Snapshot, facts: Facts) -> Iterator[Problem]:
+def remarks(view: SnapshotView, unreadable: Mapping[str, Mapping[str, str]], facts: Facts) -> Iterator[Problem]:
     """Warnings about computes of no known kind, and about what is probably misspelt in the organisation's own facts.
 
     Policies of others may read approvals and metrics that ours do not, so those are only named where they are close to
-    one that ours do read.
+    one that ours do read. `unreadable` is that of the snapshot. The order is the view's, whatever the snapshot's was.
     """
-    for resource in snapshot.resources:
-        if lowered(str(resource.get("type"))) == COMPUTE_TYPE:
-            yield from _compute(str(resource.get("id")), inside(resource, "properties", "computeType"), snapshot)
-    for approval in snapshot.approvals:
-        if folded(approval.kind) != "vmseries":
-            yield from _misspelt(f"approval {approval.id}", "kind", approval.kind, _APPROVED)
-        elif "vm_sizes" in facts.document and not (facts.series(approval.series) or facts.sizes_of(approval.series)):
-            meant = nearest(approval.series, facts.document.get("vm_series", ())) or "; name one, such as `NCsv3`"
-            message = f"`{approval.series}` is no VM series of the catalogue, so nothing is approved{meant}"
-            yield Problem(level="warning", message=message, place=f"approval {approval.id}")
-    for name in sorted({metric.name for metric in snapshot.metrics} - {*_METRICS}):
+    for compute in view.by_type.get(COMPUTE_TYPE, ()):
+        yield from _compute(compute, unreadable.get(lowered(compute["id"]), {}))
+    for approval in view.approvals:
+        kind, series, place = approval["kind"], approval["series"], f"approval {approval['id']}"
+        if folded(kind) != "vmseries":
+            yield from _misspelt(place, "kind", kind, _APPROVED)
+        elif "vm_sizes" in facts.document and not (facts.series(series) or facts.sizes_of(series)):
+            meant = nearest(series, facts.document.get("vm_series", ())) or "; name one, such as `NCsv3`"
+            message = f"`{series}` is no VM series of the catalogue, so nothing is approved{meant}"
+            yield Problem(level="warning", message=message, place=place)
+    for name in sorted({metric["name"] for metric in view.metrics} - {*_METRICS}):
         yield from _misspelt("metrics", "name", name, _METRICS)
 
 
-def _compute(identity: str, kind: object, snapshot: Snapshot) -> Iterator[Problem]:
-    unreadable = snapshot.unreadable.get(lowered(identity), {})
-    if folded(kind) in _COMPUTE_KINDS or any("/properties/computeType".startswith(pointer) for pointer in unreadable):
+def _compute(compute: JsonObject, unreadable: Collection[str]) -> Iterator[Problem]:
+    kind = inside(compute, "properties", "computeType")
+    if folded(kind) in _COMPUTE_KINDS or not {"", "/properties", "/properties/computeType"}.isdisjoint(unreadable):
         return
     said = "is absent" if kind is None else "is no kind of compute"
     message = f"its `computeType` {said}, so policies for one kind of compute do not judge it"
-    yield Problem(level="warning", message=message, place=identity)
+    yield Problem(level="warning", message=message, place=compute["id"])
 
 
 def _misspelt(place: str, key: str, word: str, known: tuple[str, ...]) -> Iterator[Problem]:
