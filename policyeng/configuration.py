@@ -26,6 +26,7 @@ class Settings(Model):
     Attributes:
         profile: the name of a profile of the bundle, whose parameters go before the defaults and after `parameters`.
         fail_on: failures at or above this severity fail the run.
+        strict_unknown: what cannot be decided fails it, too.
         select, ignore: policy ids, areas, controls or severities.
         exemptions: exemption files; those named in a configuration file are relative to it.
         max_exemption_days: the longest life of an exemption.
@@ -39,6 +40,7 @@ class Settings(Model):
 
     profile: str | None = None
     fail_on: Severity = Severity.LOW
+    strict_unknown: bool = False
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     exemptions: tuple[Path, ...] = ()
@@ -195,7 +197,7 @@ def _value(key: str, value: object, file: _File, place: str) -> object:
         _require_parameters(value, file)
     if key == "max_exemption_days" and type(value) is not int:
         raise UsageError(f"`{key}` does not fit: `{value}`", place=(place,), remedy="write a number of days")
-    if key == "require_signature" and not isinstance(value, bool):
+    if key in ("require_signature", "strict_unknown") and not isinstance(value, bool):
         raise UsageError(f"`{key}` does not fit: `{value}`", place=(place,), remedy="write true or false")
     if key == "verification_key" and isinstance(value, str) and value:
         return file.path.parent / value

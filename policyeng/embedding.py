@@ -25,6 +25,7 @@ def evaluate(
     opa: OpaOptions | None = None,
     threads: int = 1,
     fail_on: Severity = Severity.LOW,
+    strict_unknown: bool = False,
 ) -> Evaluation:
     """Judge a snapshot with a bundle; `as_of` is now unless given. See `policyeng.evaluation.evaluate`.
 
@@ -48,4 +49,5 @@ def evaluate(
         opa=opa,
         threads=threads,
         fail_on=Severity(fail_on),
+        strict_unknown=strict_unknown,
     )

@@ -67,7 +67,7 @@ def conftest_says(policy: Path, inputs: Sequence[Path], data: Sequence[Path] = (
 def we_say(policy: Path, inputs: Sequence[Path], data: Sequence[Path] = ()) -> tuple[Said, Evaluation]:
     """What policyeng says of the same, in the same form; what broke stands in the evaluation."""
     bundle = load_bundle(policy, data=data)
-    snapshot, problems, _ = read_inputs(inputs, documents=True, resources=False)
+    snapshot, problems, *_ = read_inputs(inputs, documents=True, resources=False)
     errors = [f"{problem.place}: {problem.message}" for problem in problems if problem.level == "error"]
     assert not errors, errors
     evaluation = evaluate(bundle, snapshot, as_of=AS_OF)

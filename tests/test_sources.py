@@ -62,7 +62,7 @@ def test_files_of_several_formats_become_one_snapshot(here: Path) -> None:
         },
     )
     written(here / "more.json", {"snapshotVersion": 1, "scope": WORKSPACE, "takenAt": "2026-11-01T00:00:00Z"})
-    snapshot, problems, files = read_inputs(["computes.json", "roles.json", "facts.json", "more.json"])
+    snapshot, problems, files, *_ = read_inputs(["computes.json", "roles.json", "facts.json", "more.json"])
 
     assert problems == ()
     assert files == ("computes.json", "roles.json", "facts.json", "more.json")
@@ -91,9 +91,9 @@ def test_every_resource_knows_where_it_was_read(here: Path) -> None:
     snapshot = read_inputs([Path("x.json"), "n.json"]).snapshot
 
     assert snapshot.origins == {
-        f"{WORKSPACE}/computes/a".lower(): Origin(file="x.json", pointer="/value/0", line=3),
-        f"{WORKSPACE}/computes/b".lower(): Origin(file="x.json", pointer="/value/1", line=8),
-        "score": Origin(file="n.json", pointer="/workloads/0", line=4),
+        f"{WORKSPACE}/computes/a".lower(): Origin(file="x.json", pointer="/value/0", line=3, column=3),
+        f"{WORKSPACE}/computes/b".lower(): Origin(file="x.json", pointer="/value/1", line=8, column=3),
+        "score": Origin(file="n.json", pointer="/workloads/0", line=4, column=3),
     }
 
 

@@ -87,7 +87,7 @@ def test_a_mixed_bundle_judges_resources_and_documents(tmp_path: Path) -> None:
     ours = {"area/x/x.rego": rego("x", deny_when("true"))}
     bundle = load_bundle(write(tmp_path / "p", {**THEIRS, **ours}))
     write(tmp_path / "in", {"w.json": json.dumps(workspace()), "k.yaml": "bad: 1\n", "other.json": '{"bad": 1}'})
-    snapshot, problems, files = read_inputs([tmp_path / "in"], documents=True)
+    snapshot, problems, files, *_ = read_inputs([tmp_path / "in"], documents=True)
     evaluation = evaluate(bundle, snapshot, as_of=AS_OF, problems=problems)
 
     assert len(files) == 3
@@ -104,7 +104,7 @@ def test_a_mixed_bundle_judges_resources_and_documents(tmp_path: Path) -> None:
 def test_without_policies_for_documents_nothing_changes(tmp_path: Path) -> None:
     """YAML in a directory is not looked at, and the snapshot holds no documents."""
     write(tmp_path, {"w.json": json.dumps(workspace()), "k.yaml": "bad: ["})
-    snapshot, problems, _ = read_inputs([tmp_path])
+    snapshot, problems, *_ = read_inputs([tmp_path])
     assert (snapshot.documents, problems) == ((), ())
 
 

@@ -37,7 +37,7 @@ def files_in(folder: Path) -> list[Path]:
 
 def outcome(path: Path) -> JsonObject:
     """What comes of one file: its format and resources, or why it is refused."""
-    snapshot, problems, _ = read_inputs([path])
+    snapshot, problems, *_ = read_inputs([path])
     if problems:
         assert not snapshot.resources
         return {"refused": [problem.message.partition("; ")[0] for problem in problems]}
@@ -61,7 +61,7 @@ def test_every_real_file_is_read_or_refused_as_expected(real: Path, capsys: pyte
 def test_a_whole_folder_of_real_files_is_one_run(real: Path) -> None:
     """Refused files do not hide the others: as many resources as the files hold one by one, each id once."""
     expected = json.loads(EXPECTED.read_text(encoding="utf-8"))
-    snapshot, problems, files = read_inputs([real / "arm_rest_live"])
+    snapshot, problems, files, *_ = read_inputs([real / "arm_rest_live"])
     alone = sum(entry.get("resources", 0) for name, entry in expected.items() if name.startswith("arm_rest_live/"))
 
     assert len(files) == sum(name.startswith("arm_rest_live/") for name in expected)
@@ -85,7 +85,7 @@ OTHERS = ("arm_template", "cli_v2_yaml", "terraform_plan_json", "aso", "k8s_azur
 def test_real_files_of_other_formats_are_refused(real: Path, folder: str) -> None:
     """Templates, plans and Kubernetes objects hold no ARM resource as it is."""
     for path in files_in(real / folder):
-        snapshot, problems, _ = read_inputs([path])
+        snapshot, problems, *_ = read_inputs([path])
         assert not snapshot.resources, path
         assert problems, path
 
@@ -149,7 +149,7 @@ def changed_documents(draw: st.DrawFn) -> object:
 
 def assert_sound(content: bytes, from_format: str | None) -> None:
     """Reading gives sound resources and problems, and raises nothing."""
-    snapshot, problems, _ = read_inputs(["-"], stdin=content, from_format=from_format)
+    snapshot, problems, *_ = read_inputs(["-"], stdin=content, from_format=from_format)
     for resource in snapshot.resources:
         assert resource["id"].startswith("/")
         assert "/" in resource["type"]

@@ -112,7 +112,7 @@ def test_aliases_within_reason_are_followed() -> None:
 
 def test_lines_lead_to_the_key_of_an_entry() -> None:
     """A value that begins below its key is found at the key."""
-    lines = parse_yaml(b"# comment\nlist:\n  - id: 1\n    when:\n      later: 2\n", "e.yaml").lines
+    lines = parse_yaml(b"# comment\nlist:\n  - id: 1\n    when:\n      later: 2\n", "e.yaml").places
 
     assert lines == {"": 2, "/list": 2, "/list/0": 3, "/list/0/id": 3, "/list/0/when": 4, "/list/0/when/later": 5}
 

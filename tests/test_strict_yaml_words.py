@@ -54,7 +54,7 @@ def test_the_strict_refusals_stay(text: str, said: str) -> None:
 def test_documents_have_lines_and_anchors_of_their_own() -> None:
     """An anchor of one document is unknown to the next; tags of an application's own change nothing."""
     first, second = parse_kubernetes_yaml(b"a: !Ref x\n---\n\nb: !Sub [1]\n", "x")
-    assert (first.value, first.lines[""]) == ({"a": "x"}, 1)
-    assert (second.value, second.lines[""]) == ({"b": [1]}, 4)
+    assert (first.value, first.places[""][0]) == ({"a": "x"}, 1)
+    assert (second.value, second.places[""][0]) == ({"b": [1]}, 4)
     with pytest.raises(InputError, match="refers to nothing"):
         parse_kubernetes_yaml(b"a: &x 1\n---\nb: *x\n", "x")

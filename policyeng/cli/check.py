@@ -17,6 +17,7 @@ from policyeng.bundle.profiles import with_profile
 from policyeng.bundle.selection import selected
 from policyeng.cli.loading import bundle_of, chosen, require_text, settings_of
 from policyeng.cli.printing import is_terminal, look, say
+from policyeng.cli.reading import reading_lines
 from policyeng.cli.writing import write
 from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
@@ -25,7 +26,7 @@ from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Exemption, Problem
 from policyeng.report import FORMATS, GROUPS, PROSE
 from policyeng.sources import FORMATS as SOURCES
-from policyeng.sources import read_baseline, read_exemptions, read_inputs
+from policyeng.sources import Given, given, given_parameters, read_baseline, read_exemptions, read_inputs
 
 if TYPE_CHECKING:  # the options need typer, and a plain run does not
     from policyeng.cli import options
@@ -39,6 +40,8 @@ class Request:
     policies: Sequence[Path]
     given_data: Sequence[str]
     from_format: str | None
+    said: Given
+    show_skipped: bool
     no_exemptions: bool
     as_of: datetime
     engine: str
@@ -57,11 +60,16 @@ def check(
     no_exemptions: options.NoExemptions = False,
     config: options.Config = None,
     from_: options.From = None,
+    scope: options.Scope = None,
+    workspace: options.Workspace = None,
+    parameters: options.TemplateParameters = None,
+    show_skipped: options.ShowSkipped = False,
     format_: options.Format = "text",
     output: options.Output = None,
     profile: options.Profile = None,
     group_by: options.GroupBy = None,
     fail_on: options.FailOn = None,
+    strict_unknown: options.StrictUnknown = False,
     as_of: options.AsOf = None,
     engine: options.Engine = "embedded",
     jobs: options.Jobs = 0,
@@ -77,19 +85,25 @@ def check(
       policyeng check snapshot.json
       az rest --url "$WORKSPACE_URL" | policyeng check -
       policyeng check workspace.json computes.json roles.json --select network --fail-on high
-      policyeng check snapshots/ --exemptions exemptions.yaml --output sarif=findings.sarif
+      policyeng check . --exemptions exemptions.yaml --output sarif=findings.sarif
+      policyeng check main.json --parameters main.parameters.json
     """
-    require_text(inputs, select, ignore, None if profile is None else [profile])
+    require_text(
+        inputs, select, ignore, parameters, *([text] for text in (profile, scope, workspace) if text is not None)
+    )
     outputs = [_output(entry) for entry in output or ()]
     format_ = chosen(format_, FORMATS, "report format")
     if group_by:
         group_by = _grouping(group_by, [format_, *(name for name, _ in outputs)])
-    given: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
-    given |= {"profile": profile, **trust}
-    settings = settings_of(given, config)
+    flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
+    flags |= {"profile": profile, "strict_unknown": strict_unknown, **trust}
+    settings = settings_of(flags, config)
     from_ = chosen(from_, SOURCES, "input format") if from_ else None
     moment = _moment(as_of) if as_of else datetime.now(UTC)
-    request = Request(inputs, policy or (), data or (), from_, no_exemptions, moment, engine, opa, jobs, baseline)
+    said = given(scope or "", workspace or "", given_parameters(parameters or ()))
+    request = Request(
+        inputs, policy or (), data or (), from_, said, show_skipped, no_exemptions, moment, engine, opa, jobs, baseline
+    )
     with cache.switched_off(no_cache):
         evaluation = _evaluation(request, settings)
     shown = {"group_by": group_by or None, "profile": settings.profile}
@@ -112,13 +126,17 @@ def _evaluation(request: Request, settings: Settings) -> Evaluation:
     with _progress("reading"):
         stdin = sys.stdin.buffer.read() if "-" in request.inputs and sys.stdin is not None else None
         judged = {kind.type.lower() for entry in bundle.policies for kind in entry.header.judges}
-        snapshot, unread, _ = read_inputs(
+        read = read_inputs(
             request.inputs,
             from_format=request.from_format,
             stdin=stdin,
             documents="document" in judged,
             resources=judged != {"document"},
+            said=request.said,
         )
+    snapshot = read.snapshot
+    for line in reading_lines(read, show_skipped=request.show_skipped):
+        say(line, error=True)
     with _progress(f"judging {len(snapshot.resources) or len(snapshot.documents)} resources"):
         evaluation = evaluate(
             bundle,
@@ -130,13 +148,14 @@ def _evaluation(request: Request, settings: Settings) -> Evaluation:
             opa=request.opa,
             threads=request.jobs or os.cpu_count() or 1,
             fail_on=settings.fail_on,
-            problems=(*unread, *problems),
+            strict_unknown=settings.strict_unknown,
+            problems=(*read.problems, *problems),
         )
     if earlier is None:
         return evaluation
     from policyeng.evaluation.baseline import against_baseline
 
-    return against_baseline(evaluation, earlier, settings.fail_on)
+    return against_baseline(evaluation, earlier, settings.fail_on, strict_unknown=settings.strict_unknown)
 
 
 def _exemptions(request: Request, settings: Settings) -> tuple[list[Exemption], list[Problem]]:

@@ -53,8 +53,45 @@ Config = Annotated[
 From = Annotated[
     str | None,
     typer.Option(
-        "--from", metavar="FORMAT", envvar="POLICYENG_FROM", help=f"Insist on an input format: {', '.join(SOURCES)}."
+        "--from",
+        metavar="FORMAT",
+        envvar="POLICYENG_FROM",
+        help=f"Insist on an input format: {', '.join(SOURCES)}. Alone, it lists them.",
     ),
+]
+Scope = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ID",
+        envvar="POLICYENG_SCOPE",
+        help="The resource group, or subscription, that templates and plans are deployed to.",
+    ),
+]
+Workspace = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ID",
+        envvar="POLICYENG_WORKSPACE",
+        help="The workspace, by ARM id or name, that Azure CLI files belong to.",
+    ),
+]
+TemplateParameters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--parameters",
+        metavar="FILE|NAME=VALUE",
+        envvar="POLICYENG_PARAMETERS",
+        help="Values for the parameters of ARM templates, as for `az deployment`; repeatable.",
+    ),
+]
+ShowSkipped = Annotated[
+    bool,
+    typer.Option(
+        "--show-skipped", envvar="POLICYENG_SHOW_SKIPPED", help="List the files that hold nothing to judge, and why."
+    ),
+]
+StrictUnknown = Annotated[
+    bool, typer.Option("--strict-unknown", help="Let what cannot be decided fail the run as a failure does.")
 ]
 Format = Annotated[
     str,

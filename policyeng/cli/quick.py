@@ -13,14 +13,21 @@ from pathlib import Path
 TEXTS = {
     "--format": "format_",
     "--from": "from_",
+    "--scope": "scope",
+    "--workspace": "workspace",
     "--profile": "profile",
     "--group-by": "group_by",
     "--fail-on": "fail_on",
     "--as-of": "as_of",
 }
-TEXT_LISTS = {"--select": "select", "--ignore": "ignore", "--output": "output"}
+TEXT_LISTS = {"--select": "select", "--ignore": "ignore", "--output": "output", "--parameters": "parameters"}
 PATH_LISTS = {"--policy": "policy", "--exemptions": "exemptions"}
-FLAGS = {"--no-exemptions": "no_exemptions", "--no-cache": "no_cache"}
+FLAGS = {
+    "--no-exemptions": "no_exemptions",
+    "--no-cache": "no_cache",
+    "--strict-unknown": "strict_unknown",
+    "--show-skipped": "show_skipped",
+}
 
 #: Variables that are no option of `check`.
 _ELSEWHERE = {"POLICYENG_CACHE_DIR", "POLICYENG_TRACEBACK"}

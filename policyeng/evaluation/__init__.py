@@ -12,6 +12,7 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import Judgement, OpaOptions, Work, engine_version, judge
 from policyeng.evaluation.estate import Estate, Subject, estate_of
+from policyeng.evaluation.places import with_places
 from policyeng.evaluation.plan import Planned, plan
 from policyeng.garbage import uncollected
 from policyeng.masking import masked
@@ -48,6 +49,7 @@ def evaluate(
     opa: OpaOptions | None = None,
     threads: int = 1,
     fail_on: Severity = Severity.LOW,
+    strict_unknown: bool = False,
     problems: Iterable[Problem] = (),
 ) -> Evaluation:
     """Judge every resource of a snapshot with every policy of a bundle that applies to it.
@@ -62,6 +64,7 @@ def evaluate(
         opa: which OPA judges, for the engine `opa`; a private server unless given.
         threads: how many threads judge Rego.
         fail_on: failures at or above this severity make the exit code 1.
+        strict_unknown: what cannot be decided counts as a failure does.
         problems: what went wrong on the way to the snapshot; an error among them makes the exit code 2.
 
     Raises:
@@ -81,7 +84,7 @@ def evaluate(
         as_of=moment,
         threads=threads,
     )
-    judged = _findings(planned, iter(judge(work, engine, opa)), bundle, estate)
+    judged = _findings(planned, iter(judge(work, engine, opa)), bundle, estate, snapshot)
     homes = {(subject.reported_type, subject.reported_id): subject.home for subject in estate.subjects}
     findings, notes = exempting.apply(judged, exemptions, bundle.policies, homes, moment)
     said = [*problems, *estate.problems, *_incomplete(snapshot), *notes]
@@ -92,27 +95,37 @@ def evaluate(
         snapshot=SnapshotRef.model_construct(scope=snapshot.scope, taken_at=snapshot.taken_at, digest=estate.digest),
         as_of=moment,
         engine=EngineRef.model_construct(name=engine, version=engine_version(engine, opa)),
-        exit_code=exit_code(findings, said, fail_on),
+        exit_code=exit_code(findings, said, fail_on, strict_unknown=strict_unknown),
         summary=summary_of(findings),
         findings=tuple(findings),
         problems=tuple(said),
     )
 
 
-def exit_code(findings: Iterable[Finding], problems: Iterable[Problem], fail_on: Severity = Severity.LOW) -> int:
-    """2 when something could not be decided, else 1 when a failure at or above `fail_on` has no exemption, else 0."""
+def exit_code(
+    findings: Iterable[Finding],
+    problems: Iterable[Problem],
+    fail_on: Severity = Severity.LOW,
+    *,
+    strict_unknown: bool = False,
+) -> int:
+    """2 when something went wrong, else 1 when a failure at or above `fail_on` has no exemption, else 0.
+
+    With `strict_unknown` an unknown finding at or above `fail_on` counts as a failure does.
+    """
     listed = list(findings)
     if any(finding.outcome is Outcome.ERROR for finding in listed):
         return 2
     if any(problem.level == "error" for problem in problems):
         return 2
-    return int(any(fails(finding, fail_on) for finding in listed))
+    return int(any(fails(finding, fail_on, strict_unknown=strict_unknown) for finding in listed))
 
 
-def fails(finding: Finding, fail_on: Severity) -> bool:
+def fails(finding: Finding, fail_on: Severity, *, strict_unknown: bool = False) -> bool:
     """Whether a finding on its own makes a run fail."""
     failed = finding.outcome is Outcome.FAIL and finding.exemption is None
-    return failed and finding.severity.rank >= fail_on.rank
+    undecided = strict_unknown and finding.outcome is Outcome.UNKNOWN
+    return (failed or undecided) and finding.severity.rank >= fail_on.rank
 
 
 def summary_of(findings: Sequence[Finding]) -> Summary:
@@ -133,14 +146,15 @@ def summary_of(findings: Sequence[Finding]) -> Summary:
 
 
 def _findings(
-    planned: Iterable[Planned], judgements: Iterator[Judgement], bundle: Bundle, estate: Estate
+    planned: Iterable[Planned], judgements: Iterator[Judgement], bundle: Bundle, estate: Estate, snapshot: Snapshot
 ) -> list[Finding]:
-    findings = []
+    judged = []
     for entry in planned:
         judgement = Judgement(unknowns=entry.unknowns) if entry.unknowns else next(judgements)
         if judgement.applies:
             policy = bundle.policies[entry.pair.policy]
-            findings.append(_finding(policy, estate.subjects[entry.pair.subject], judgement))
+            judged.append((_finding(policy, estate.subjects[entry.pair.subject], judgement), entry.pair.subject))
+    findings = with_places(judged, estate, snapshot)
     findings.sort(key=lambda finding: (finding.policy, lowered(finding.resource), finding.resource))
     return findings
 

@@ -17,7 +17,7 @@ from policyeng.evaluation.indices import Indices, indices_of
 from policyeng.evaluation.remarks import remarks
 from policyeng.facts import Facts
 from policyeng.facts.ids import workspace_of
-from policyeng.models import WORKSPACE_TYPE, JsonObject, Location, Model, Problem, Snapshot, lowered
+from policyeng.models import WORKSPACE_TYPE, Carried, JsonObject, Location, Model, Problem, Snapshot, lowered
 from policyeng.strict.json_text import is_json, require_json
 from policyeng.workloads import Workload, derive
 
@@ -37,6 +37,7 @@ class Subject(NamedTuple):
         workspace: index of its workspace among the subjects, -1 when it has none in the snapshot.
         unreadable: JSON Pointer to the reason why it cannot be read.
         possible: the only values that an unreadable field may have, where that is known.
+        carried: what its format can say at all; None where that is everything.
     """
 
     document: JsonObject
@@ -48,6 +49,7 @@ class Subject(NamedTuple):
     unreadable: Mapping[str, str]
     location: Location
     possible: Mapping[str, frozenset[object]] = MappingProxyType({})
+    carried: Carried | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,8 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
     whole = {**stated, "workloads": declared, "resources": orjson.Fragment(body), "unreadable": snapshot.unreadable}
     workloads = [workload.document for workload in derived]
     given = {**stated, "workloads": workloads, "resources": orjson.Fragment(body)}
+    if snapshot.carried:
+        whole["carried"] = {key: _plain(entry) for key, entry in snapshot.carried.items()}
     documents, unfit = documents_of(snapshot)
     if documents:  # a snapshot without them keeps its digest and its bytes
         whole["documents"] = [[entry.name, orjson.Fragment(text)] for entry, text in documents]
@@ -183,6 +187,7 @@ def _resource_subjects(snapshot: Snapshot, rows: list[_Row]) -> list[Subject]:
             workspace=_workspace_position(key, resource, index, position),
             unreadable=snapshot.unreadable.get(key, {}),
             location=_location(snapshot, key),
+            carried=snapshot.carried.get(key),
         )
         for index, (key, _, resource) in enumerate(rows)
     ]
@@ -223,7 +228,9 @@ def _other_subjects(
 
 def _location(snapshot: Snapshot, key: str) -> Location:
     origin = snapshot.origins.get(key)
-    return Location.model_construct(file=origin.file, line=origin.line) if origin else Location.model_construct()
+    if origin is None:
+        return Location.model_construct()
+    return Location.model_construct(file=origin.file, line=origin.line, column=origin.column)
 
 
 def _plain(entry: Model) -> JsonObject:

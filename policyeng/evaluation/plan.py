@@ -24,7 +24,7 @@ class Planned(NamedTuple):
 def plan(bundle: Bundle, estate: Estate) -> Iterator[Planned]:
     """Every pair of a policy and a subject that it judges, policies first."""
     subjects = estate.subjects
-    unreadable = {index for index, subject in enumerate(subjects) if subject.unreadable}
+    unreadable = {index for index, subject in enumerate(subjects) if subject.unreadable or subject.carried}
     partly = unreadable | {index for index, subject in enumerate(subjects) if subject.workspace in unreadable}
     readable = _Readable(subjects, unreadable)
     for number, policy in enumerate(bundle.policies):
@@ -105,19 +105,27 @@ def _unknowns(policy: Policy, subject: Subject, subjects: Sequence[Subject]) -> 
     """One unknown for every unreadable field that the policy inspects or is narrowed by."""
     own = {pointer for pointer in policy.header.inspects if not pointer.startswith("workspace:")}
     own |= {pointer for judged in policy.header.judges for pointer in judged.where}
-    found = {
-        Unknown.model_construct(msg=reason, path=unreadable)
-        for unreadable, reason in subject.unreadable.items()
-        if any(_overlap(pointer, unreadable) for pointer in own)
-    }
+    found = {Unknown.model_construct(msg=reason, path=path) for path, reason in _unread(subject, own)}
     if subject.workspace >= 0:
         inspected = [pointer.removeprefix("workspace:") for pointer in policy.header.inspects if pointer not in own]
         found |= {
-            Unknown.model_construct(msg=reason, path=f"workspace:{unreadable}")
-            for unreadable, reason in subjects[subject.workspace].unreadable.items()
-            if any(_overlap(pointer, unreadable) for pointer in inspected)
+            Unknown.model_construct(msg=reason, path=f"workspace:{path}")
+            for path, reason in _unread(subjects[subject.workspace], inspected)
         }
     return tuple(sorted(found, key=lambda unknown: (unknown.path, unknown.msg)))
+
+
+def _unread(subject: Subject, inspected: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each pointer that cannot be read among those inspected, with the reason."""
+    pointers = list(inspected)
+    for unreadable, reason in subject.unreadable.items():
+        if any(_overlap(pointer, unreadable) for pointer in pointers):
+            yield unreadable, reason
+    if subject.carried is not None:
+        for pointer in pointers:
+            said = any(_overlap(pointer, known) for known in subject.carried.pointers)
+            if not said and not has_value(subject.document, pointer):
+                yield pointer, subject.carried.reason
 
 
 def _overlap(pointer: str, other: str) -> bool:

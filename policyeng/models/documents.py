@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import AwareDatetime, BeforeValidator, Field, SkipValidation
 
@@ -113,11 +114,40 @@ class Principal(Model):
 
 
 class Origin(Model):
-    """Where a resource was read: the file as the user named it, its JSON Pointer in there, its first line (from 1)."""
+    """Where a resource was read.
+
+    Attributes:
+        file: as the user named it.
+        pointer: the JSON Pointer of the resource in there; the documents of a YAML stream are those of a list.
+        line, column: its first line and column, from 1.
+        fields: by JSON Pointer into the resource, the pointer in the file of what stands elsewhere or is called
+            otherwise there; what lies below moves with it.
+    """
 
     file: str
     pointer: str = ""
     line: int = 1
+    column: int = 1
+    fields: SkipValidation[Mapping[str, str]] = MappingProxyType({})
+
+
+class Carried(Model):
+    """What a format can say about a resource, and why everything else is unreadable.
+
+    Attributes:
+        pointers: JSON Pointers into the resource; `*` stands for any one segment. What lies above and below one counts.
+        reason: why the format says nothing else.
+    """
+
+    pointers: tuple[str, ...]
+    reason: str
+
+
+class Places(Protocol):
+    """A file that was read, asked for lines and columns when a report needs them."""
+
+    def places(self, pointers: Sequence[str]) -> list[tuple[int, int]]:
+        """Line and column (from 1) of each JSON Pointer, or of what stands nearest above one that is not there."""
 
 
 class Document(Model):
@@ -148,7 +178,9 @@ class Snapshot(Model):
         resources: ARM resources, each with `id` and `type`; not copied, and not to be changed.
         unreadable: by lower-case resource id, the JSON Pointers that the format cannot carry or left unresolved,
             each with the reason. A policy that inspects one is unknown.
+        carried: by lower-case resource id, what its format can say at all, where that is not everything.
         origins: by lower-case resource id, where it was read.
+        texts: the files by name, for the places of fields; no part of what the snapshot says.
         incomplete: what the collector could not read, one line each.
         documents: the inputs as they were written; empty unless a policy judges documents.
     """
@@ -163,7 +195,9 @@ class Snapshot(Model):
     principals: tuple[Principal, ...] = ()
     incomplete: tuple[str, ...] = ()
     unreadable: Mapping[str, Mapping[str, str]] = {}
+    carried: Mapping[str, Carried] = {}
     origins: Mapping[str, Origin] = {}
+    texts: SkipValidation[Mapping[str, Any]] = Field(default={}, exclude=True, repr=False)
     documents: tuple[Document, ...] = ()
 
 

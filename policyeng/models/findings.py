@@ -85,11 +85,22 @@ class ExemptionMark(Model):
     expires_at: AwareDatetime | None = None
 
 
-class Location(Model):
-    """A file as the user named it and a line in it, from 1; file is empty when the resource came from no file."""
+class Place(Model):
+    """A file as the user named it, and a line and a column in it, from 1."""
 
     file: str = ""
     line: int = 1
+    column: int = 1
+
+
+class Location(Place):
+    """Where a resource stands; the file is empty when it came from none.
+
+    Attributes:
+        fields: by the path of a denial or an unknown, where that field stands, or what is nearest above it.
+    """
+
+    fields: Mapping[str, Place] = {}
 
 
 class Finding(Model):

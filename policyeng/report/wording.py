@@ -135,7 +135,8 @@ def by_resource(findings: Iterable[Finding]) -> list[list[Finding]]:
     """Give findings by resource, in the order of the evaluation."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
-        groups.setdefault((finding.resource, finding.resource_type, finding.location), []).append(finding)
+        at = finding.location
+        groups.setdefault((finding.resource, finding.resource_type, at.file, at.line), []).append(finding)
     return list(groups.values())
 
 
@@ -190,6 +191,10 @@ def verdict(evaluation: Evaluation) -> str:
         words += f"; {count(unknown, 'finding')} could not be decided" if unknown else ""
     elif evaluation.exit_code == 1:
         words = f"{count(failures, 'failure')}, at least one at or above --fail-on"
+        if not failures:
+            words = (
+                f"{count(evaluation.summary.unknown, 'finding')} could not be decided, which --strict-unknown counts"
+            )
     else:
         words = f"could not decide: {', '.join(_undecided(evaluation))}"
         words += f"; {count(failures, 'failure')} besides" if failures else ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from policyeng.models import JsonObject
 from policyeng.sources.arm_entry import ENVELOPE, looks_like_arm, read_entry
-from policyeng.sources.reading import Placed, Reading, Refusal, kind_of, next_page, reading_of
+from policyeng.sources.reading import ALONE, Placed, Reading, Refusal, Surroundings, kind_of, next_page, reading_of
 from policyeng.strict.json_text import escaped, shortened
 
 SUMMARY = "ARM resources, alone, in a `value` list or in a bare list"
@@ -43,7 +43,7 @@ def detect(document: object) -> bool:
     return looks_like_arm(document) or _is_list(document) or _nothing_here(document) is not None
 
 
-def read(document: object) -> Reading:
+def read(document: object, around: Surroundings = ALONE) -> Reading:  # noqa: ARG001  # it says everything itself
     """Read an answer; one that holds no resource is refused with what it is."""
     return _read_at(document, "")
 

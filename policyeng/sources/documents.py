@@ -10,9 +10,9 @@ from pathlib import Path, PurePath
 from policyeng.errors import InputError
 from policyeng.models import Document, Problem
 from policyeng.sources.opening import STDIN, display
+from policyeng.sources.texts import YAML_SUFFIXES
 from policyeng.strict.json_text import lines_of, parse_json
 
-YAML_SUFFIXES = (".yaml", ".yml")
 #: What Conftest reads and we do not, by the suffix or the beginning of the name.
 _OTHER_SUFFIXES = re.compile(
     r"\.(cue|dockerfile|dockerignore|edn|env|gitignore|hcl|hocon|ini|jsonc|jsonnet|properties|spdx|textproto|tf|tfvars"
@@ -35,9 +35,9 @@ def read_documents(file: str, content: bytes, max_bytes: int) -> list[Document]:
 
         read = parse_kubernetes_yaml(content, file, max_bytes=max_bytes)
         if len(read) > 1:
-            placed = [(document.value, document.lines.get("", 1)) for document in read]
+            placed = [(document.value, document.places[""][0]) for document in read]
         else:
-            placed = _elements(read[0].value, lambda pointers: [read[0].lines.get(entry, 1) for entry in pointers])
+            placed = _elements(read[0].value, lambda pointers: [read[0].places[entry][0] for entry in pointers])
     else:
         value = parse_json(content, file, max_bytes=max_bytes)
         placed = _elements(value, lambda pointers: lines_of(content, pointers))

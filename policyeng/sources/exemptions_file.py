@@ -54,16 +54,16 @@ def read_exemptions(
     try:
         content = content_of(Named(file, Path(path)), None, max_bytes)
         if file.lower().endswith(".json"):
-            document, lines = parse_json(content, file, max_bytes=max_bytes), None
+            document, places = parse_json(content, file, max_bytes=max_bytes), None
         else:
             from policyeng.strict.yaml_text import parse_yaml  # YAML is loaded only where there is some
 
-            document, lines = parse_yaml(content, file, max_bytes=max_bytes)
+            document, places = parse_yaml(content, file, max_bytes=max_bytes)
     except InputError as error:
         return ExemptionsRead((), (problem_of(error),))
     exemptions, faults = _entries(document, timedelta(days=max_days))
     pointers = [fault.pointer for fault in faults]
-    found = lines_of(content, pointers) if lines is None else [lines.get(pointer, 1) for pointer in pointers]
+    found = lines_of(content, pointers) if places is None else [places.get(entry, (1, 1))[0] for entry in pointers]
     placed = zip(faults, found, strict=True)
     return ExemptionsRead(exemptions, tuple(_problem(fault, f"{file}:{line}", document) for fault, line in placed))
 

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar, get_args
 
 from policyeng.models import Origin, Problem, Snapshot, lowered
+from policyeng.sources.apart import kept_apart
 from policyeng.sources.reading import Collection, Noun, Placed, Reading
+from policyeng.sources.texts import Text
 
 T = TypeVar("T")
 
@@ -15,15 +17,19 @@ _COLLECTIONS: tuple[Collection, ...] = get_args(Collection)
 
 
 class Loaded(NamedTuple):
-    """One document that was read, with the line of each JSON Pointer in it."""
+    """One document that was read, and the text in which its pointers stand."""
 
     file: str
     reading: Reading
-    lines: Mapping[str, int]
+    text: Text
 
-    def origin(self, pointer: str) -> Origin:
-        """Where a part of the document stands."""
-        return Origin.model_construct(file=self.file, pointer=pointer, line=self.lines.get(pointer, 1))
+    def origins(self, pointers: Sequence[str], fields: Sequence[Mapping[str, str]]) -> list[Origin]:
+        """Where parts of the document stand."""
+        places = self.text.places(pointers)
+        return [
+            Origin.model_construct(file=self.file, pointer=pointer, line=line, column=column, fields=moved)
+            for pointer, (line, column), moved in zip(pointers, places, fields, strict=True)
+        ]
 
 
 class _Entry(NamedTuple, Generic[T]):
@@ -40,8 +46,10 @@ def joined(documents: Sequence[Loaded]) -> tuple[Snapshot, tuple[Problem, ...]]:
     """One snapshot of all documents, in their order.
 
     Two entries with one id are an error that names both places, and the first is judged; the same entry in two files
-    is taken once, with a warning. Different scopes are listed; `taken_at` is the earliest.
+    is taken once, with a warning. Ids that documents do not state themselves and that would meet are kept apart.
+    Different scopes are listed; `taken_at` is the earliest.
     """
+    documents = kept_apart(documents)
     resources, problems = _each_once(_resources(documents))
     origins = {entry.key: entry.origin for entry in resources}
     nouns: dict[str, tuple[Noun, ...]] = {}
@@ -59,7 +67,9 @@ def joined(documents: Sequence[Loaded]) -> tuple[Snapshot, tuple[Problem, ...]]:
         resources=tuple(entry.value.resource for entry in resources),
         incomplete=tuple(line for document in documents for line in _incomplete(document)),
         unreadable={entry.key: entry.value.unreadable for entry in resources if entry.value.unreadable},
+        carried={entry.key: entry.value.carried for entry in resources if entry.value.carried},
         origins=origins,
+        texts={document.file: document.text for document in documents},
     ).model_copy(update=nouns)
     return snapshot, tuple(problems)
 
@@ -72,21 +82,22 @@ def _incomplete(document: Loaded) -> Iterator[str]:
 
 def _resources(documents: Iterable[Loaded]) -> Iterator[_Entry[Placed]]:
     for document in documents:
-        for placed in document.reading.resources:
+        every = document.reading.resources
+        origins = document.origins([placed.pointer for placed in every], [placed.fields for placed in every])
+        for placed, origin in zip(every, origins, strict=True):
             identity = placed.resource["id"]
-            origin = document.origin(placed.pointer)
             yield _Entry(lowered(identity), f"resource `{identity}`", placed, placed.resource, origin)
 
 
 def _stated(documents: Iterable[Loaded], collection: Collection) -> Iterator[_Entry[Noun]]:
     """Entries of one collection; quotas and metrics have no id, so each of them is its own."""
     for document in documents:
-        for stated in document.reading.stated:
-            if stated.collection == collection:
-                origin = document.origin(stated.pointer)
-                identity = getattr(stated.noun, "id", None)
-                key = f"{document.file}\n{stated.pointer}" if identity is None else lowered(identity)
-                yield _Entry(key, f"{collection[:-1]} `{identity}`", stated.noun, stated.noun, origin)
+        every = [stated for stated in document.reading.stated if stated.collection == collection]
+        origins = document.origins([stated.pointer for stated in every], [{}] * len(every))
+        for stated, origin in zip(every, origins, strict=True):
+            identity = getattr(stated.noun, "id", None)
+            key = f"{document.file}\n{stated.pointer}" if identity is None else lowered(identity)
+            yield _Entry(key, f"{collection[:-1]} `{identity}`", stated.noun, stated.noun, origin)
 
 
 def _each_once(entries: Iterable[_Entry[T]]) -> tuple[list[_Entry[T]], list[Problem]]:

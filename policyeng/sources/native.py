@@ -11,7 +11,18 @@ from pydantic import AwareDatetime
 from policyeng.errors import nearest
 from policyeng.models import Approval, DeclaredWorkload, JsonObject, Metric, Model, Principal, Quota
 from policyeng.sources.arm_entry import read_entry
-from policyeng.sources.reading import Collection, Noun, Placed, Reading, Refusal, Stated, kind_of, reading_of, spelled
+from policyeng.sources.reading import ALONE, (
+    Collection,
+    Noun,
+    Placed,
+    Reading,
+    Refusal,
+    Stated,
+    Surroundings,
+    kind_of,
+    reading_of,
+    spelled,
+)
 from policyeng.sources.validation import validated
 from policyeng.strict.json_text import escaped, shortened
 
@@ -42,7 +53,7 @@ def detect(document: object) -> bool:
     return isinstance(document, dict) and "snapshotVersion" in document
 
 
-def read(document: object) -> Reading:
+def read(document: object, around: Surroundings = ALONE) -> Reading:  # noqa: ARG001  # it says everything itself
     """Read a native snapshot; a part that is wrong is refused alone, with its pointer."""
     if not isinstance(document, dict):
         message = f"not a native snapshot: {kind_of(document)} where an object should be"

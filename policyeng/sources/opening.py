@@ -11,6 +11,8 @@ from policyeng.errors import InputError
 from policyeng.strict.json_text import refuse_size
 
 STDIN = "<stdin>"
+#: Folders that tools fill and nobody writes in.
+_TOOLS = frozenset({".git", ".terraform", ".venv", "__pycache__", "node_modules"})
 
 
 class Named(NamedTuple):
@@ -70,16 +72,23 @@ def _below(directory: Path, suffixes: tuple[str, ...]) -> Iterator[Named | Input
     faults: list[OSError] = []
     files = [
         Path(folder) / name
-        for folder, _, names in os.walk(directory, onerror=faults.append)
+        for folder, names in _walked(directory, faults)
         for name in names
         if name.lower().endswith(suffixes) and not (Path(folder) / name).is_fifo()
     ]
     yield from (_unreadable(Path(fault.filename), fault) for fault in faults)
     if not files and not faults:
-        remedy = f"name a directory with {'JSON' if len(suffixes) == 1 else 'JSON or YAML'} documents, or a file"
         sought = " or ".join(f"`*{suffix}`" for suffix in suffixes)
+        remedy = "name a directory with JSON or YAML documents, or a file"
         yield InputError(f"the directory holds no {sought} file", place=(display(directory),), remedy=remedy)
     yield from (Named(display(path), path, found=True) for path in sorted(files))
+
+
+def _walked(directory: Path, faults: list[OSError]) -> Iterator[tuple[str, list[str]]]:
+    """The folders below a directory with their files, those of tools aside."""
+    for folder, inner, names in os.walk(directory, onerror=faults.append):
+        inner[:] = [name for name in inner if name not in _TOOLS]
+        yield folder, names
 
 
 def _unreadable(path: Path, error: OSError | ValueError) -> InputError:

@@ -2,28 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
 from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol
 
-from policyeng.models import Approval, DeclaredWorkload, JsonObject, Metric, Principal, Quota
+from policyeng.errors import InputError
+from policyeng.models import Approval, Carried, DeclaredWorkload, JsonObject, Metric, Principal, Quota
 from policyeng.strict.json_text import shortened
 
 Collection = Literal["approvals", "workloads", "quotas", "metrics", "principals"]
 Noun = Approval | DeclaredWorkload | Quota | Metric | Principal
 
+#: Where resources stand whose subscription and resource group nobody states.
+UNKNOWN_SCOPE = "/subscriptions/{subscription}/resourceGroups/{resource-group}"
+UNKNOWN_WORKSPACE = f"{UNKNOWN_SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/{{workspace}}"
+
 _ALL_READABLE: Mapping[str, str] = MappingProxyType({})
 
 
+def nothing_beside(path: str) -> object:
+    """What stands beside a document that is no file.
+
+    Raises:
+        InputError: always.
+    """
+    raise InputError("there is no file beside it", place=(path,))
+
+
 class Placed(NamedTuple):
-    """A resource in ARM shape, its JSON Pointer in the file, and by JSON Pointer into it why a part is unreadable."""
+    """A resource in ARM shape.
+
+    Attributes:
+        pointer: its JSON Pointer in the document.
+        unreadable: by JSON Pointer into it, why a part cannot be read.
+        carried: what the format can say at all about such a resource; None where that is everything.
+        fields: by JSON Pointer into it, the pointer in the document of what stands elsewhere there.
+    """
 
     resource: JsonObject
     pointer: str
     unreadable: Mapping[str, str] = _ALL_READABLE
+    carried: Carried | None = None
+    fields: Mapping[str, str] = _ALL_READABLE
 
 
 class Stated(NamedTuple):
@@ -57,6 +80,10 @@ class Reading:
         incomplete: what the document says is missing, one line each.
         truncated: why the document is not the whole of its list; empty when it is.
         refusals: the parts that could not be read; the others are not touched by them.
+        remarks: what a reader should know of the document, by JSON Pointer, such as a key that nothing understands.
+        nothing: why the document, though understood, holds nothing to judge; empty when it holds something.
+        movable: the beginning of ids that the document does not state itself. Where such an id is already another
+            resource's, the resources below it are kept apart from those of the other document.
     """
 
     resources: tuple[Placed, ...] = ()
@@ -66,10 +93,38 @@ class Reading:
     incomplete: tuple[str, ...] = ()
     truncated: str = ""
     refusals: tuple[Refusal, ...] = ()
+    remarks: tuple[tuple[str, str], ...] = ()
+    nothing: str = ""
+    movable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a document does not say itself, and the user, its file's place or the other inputs do.
+
+    Attributes:
+        file: as the user named it.
+        scope: the ARM id of the resource group that it is deployed to; `UNKNOWN_SCOPE` when nobody says.
+        workspace: the ARM id of the workspace that it belongs to; below `UNKNOWN_SCOPE` or `/workspaces/{workspace}`
+            when nobody says.
+        parameters: values of template parameters, by name in lower case.
+        beside: the JSON value of another file, by its path relative to this one.
+            Raises InputError when it is not there or cannot be read.
+    """
+
+    file: str = ""
+    scope: str = UNKNOWN_SCOPE
+    workspace: str = UNKNOWN_WORKSPACE
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    beside: Callable[[str], object] = nothing_beside
+
+
+#: Those of a document of which nobody says anything.
+ALONE = Surroundings()
 
 
 class Format(Protocol):
-    """One input format: a module with these three members."""
+    """One input format: a module with these members."""
 
     #: What the format looks like, for the message that lists what is readable.
     SUMMARY: str
@@ -77,7 +132,7 @@ class Format(Protocol):
     def detect(self, document: object) -> bool:
         """Whether the content is of this format."""
 
-    def read(self, document: object) -> Reading:
+    def read(self, document: object, around: Surroundings = ALONE) -> Reading:
         """Read any JSON value; what does not fit the format is among the refusals."""
 
 

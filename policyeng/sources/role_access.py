@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from policyeng.models import JsonObject
 from policyeng.sources.arm_entry import is_placeholder, read_entry
-from policyeng.sources.reading import Placed, Reading, Refusal, next_page, reading_of
+from policyeng.sources.reading import ALONE, Placed, Reading, Refusal, Surroundings, next_page, reading_of
 from policyeng.strict.json_text import shortened
 
 SUMMARY = "role assignments and definitions from `az role ... list`, and custom roles"
@@ -43,7 +43,7 @@ def detect(document: object) -> bool:
     return any(_reader_of(entry) is not None for entry in _entries(document))
 
 
-def read(document: object) -> Reading:
+def read(document: object, around: Surroundings = ALONE) -> Reading:  # noqa: ARG001  # it says everything itself
     """Read role assignments and definitions; entries in ARM's own form are taken as they are."""
     is_list = isinstance(document, list)
     wrapped = isinstance(document, dict) and isinstance(document.get("value"), list)

@@ -88,8 +88,12 @@ def refusal(file: str, kind: str, *, pointer: str = "", line: int = 1, column: i
 
 def lines_of(content: bytes, pointers: Sequence[str]) -> list[int]:
     """The line, from 1, at which each JSON Pointer's value begins; 1 where there is none."""
-    places = _native.locate(content, list(pointers)) if pointers else []
-    return [1 if place is None else place[0] for place in places]
+    return [1 if place is None else place[0] for place in places_of(content, pointers)]
+
+
+def places_of(content: bytes, pointers: Sequence[str]) -> list[tuple[int, int] | None]:
+    """The line and column, from 1, at which each JSON Pointer's value begins; None where there is none."""
+    return _native.locate(content, list(pointers)) if pointers else []
 
 
 def escaped(key: object) -> str:

@@ -25,10 +25,10 @@ _NOT_A_NUMBER = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 
 
 class YamlDocument(NamedTuple):
-    """A value, and by JSON Pointer the line, from 1, at which each part of it begins (an entry: at its key)."""
+    """A value, and by JSON Pointer the line and column, from 1, at which each part begins (an entry: at its key)."""
 
     value: object
-    lines: Mapping[str, int]
+    places: Mapping[str, tuple[int, int]]
 
 
 @dataclass
@@ -40,7 +40,7 @@ class _Composing:
     kubernetes: bool = False
     values: int = 0
     depth: int = 0
-    lines: dict[str, int] = field(default_factory=dict)
+    places: dict[str, tuple[int, int]] = field(default_factory=dict)
     anchors: dict[str, tuple[object, int]] = field(default_factory=dict)
 
     def refuse(self, event: yaml.Event, message: str, remedy: str, pointer: str = "") -> InputError:
@@ -112,16 +112,16 @@ def _compose(composing: _Composing) -> list[YamlDocument]:
         if isinstance(event, yaml.DocumentStartEvent):
             if documents and not composing.kubernetes:
                 raise composing.refuse(event, "a second YAML document", "keep one document per file")
-            composing.lines, composing.anchors = {}, {}
+            composing.places, composing.anchors = {}, {}
             value = _value(next(composing.events), composing, "")
-            documents.append(YamlDocument(value, composing.lines))
+            documents.append(YamlDocument(value, composing.places))
     if not documents:
         raise InputError("the file is empty", place=(composing.file,), remedy="give a YAML document")
     return documents
 
 
 def _value(event: yaml.Event, composing: _Composing, pointer: str) -> object:
-    composing.lines.setdefault(pointer, _line(event))
+    composing.places.setdefault(pointer, (_line(event), _column(event)))
     composing.count(event, 1, pointer)
     if isinstance(event, yaml.AliasEvent):
         return _aliased(event, composing, pointer)
@@ -191,9 +191,9 @@ def _mapping(composing: _Composing, pointer: str) -> dict[str, object]:
         key = _key(event, composing, pointer)
         inner = f"{pointer}/{escaped(key)}"
         if key in values:
-            message = f"the key `{shortened(key)}` stands twice, first in line {composing.lines[inner]}"
+            message = f"the key `{shortened(key)}` stands twice, first in line {composing.places[inner][0]}"
             raise composing.refuse(event, message, "remove one of the two", inner)
-        composing.lines[inner] = _line(event)
+        composing.places[inner] = _line(event), _column(event)
         values[key] = _value(next(composing.events), composing, inner)
     return values
 

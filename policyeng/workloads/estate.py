@@ -91,10 +91,11 @@ def survey(snapshot: Snapshot, facts: Facts) -> Estate:
     """The estate of a snapshot; of two resources with one id (which loading refuses) the last counts."""
     found: dict[str, Reader] = {}
     gaps = {folded_id(arm_id): pointers for arm_id, pointers in snapshot.unreadable.items()}
+    said = {folded_id(arm_id): carried for arm_id, carried in snapshot.carried.items()}
     for body in snapshot.resources:
         arm_id = body.get("id")
         if isinstance(arm_id, str) and (key := folded_id(arm_id)):
-            found[key] = reader(body, gaps.get(key, {}))
+            found[key] = reader(body, gaps.get(key, {}), said.get(key))
     return Estate(found, facts)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from policyeng.models import JsonObject, lowered
+from policyeng.models import Carried, JsonObject, lowered
 from policyeng.workloads.answers import Answer, undecided
 
 Segments = tuple[str, ...]
@@ -19,6 +19,21 @@ class Unreadable:
 
     parts: Segments
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a format can say about a resource, by folded segments, and why it says nothing else."""
+
+    pointers: tuple[Segments, ...]
+    reason: str
+
+    def covers(self, path: Segments) -> bool:
+        """Whether the format can say what stands there, or something above or below it."""
+        return any(
+            all(left == right or "*" in (left, right) for left, right in zip(path, known, strict=False))
+            for known in self.pointers
+        )
 
 
 _NO_GAPS: Mapping[Segments, Unreadable] = {}
@@ -35,11 +50,13 @@ class Reader:
         body: the resource, or an object inside it.
         unreadable: by the folded segments of the pointer from the resource's root.
         base: where `body` stands in the resource.
+        carried: what its format can say at all; None where that is everything.
     """
 
     body: JsonObject
     unreadable: Mapping[Segments, Unreadable]
     base: Segments = ()
+    carried: Said | None = None
 
     @property
     def id(self) -> str:
@@ -58,6 +75,8 @@ class Reader:
                 if not isinstance(here, dict):
                     return undecided(f"{self._pointer(path[: depth - 1])} is not an object")
                 here = _member(here, path[depth - 1])
+        if here is None and self.carried is not None and not self.carried.covers(_folded((*self.base, *path))):
+            return undecided(f"{self._pointer(path)}: {self.carried.reason}")
         return Answer(here)
 
     def text(self, *path: str) -> Answer[str]:
@@ -83,7 +102,7 @@ class Reader:
         """The object at `path`, to be read further."""
         answer = self.at(*path)
         if isinstance(answer.value, dict):
-            return Answer(Reader(answer.value, self.unreadable, (*self.base, *path)))
+            return Answer(Reader(answer.value, self.unreadable, (*self.base, *path), self.carried))
         return Answer(reason=self._refusal(answer, path, "an object"))
 
     def each(self, *path: str) -> Answer[tuple[Reader, ...]]:
@@ -111,10 +130,13 @@ class Reader:
         return f"`{pointer_to(*self.base, *path)}`"
 
 
-def reader(body: JsonObject, unreadable: Mapping[str, str]) -> Reader:
-    """A reader of a whole resource; `unreadable` maps JSON Pointers to reasons, as a snapshot does."""
+def reader(body: JsonObject, unreadable: Mapping[str, str], carried: Carried | None = None) -> Reader:
+    """A reader of a whole resource; `unreadable` and `carried` are those of a snapshot."""
     gaps = [Unreadable(_parts(pointer), reason) for pointer, reason in sorted(unreadable.items())]
-    return Reader(body, {_folded(gap.parts): gap for gap in gaps} if gaps else _NO_GAPS)
+    said = None
+    if carried is not None:
+        said = Said((("id",), ("type",), *(_folded(_parts(pointer)) for pointer in carried.pointers)), carried.reason)
+    return Reader(body, {_folded(gap.parts): gap for gap in gaps} if gaps else _NO_GAPS, carried=said)
 
 
 def _parts(pointer: str) -> Segments:

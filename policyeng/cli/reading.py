@@ -1,0 +1,22 @@
+"""What `check` says of its inputs: which files it read, which it skipped, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from policyeng.report.wording import count
+from policyeng.sources import Inputs
+
+
+def reading_lines(inputs: Inputs, *, show_skipped: bool) -> Iterator[str]:
+    """One line on the inputs where files were skipped or several formats met, and one for each skipped file."""
+    formats = Counter(read.format for read in inputs.read)
+    if inputs.skipped or len(formats) > 1:
+        what = ", ".join(f"{number} {name}" for name, number in sorted(formats.items())) or "nothing"
+        files = len({read.file for read in inputs.read})
+        left = f"; {count(len(inputs.skipped), 'file')} skipped" if inputs.skipped else ""
+        hint = " (--show-skipped lists them)" if inputs.skipped and not show_skipped else ""
+        yield f"policyeng: read {count(files, 'file')} ({what}){left}{hint}"
+    if show_skipped:
+        yield from (f"policyeng: skipped {skipped.file}: {skipped.reason}" for skipped in inputs.skipped)

@@ -1,0 +1,68 @@
+"""Where the fields stand that findings speak of: file, line and column, looked up once all findings are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from policyeng.evaluation.estate import Estate, Subject
+from policyeng.models import Finding, Location, Origin, Place, Places, Snapshot, lowered
+
+_WORKSPACE = "workspace:"
+
+
+def with_places(findings: Sequence[tuple[Finding, int]], estate: Estate, snapshot: Snapshot) -> list[Finding]:
+    """Findings with the places of what they deny and what they cannot decide.
+
+    Args:
+        findings: each with the position of its subject.
+        estate: the subjects.
+        snapshot: where its resources were read, and the texts.
+    """
+    wanted: dict[str, dict[str, Place | None]] = {}
+    asked: list[list[tuple[str, Origin, str]]] = []
+    for finding, position in findings:
+        fields = list(_fields(finding, estate.subjects[position], estate.subjects, snapshot))
+        asked.append(fields)
+        for _, origin, pointer in fields:
+            wanted.setdefault(origin.file, {})[pointer] = None
+    for file, pointers in wanted.items():
+        text: Places = snapshot.texts[file]
+        places = text.places(list(pointers))
+        for pointer, (line, column) in zip(pointers, places, strict=True):
+            pointers[pointer] = Place.model_construct(file=file, line=line, column=column)
+    return [
+        _placed(finding, {path: place for path, origin, pointer in fields if (place := wanted[origin.file][pointer])})
+        for (finding, _), fields in zip(findings, asked, strict=True)
+    ]
+
+
+def _placed(finding: Finding, fields: dict[str, Place]) -> Finding:
+    if not fields:
+        return finding
+    at = finding.location
+    location = Location.model_construct(file=at.file, line=at.line, column=at.column, fields=fields)
+    return finding.model_copy(update={"location": location})
+
+
+def _fields(
+    finding: Finding, subject: Subject, subjects: Sequence[Subject], snapshot: Snapshot
+) -> Iterator[tuple[str, Origin, str]]:
+    """Each path that a finding speaks of, the origin of its resource, and the pointer in the file."""
+    for path in dict.fromkeys(reason.path for reason in (*finding.denials, *finding.unknowns)):
+        holder = subject
+        if path.startswith(_WORKSPACE) and subject.workspace >= 0:
+            holder = subjects[subject.workspace]
+        origin = snapshot.origins.get(lowered(holder.reported_id))
+        inner = path.removeprefix(_WORKSPACE)
+        if origin is not None and inner.startswith("/") and origin.file in snapshot.texts:
+            yield path, origin, _pointer_in(origin, inner)
+
+
+def _pointer_in(origin: Origin, path: str) -> str:
+    """Where a field of a resource stands in its file: as `fields` says of it or of what is nearest above it."""
+    parts = path.split("/")
+    for length in range(len(parts), 0, -1):
+        above = "/".join(parts[:length])
+        if above in origin.fields:
+            return origin.fields[above] + path[len(above) :]
+    return origin.pointer + path

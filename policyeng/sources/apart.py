@@ -1,0 +1,62 @@
+"""Documents that do not say where they are deployed to, and would meet: each keeps ids of its own.
+
+Two templates that both make a workspace `ws`, in whatever resource group each is deployed to, describe two workspaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from policyeng.models import lowered
+from policyeng.sources.reading import Reading
+
+if TYPE_CHECKING:  # it joins what is kept apart here
+    from policyeng.sources.joining import Loaded
+
+
+def kept_apart(documents: Sequence[Loaded]) -> list[Loaded]:
+    """The documents, those moved whose `movable` ids are already those of other resources.
+
+    The same resource in two files stays one.
+    """
+    taken: dict[str, object] = {}
+    apart: list[Loaded] = []
+    for document in documents:
+        reading = document.reading
+        if reading.movable and any(
+            taken.get(lowered(placed.resource["id"]), placed.resource) != placed.resource
+            for placed in reading.resources
+            if _below(placed.resource["id"], reading.movable)
+        ):
+            document = document._replace(reading=_moved(reading, document.file))
+        for placed in document.reading.resources:
+            taken.setdefault(lowered(placed.resource["id"]), placed.resource)
+        apart.append(document)
+    return apart
+
+
+def _moved(reading: Reading, file: str) -> Reading:
+    """The reading with another beginning of its movable ids, which names the file."""
+    target = f"{reading.movable.rstrip('}')}@{file.replace('/', '~')}" + "}" * reading.movable.endswith("}")
+    resources = tuple(
+        placed._replace(
+            resource={key: _replaced(value, reading.movable, target) for key, value in placed.resource.items()}
+        )
+        for placed in reading.resources
+    )
+    return replace(reading, resources=resources, movable=target)
+
+
+def _replaced(value: object, old: str, new: str) -> object:
+    """The value with every id below `old` moved below `new`, wherever it stands."""
+    if isinstance(value, dict):
+        return {key: _replaced(inner, old, new) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_replaced(inner, old, new) for inner in value]
+    return new + value[len(old) :] if isinstance(value, str) and _below(value, old) else value
+
+
+def _below(identity: str, scope: str) -> bool:
+    return f"{lowered(identity)}/".startswith(f"{lowered(scope)}/")

@@ -1,0 +1,118 @@
+"""From bytes to readings: each document recognised, read where it belongs, or left out with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from policyeng.errors import InputError
+from policyeng.models import WORKSPACE_TYPE, lowered
+from policyeng.sources import workspace_config
+from policyeng.sources.joining import Loaded
+from policyeng.sources.opening import Named
+from policyeng.sources.reading import Format, Reading, Surroundings, seen
+from policyeng.sources.surroundings import Given, Home, directory_of, surroundings
+from policyeng.sources.texts import Text
+
+#: What stands in every file that concerns Machine Learning, in lower case; a broken file with one of them is an error.
+_MARKS = (
+    b"microsoft.machinelearningservices",
+    b"machinelearningservices.azure.com",
+    b"amlarc.azureml.com",
+    b"azuremlschemas",
+    b"azuremlsdk2.blob",
+    b"azureml/sdk-2-0",
+    b"azurerm_machine_learning",
+)
+
+
+class UnrecognisedError(InputError):
+    """Content of no readable format."""
+
+
+class Skipped(NamedTuple):
+    """A file, or one document of it, in which nothing is judged, and why."""
+
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One document of a file, with the format that reads it."""
+
+    named: Named
+    text: Text
+    pointer: str
+    document: object
+    name: str
+    format: Format
+
+
+def concerns_machine_learning(content: bytes) -> bool:
+    """Whether a file names Azure Machine Learning, be it read or not."""
+    folded = content.lower()
+    return any(mark in folded for mark in _MARKS)
+
+
+def parts_of(named: Named, text: Text, formats: Mapping[str, Format]) -> Iterator[Part | UnrecognisedError]:
+    """The documents of a file, each with the first format that takes it; a format alone takes all."""
+    for pointer, document in text.documents:
+        name = next((name for name, each in formats.items() if len(formats) == 1 or each.detect(document)), "")
+        if name:
+            yield Part(named, text, pointer, document, name, formats[name])
+        else:
+            readable = ", ".join(f"`{known}`: {each.SUMMARY}" for known, each in formats.items())
+            place = (named.file, pointer) if pointer else (named.file,)
+            message = f"of no readable format: {seen(document)}"
+            yield UnrecognisedError(message, place=place, remedy=f"readable are {readable}")
+
+
+def belongs_to_workspace(part: Part) -> bool:
+    """Whether a document lies within a workspace that it does not name."""
+    belongs = getattr(part.format, "belongs_to_workspace", None)
+    return bool(belongs and belongs(part.document))
+
+
+def loaded(parts: Iterable[Part], said: Given, max_bytes: int) -> list[tuple[Part, Loaded]]:
+    """Read the documents, those that belong to a workspace once the others have said which there are."""
+    waiting = list(parts)
+    done: dict[int, Loaded] = {}
+    homes: list[Home] = []
+    for later in (False, True):
+        for index, part in enumerate(waiting):
+            if belongs_to_workspace(part) is later:
+                done[index] = _load(part, surroundings(part.named, said, homes, max_bytes))
+                homes += _homes(part, done[index].reading)
+    return [(part, done[index]) for index, part in enumerate(waiting)]
+
+
+def _homes(part: Part, reading: Reading) -> Iterator[Home]:
+    directory = directory_of(part.named)
+    if part.format is workspace_config and (named := workspace_config.workspace_of(part.document)):
+        yield Home(directory.parent if directory.name == ".azureml" else directory, named)
+    for placed in reading.resources:
+        if lowered(placed.resource["type"]) == WORKSPACE_TYPE:
+            yield Home(directory, placed.resource["id"])
+
+
+def _load(part: Part, around: Surroundings) -> Loaded:
+    reading = part.format.read(part.document, around)
+    return Loaded(part.named.file, _moved(reading, part.pointer) if part.pointer else reading, part.text)
+
+
+def _moved(reading: Reading, base: str) -> Reading:
+    """The same reading with its pointers below that of its document."""
+    return replace(
+        reading,
+        resources=tuple(
+            placed._replace(
+                pointer=base + placed.pointer, fields={key: base + place for key, place in placed.fields.items()}
+            )
+            for placed in reading.resources
+        ),
+        stated=tuple(stated._replace(pointer=base + stated.pointer) for stated in reading.stated),
+        refusals=tuple(refusal._replace(pointer=base + refusal.pointer) for refusal in reading.refusals),
+        remarks=tuple((base + pointer, message) for pointer, message in reading.remarks),
+    )

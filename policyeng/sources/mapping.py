@@ -1,0 +1,169 @@
+"""Tables that bring an object of another format into ARM shape: one row for each field, kept as values.
+
+A row names the field there by JSON Pointer, the field here by JSON Pointer, and how the value is brought over. Whatever
+ARM field no row leads to, the format cannot carry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from policyeng.models import Carried, JsonObject, lowered
+from policyeng.sources.reading import spelled
+from policyeng.strict.json_text import escaped
+
+Bring = Callable[[object], object]
+
+
+class UnfitError(ValueError):
+    """A value that its field cannot have; the text says what it should be."""
+
+
+class Field(NamedTuple):
+    """One row: JSON Pointer there, JSON Pointer in the ARM resource (empty: nothing of it is judged), and the bringing.
+
+    `bring` gives the ARM value, or raises UnfitError for one that the field cannot have.
+    """
+
+    source: str
+    target: str
+    bring: Bring = lambda value: value
+
+
+class Mapped(NamedTuple):
+    """What a table makes of an object.
+
+    Attributes:
+        resource: the ARM fields that it fills, nested.
+        fields: by ARM pointer, the pointer there.
+        unreadable: by ARM pointer, why the value that stands there could not be brought over.
+        unknown: pointers there of keys that no row knows.
+    """
+
+    resource: JsonObject
+    fields: Mapping[str, str]
+    unreadable: Mapping[str, str]
+    unknown: tuple[str, ...]
+
+
+def mapped(
+    table: Iterable[Field], source: JsonObject, pointer: str, unresolved: Mapping[str, str] | None = None
+) -> Mapped:
+    """Bring an object into ARM shape; a null counts as absent.
+
+    Args:
+        table: its rows; of two that fill one ARM field the later goes before, where its field is there.
+        source: the object.
+        pointer: its JSON Pointer in the document.
+        unresolved: by JSON Pointer into the object, why a value is not known yet; it counts for all below it.
+    """
+    rows = tuple(table)
+    resource: JsonObject = {}
+    fields: dict[str, str] = {}
+    unreadable: dict[str, str] = {}
+    for row in rows:
+        why = next((reason for at, reason in (unresolved or {}).items() if f"{row.source}/".startswith(f"{at}/")), "")
+        value = _at(source, row.source)
+        if row.target and (why or value is not None):
+            fields[row.target] = pointer + row.source
+            try:
+                if why:
+                    unreadable[row.target] = why
+                else:
+                    unreadable.pop(row.target, None)
+                    put(resource, row.target, row.bring(value))
+            except UnfitError as error:
+                unreadable[row.target] = f"`{row.source[1:]}` is {spelled(value)}; it should be {error}"
+    return Mapped(resource, fields, unreadable, tuple(_unknown(rows, source, pointer)))
+
+
+def carried(table: Iterable[Field], reason: str, *more: str) -> Carried:
+    """What a table can fill, and beside it the ARM pointers `more`."""
+    targets = dict.fromkeys((*(row.target for row in table if row.target), *more))
+    return Carried(pointers=tuple(targets), reason=reason)
+
+
+def put(resource: JsonObject, pointer: str, value: object) -> None:
+    """Set a value at a JSON Pointer of plain keys, making the objects on the way; objects are joined."""
+    *parents, last = (part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
+    here = resource
+    for part in parents:
+        if not isinstance(here.get(part), dict):
+            here[part] = {}
+        here = here[part]
+    if isinstance(value, dict) and isinstance(here.get(last), dict):
+        here[last] = {**here[last], **value}
+    else:
+        here[last] = value
+
+
+def text(value: object) -> object:
+    """A string that is not blank."""
+    if isinstance(value, str) and value.strip():
+        return value
+    raise UnfitError("text")
+
+
+def boolean(value: object) -> object:
+    """A boolean, also written as a string."""
+    folded = lowered(value) if isinstance(value, str) else value
+    if folded in (True, False, "true", "false") and type(folded) is not int:
+        return folded in (True, "true")
+    raise UnfitError("true or false")
+
+
+def inverted(value: object) -> object:
+    """The opposite boolean."""
+    return not boolean(value)
+
+
+def whole(value: object) -> object:
+    """A whole number, also written as a string."""
+    if isinstance(value, str) and value.strip().isascii() and value.strip().lstrip("-").isdigit():
+        value = int(value.strip())
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise UnfitError("a whole number")
+
+
+def duration(unit: str) -> Bring:
+    """An ISO 8601 duration from a whole number of `S` (seconds) or `M` (minutes); a duration stays as it is."""
+
+    def bring(value: object) -> object:
+        if isinstance(value, str) and lowered(value.strip()).startswith("p"):
+            return value.strip()
+        return f"PT{whole(value)}{unit}"
+
+    return bring
+
+
+def chosen(words: Mapping[object, object]) -> Bring:
+    """One of the words of an enumeration, without case, hyphens and underscores; other text stays as it is written."""
+    known = {_folded(word): value for word, value in words.items()}
+
+    def bring(value: object) -> object:
+        if _folded(value) in known:
+            return known[_folded(value)]
+        return text(value)
+
+    return bring
+
+
+def _folded(word: object) -> object:
+    return lowered(word).replace("_", "").replace("-", "") if isinstance(word, str) else word
+
+
+def _at(source: object, pointer: str) -> object:
+    for part in pointer.split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(source, list) and key.isdigit():
+            source = source[int(key)] if int(key) < len(source) else None
+        else:
+            source = source.get(key) if isinstance(source, dict) else None
+    return source
+
+
+def _unknown(rows: Iterable[Field], source: JsonObject, pointer: str) -> Iterable[str]:
+    first = {row.source.split("/")[1] for row in rows if row.source}
+    return (f"{pointer}/{escaped(key)}" for key in source if escaped(key) not in first)

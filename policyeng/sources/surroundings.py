@@ -1,0 +1,115 @@
+"""What a document does not say itself: where it is deployed to, which workspace it belongs to, what lies beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import NamedTuple
+
+from policyeng.errors import InputError, UsageError
+from policyeng.models import WORKSPACE_TYPE, lowered
+from policyeng.sources.arm_entry import types_of
+from policyeng.sources.opening import STDIN, Named, content_of
+from policyeng.sources.reading import UNKNOWN_SCOPE, Surroundings
+from policyeng.sources.texts import read_text
+
+_WORKSPACES = "/providers/Microsoft.MachineLearningServices/workspaces/"
+
+
+class Given(NamedTuple):
+    """What the user says of all documents.
+
+    Attributes:
+        scope: the ARM id of a subscription or resource group; empty when the documents or nobody says.
+        workspace: the ARM id of a workspace, or its name in that scope; empty when nobody says.
+        parameters: values of template parameters, by name in lower case.
+    """
+
+    scope: str = ""
+    workspace: str = ""
+    parameters: Mapping[str, object] = {}
+
+
+class Home(NamedTuple):
+    """A workspace that some file names, and the directory of that file."""
+
+    directory: PurePath
+    workspace: str
+
+
+def given(scope: str, workspace: str, parameters: Mapping[str, object]) -> Given:
+    """What the user says, brought into form.
+
+    Raises:
+        UsageError: `scope` is no id of a subscription or resource group, or `workspace` none of a workspace.
+    """
+    scope, workspace = scope.strip().rstrip("/"), workspace.strip().rstrip("/")
+    kinds = types_of(scope)
+    if scope and not any(kind.startswith("microsoft.resources/") for kind in kinds):
+        remedy = "write /subscriptions/<id>/resourceGroups/<name>"
+        raise UsageError(f"`{scope}` is no subscription and no resource group", remedy=remedy)
+    if kinds[:1] == ("microsoft.resources/subscriptions",):
+        scope += UNKNOWN_SCOPE[UNKNOWN_SCOPE.index("/resourceGroups") :]
+    if "/" in workspace and WORKSPACE_TYPE not in types_of(workspace):
+        raise UsageError(f"`{workspace}` is no workspace", remedy="write its name, or its whole ARM id")
+    if "/" in workspace and not scope:
+        scope = workspace[: lowered(workspace).index("/providers/")]
+    if workspace and "/" not in workspace:
+        workspace = f"{scope or UNKNOWN_SCOPE}{_WORKSPACES}{workspace}"
+    return Given(scope, workspace, parameters)
+
+
+def surroundings(named: Named, said: Given, homes: Iterable[Home], max_bytes: int) -> Surroundings:
+    """Those of one file, among the workspaces that the other inputs name."""
+    scope = said.scope or UNKNOWN_SCOPE
+    workspace = said.workspace or _nearest(directory_of(named), homes) or f"{scope}{_WORKSPACES}{{workspace}}"
+    return Surroundings(
+        file=named.file,
+        scope=scope,
+        workspace=workspace,
+        parameters=said.parameters,
+        beside=_beside(named, max_bytes),
+    )
+
+
+def directory_of(named: Named) -> PurePath:
+    """The directory of a file, whole; that of standard input is the current one."""
+    try:
+        return named.path.resolve().parent if named.path else Path.cwd()
+    except (OSError, RuntimeError, ValueError):
+        return PurePath(named.file).parent
+
+
+def _nearest(directory: PurePath, homes: Iterable[Home]) -> str:
+    """The workspace of the directory or of the nearest one above it, else the only one of all; empty if none, or two.
+
+    One that lies above a file counts for it as one beside it does.
+    """
+    known = list(homes)
+    for folder in (directory, *directory.parents):
+        here = {lowered(home.workspace): home.workspace for home in known if home.directory == folder}
+        if here:
+            return next(iter(here.values())) if len(here) == 1 else ""
+    everywhere = {lowered(home.workspace): home.workspace for home in known}
+    return next(iter(everywhere.values())) if len(everywhere) == 1 else ""
+
+
+def _beside(named: Named, max_bytes: int) -> Callable[[str], object]:
+    def beside(path: str) -> object:
+        if named.path is None:
+            raise InputError("standard input has no file beside it", place=(STDIN,), remedy="name a file")
+        found = named.path.parent / path
+        file = str(PurePath(named.file).parent / path)
+        content = content_of(Named(file, found), None, max_bytes)
+        documents: Sequence[tuple[str, object]] = read_text(content, file, max_bytes=max_bytes).documents
+        if len(documents) != 1:
+            raise InputError(f"{len(documents)} documents where one should be", place=(file,), remedy="keep one")
+        return documents[0][1]
+
+    return beside
+
+
+def lies_beside(path: Path) -> list[Path]:
+    """The files beside one that may name its workspace."""
+    names = ("workspace.yml", "workspace.yaml", "config.json", ".azureml/config.json")
+    return [beside for name in names if (beside := path.parent / name).is_file() and beside != path]

@@ -1,0 +1,79 @@
+"""Values for the parameters of ARM templates, as `az deployment ... --parameters` takes them: files and `NAME=VALUE`.
+
+Source: https://learn.microsoft.com/azure/azure-resource-manager/templates/parameter-files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import orjson
+
+from policyeng.errors import InputError, UsageError
+from policyeng.sources.opening import Named, content_of, display
+from policyeng.sources.reading import seen
+from policyeng.sources.texts import read_text
+from policyeng.strict.json_text import DEFAULT_MAX_BYTES
+
+
+class Unresolved:
+    """A value that the file does not hold, such as a secret of a key vault; the text says where it is."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+def given_parameters(entries: Sequence[str]) -> dict[str, object]:
+    """The values of `--parameters`, by name in lower case; a later one goes before.
+
+    Args:
+        entries: files of parameters (an `@` before the name is ignored), JSON objects, or `NAME=VALUE`, whose value is
+            JSON or else text.
+
+    Raises:
+        UsageError: an entry is neither.
+        InputError: a file cannot be read, or holds no parameters.
+    """
+    values: dict[str, object] = {}
+    for entry in entries:
+        name, equals, text = entry.partition("=")
+        if equals and name.strip().isidentifier():
+            values[name.strip().lower()] = _value(text)
+            continue
+        path = Path(entry.removeprefix("@"))
+        if not path.is_file():
+            remedy = "name a file of parameters, or write NAME=VALUE"
+            raise UsageError(f"`{entry}` is neither a file nor NAME=VALUE", remedy=remedy)
+        file = display(path)
+        content = content_of(Named(file, path), None, DEFAULT_MAX_BYTES)
+        documents = read_text(content, file, max_bytes=DEFAULT_MAX_BYTES).documents
+        values |= parameters_of(documents[0][1], file)
+    return values
+
+
+def parameters_of(document: object, file: str) -> dict[str, object]:
+    """The values of a file of parameters, by name in lower case.
+
+    Raises:
+        InputError: it is none.
+    """
+    inner = document.get("parameters", document) if isinstance(document, Mapping) else None
+    if not isinstance(inner, Mapping) or not all(isinstance(entry, Mapping) for entry in inner.values()):
+        message = f"no file of template parameters: {seen(document)}"
+        raise InputError(message, place=(file,), remedy="give `parameters`, each an object with its `value`")
+    return {name.lower(): _stated(name, entry) for name, entry in inner.items()}
+
+
+def _stated(name: str, entry: Mapping[str, object]) -> object:
+    if "value" in entry:
+        return entry["value"]
+    where = "in a key vault" if "reference" in entry else "nowhere in the file of parameters"
+    return Unresolved(f"the value of the parameter `{name}` is {where}")
+
+
+def _value(text: str) -> object:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text

@@ -1,0 +1,141 @@
+"""From bytes to JSON values and back to places: one file as the documents in it, each with its JSON Pointer.
+
+The documents of a YAML stream count as the entries of a list, so the second one has the pointer `/1`. Words in YAML
+mean what they mean to the Azure CLI and to Kubernetes, which both read YAML 1.1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from policyeng.errors import InputError
+from policyeng.strict.json_text import parse_json, places_of
+
+if TYPE_CHECKING:  # YAML is loaded only where there is some
+    from policyeng.strict.yaml_text import YamlDocument
+
+YAML_SUFFIXES = (".yaml", ".yml")
+JSON_SUFFIXES = (".json", ".jsonc", ".tfstate")
+
+_Place = tuple[int, int]
+
+#: What is compiled or planned before it says what will be there, by suffix: what it is, and the command that does it.
+SOURCE_CODE: Mapping[str, tuple[str, str]] = {
+    ".bicep": ("a Bicep file", "compile it with `az bicep build --file {file}` and give the JSON template"),
+    ".bicepparam": ("a Bicep parameter file", "compile it with `az bicep build-params --file {file}`"),
+    ".tf": (
+        "Terraform configuration",
+        "give its plan: `terraform plan -out tfplan && terraform show -json tfplan > plan.json`",
+    ),
+}
+_ARCHIVE = b"PK\x03\x04"
+#: A string, which is left as it is, or a comment.
+_STRINGS_AND_COMMENTS = re.compile(rb'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_LINE_BREAK_IN_STRING = re.compile(rb"\r?\n")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Text:
+    """One file that was read.
+
+    Attributes:
+        file: as the user named it.
+        documents: each with its JSON Pointer in the file; one, with an empty pointer, unless it is a YAML stream.
+        find: line and column by pointer, None where there is nothing.
+    """
+
+    file: str
+    documents: tuple[tuple[str, object], ...]
+    find: Callable[[Sequence[str]], Sequence[_Place | None]]
+
+    def places(self, pointers: Sequence[str]) -> list[_Place]:
+        """Line and column (from 1) of each JSON Pointer, or of what stands nearest above one that is not there."""
+        lines = {pointer: _upwards(pointer) for pointer in pointers}
+        asked = list(dict.fromkeys(step for steps in lines.values() for step in steps))
+        found = dict(zip(asked, self.find(asked), strict=True))
+        return [next((place for step in lines[pointer] if (place := found[step])), (1, 1)) for pointer in pointers]
+
+
+def read_text(content: bytes, file: str, *, max_bytes: int) -> Text:
+    """Parse the bytes of a file as JSON or YAML: by its suffix, else JSON where it begins as JSON does.
+
+    Raises:
+        InputError: it is source code that has to be compiled first, or what the strict readers refuse.
+    """
+    refuse_source_code(file)
+    suffix = PurePath(file).suffix.lower()
+    if content.startswith(_ARCHIVE):
+        remedy = "a Terraform plan file is printed by `terraform show -json FILE`"
+        raise InputError("not text: a ZIP archive", place=(file,), remedy=remedy)
+    is_json = content.lstrip().startswith((b"{", b"[")) if suffix not in YAML_SUFFIXES else False
+    if is_json or suffix in JSON_SUFFIXES:
+        return _json(content, file, max_bytes)
+    from policyeng.strict.yaml_text import parse_kubernetes_yaml
+
+    read = parse_kubernetes_yaml(content, file, max_bytes=max_bytes)
+    if len(read) == 1:
+        return Text(file, (("", read[0].value),), lambda pointers: [read[0].places.get(entry) for entry in pointers])
+    documents = tuple((f"/{index}", each.value) for index, each in enumerate(read) if each.value is not None)
+    return Text(file, documents, lambda pointers: [_in_stream(read, pointer) for pointer in pointers])
+
+
+def refuse_source_code(file: str) -> None:
+    """Refuse a file whose suffix says that it has to be compiled or planned first.
+
+    Raises:
+        InputError: it does, with the command.
+    """
+    code = SOURCE_CODE.get(PurePath(file).suffix.lower())
+    if code is not None:
+        what, remedy = code
+        raise InputError(f"{what}, which is not judged as it is", place=(file,), remedy=remedy.format(file=file))
+
+
+def _json(content: bytes, file: str, max_bytes: int) -> Text:
+    """JSON; with comments and strings of several lines, which ARM takes in templates, where it is not JSON without."""
+    try:
+        value = parse_json(content, file, max_bytes=max_bytes)
+    except InputError:
+        if len(content) > max_bytes or (not content.isascii() and not _is_utf8(content)):
+            raise
+        plain = _STRINGS_AND_COMMENTS.sub(_blanked, content)
+        one_line = _STRINGS_AND_COMMENTS.sub(_on_one_line, plain)
+        if one_line == content:
+            raise
+        value, content = parse_json(one_line, file, max_bytes=max_bytes), plain
+    return Text(file, (("", value),), lambda pointers: places_of(content, pointers))
+
+
+def _blanked(part: re.Match[bytes]) -> bytes:
+    """A comment as spaces, so that everything else keeps its line and column."""
+    text = part[0]
+    return text if text.startswith(b'"') else re.sub(rb"[^\n]", b" ", text)
+
+
+def _on_one_line(part: re.Match[bytes]) -> bytes:
+    return _LINE_BREAK_IN_STRING.sub(rb"\\n", part[0])
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _upwards(pointer: str) -> list[str]:
+    """A pointer and those above it, nearest first."""
+    parts = pointer.split("/")
+    return ["/".join(parts[:length]) for length in range(len(parts), 0, -1)]
+
+
+def _in_stream(documents: Sequence[YamlDocument], pointer: str) -> _Place | None:
+    index, _, rest = pointer[1:].partition("/")
+    if not index.isdigit() or int(index) >= len(documents):
+        return None
+    return documents[int(index)].places.get(f"/{rest}" if rest else "")

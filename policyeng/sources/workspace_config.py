@@ -1,0 +1,35 @@
+"""The `config.json` that the Azure portal and the SDK write: it names the workspace of what lies beside it.
+
+Source: https://learn.microsoft.com/azure/machine-learning/how-to-configure-environment, "workspace configuration".
+"""
+
+from __future__ import annotations
+
+from policyeng.sources.reading import ALONE, Reading, Refusal, Surroundings
+
+SUMMARY = "a workspace's `config.json`, which says where what lies beside it belongs"
+
+_KEYS = ("subscription_id", "resource_group", "workspace_name")
+
+
+def detect(document: object) -> bool:
+    """Whether the document names a workspace, and nothing else that we know."""
+    return isinstance(document, dict) and all(key in document for key in _KEYS)
+
+
+def read(document: object, around: Surroundings = ALONE) -> Reading:  # noqa: ARG001  # it says everything itself
+    """There is nothing to judge in it."""
+    if not workspace_of(document):
+        message = "the workspace is not named by text"
+        return Reading(refusals=(Refusal("", message, f"give {', '.join(f'`{key}`' for key in _KEYS)}"),))
+    return Reading(nothing="names the workspace of the files beside it")
+
+
+def workspace_of(document: object) -> str:
+    """The ARM id of the workspace that it names; empty when it names none."""
+    parts = [document.get(key) for key in _KEYS] if isinstance(document, dict) else []
+    if not parts or not all(isinstance(part, str) and part.strip() and "/" not in part for part in parts):
+        return ""
+    subscription, group, name = (str(part).strip() for part in parts)
+    scope = f"/subscriptions/{subscription}/resourceGroups/{group}"
+    return f"{scope}/providers/Microsoft.MachineLearningServices/workspaces/{name}"
