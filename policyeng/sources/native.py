@@ -11,7 +11,8 @@ from pydantic import AwareDatetime
 from policyeng.errors import nearest
 from policyeng.models import Approval, DeclaredWorkload, JsonObject, Metric, Model, Principal, Quota
 from policyeng.sources.arm_entry import read_entry
-from policyeng.sources.reading import ALONE, (
+from policyeng.sources.reading import (
+    ALONE,
     Collection,
     Noun,
     Placed,
