@@ -1,0 +1,56 @@
+"""What every kind of Azure CLI document has: how it is known, and how it is brought into ARM shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from policyeng.models import JsonObject, lowered
+from policyeng.sources.arm_entry import types_of
+from policyeng.sources.reading import UNKNOWN_SCOPE, Placed, Refusal, Surroundings
+
+PROVIDER = "Microsoft.MachineLearningServices"
+UNKNOWN_ID = "the file does not say which subscription and resource group it is deployed to; give `--workspace`"
+
+
+class Kind(NamedTuple):
+    """One kind of document, such as a compute cluster.
+
+    Attributes:
+        arm_type: the ARM type that it becomes, such as `Microsoft.MachineLearningServices/workspaces/computes`.
+        schemas: the last parts of its `$schema`, in lower case and without `.schema.json`.
+        takes: whether a document without `$schema` is one.
+        bring: the resources of a document at a JSON Pointer; a command's output states its `id`, a file does not.
+        in_workspace: it lies within a workspace that it does not name.
+    """
+
+    arm_type: str
+    schemas: tuple[str, ...]
+    takes: Callable[[JsonObject], bool]
+    bring: Callable[[JsonObject, str, Surroundings], Iterator[Placed | Refusal]]
+    in_workspace: bool = True
+
+
+def identity(document: JsonObject, arm_type: str, around: Surroundings, *parents: str) -> str:
+    """The ARM id: the one that a command's output states, else one made of the workspace, `parents` and the name.
+
+    Args:
+        document: with `name`, or `id`.
+        arm_type: of the resource.
+        around: where it belongs.
+        parents: the names of what it lies in below the workspace, such as an endpoint.
+    """
+    stated = document.get("id")
+    if isinstance(stated, str) and lowered(arm_type) in types_of(stated):
+        return stated
+    segments = arm_type.split("/")[2:]
+    names = [*parents, str(document.get("name") or "{name}").replace("/", "~")]
+    if segments:
+        below = "".join(f"/{kind}/{name}" for kind, name in zip(segments, names, strict=True))
+        return around.workspace + below
+    return f"{around.scope}/providers/{arm_type}/{names[-1]}"
+
+
+def unplaced(arm_id: str) -> dict[str, str]:
+    """What is unreadable of a resource whose subscription and resource group nobody states."""
+    return {"/id": UNKNOWN_ID} if arm_id.startswith(UNKNOWN_SCOPE) else {}
