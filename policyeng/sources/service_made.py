@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from policyeng.models import lowered
+from policyeng.models import JsonObject, lowered
 
 _REASON = "the service says it once the resource exists, and this describes it before"
 _POINTERS: Mapping[str, tuple[str, ...]] = {
@@ -19,7 +19,6 @@ _POINTERS: Mapping[str, tuple[str, ...]] = {
     ),
     "microsoft.machinelearningservices/workspaces/computes": (
         "/properties/provisioningState",
-        "/properties/isAttachedCompute",
         "/properties/properties/state",
         "/properties/properties/lastOperation",
         "/properties/properties/connectivityEndpoints",
@@ -35,3 +34,24 @@ def service_made(arm_type: str) -> dict[str, str]:
     """By JSON Pointer, why a resource of this type cannot say it before it exists."""
     pointers = _POINTERS.get(lowered(arm_type), ("/properties/provisioningState",))
     return dict.fromkeys(pointers, _REASON)
+
+
+def with_attachment(resource: JsonObject) -> JsonObject:
+    """A compute with the `isAttachedCompute` that the service will give it: it follows from what the compute is.
+
+    Source: the OpenAPI, "whether the compute was provisioned by user and brought from outside".
+    """
+    properties = resource.get("properties")
+    if not isinstance(properties, dict) or "isAttachedCompute" in properties:
+        return resource
+    kind = properties.get("computeType")
+    kind = lowered(kind) if isinstance(kind, str) else ""
+    if kind in ("amlcompute", "computeinstance"):
+        attached = False
+    elif kind == "aks":
+        attached = bool(properties.get("resourceId"))
+    elif kind in ("kubernetes", "virtualmachine", "hdinsight", "databricks", "datalakeanalytics", "synapsespark"):
+        attached = True
+    else:
+        return resource
+    return {**resource, "properties": {**properties, "isAttachedCompute": attached}}
