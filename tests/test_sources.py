@@ -158,7 +158,8 @@ def test_an_unreadable_input_hides_no_other(here: Path) -> None:
     assert said[2].startswith("of no readable format: an object with the keys `format_version`, `planned_values`; ")
     assert all(f"`{name}`: {reader.SUMMARY}" in said[2] for name, reader in FORMATS.items())
     assert said[3] == "an error answer (`Forbidden`), not a resource; mend the request and save its answer again"
-    assert said[4] == "the directory holds no `*.json` file; name a directory with JSON documents, or a file"
+    assert said[4].startswith("the directory holds no `*.json` or `*.jsonc` or ")
+    assert said[4].endswith(" file; name a directory with JSON or YAML documents, or a file")
     assert said[5] == "cannot be read (embedded null byte); name a file that exists and that you may read"
     assert said[6] == "there is no standard input; pipe a document in, or name a file"
 
@@ -187,25 +188,36 @@ def test_what_the_system_says_is_passed_on(here: Path, monkeypatch: pytest.Monke
         ({"primaryKey": "x"}, "an answer that carries keys or tokens, not a resource"),
     ],
 )
-def test_a_found_file_that_holds_nothing_is_a_warning(here: Path, document: object, said: str) -> None:
-    """Nobody named the file: it is reported, and changes no exit. Named, it is an error."""
+def test_a_found_file_that_holds_nothing_is_skipped(here: Path, document: object, said: str) -> None:
+    """Nobody named the file: it is left out with the reason. Named, it is an error."""
     written(here / "d/a.json", resource("a"))
     written(here / "d/other.json", document)
 
-    [found] = read_inputs(["d"]).problems
+    inputs = read_inputs(["d"])
     [named] = read_inputs(["d/other.json"]).problems
-    assert (found.level, named.level) == ("warning", "error")
-    assert found.message == named.message
-    assert found.message.startswith(said)
-    assert found.place.startswith("d/other.json")
+    assert inputs.problems == ()
+    [skipped] = inputs.skipped
+    assert skipped.file == "d/other.json"
+    assert named.level == "error"
+    assert named.message.startswith(skipped.reason)
+    assert skipped.reason.startswith(said)
 
 
 def test_a_found_file_that_is_broken_is_an_error(here: Path) -> None:
     """It may have held resources."""
     written(here / "d/a.json", {"error": {"code": "x"}})
     (here / "d/b.json").write_text("{")
+    (here / "d/c.yaml").write_text("{")
+    (here / "d/d.yaml").write_text("$schema: https://azuremlschemas.azureedge.net/latest/workspace.schema.json\na: {")
 
-    assert [problem.level for problem in read_inputs(["d"]).problems] == ["error", "error"]
+    inputs = read_inputs(["d"])
+
+    assert [(problem.level, problem.place.split(":")[0]) for problem in inputs.problems] == [
+        ("error", "d/a.json"),
+        ("error", "d/b.json"),
+        ("error", "d/d.yaml"),
+    ]
+    assert [skipped.file for skipped in inputs.skipped] == ["d/c.yaml"]
 
 
 def test_one_id_twice_in_a_file_is_an_error_that_names_both_places(here: Path) -> None:
@@ -300,7 +312,7 @@ def test_an_unknown_format_is_a_usage_error(name: str, said: str) -> None:
     with pytest.raises(UsageError) as refused:
         read_inputs([], from_format=name)
 
-    assert str(refused.value) == f"there is no format `{name}`{said}`native`, `role-access`, `arm-rest`"
+    assert str(refused.value) == f"there is no format `{name}`{said}" + ", ".join(f"`{known}`" for known in FORMATS)
 
 
 def test_the_size_limit_holds_for_files_and_standard_input(here: Path) -> None:

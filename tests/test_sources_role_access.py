@@ -56,7 +56,7 @@ def test_a_listed_assignment_is_brought_into_arm_shape() -> None:
     """What `az role assignment list` prints flat stands under `properties`; names that ARM has not are left out."""
     placed = only([ASSIGNMENT])
 
-    assert placed == (
+    assert placed == Placed(
         {
             "id": ASSIGNMENT["id"],
             "name": ASSIGNMENT["name"],
@@ -87,7 +87,7 @@ def test_a_missing_principal_type_is_unreadable() -> None:
 
 def test_a_listed_definition_is_brought_into_arm_shape() -> None:
     """What `az role definition list` prints flat stands under `properties`, with all four lists of actions."""
-    assert only({"value": [DEFINITION]}) == (
+    assert only({"value": [DEFINITION]}) == Placed(
         {
             "id": DEFINITION["id"],
             "name": ROLE,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import AwareDatetime, BeforeValidator, Field, SkipValidation
@@ -128,7 +127,7 @@ class Origin(Model):
     pointer: str = ""
     line: int = 1
     column: int = 1
-    fields: SkipValidation[Mapping[str, str]] = MappingProxyType({})
+    fields: SkipValidation[Mapping[str, str]] = Field(default={})
 
 
 class Carried(Model):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from policyeng.errors import InputError
 from policyeng.models import WORKSPACE_TYPE, lowered
@@ -15,27 +14,9 @@ from policyeng.sources.reading import Format, Reading, Surroundings, seen
 from policyeng.sources.surroundings import Given, Home, directory_of, surroundings
 from policyeng.sources.texts import Text
 
-#: What stands in every file that concerns Machine Learning, in lower case; a broken file with one of them is an error.
-_MARKS = (
-    b"microsoft.machinelearningservices",
-    b"machinelearningservices.azure.com",
-    b"amlarc.azureml.com",
-    b"azuremlschemas",
-    b"azuremlsdk2.blob",
-    b"azureml/sdk-2-0",
-    b"azurerm_machine_learning",
-)
-
 
 class UnrecognisedError(InputError):
     """Content of no readable format."""
-
-
-class Skipped(NamedTuple):
-    """A file, or one document of it, in which nothing is judged, and why."""
-
-    file: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +29,6 @@ class Part:
     document: object
     name: str
     format: Format
-
-
-def concerns_machine_learning(content: bytes) -> bool:
-    """Whether a file names Azure Machine Learning, be it read or not."""
-    folded = content.lower()
-    return any(mark in folded for mark in _MARKS)
 
 
 def parts_of(named: Named, text: Text, formats: Mapping[str, Format]) -> Iterator[Part | UnrecognisedError]:

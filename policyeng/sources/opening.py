@@ -11,8 +11,9 @@ from policyeng.errors import InputError
 from policyeng.strict.json_text import refuse_size
 
 STDIN = "<stdin>"
-#: Folders that tools fill and nobody writes in.
-_TOOLS = frozenset({".git", ".terraform", ".venv", "__pycache__", "node_modules"})
+#: Folders that tools fill; hidden ones are not looked into either, except this one of the Azure ML SDK.
+_TOOLS = frozenset({"__pycache__", "node_modules"})
+_SDK = ".azureml"
 
 
 class Named(NamedTuple):
@@ -85,9 +86,9 @@ def _below(directory: Path, suffixes: tuple[str, ...]) -> Iterator[Named | Input
 
 
 def _walked(directory: Path, faults: list[OSError]) -> Iterator[tuple[str, list[str]]]:
-    """The folders below a directory with their files, those of tools aside."""
+    """The folders below a directory with their files, hidden ones and those of tools aside."""
     for folder, inner, names in os.walk(directory, onerror=faults.append):
-        inner[:] = [name for name in inner if name not in _TOOLS]
+        inner[:] = [name for name in inner if name == _SDK or not (name.startswith(".") or name in _TOOLS)]
         yield folder, names
 
 

@@ -1,0 +1,167 @@
+"""From inputs to documents: every file looked at once, what is none of ours left out with the reason, nothing lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from policyeng.errors import InputError
+from policyeng.models import Document, Problem
+from policyeng.sources.documents import read_documents
+from policyeng.sources.joining import Loaded
+from policyeng.sources.loading import Part, belongs_to_workspace, parts_of
+from policyeng.sources.opening import Named, content_of, display
+from policyeng.sources.problems import problem_of
+from policyeng.sources.reading import Format, Refusal
+from policyeng.sources.surroundings import lies_beside
+from policyeng.sources.texts import JSON_SUFFIXES, SOURCE_CODE, read_text
+
+#: What stands in every file that concerns Machine Learning, in lower case; a broken file with one of them is an error.
+_MARKS = (
+    b"microsoft.machinelearningservices",
+    b"machinelearningservices.azure.com",
+    b"amlarc.azureml.com",
+    b"azuremlschemas",
+    b"azuremlsdk2.blob",
+    b"azureml/sdk-2-0",
+    b"azurerm_machine_learning",
+)
+
+
+#: What is found in a directory for its resources alone.
+_NEVER_WRITTEN = (*SOURCE_CODE, *(suffix for suffix in JSON_SUFFIXES if suffix != ".json"))
+
+
+class Skipped(NamedTuple):
+    """A file, or one document of it, in which nothing is judged, and why."""
+
+    file: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Gathering:
+    """What the inputs hold, gathered file by file.
+
+    Attributes:
+        formats: by name; one alone takes every document, and with none only documents are kept.
+        max_bytes: the largest file that is read.
+        documents: keep every input as it was written, too.
+        parts: the documents that a format reads.
+        skipped: what was found in directories and holds nothing to judge.
+        files, written: the inputs as they were written, and their names.
+    """
+
+    formats: Mapping[str, Format]
+    max_bytes: int
+    documents: bool = False
+    parts: list[Part] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    written: list[Document] = field(default_factory=list)
+    _problems: list[tuple[int, Problem]] = field(default_factory=list)
+    _positions: dict[Path | str, int] = field(default_factory=dict)
+    _count: int = 0
+
+    def add(self, named: Named | InputError, stdin: bytes | None = None) -> None:
+        """Look at a file; what cannot be read becomes a problem, or is skipped where nothing is lost."""
+        self._count += 1
+        position = self._count
+        if isinstance(named, InputError):
+            self._problems.append((position, problem_of(named)))
+            return
+        if self._positions.setdefault(_key(named), position) < position:
+            again = Problem(level="warning", message="named twice; it is read once", place=named.file)
+            self._problems.append((position, again))
+            return
+        content = b""
+        try:
+            content = content_of(named, stdin, self.max_bytes)
+            self._take(named, content)
+        except InputError as error:
+            if self.documents or not _may_be_left_out(named, content):
+                self._problems.append((position, problem_of(error)))
+            else:
+                self.skipped.append(Skipped(named.file, error.message))
+
+    def add_what_lies_beside(self) -> None:
+        """Look at the workspace that lies beside files which belong to one, where nothing else was named."""
+        if not all(part.named.path and not part.named.found and belongs_to_workspace(part) for part in self.parts):
+            return
+        paths = [path for part in self.parts if part.named.path for path in lies_beside(part.named.path)]
+        for path in dict.fromkeys(paths):
+            named = Named(display(path), path, found=True)
+            if _key(named) not in self._positions:
+                self.add(named)
+                message = "read too, because it lies beside and may name the workspace"
+                problem = Problem(level="warning", message=message, place=named.file)
+                self._problems.append((self._positions[_key(named)], problem))
+
+    def hear(self, part: Part, document: Loaded) -> None:
+        """Take note of what a document could not say, and of why it holds nothing to judge, if it does."""
+        reading, position = document.reading, self._positions[_key(part.named)]
+        empty = not reading.resources and not reading.stated
+        if reading.nothing:
+            self.skipped.append(Skipped(document.file, reading.nothing))
+        for refusal in reading.refusals:
+            harmless = part.named.found and refusal.holds_nothing
+            if harmless and empty:
+                self.skipped.append(Skipped(document.file, refusal.message))
+            else:
+                self._problems.append((position, _problem(document, refusal, "warning" if harmless else "error")))
+        for pointer, message in reading.remarks:
+            self._problems.append((position, _problem(document, Refusal(pointer, message), "warning")))
+
+    def said(self) -> list[Problem]:
+        """The problems, in the order of the inputs."""
+        return [problem for _, problem in sorted(self._problems, key=lambda entry: entry[0])]
+
+    def _take(self, named: Named, content: bytes) -> None:
+        """Add the documents of one file.
+
+        Raises:
+            InputError: the file cannot be read.
+        """
+        if self.documents and not (named.found and named.file.lower().endswith(_NEVER_WRITTEN)):
+            self.written += read_documents(named.file, content, self.max_bytes)
+            self.files.append(named.file)
+        if not self.formats:
+            return
+        for part in parts_of(named, read_text(content, named.file, max_bytes=self.max_bytes), self.formats):
+            if isinstance(part, Part):
+                self.parts.append(part)
+            elif named.found and not concerns_machine_learning(content):
+                self.skipped.append(Skipped(":".join(part.place), part.message))
+            else:
+                level: Literal["error", "warning"] = "warning" if self.documents else "error"
+                self._problems.append((self._positions[_key(named)], problem_of(part, level)))
+
+
+def concerns_machine_learning(content: bytes) -> bool:
+    """Whether a file names Azure Machine Learning, be it read or not."""
+    folded = content.lower()
+    return any(mark in folded for mark in _MARKS)
+
+
+def _may_be_left_out(named: Named, content: bytes) -> bool:
+    """Whether nothing is lost where a file cannot be read: nobody named it, and it has nothing of Machine Learning.
+
+    Broken JSON may have held resources that do not say what they are; broken YAML is mostly a template of something.
+    """
+    is_json = named.file.lower().endswith(JSON_SUFFIXES)
+    return named.found and bool(content) and not is_json and not concerns_machine_learning(content)
+
+
+def _key(named: Named) -> Path | str:
+    """What tells files apart."""
+    try:
+        return named.path.resolve() if named.path else named.file
+    except (OSError, RuntimeError, ValueError):
+        return named.file
+
+
+def _problem(document: Loaded, refusal: Refusal, level: Literal["error", "warning"]) -> Problem:
+    place = f"{document.file}:{document.text.places([refusal.pointer])[0][0]}"
+    return problem_of(InputError(refusal.message, place=(place, refusal.pointer), remedy=refusal.remedy), level)
