@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
-from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol
 
 from policyeng.errors import InputError
@@ -20,7 +19,7 @@ Noun = Approval | DeclaredWorkload | Quota | Metric | Principal
 UNKNOWN_SCOPE = "/subscriptions/{subscription}/resourceGroups/{resource-group}"
 UNKNOWN_WORKSPACE = f"{UNKNOWN_SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/{{workspace}}"
 
-_ALL_READABLE: Mapping[str, str] = MappingProxyType({})
+_NONE: Mapping[str, str] = {}
 
 
 def nothing_beside(path: str) -> object:
@@ -44,9 +43,9 @@ class Placed(NamedTuple):
 
     resource: JsonObject
     pointer: str
-    unreadable: Mapping[str, str] = _ALL_READABLE
+    unreadable: Mapping[str, str] = _NONE
     carried: Carried | None = None
-    fields: Mapping[str, str] = _ALL_READABLE
+    fields: Mapping[str, str] = _NONE
 
 
 class Stated(NamedTuple):

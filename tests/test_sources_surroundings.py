@@ -1,0 +1,163 @@
+"""What documents do not say themselves: their workspace, their scope, and which of them must be kept apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from policyeng.errors import InputError, UsageError
+from policyeng.models import JsonObject
+from policyeng.sources.apart import kept_apart
+from policyeng.sources.joining import Loaded
+from policyeng.sources.opening import Named
+from policyeng.sources.reading import UNKNOWN_SCOPE, UNKNOWN_WORKSPACE, Placed, Reading
+from policyeng.sources.surroundings import Given, Home, given, surroundings
+from policyeng.sources.texts import Text
+
+SUBSCRIPTION = "/subscriptions/11111111-1111-1111-1111-111111111111"
+SCOPE = f"{SUBSCRIPTION}/resourceGroups/rg-ml"
+WORKSPACES = "/providers/Microsoft.MachineLearningServices/workspaces/"
+
+
+@pytest.mark.parametrize(
+    ("scope", "workspace", "expected"),
+    [
+        ("", "", Given()),
+        (SCOPE, "", Given(SCOPE)),
+        (f" {SCOPE}/ ", "ws", Given(SCOPE, f"{SCOPE}{WORKSPACES}ws")),
+        (SUBSCRIPTION, "", Given(f"{SUBSCRIPTION}/resourceGroups/{{resource-group}}")),
+        ("", "ws", Given("", f"{UNKNOWN_SCOPE}{WORKSPACES}ws")),
+        ("", f"{SCOPE}{WORKSPACES}ws", Given(SCOPE, f"{SCOPE}{WORKSPACES}ws")),
+        (SUBSCRIPTION + "/resourceGroups/other", f"{SCOPE}{WORKSPACES}ws", None),
+    ],
+)
+def test_a_workspace_is_named_by_id_or_by_name_in_a_scope(scope: str, workspace: str, expected: Given | None) -> None:
+    """An id of a workspace says the scope, too, unless another is given for templates."""
+    expected = expected or Given(f"{SUBSCRIPTION}/resourceGroups/other", workspace)
+
+    assert given(scope, workspace, {}) == expected
+
+
+@pytest.mark.parametrize(
+    ("scope", "workspace", "said"),
+    [
+        ("rg-ml", "", "`rg-ml` is no subscription and no resource group"),
+        (f"{SCOPE}{WORKSPACES}ws", "", "is no subscription and no resource group"),
+        ("", SCOPE, "is no workspace"),
+        ("", f"{SCOPE}{WORKSPACES}ws/computes/c", "is no workspace"),
+    ],
+)
+def test_another_id_is_a_usage_error(scope: str, workspace: str, said: str) -> None:
+    """It names what was given and the form that is read."""
+    with pytest.raises(UsageError, match="write") as refused:
+        given(scope, workspace, {})
+
+    assert said in str(refused.value)
+
+
+HOMES = {
+    "beside": [Home(Path("/r/a"), "A"), Home(Path("/r"), "R"), Home(Path("/r/b"), "B")],
+    "above": [Home(Path("/r"), "R"), Home(Path("/r/b"), "B")],
+    "elsewhere": [Home(Path("/r/b"), "B")],
+    "of one name": [Home(Path("/r/a"), "A"), Home(Path("/r/a"), "a")],
+    "two beside": [Home(Path("/r/a"), "A"), Home(Path("/r/a"), "B")],
+    "two elsewhere": [Home(Path("/r/b"), "B"), Home(Path("/r/c"), "C")],
+    "below": [Home(Path("/r/a/x"), "X"), Home(Path("/r/b"), "B")],
+    "none": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("homes", "workspace"),
+    [
+        ("beside", "A"),
+        ("above", "R"),
+        ("elsewhere", "B"),
+        ("of one name", "A"),
+        ("two beside", UNKNOWN_WORKSPACE),
+        ("two elsewhere", UNKNOWN_WORKSPACE),
+        ("below", UNKNOWN_WORKSPACE),
+        ("none", UNKNOWN_WORKSPACE),
+    ],
+)
+def test_the_nearest_workspace_above_a_file_is_its_own(homes: str, workspace: str) -> None:
+    """Of its directory, of one above, or the only one there is; between two nobody guesses."""
+    named = Named("a/c.yml", Path("/r/a/c.yml"))
+
+    assert surroundings(named, Given(), HOMES[homes], 1000).workspace == workspace
+    assert surroundings(named, Given(workspace="said"), HOMES[homes], 1000).workspace == "said"
+
+
+def test_a_scope_places_the_unnamed_workspace() -> None:
+    """Its name stays unknown, its resource group is not."""
+    around = surroundings(Named("c.yml", Path("c.yml")), Given(SCOPE), [], 1000)
+
+    assert (around.scope, around.workspace) == (SCOPE, f"{SCOPE}{WORKSPACES}{{workspace}}")
+
+
+def test_what_lies_beside_is_read_by_its_relative_path(tmp_path: Path) -> None:
+    """From the directory of the file; what is not there, holds several documents or lies beside nothing is refused."""
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x/one.yml").write_text("a: 1")
+    (tmp_path / "two.yml").write_text("a: 1\n---\nb: 2")
+    around = surroundings(Named("main.yml", tmp_path / "main.yml"), Given(), [], 1000)
+
+    assert around.beside("x/one.yml") == {"a": 1}
+    with pytest.raises(InputError, match="cannot be read"):
+        around.beside("missing.yml")
+    with pytest.raises(InputError, match="2 documents where one should be"):
+        around.beside("two.yml")
+    with pytest.raises(InputError, match="standard input has no file beside it"):
+        surroundings(Named("<stdin>", None), Given(), [], 1000).beside("x")
+
+
+def document(file: str, *resources: JsonObject, movable: str = UNKNOWN_SCOPE) -> Loaded:
+    """A document whose scope nobody says, with resources."""
+    reading = Reading(resources=tuple(Placed(entry, "") for entry in resources), movable=movable)
+    return Loaded(file, reading, Text(file, (), lambda pointers: [None] * len(pointers)))
+
+
+def made(name: str, scope: str = UNKNOWN_SCOPE, **properties: object) -> JsonObject:
+    """A resource of a scope."""
+    return {"id": f"{scope}/providers/Microsoft.A/a/{name}", "type": "Microsoft.A/a", "properties": properties}
+
+
+def ids_of(documents: list[Loaded]) -> list[str]:
+    """The ids below their scope, and the resource groups before them."""
+    return [
+        placed.resource["id"].removeprefix("/subscriptions/{subscription}/resourceGroups/")
+        for entry in documents
+        for placed in entry.reading.resources
+    ]
+
+
+def test_documents_that_contradict_each_other_are_kept_apart() -> None:
+    """With all that they hold, and with the ids in it; those of the other documents stay."""
+    referring = made("vm", host=made("x")["id"], other=made("x", SCOPE)["id"], text=f"see {UNKNOWN_SCOPE}")
+    apart = kept_apart([document("a/1.json", made("x", n=1)), document("a/2.json", made("x", n=2), referring)])
+
+    moved = "{resource-group@a~2.json}/providers/Microsoft.A/a/"
+    assert ids_of(apart) == ["{resource-group}/providers/Microsoft.A/a/x", f"{moved}x", f"{moved}vm"]
+    properties = apart[1].reading.resources[1].resource["properties"]
+    assert properties["host"] == f"/subscriptions/{{subscription}}/resourceGroups/{moved}x"
+    assert (properties["other"], properties["text"]) == (made("x", SCOPE)["id"], f"see {UNKNOWN_SCOPE}")
+
+
+def test_documents_that_agree_belong_together() -> None:
+    """Resources of other names, the same resource again, and ids that a document states are left as they are."""
+    same = [document("1", made("x")), document("2", made("y")), document("3", made("x"))]
+    stated = [document("1", made("x", SCOPE)), document("2", made("x", SCOPE, n=1))]
+    unmovable = [document("1", made("x"), movable=""), document("2", made("x", n=1), movable="")]
+
+    for documents in (same, stated, unmovable):
+        assert kept_apart(documents) == documents
+
+
+def test_a_single_resource_is_moved_alone() -> None:
+    """Two files that deploy one endpoint in two ways both stay in their workspace."""
+    scope = f"{SCOPE}{WORKSPACES}ws/onlineEndpoints"
+    one, two = ({"id": f"{scope}/e", "type": "t", "kind": kind} for kind in ("a", "b"))
+    apart = kept_apart([document("1.yml", one, movable=one["id"]), document("2.yml", two, movable=two["id"])])
+
+    assert ids_of(apart) == [one["id"], f"{scope}/e@2.yml"]
