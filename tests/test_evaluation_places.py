@@ -83,7 +83,7 @@ def test_what_came_from_no_file_has_no_places(bundle: Bundle) -> None:
 
 
 def test_what_a_format_cannot_carry_is_unknown(tmp_path: Path) -> None:
-    """Only for policies that inspect it; above and below what it carries, and where a value stands all the same, not."""
+    """Only for policies that inspect it; above and below what it carries, it is judged."""
     inspecting = {
         "carried": "/properties/x",
         "below": "/properties/x/deeper",

@@ -87,11 +87,15 @@ def _nearest(directory: PurePath, homes: Iterable[Home]) -> str:
     """
     known = list(homes)
     for folder in (directory, *directory.parents):
-        here = {lowered(home.workspace): home.workspace for home in known if home.directory == folder}
+        here = [home.workspace for home in known if home.directory == folder]
         if here:
-            return next(iter(here.values())) if len(here) == 1 else ""
-    everywhere = {lowered(home.workspace): home.workspace for home in known}
-    return next(iter(everywhere.values())) if len(everywhere) == 1 else ""
+            return _only(here)
+    return _only([home.workspace for home in known])
+
+
+def _only(workspaces: Sequence[str]) -> str:
+    """The one workspace that all of these are, compared without case; empty if there are two, or none."""
+    return workspaces[0] if len({lowered(workspace) for workspace in workspaces}) == 1 else ""
 
 
 def _beside(named: Named, max_bytes: int) -> Callable[[str], object]:
