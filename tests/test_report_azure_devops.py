@@ -92,7 +92,8 @@ def test_a_failure_reads_as_documented() -> None:
     """Type, place and policy, then severity, title, resource, what and how to mend it, on one line."""
     first, last = render(SAMPLES["below the limit"]).splitlines()
     assert first == (
-        "##vso[task.logissue type=error;sourcepath=samples/inference.json;linenumber=12;columnnumber=1;code=AML-NET-001;](high) "
+        "##vso[task.logissue type=error;sourcepath=samples/inference.json;linenumber=12;columnnumber=1;"
+        "code=AML-NET-001;](high) "
         f"Public network access to the workspace is disabled: {WORKSPACE}; public network access is not disabled: "
         '/properties/publicNetworkAccess is "Enabled", expected "Disabled"; '
         "mend: Set publicNetworkAccess to Disabled and reach the workspace through a private endpoint."

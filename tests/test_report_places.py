@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import unescape
 
 import pytest
@@ -68,7 +69,7 @@ def test_reasons_name_the_places_that_are_not_the_one_beside_them() -> None:
 
 
 #: How the formats that are no JSON escape what a place may hold.
-DECODED = {
+DECODED: dict[str, Callable[[str], str]] = {
     "text": str,
     "junit": unescape,
     "markdown": unescape,
@@ -158,7 +159,7 @@ def test_an_unknown_finding_shows_its_whole_reason_with_the_remedy() -> None:
     [
         ("github", "::error file=infra/cluster.yml,line=9,col=7,title=AML-ISO-101 "),
         ("azure-devops", "type=error;sourcepath=infra/cluster.yml;linenumber=9;columnnumber=7;code=AML-ISO-101;"),
-        ("github", "expected {\"owner\": \"*\"}, at infra/cluster.yml:3:1%0Anot decided: "),
+        ("github", 'expected {"owner": "*"}, at infra/cluster.yml:3:1%0Anot decided: '),
         ("azure-devops", 'expected {"owner": "*"}, at infra/cluster.yml:3:1; not decided: '),
         ("junit", 'file="infra/cluster.yml" line="9"'),
         ("junit", "\nwhere: infra/cluster.yml:3:1</failure>"),

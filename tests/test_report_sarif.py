@@ -155,7 +155,7 @@ def test_an_alert_says_what_where_and_what_should_be() -> None:
 @laws
 @given(evaluation=evaluations())
 def test_every_place_is_that_of_the_field(include_exempt: bool, evaluation: Evaluation) -> None:
-    """Alerts and notifications stand where the field does; alerts name the place of the resource where it is another."""
+    """Alerts and notifications stand where the field does; an alert names the resource's where that is another."""
     run = log_of(evaluation, include_exempt=include_exempt)
     (invocation,) = run["invocations"]
     failing = [

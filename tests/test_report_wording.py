@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from policyeng.models import Denial, Location, Severity
+from policyeng.models import Denial, Severity
 from policyeng.report.wording import (
     denial_sentence,
     headline,

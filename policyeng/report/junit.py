@@ -28,8 +28,8 @@ def render(evaluation: Evaluation, *, profile: str | None = None) -> str:
     """Give the suites, each with the digests, the clock, the engine and the profile as properties.
 
     An exempt failure and an unknown finding are skipped with the reason, an error finding is an error. A problem of the
-    run has a case in `policyeng.problems`: an error, or skipped when it is only a warning. `file` and `line`, which GitLab
-    reads, are those of the first field that a finding speaks of.
+    run has a case in `policyeng.problems`: an error, or skipped when it is only a warning. `file` and `line` of a
+    case are those of the first field that its finding speaks of.
     """
     properties = _properties(evaluation) | ({"profile": profile} if profile else {})
     root = Element("testsuites", name="policyeng")
