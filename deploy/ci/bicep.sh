@@ -1,6 +1,6 @@
 #!/bin/sh
-# Judge what main.bicep would deploy; main.bicepparam is read when it is there. Arguments are those of `policyeng check`,
-# such as `--scope /subscriptions/<id>/resourceGroups/<name>`.
+# Judge what main.bicep would deploy, with main.bicepparam when it is there. Arguments are those of `policyeng check`, such
+# as `--scope /subscriptions/<id>/resourceGroups/<name>`.
 set -eu
 az bicep build --file main.bicep --outfile main.json
 if [ -f main.bicepparam ]; then
