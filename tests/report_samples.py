@@ -18,6 +18,7 @@ from policyeng.models import (
     Finding,
     Location,
     Outcome,
+    Place,
     Problem,
     Severity,
     SnapshotRef,
@@ -85,6 +86,24 @@ ISOLATION = Finding(
     remediation="Choose one of the isolated sizes, or move the regulated data out of the workspace.",
     source='001 "Compute isolation"',
     location=Location(file="samples/inference.json", line=48),
+)
+
+
+#: Fields at places of their own: below the resource, at the resource, and of the workspace in another file.
+PLACED = ISOLATION.model_copy(
+    update={
+        "unknowns": (Unknown(msg="the workspace's network is not known", path="workspace:/properties/managedNetwork"),),
+        "location": Location(
+            file="infra/cluster.yml",
+            line=3,
+            column=1,
+            fields={
+                "/properties/properties/vmSize": Place(file="infra/cluster.yml", line=9, column=7),
+                "/tags": Place(file="infra/cluster.yml", line=3, column=1),
+                "workspace:/properties/managedNetwork": Place(file="infra/workspace.yml", line=21, column=3),
+            },
+        ),
+    }
 )
 
 
@@ -199,7 +218,7 @@ def _hostile() -> list[Finding]:
             "unknowns": (Unknown(msg=HOSTILE, path=HOSTILE),),
             "remediation": HOSTILE,
             "source": HOSTILE,
-            "location": Location(file=HOSTILE, line=3),
+            "location": Location(file=HOSTILE, line=3, fields={HOSTILE: Place(file=HOSTILE + HOSTILE, line=4)}),
         }
     )
     undecided = {"policy": "AML-ISO-103", "denials": ()}
@@ -231,6 +250,7 @@ SAMPLES = {
     ),
     "empty": evaluation_of([]),
     "only problems": evaluation_of([], PROBLEMS),
+    "placed": evaluation_of([PLACED]),
     "hostile": evaluation_of(_hostile(), [Problem(level="error", message=HOSTILE, place=HOSTILE)]),
 }
 
@@ -251,7 +271,8 @@ moments = st.datetimes(min_value=datetime(1, 1, 1), max_value=datetime(9999, 12,
 policy_ids = st.from_regex(r"\A[A-Z]{3}-[A-Z]{3}-[0-9]{3}\Z") | st.sampled_from(["AML-NET-001", "kubernetes.deny", "7"])
 denials = st.builds(Denial, msg=names, path=names, actual=json_values, expected=json_values)
 unknowns = st.builds(Unknown, msg=names, path=names)
-locations = st.builds(Location, file=names, line=st.integers(1, 10**6))
+numbers = st.integers(1, 10**6)
+places = st.builds(Place, file=st.text(min_size=1, max_size=9) | st.just(HOSTILE), line=numbers, column=numbers)
 marks = st.fixed_dictionaries(
     {
         "id": ids,
@@ -265,10 +286,20 @@ marks = st.fixed_dictionaries(
 
 
 @st.composite
+def locations(draw: st.DrawFn, paths: Sequence[str]) -> Location:
+    """A place of a resource; only one from a file has places of fields, and only paths that say something."""
+    file = draw(names)
+    fields = {path: draw(places) for path in paths if path and file and draw(st.booleans())}
+    return Location(file=file, line=draw(numbers), column=draw(numbers), fields=fields)
+
+
+@st.composite
 def findings(draw: st.DrawFn) -> Finding:
     """Any finding that the evaluation can give: denials only on a fail, a mark only on a fail."""
     outcome = draw(st.sampled_from(Outcome))
     fails = outcome is Outcome.FAIL
+    denied = tuple(draw(st.lists(denials, min_size=1, max_size=3))) if fails else ()
+    undecided = () if outcome is Outcome.PASS else tuple(draw(st.lists(unknowns, max_size=2)))
     return Finding(
         policy=draw(policy_ids),
         title=draw(names),
@@ -276,12 +307,12 @@ def findings(draw: st.DrawFn) -> Finding:
         resource=draw(ids),
         resource_type=draw(names),
         outcome=outcome,
-        denials=tuple(draw(st.lists(denials, min_size=1, max_size=3))) if fails else (),
-        unknowns=() if outcome is Outcome.PASS else tuple(draw(st.lists(unknowns, max_size=2))),
+        denials=denied,
+        unknowns=undecided,
         exemption=draw(st.none() | marks) if fails else None,
         remediation=draw(names),
         source=draw(names),
-        location=draw(locations),
+        location=draw(locations([reason.path for reason in (*denied, *undecided)])),
     )
 
 

@@ -19,6 +19,8 @@ import typer
 from policyeng.cli import run
 from policyeng.cli.app import app
 from policyeng.cli.printing import say
+from policyeng.report import PROFILED
+from policyeng.sources import FORMATS
 from tests.bundles import deny_when, rego, snapshot, workspace, write
 
 AT = ("--as-of", "2026-06-01T00:00:00Z")
@@ -276,6 +278,46 @@ def test_what_is_chosen_by_name_is_so_in_any_letters(failing: tuple[str, str], t
     assert (ran.returncode, ran.stdout, ran.stderr) == (1, plain.stdout, "")
     assert policyeng("policies", "list", "--policy", policies, "--format", "JSON").stdout.startswith("[")
     assert json.loads((tmp_path / "r").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("arguments", [["--from"], ["--from", "list"], ["--from=list"]])
+def test_the_input_formats_are_listed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """One line for each, with what it looks like, in the order in which content is looked at."""
+    assert run(["check", *arguments]) == 0
+
+    lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
+    assert lines == [[name, each.SUMMARY] for name, each in FORMATS.items()]
+    assert all("\n" not in summary for _, summary in lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["{path}", "--from"], "requires an argument"),
+        (["{path}", "--from="], "is empty"),
+        (["{path}", "--from", "list"], "no input format is called `list`; the input formats are native, "),
+        (["--from", "--format", "json"], "no input format is called `--format`"),
+        (["--from", "native"], "Missing argument"),
+        (["{path}", "--from", "nativ"], "no input format is called `nativ`; did you mean `native`"),
+    ],
+)
+def test_nothing_is_listed_instead_of_judged(
+    arguments: list[str], said: str, failing: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What an empty shell variable leaves of `--from "$X"` does not end a run with 0."""
+    assert run(["check", *(word.format(path=failing[1]) for word in arguments)]) == 3
+
+    assert said in capsys.readouterr().err
+
+
+def test_reports_name_the_profile(root: Path, tmp_path: Path) -> None:
+    """Those that have a place for it."""
+    given = ("check", str(root / "samples/workspaces/compliant.json"), *AT, "--profile", "azureml-v2")
+    outputs = [word for name in PROFILED for word in ("--output", f"{name}={tmp_path / name}")]
+    policyeng(*given, *outputs)
+
+    for name in PROFILED:
+        assert "azureml-v2" in (tmp_path / name).read_text(encoding="utf-8"), name
 
 
 def test_reports_go_to_files_beside_what_is_printed(failing: tuple[str, str], tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ verification_algorithm = "ES256"
 verification_key_id = "k1"
 verification_scope = "write"
 require_signature = true
+strict_unknown = true
 
 [parameters."AML-INF-101"]
 limit = 3
@@ -66,6 +67,7 @@ def test_everything_can_stand_in_the_file(tmp_path: Path) -> None:
         verification_key_id="k1",
         verification_scope="write",
         require_signature=True,
+        strict_unknown=True,
         parameters={"AML-INF-101": {"limit": 3, "regions": ["eastus"]}},
         origins={
             "profile": f"{path}:1",
@@ -79,7 +81,8 @@ def test_everything_can_stand_in_the_file(tmp_path: Path) -> None:
             "verification_key_id": f"{path}:9",
             "verification_scope": f"{path}:10",
             "require_signature": f"{path}:11",
-            "parameters": f"{path}:13",
+            "strict_unknown": f"{path}:12",
+            "parameters": f"{path}:14",
         },
     )
 
@@ -89,11 +92,19 @@ def test_a_flag_that_was_not_given_takes_no_requirement_back(tmp_path: Path) -> 
     configured(tmp_path, EVERYTHING)
 
     assert resolve({"require_signature": False}, {}, tmp_path).require_signature
+    assert resolve({"strict_unknown": False}, {}, tmp_path).strict_unknown
+    assert not resolve({}, {"POLICYENG_STRICT_UNKNOWN": "false"}, tmp_path).strict_unknown
     assert not resolve({}, {"POLICYENG_REQUIRE_SIGNATURE": "false"}, tmp_path).require_signature
     assert resolve({}, {"POLICYENG_VERIFICATION_KEY": "k.pem"}, tmp_path).verification_key == Path("k.pem")
 
 
-@pytest.mark.parametrize("text", ['require_signature = "yes"', "require_signature = 1", "verification_key = 7"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *('require_signature = "yes"', "require_signature = 1", "verification_key = 7"),
+        *('strict_unknown = "true"', "strict_unknown = 1"),
+    ],
+)
 def test_a_requirement_that_does_not_fit_is_refused(tmp_path: Path, text: str) -> None:
     """A word that is nearly true is neither true nor false."""
     configured(tmp_path, text)
@@ -290,6 +301,11 @@ def test_a_file_that_cannot_be_read_is_a_usage_error(tmp_path: Path, monkeypatch
             {},
             {"POLICYENG_MAX_EXEMPTION_DAYS": "many"},
             "environment POLICYENG_MAX_EXEMPTION_DAYS: `max_exemption_days` does not fit: `many`; it should be a valid",
+        ),
+        (
+            {},
+            {"POLICYENG_STRICT_UNKNOWN": "perhaps"},
+            "environment POLICYENG_STRICT_UNKNOWN: `strict_unknown` does not fit: `perhaps`; it should be a valid",
         ),
         ({"fail_on": "none"}, {}, "flag --fail-on: `fail_on` does not fit: `none`; it should be"),
         ({"selct": "x"}, {}, "flag --selct: unknown setting `selct`; did you mean `select`; known are"),

@@ -8,6 +8,7 @@ from hypothesis import given
 from policyeng.models import Evaluation, Outcome
 from policyeng.report.azure_devops import render
 from policyeng.report.escapes import visible
+from policyeng.report.places import first_place
 from policyeng.report.wording import verdict
 from tests.report_samples import SAMPLES, WORKSPACE, evaluations, laws
 
@@ -46,7 +47,10 @@ def test_every_finding_that_is_not_a_pass_is_one_line(evaluation: Evaluation) ->
             name, properties, message = parsed(line)
             assert name == "task.logissue"
             assert properties["code"] == finding.policy
-            assert properties.get("sourcepath", "") == visible(finding.location.file)
+            at = first_place(finding)
+            numbers = [str(at.line), str(at.column)] if at.file else [None, None]
+            assert properties.get("sourcepath", "") == visible(at.file)
+            assert [properties.get("linenumber"), properties.get("columnnumber")] == numbers
             assert visible(finding.resource) in message
         else:
             assert line.startswith(finding.policy)
@@ -88,7 +92,8 @@ def test_a_failure_reads_as_documented() -> None:
     """Type, place and policy, then severity, title, resource, what and how to mend it, on one line."""
     first, last = render(SAMPLES["below the limit"]).splitlines()
     assert first == (
-        "##vso[task.logissue type=error;sourcepath=samples/inference.json;linenumber=12;code=AML-NET-001;](high) "
+        "##vso[task.logissue type=error;sourcepath=samples/inference.json;linenumber=12;columnnumber=1;"
+        "code=AML-NET-001;](high) "
         f"Public network access to the workspace is disabled: {WORKSPACE}; public network access is not disabled: "
         '/properties/publicNetworkAccess is "Enabled", expected "Disabled"; '
         "mend: Set publicNetworkAccess to Disabled and reach the workspace through a private endpoint."

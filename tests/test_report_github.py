@@ -11,6 +11,7 @@ from hypothesis import given
 from policyeng.models import Evaluation, Outcome, Severity
 from policyeng.report.escapes import visible
 from policyeng.report.github import render
+from policyeng.report.places import first_place
 from policyeng.report.wording import verdict
 from tests.report_samples import SAMPLES, WORKSPACE, evaluations, laws
 
@@ -42,8 +43,9 @@ def test_every_finding_that_is_not_a_pass_is_one_command(evaluation: Evaluation)
     for (_, properties, message), finding in zip(commands, findings, strict=False):
         assert properties["title"] == visible(f"{finding.policy} ({finding.severity}): {finding.title}")
         assert message.splitlines()[-1] == visible(f"resource: {finding.resource}")
-        assert properties.get("file", "") == visible(finding.location.file)
-        assert ("line" in properties) is bool(finding.location.file)
+        at = first_place(finding)
+        given = (properties.get("file", ""), properties.get("line"), properties.get("col"))
+        assert given == (visible(at.file), str(at.line), str(at.column)) if at.file else ("", None, None)
     assert [name for name, _, _ in commands[len(findings) :]] == [problem.level for problem in evaluation.problems]
     assert last == verdict(evaluation)
 
@@ -83,7 +85,7 @@ def test_a_failure_reads_as_documented() -> None:
     """File, line and title, then what, how to mend it and the whole id, line by line."""
     first, _ = render(SAMPLES["below the limit"]).splitlines()
     assert first == (
-        "::error file=samples/inference.json,line=12,"
+        "::error file=samples/inference.json,line=12,col=1,"
         "title=AML-NET-001 (high)%3A Public network access to the workspace is disabled::ws"
         '%0Apublic network access is not disabled: /properties/publicNetworkAccess is "Enabled", expected "Disabled"'
         "%0Amend: Set publicNetworkAccess to Disabled and reach the workspace through a private endpoint."

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from jsonschema import Draft202012Validator
 
-from policyeng.models import Evaluation
+from policyeng.models import Evaluation, Location
 from policyeng.report.json import render, report_schema
 from tests.report_samples import HOSTILE, SAMPLES, evaluations, laws
 
@@ -66,7 +66,24 @@ def test_the_form_is_the_documented_one() -> None:
         "remediation", "source", "location",
     ]  # fmt: skip
     assert list(finding["denials"][0]) == ["msg", "path", "actual", "expected"]
-    assert finding["location"] == {"file": "samples/inference.json", "line": 48}
+    assert finding["location"] == {"file": "samples/inference.json", "line": 48, "column": 1, "fields": {}}
+
+
+def test_places_of_fields_stand_below_the_place_of_the_resource() -> None:
+    """By the path of the denial or of the unknown, each with its file."""
+    (finding,) = json.loads(render(SAMPLES["placed"]))["findings"]
+    paths = [reason["path"] for reason in (*finding["denials"], *finding["unknowns"])]
+
+    assert list(finding["location"]["fields"]) == paths
+    assert finding["location"]["fields"][paths[0]] == {"file": "infra/cluster.yml", "line": 9, "column": 7}
+
+
+def test_a_report_without_columns_is_read() -> None:
+    """As a baseline that was written before reports had them."""
+    report = json.loads(render(SAMPLES["placed"]))
+    report["findings"][0]["location"] = {"file": "infra/cluster.yml", "line": 3}
+
+    assert Evaluation.model_validate(report).findings[0].location == Location(file="infra/cluster.yml", line=3)
 
 
 def test_times_are_rfc_3339_in_utc() -> None:

@@ -72,7 +72,7 @@ def test_a_failure_lists_its_denials() -> None:
         "not decided: the quota of the family was not collected: /properties/properties/vmSize",
         'why: 001 "Compute isolation"',
         "mend: Choose one of the isolated sizes, or move the regulated data out of the workspace.",
-        "where: samples/inference.json:48",
+        "where: samples/inference.json:48:1",
     ]
 
 

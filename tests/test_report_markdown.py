@@ -76,7 +76,8 @@ def test_a_failure_reads_as_documented() -> None:
     row = render(SAMPLES["below the limit"]).splitlines()[6]
     assert row == (
         "| high | <code>AML-NET-001</code><br>Public network access to the workspace is disabled | <details><summary>"
-        f"<code>ws</code></summary><code>{WORKSPACE}</code><br><code>samples/inference.json&#58;12</code></details> | "
+        f"<code>ws</code></summary><code>{WORKSPACE}</code><br>"
+        "<code>samples/inference.json&#58;12&#58;1</code></details> | "
         "public network access is not disabled <code>/properties/publicNetworkAccess</code><br>"
         'actual <code>"Enabled"</code>, expected <code>"Disabled"</code> | '
         "Set publicNetworkAccess to Disabled and reach the workspace through a private endpoint.<br>"

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from jsonschema import Draft4Validator
 
-from policyeng.models import Denial, Evaluation, JsonObject, Location, Outcome
+from policyeng.models import Denial, Evaluation, JsonObject, Location, Outcome, Place
 from policyeng.report.escapes import visible
 from policyeng.report.sarif import render
 from policyeng.report.wording import unknowns
@@ -84,7 +84,7 @@ def test_every_log_has_what_github_requires(evaluation: Evaluation) -> None:
             assert physical["artifactLocation"]["uri"].isascii()
             region = physical["region"]
             assert region["startLine"] == region["endLine"] >= 1
-            assert 1 == region["startColumn"] < region["endColumn"]
+            assert 1 <= region["startColumn"] < region["endColumn"]
     fingerprints = [result["partialFingerprints"]["primaryLocationLineHash"] for result in run["results"]]
     assert len(fingerprints) == len(set(fingerprints))
 
@@ -151,6 +151,54 @@ def test_an_alert_says_what_where_and_what_should_be() -> None:
     assert location["physicalLocation"]["region"]["startLine"] == 12
 
 
+@pytest.mark.parametrize("include_exempt", [False, True])
+@laws
+@given(evaluation=evaluations())
+def test_every_place_is_that_of_the_field(include_exempt: bool, evaluation: Evaluation) -> None:
+    """Alerts and notifications stand where the field does; an alert names the resource's where that is another."""
+    run = log_of(evaluation, include_exempt=include_exempt)
+    (invocation,) = run["invocations"]
+    failing = [
+        (finding, denial.path)
+        for finding in evaluation.findings
+        if finding.outcome is Outcome.FAIL and (include_exempt or finding.exemption is None)
+        for denial in finding.denials
+    ]
+    undecided = [(finding, reason.path) for finding in evaluation.findings for reason in unknowns(finding)]
+    notified = [entry for entry in invocation["toolExecutionNotifications"] if "associatedRule" in entry]
+    for told_of, (finding, path) in zip([*run["results"], *notified], [*failing, *undecided], strict=True):
+        at, home = finding.location.fields.get(path, finding.location), finding.location
+        (physical,) = _physical(told_of)
+        assert (physical["region"]["startLine"], physical["region"]["startColumn"]) == (at.line, at.column)
+        for other in told_of.get("relatedLocations", []):
+            region = other["physicalLocation"]["region"]
+            assert (region["startLine"], region["startColumn"]) == (home.line, home.column)
+            assert (home.file, home.line, home.column) != (at.file, at.line, at.column)
+
+
+def test_an_alert_stands_at_the_field_and_names_the_resource() -> None:
+    """Without a place of its own it stands at the resource, and names no other."""
+    shape, tags = log_of(SAMPLES["placed"])["results"]
+
+    assert shape["locations"][0]["physicalLocation"] == {
+        "artifactLocation": {"uri": "infra/cluster.yml"},
+        "region": {"startLine": 9, "startColumn": 7, "endLine": 9, "endColumn": 8},
+    }
+    (home,) = shape["relatedLocations"]
+    assert home["message"]["text"] == "the resource"
+    assert home["physicalLocation"]["region"]["startLine"] == 3
+    assert tags["locations"][0]["physicalLocation"]["region"]["startLine"] == 3
+    assert "relatedLocations" not in tags
+
+
+def test_the_profile_is_a_property_of_the_run() -> None:
+    """Where there is one."""
+    (run,) = json.loads(render(SAMPLES["failures"], profile="strict"))["runs"]
+
+    assert run["properties"]["profile"] == "strict"
+    assert "profile" not in log_of(SAMPLES["failures"])["properties"]
+
+
 def test_exempt_failures_are_left_out_unless_asked_for() -> None:
     """GitHub ignores suppressions; with them asked for, every result states its own (3.27.23)."""
     assert log_of(SAMPLES["only exempt"])["results"] == []
@@ -175,6 +223,7 @@ def test_fingerprints_survive_case_line_and_wording_but_not_place() -> None:
     same = fingerprint()
     assert fingerprint(resource=WORKSPACE.upper()) == same
     assert fingerprint(location=Location(file="other.json", line=99)) == same
+    assert fingerprint(location=Location(file="o", fields={denial.path: Place(file="p", line=7)})) == same
     assert fingerprint(denials=(denial.model_copy(update={"msg": "other", "actual": None}),)) == same
     assert fingerprint(resource=CLUSTER) != same
     assert fingerprint(policy="AML-NET-002") != same

@@ -31,7 +31,7 @@ Failures (1 on 1 resource)
 ==========================
 ws  Microsoft.MachineLearningServices/workspaces
 {WORKSPACE}
-samples/inference.json:12
+samples/inference.json:12:1
 
   high      AML-NET-001  Public network access to the workspace is disabled
     - public network access is not disabled
@@ -178,7 +178,7 @@ on        3 resources
 why       001 "Compute isolation"
 mend      Choose one of the isolated sizes, or move the regulated data out of the workspace.
 
-  ws/a  samples/inference.json:48
+  ws/a  samples/inference.json:48:1
   ws/b
     /subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml/providers/Microsoft.MachineLearningServices/workspaces/ws/computes/b
     - regulated work runs on a size that is not isolated
@@ -187,7 +187,7 @@ mend      Choose one of the isolated sizes, or move the regulated data out of th
       expected  "an isolated size"
       because   the tag `data-classification` of the workspace is `restricted`
 
-  ws/c  samples/inference.json:48
+  ws/c  samples/inference.json:48:1
     exempt until 2026-12-31 by ml-platform@example.com: the vendor's endpoint has no private link
     before the autumn release
     - regulated work runs on a size that is not isolated

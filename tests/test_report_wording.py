@@ -6,12 +6,11 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from policyeng.models import Denial, Location, Severity
+from policyeng.models import Denial, Severity
 from policyeng.report.wording import (
     denial_sentence,
     headline,
     level,
-    place,
     rfc3339,
     short_name,
     to_the_second,
@@ -70,12 +69,6 @@ def test_moments_are_utc_with_z() -> None:
     assert rfc3339(datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1)))) == "0001-01-01T00:00:00+01:00"
     assert rfc3339(datetime(2026, 6, 1, microsecond=5, tzinfo=UTC)) == "2026-06-01T00:00:00.000005Z"
     assert to_the_second(datetime(2026, 6, 1, microsecond=5, tzinfo=UTC)) == "2026-06-01T00:00:00Z"
-
-
-def test_place() -> None:
-    """A resource that came from no file has no place."""
-    assert place(Location(file="a.json", line=3)) == "a.json:3"
-    assert place(Location()) == ""
 
 
 @pytest.mark.parametrize(

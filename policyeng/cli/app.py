@@ -13,7 +13,7 @@ from policyeng.cli import check as checking
 from policyeng.cli import options
 from policyeng.cli.bundle import bundle
 from policyeng.cli.check import check
-from policyeng.cli.command import Command
+from policyeng.cli.command import CheckCommand, Command
 from policyeng.cli.new_policy import new
 from policyeng.cli.opa import with_opa
 from policyeng.cli.policies import policies
@@ -31,7 +31,7 @@ app = typer.Typer(
 )
 # `check` only names its options, so that a plain run of it need not load typer; here they are looked up.
 check.__annotations__ = get_type_hints(check, {**vars(checking), "options": options}, include_extras=True)
-app.command(cls=Command)(with_opa(with_trust(check)))
+app.command(cls=CheckCommand)(with_opa(with_trust(check)))
 app.command(cls=Command)(with_trust(test))
 app.command(cls=Command)(with_opa(with_trust(verify)))
 policies.command(cls=Command)(new)

@@ -24,7 +24,7 @@ from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Exemption, Problem
-from policyeng.report import FORMATS, GROUPS, PROSE
+from policyeng.report import FORMATS, GROUPS, PROFILED, PROSE
 from policyeng.sources import FORMATS as SOURCES
 from policyeng.sources import Given, given, given_parameters, read_baseline, read_exemptions, read_inputs
 
@@ -88,9 +88,7 @@ def check(
       policyeng check . --exemptions exemptions.yaml --output sarif=findings.sarif
       policyeng check main.json --parameters main.parameters.json
     """
-    require_text(
-        inputs, select, ignore, parameters, *([text] for text in (profile, scope, workspace) if text is not None)
-    )
+    require_text(inputs, select, ignore, parameters, [text for text in (profile, scope, workspace) if text is not None])
     outputs = [_output(entry) for entry in output or ()]
     format_ = chosen(format_, FORMATS, "report format")
     if group_by:
@@ -106,10 +104,9 @@ def check(
     )
     with cache.switched_off(no_cache):
         evaluation = _evaluation(request, settings)
-    shown = {"group_by": group_by or None, "profile": settings.profile}
     for name, path in outputs:
-        write(path, FORMATS[name](evaluation, **(shown if name in PROSE else {})), "report")
-    _print(evaluation, format_, shown if format_ in PROSE else {})
+        write(path, FORMATS[name](evaluation, **_shown(name, group_by, settings.profile)), "report")
+    _print(evaluation, format_, _shown(format_, group_by, settings.profile))
     return evaluation.exit_code
 
 
@@ -205,6 +202,12 @@ def _grouping(given: str, names: Sequence[str]) -> str:
         message = f"--group-by does nothing to {', '.join(dict.fromkeys(names))}"
         raise UsageError(message, remedy=f"it is for {' and '.join(PROSE)}")
     return group_by
+
+
+def _shown(name: str, group_by: str | None, profile: str | None) -> dict[str, str | None]:
+    """What a report format is told beside the evaluation."""
+    grouped = {"group_by": group_by or None} if name in PROSE else {}
+    return {**grouped, "profile": profile} if name in PROFILED else grouped
 
 
 def _print(evaluation: Evaluation, name: str, shown: Mapping[str, str | None]) -> None:

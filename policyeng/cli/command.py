@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING
 from typer.core import TyperCommand
 
 from policyeng.cli.loading import require_text
+from policyeng.cli.printing import say
+from policyeng.cli.reading import format_lines
 
 if TYPE_CHECKING:
     from typer import Context
+
+#: The command lines of `check` that ask for the input formats.
+_LISTING = (["--from"], ["--from", "list"], ["--from=list"])
 
 
 class Command(TyperCommand):
@@ -30,6 +35,21 @@ class Command(TyperCommand):
             for parameter in self.get_params(ctx):
                 value = given.get(str(parameter.name))
                 require_text(_texts(parameter.value_from_envvar(ctx) if value is None else value))
+        return super().parse_args(ctx, args)
+
+
+class CheckCommand(Command):
+    """`check`: with `--from` and nothing else it lists the input formats.
+
+    Beside an input it does not: an empty shell variable after `--from` must not end a run as if all were well.
+    """
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]  # typer hands over this one
+        """The arguments that are left over, as of typer."""
+        if args in _LISTING and not ctx.resilient_parsing:
+            for line in format_lines():
+                say(line)
+            ctx.exit()
         return super().parse_args(ctx, args)
 
 

@@ -1,4 +1,4 @@
-"""What `check` says of its inputs: which files it read, which it skipped, and why."""
+"""What `check` says of its inputs: what it reads, which files it read, which it skipped, and why."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ from collections import Counter
 from collections.abc import Iterator
 
 from policyeng.report.wording import count
-from policyeng.sources import Inputs
+from policyeng.sources import FORMATS, Inputs
+
+
+def format_lines() -> Iterator[str]:
+    """One line on each input format: the name that `--from` takes, and what it looks like."""
+    width = max(map(len, FORMATS))
+    yield from (f"{name:<{width}}  {each.SUMMARY}" for name, each in FORMATS.items())
 
 
 def reading_lines(inputs: Inputs, *, show_skipped: bool) -> Iterator[str]:

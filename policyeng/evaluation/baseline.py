@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from policyeng.evaluation import exit_code, fails
 from policyeng.models import Evaluation, Finding, Outcome, Problem, Severity, lowered
 
-_Key = tuple[str, str, str, str]
+_Key = tuple[Outcome, str, str, str, str]
 
 
 def against_baseline(
@@ -25,7 +25,7 @@ def against_baseline(
     old = {(finding.policy, finding.resource) for finding in failing} - {(new.policy, new.resource) for new in fresh}
     judged = [finding for finding in evaluation.findings if (finding.policy, finding.resource) not in old]
     notes = [Problem(level="warning", message=_counted(len(old), len(fresh)), place="baseline")]
-    notes += [Problem(level="warning", message=f"{new.policy} is a new failure", place=new.resource) for new in fresh]
+    notes += [Problem(level="warning", message=f"{new.policy} {_new(new)}", place=new.resource) for new in fresh]
     return evaluation.model_copy(
         update={
             "exit_code": exit_code(judged, evaluation.problems, fail_on, strict_unknown=strict_unknown),
@@ -37,7 +37,11 @@ def against_baseline(
 def _keys(finding: Finding) -> Iterator[_Key]:
     reasons = {Outcome.FAIL: finding.denials, Outcome.UNKNOWN: finding.unknowns}.get(finding.outcome, ())
     for reason in reasons:
-        yield finding.policy, lowered(finding.resource), reason.path, reason.msg
+        yield finding.outcome, finding.policy, lowered(finding.resource), reason.path, reason.msg
+
+
+def _new(finding: Finding) -> str:
+    return "is a new failure" if finding.outcome is Outcome.FAIL else "cannot be decided for a new reason"
 
 
 def _counted(known: int, fresh: int) -> str:

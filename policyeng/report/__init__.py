@@ -34,6 +34,8 @@ FORMATS: Mapping[str, Render] = MappingProxyType(
         "azure-devops": _lazy(".azure_devops"),
     }
 )
-#: The formats that people read: they take `group_by`, one of `GROUPS` or None, and `profile`, its name or None.
+#: The formats that people read: they take `group_by`, one of `GROUPS` or None.
 PROSE = ("text", "markdown")
+#: The formats that name the profile whose parameters were judged with: they take `profile`, its name or None.
+PROFILED = (*PROSE, "sarif", "junit")
 GROUPS = ("resource", "policy")

@@ -7,24 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policyeng.models import Evaluation, Finding, Outcome, Problem
+from policyeng.models import Evaluation, Finding, Outcome, Place, Problem
 from policyeng.report.escapes import visible
-from policyeng.report.wording import (
-    denial_sentence,
-    denials,
-    exemption_sentence,
-    level,
-    unknown_sentence,
-    unknowns,
-    verdict,
-)
+from policyeng.report.places import first_place, reasons
+from policyeng.report.wording import exemption_sentence, level, verdict
 
 
 def render(evaluation: Evaluation) -> str:
     """Give `task.logissue` commands, then `task.complete result=Failed` unless the exit is 0.
 
     A failure of severity high or above and an error finding are errors, other failures and unknown findings warnings.
-    The agent knows no third type, so an exempt failure is a plain line of the log.
+    The agent knows no third type, so an exempt failure is a plain line of the log. Each stands at the first field that
+    it speaks of, and names the places of the others.
     """
     lines = [_line(finding) for finding in evaluation.findings if finding.outcome is not Outcome.PASS]
     lines.extend(_problem(problem) for problem in evaluation.problems)
@@ -38,8 +32,9 @@ def _line(finding: Finding) -> str:
     if finding.exemption is not None:
         return visible(f"{finding.policy} {message}")
     properties = {"type": _type(finding)}
-    if finding.location.file:
-        properties |= {"sourcepath": finding.location.file, "linenumber": str(finding.location.line)}
+    at = first_place(finding)
+    if at.file:
+        properties |= {"sourcepath": at.file, "linenumber": str(at.line), "columnnumber": str(at.column)}
     return _command("task.logissue", properties | {"code": finding.policy}, message)
 
 
@@ -52,9 +47,7 @@ def _type(finding: Finding) -> str:
 def _sentences(finding: Finding) -> Iterator[str]:
     outcome = f" {finding.outcome}" if finding.outcome is not Outcome.FAIL else ""
     yield visible(f"({finding.severity}{outcome}) {finding.title}: {finding.resource}")
-    if finding.outcome is Outcome.FAIL:
-        yield from (denial_sentence(denial) for denial in denials(finding))
-    yield from (f"not decided: {unknown_sentence(unknown)}" for unknown in unknowns(finding))
+    yield from reasons(finding, Place() if finding.exemption is not None else first_place(finding))
     if finding.outcome is Outcome.FAIL and finding.remediation:
         yield visible(f"mend: {finding.remediation}")
     if finding.exemption is not None:

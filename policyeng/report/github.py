@@ -9,14 +9,11 @@ from collections.abc import Iterator
 
 from policyeng.models import Evaluation, Finding, Outcome, Problem
 from policyeng.report.escapes import visible
+from policyeng.report.places import first_place, reasons
 from policyeng.report.wording import (
-    denial_sentence,
-    denials,
     exemption_sentence,
     level,
     short_name,
-    unknown_sentence,
-    unknowns,
     verdict,
 )
 
@@ -27,7 +24,8 @@ def render(evaluation: Evaluation) -> str:
     """Give `::error`, `::warning` and `::notice` commands, then the exit in words.
 
     A failure has the level of its severity (high and above: error; medium, low: warning; info: notice). An exempt one
-    is a notice, an unknown finding a warning, an error finding an error, and a problem what it says.
+    is a notice, an unknown finding a warning, an error finding an error, and a problem what it says. It stands at the
+    first field that it speaks of, and names the places of the others: GitHub shows ten of a kind for each step.
     """
     lines = [_annotation(f) for f in evaluation.findings if f.outcome is not Outcome.PASS]
     lines.extend(_problem(problem) for problem in evaluation.problems)
@@ -36,8 +34,9 @@ def render(evaluation: Evaluation) -> str:
 
 def _annotation(finding: Finding) -> str:
     properties = {"title": f"{finding.policy} ({finding.severity}): {finding.title}"}
-    if finding.location.file:
-        properties = {"file": finding.location.file, "line": str(finding.location.line)} | properties
+    at = first_place(finding)
+    if at.file:
+        properties = {"file": at.file, "line": str(at.line), "col": str(at.column)} | properties
     return _command(_name(finding), properties, "\n".join(_sentences(finding)))
 
 
@@ -51,9 +50,7 @@ def _name(finding: Finding) -> str:
 
 def _sentences(finding: Finding) -> Iterator[str]:
     yield short_name(finding.resource)
-    if finding.outcome is Outcome.FAIL:
-        yield from (denial_sentence(denial) for denial in denials(finding))
-    yield from (f"{_undecided(finding)}: {unknown_sentence(unknown)}" for unknown in unknowns(finding))
+    yield from reasons(finding, first_place(finding), _undecided(finding))
     if finding.outcome is Outcome.FAIL and finding.remediation:
         yield visible(f"mend: {finding.remediation}")
     if finding.exemption is not None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from policyeng.models import Finding, Outcome
 from policyeng.report.escapes import compact, visible
 from policyeng.report.lines import BLANK, LABEL, STYLES, Line, beside, entitled, item, labelled, margin, paragraph
+from policyeng.report.places import elsewhere, field_places, place
 from policyeng.report.wording import (
     by_policy,
     by_resource,
@@ -15,7 +16,6 @@ from policyeng.report.wording import (
     exemption_sentence,
     has_values,
     parted,
-    place,
     short_name,
     unknowns,
 )
@@ -38,7 +38,7 @@ def under_policies(findings: Sequence[Finding], width: int) -> Iterator[Line]:
     """Give each policy, the worst first, with how to mend it once and the resources below; same reasons stand once.
 
     A resource is named as shortly as its place in a file allows: the whole id follows where there is no file, or where
-    two resources share the name.
+    two resources share the name. Beside it stand the places of the fields, so that reasons are the same everywhere.
     """
     ids: dict[str, set[str]] = {}
     for finding in findings:
@@ -50,7 +50,7 @@ def under_policies(findings: Sequence[Finding], width: int) -> Iterator[Line]:
         yield from _remedy(members[0], width, indent=0)
         blocks: dict[tuple[Line, ...], list[Finding]] = {}
         for finding in members:
-            said = (*_exemption(finding, width), *_reasons(finding, width))
+            said = (*_exemption(finding, width), *_reasons(finding, width, placed=False))
             blocks.setdefault(said, []).append(finding)
         for said, alike in blocks.items():
             yield BLANK
@@ -71,7 +71,9 @@ def _resource(finding: Finding, width: int) -> Iterator[Line]:
 
 
 def _named(finding: Finding, name: str, width: int, *, whole: bool) -> Iterator[Line]:
-    yield from beside((("  ", ""), (name, "bold")), place(finding.location), width, indent=4, style="dim")
+    first, *others = field_places(finding)
+    yield from beside((("  ", ""), (name, "bold")), first, width, indent=4, style="dim")
+    yield from ((("    ", ""), (other, "dim")) for other in others)
     if whole and visible(finding.resource) != name:
         yield (("    ", ""), (visible(finding.resource), "dim"))
 
@@ -93,10 +95,11 @@ def _remedy(finding: Finding, width: int, *, indent: int) -> Iterator[Line]:
         yield from labelled("mend", visible(finding.remediation), width, indent=indent, style="green")
 
 
-def _reasons(finding: Finding, width: int) -> Iterator[Line]:
+def _reasons(finding: Finding, width: int, *, placed: bool = True) -> Iterator[Line]:
+    """Each reason with its path and, if `placed`, the place of the field where it is not the resource's."""
     for denial in denials(finding) if finding.outcome is Outcome.FAIL else ():
         yield from item(visible(denial.msg), width)
-        yield from labelled("path", visible(denial.path), width, indent=6)
+        yield from _path(finding, denial.path, width, placed=placed)
         if has_values(denial):
             actual, because = parted(denial)
             yield from labelled("actual", compact(actual), width, indent=6, style="red")
@@ -105,4 +108,13 @@ def _reasons(finding: Finding, width: int) -> Iterator[Line]:
     lead = "not decided: " if finding.outcome is Outcome.FAIL else ""
     for unknown in unknowns(finding):
         yield from item(lead + visible(unknown.msg), width)
-        yield from labelled("path", visible(unknown.path), width, indent=6)
+        yield from _path(finding, unknown.path, width, placed=placed)
+
+
+def _path(finding: Finding, path: str, width: int, *, placed: bool) -> Iterator[Line]:
+    at = elsewhere(finding, path) if placed else ""
+    spans = (*margin(6), (f"{'path':<{LABEL}}", "dim"), (visible(path), ""))
+    if at:
+        yield from beside(spans, at, width, indent=6 + LABEL, style="dim")
+    else:
+        yield from labelled("path", visible(path), width, indent=6)

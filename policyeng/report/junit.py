@@ -10,12 +10,11 @@ from xml.etree.ElementTree import Element, SubElement
 
 from policyeng.models import Evaluation, Finding, Outcome, Problem
 from policyeng.report.escapes import visible
+from policyeng.report.places import first_place, place, reasons
 from policyeng.report.wording import (
-    denial_sentence,
     denials,
     exemption_sentence,
     expiry,
-    place,
     rfc3339,
     unknown_sentence,
     unknowns,
@@ -25,13 +24,14 @@ _PROBLEMS = "policyeng.problems"
 _NUMBER = re.compile(r"[-_.]?\d+$")
 
 
-def render(evaluation: Evaluation) -> str:
-    """Give the suites, each with the digests, the clock and the engine as properties.
+def render(evaluation: Evaluation, *, profile: str | None = None) -> str:
+    """Give the suites, each with the digests, the clock, the engine and the profile as properties.
 
     An exempt failure and an unknown finding are skipped with the reason, an error finding is an error. A problem of the
-    run has a case in `policyeng.problems`: an error, or skipped when it is only a warning.
+    run has a case in `policyeng.problems`: an error, or skipped when it is only a warning. `file` and `line` of a
+    case are those of the first field that its finding speaks of.
     """
-    properties = _properties(evaluation)
+    properties = _properties(evaluation) | ({"profile": profile} if profile else {})
     root = Element("testsuites", name="policyeng")
     for area, findings in _areas(evaluation.findings).items():
         suite = _suite(root, area, properties)
@@ -78,7 +78,10 @@ def _suite(root: Element, name: str, properties: dict[str, str]) -> Element:
 
 def _case(suite: Element, finding: Finding) -> None:
     case = SubElement(suite, "testcase", classname=visible(finding.policy), name=visible(finding.resource))
-    reasons = "; ".join(unknown_sentence(unknown) for unknown in unknowns(finding))
+    at = first_place(finding)
+    if at.file:
+        case.attrib |= {"file": visible(at.file), "line": str(at.line)}
+    undecided = "; ".join(unknown_sentence(unknown) for unknown in unknowns(finding))
     if finding.exemption is not None:
         mark = finding.exemption
         message = visible(f"exempt: {mark.reason} {expiry(mark)}")
@@ -87,9 +90,9 @@ def _case(suite: Element, finding: Finding) -> None:
         message = "; ".join(visible(denial.msg) for denial in denials(finding))
         SubElement(case, "failure", type=finding.severity, message=message).text = _body(finding)
     elif finding.outcome is Outcome.UNKNOWN:
-        SubElement(case, "skipped", message=f"unknown: {reasons}")
+        SubElement(case, "skipped", message=f"unknown: {undecided}").text = _body(finding)
     elif finding.outcome is Outcome.ERROR:
-        SubElement(case, "error", type="error", message=reasons).text = _body(finding)
+        SubElement(case, "error", type="error", message=undecided).text = _body(finding)
 
 
 def _body(finding: Finding) -> str:
@@ -98,12 +101,10 @@ def _body(finding: Finding) -> str:
 
 def _body_lines(finding: Finding) -> Iterator[str]:
     yield visible(f"{finding.title} ({finding.severity})")
-    if finding.outcome is Outcome.FAIL:
-        yield from (denial_sentence(denial) for denial in denials(finding))
-    yield from (f"not decided: {unknown_sentence(unknown)}" for unknown in unknowns(finding))
+    yield from reasons(finding, finding.location)
     yield exemption_sentence(finding.exemption) if finding.exemption else ""
     yield visible(f"why: {finding.source}") if finding.source else ""
-    yield visible(f"mend: {finding.remediation}") if finding.remediation else ""
+    yield visible(f"mend: {finding.remediation}") if finding.remediation and finding.outcome is Outcome.FAIL else ""
     yield f"where: {place(finding.location)}" if finding.location.file else ""
 
 

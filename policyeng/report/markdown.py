@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from policyeng.models import Denial, Evaluation, Finding, Outcome, Problem, Unknown
 from policyeng.report.escapes import compact, markdown_code, markdown_text
 from policyeng.report.markup import fold, prose, table
+from policyeng.report.places import elsewhere, place
 from policyeng.report.wording import (
     by_policy,
     by_resource,
@@ -19,7 +20,6 @@ from policyeng.report.wording import (
     headline,
     named,
     parted,
-    place,
     short_name,
     to_the_second,
     unknowns,
@@ -100,7 +100,7 @@ def _exempt(finding: Finding) -> tuple[str, ...]:
 
 
 def _undecided(finding: Finding) -> tuple[str, ...]:
-    return (*_subject(finding), "<br>".join(map(_unknown, unknowns(finding))))
+    return (*_subject(finding), "<br>".join(_unknown(finding, unknown) for unknown in unknowns(finding)))
 
 
 def _subject(finding: Finding) -> tuple[str, str, str]:
@@ -118,13 +118,13 @@ def _resource(finding: Finding) -> str:
 
 
 def _what(finding: Finding) -> str:
-    reasons = [_denial(denial) for denial in denials(finding)]
-    reasons.extend(f"not decided: {_unknown(unknown)}" for unknown in unknowns(finding))
+    reasons = [_denial(finding, denial) for denial in denials(finding)]
+    reasons.extend(f"not decided: {_unknown(finding, unknown)}" for unknown in unknowns(finding))
     return "<br>".join(reasons)
 
 
-def _denial(denial: Denial) -> str:
-    said = _unknown(Unknown(msg=denial.msg, path=denial.path))
+def _denial(finding: Finding, denial: Denial) -> str:
+    said = _unknown(finding, Unknown(msg=denial.msg, path=denial.path))
     if not has_values(denial):
         return said
     seen, because = parted(denial)
@@ -133,9 +133,10 @@ def _denial(denial: Denial) -> str:
     return f"{said}<br>actual {actual}, expected {expected}{reason}"
 
 
-def _unknown(unknown: Unknown) -> str:
+def _unknown(finding: Finding, unknown: Unknown) -> str:
     path = f" {markdown_code(unknown.path)}" if unknown.path else ""
-    return markdown_text(unknown.msg) + path
+    at = elsewhere(finding, unknown.path)
+    return markdown_text(unknown.msg) + path + (f" at {markdown_code(at)}" if at else "")
 
 
 def _problem(problem: Problem) -> str:

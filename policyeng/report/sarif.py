@@ -17,8 +17,9 @@ from urllib.parse import quote
 from pydantic_core import to_json
 
 from policyeng import __version__
-from policyeng.models import Denial, Evaluation, Finding, JsonObject, Location, Outcome, Severity, Unknown
+from policyeng.models import Denial, Evaluation, Finding, JsonObject, Outcome, Place, Severity, Unknown
 from policyeng.report.escapes import markdown_text, visible
+from policyeng.report.places import elsewhere, place_of
 from policyeng.report.wording import (
     denial_sentence,
     denials,
@@ -44,9 +45,15 @@ _DESCRIPTION_LIMIT = 1024
 _DRIVE = re.compile(r"[A-Za-z]:/")
 
 
-def render(evaluation: Evaluation, *, include_exempt: bool = False) -> str:
-    """Give a SARIF log of one run; with `include_exempt` also the exempt failures, marked as suppressed."""
-    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [_run(evaluation, include_exempt)]}
+def render(evaluation: Evaluation, *, include_exempt: bool = False, profile: str | None = None) -> str:
+    """Give a SARIF log of one run; with `include_exempt` also the exempt failures, marked as suppressed.
+
+    `profile` is the one whose parameters were judged with.
+    """
+    run = _run(evaluation, include_exempt)
+    if profile:
+        run["properties"]["profile"] = profile
+    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return visible(to_json(log, indent=2, inf_nan_mode="strings", fallback=str).decode(), keep="\n") + "\n"
 
 
@@ -134,6 +141,7 @@ def _alert(finding: Finding, denial: Denial, subject: str) -> JsonObject:
         "level": level(finding.severity),
         "message": {"text": _literal(f"{denial_sentence(denial)} ({short_name(finding.resource)})")},
         "locations": [_location(finding, denial.path, subject)],
+        **_related(finding, denial.path, subject),
         "properties": {
             "severity": finding.severity,
             "resource": finding.resource,
@@ -144,12 +152,8 @@ def _alert(finding: Finding, denial: Denial, subject: str) -> JsonObject:
 
 
 def _location(finding: Finding, path: str, subject: str) -> JsonObject:
-    line = finding.location.line
     return {
-        "physicalLocation": {
-            "artifactLocation": {"uri": _uri(finding.location, subject)},
-            "region": {"startLine": line, "startColumn": 1, "endLine": line, "endColumn": 2},
-        },
+        "physicalLocation": _physical(place_of(finding, path), subject),
         "logicalLocations": [
             {
                 "name": short_name(finding.resource),
@@ -160,8 +164,21 @@ def _location(finding: Finding, path: str, subject: str) -> JsonObject:
     }
 
 
-def _uri(location: Location, subject: str) -> str:
-    file = location.file.replace("\\", "/").removeprefix("./")
+def _related(finding: Finding, path: str, subject: str) -> JsonObject:
+    """The place of the resource, where a field of it stands at another."""
+    if not elsewhere(finding, path):
+        return {}
+    physical = _physical(finding.location, subject)
+    return {"relatedLocations": [{"id": 1, "physicalLocation": physical, "message": {"text": "the resource"}}]}
+
+
+def _physical(at: Place, subject: str) -> JsonObject:
+    region = {"startLine": at.line, "startColumn": at.column, "endLine": at.line, "endColumn": at.column + 1}
+    return {"artifactLocation": {"uri": _uri(at, subject)}, "region": region}
+
+
+def _uri(at: Place, subject: str) -> str:
+    file = at.file.replace("\\", "/").removeprefix("./")
     if not file:
         return subject
     if _DRIVE.match(file):

@@ -13,7 +13,6 @@ from policyeng.models import (
     Evaluation,
     ExemptionMark,
     Finding,
-    Location,
     Outcome,
     Severity,
     Unknown,
@@ -68,11 +67,6 @@ def short_name(resource: str) -> str:
     _, provider, rest = resource.rpartition("/providers/")
     names = rest.split("/")[2::2]
     return visible("/".join(names) if provider and all(names) and names else resource)
-
-
-def place(location: Location) -> str:
-    """Give `file:line`, or nothing for a resource that came from no file."""
-    return visible(f"{location.file}:{location.line}") if location.file else ""
 
 
 def denials(finding: Finding) -> Sequence[Denial]:
@@ -136,7 +130,7 @@ def by_resource(findings: Iterable[Finding]) -> list[list[Finding]]:
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
         at = finding.location
-        groups.setdefault((finding.resource, finding.resource_type, at.file, at.line), []).append(finding)
+        groups.setdefault((finding.resource, finding.resource_type, at.file, at.line, at.column), []).append(finding)
     return list(groups.values())
 
 
@@ -184,21 +178,28 @@ def headline(evaluation: Evaluation) -> str:
 
 def verdict(evaluation: Evaluation) -> str:
     """Give the exit code and in words what decided it."""
-    failures = len(failed(evaluation))
+    failing = failed(evaluation)
+    failures = len(failing)
     if evaluation.exit_code == 0:
         words = _compliant(failures, len(exempt(evaluation)))
         unknown = evaluation.summary.unknown
         words += f"; {count(unknown, 'finding')} could not be decided" if unknown else ""
     elif evaluation.exit_code == 1:
-        words = f"{count(failures, 'failure')}, at least one at or above --fail-on"
-        if not failures:
-            words = (
-                f"{count(evaluation.summary.unknown, 'finding')} could not be decided, which --strict-unknown counts"
-            )
+        words = _failing(failing, having(evaluation, Outcome.UNKNOWN))
     else:
         words = f"could not decide: {', '.join(_undecided(evaluation))}"
         words += f"; {count(failures, 'failure')} besides" if failures else ""
     return f"exit {evaluation.exit_code}: {words}"
+
+
+def _failing(failures: Sequence[Finding], unknown: Sequence[Finding]) -> str:
+    """What failed a run; an evaluation does not say whether unknown findings counted, and sometimes they must have."""
+    undecided = f"{count(len(unknown), 'finding')} that could not be decided"
+    if not failures:
+        return f"{undecided}, which --strict-unknown counts"
+    if max((finding.severity.rank for finding in unknown), default=-1) > max(f.severity.rank for f in failures):
+        return f"{count(len(failures), 'failure')} and {undecided}, at least one of all at or above --fail-on"
+    return f"{count(len(failures), 'failure')}, at least one at or above --fail-on"
 
 
 def _compliant(failures: int, exempted: int) -> str:

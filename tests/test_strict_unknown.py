@@ -1,0 +1,207 @@
+"""With `--strict-unknown` what cannot be decided fails a run as a failure does; without it, it never does."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import policyeng
+from policyeng.bundle import Bundle, load_bundle
+from policyeng.cli import run
+from policyeng.evaluation import evaluate
+from policyeng.evaluation.baseline import against_baseline
+from policyeng.models import Evaluation, Exemption, Outcome, Problem, Severity
+from policyeng.report.wording import verdict
+from tests.bundles import WORKSPACE, deny_when, rego, snapshot, workspace, write
+
+AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
+UNKNOWN = 'unknown contains {"msg": "n cannot be read", "path": "/properties/n"} if not input.resource.properties.n\n'
+BODY = UNKNOWN + deny_when("input.resource.properties.n > 1")
+PASSES, FAILS, UNSURE = workspace("passes", n=1), workspace("fails", n=2), workspace("unsure")
+
+
+def files(severity: str = "high") -> dict[str, str]:
+    """A policy on `n` that is unknown where there is none."""
+    return {"area/a/a.rego": rego("a", BODY, severity=severity)}
+
+
+def judged(bundle: Bundle, *resources: policyeng.models.JsonObject, **options: object) -> Evaluation:
+    """An evaluation at a fixed time."""
+    return evaluate(bundle, snapshot(*resources), as_of=AS_OF, **options)  # type: ignore[arg-type]  # options vary by test
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Bundle:
+    """That policy, with severity high."""
+    return load_bundle(write(tmp_path, files()))
+
+
+@pytest.mark.parametrize(
+    ("resources", "plain", "strict"),
+    [
+        ([PASSES], 0, 0),
+        ([PASSES, UNSURE], 0, 1),
+        ([UNSURE], 0, 1),
+        ([FAILS], 1, 1),
+        ([FAILS, UNSURE], 1, 1),
+        ([], 2, 2),
+    ],
+)
+def test_the_exit_with_and_without(
+    bundle: Bundle, resources: list[policyeng.models.JsonObject], plain: int, strict: int
+) -> None:
+    """Findings, outcomes and counts are the same: only the exit differs."""
+    loose, tight = judged(bundle, *resources), judged(bundle, *resources, strict_unknown=True)
+
+    assert (loose.exit_code, tight.exit_code) == (plain, strict)
+    assert loose.model_copy(update={"exit_code": strict}) == tight
+
+
+@pytest.mark.parametrize(
+    ("severity", "gate", "code"),
+    [("high", "high", 1), ("medium", "high", 0), ("info", "low", 0), ("info", "info", 1), ("critical", "critical", 1)],
+)
+def test_the_gate_holds_for_both(tmp_path: Path, severity: str, gate: str, code: int) -> None:
+    """What is below `--fail-on` fails no run, be it a failure or unknown."""
+    bundle = load_bundle(write(tmp_path, files(severity)))
+
+    for resource in (FAILS, UNSURE):
+        assert judged(bundle, resource, fail_on=Severity(gate), strict_unknown=True).exit_code == code
+
+
+def test_an_error_outranks_it(bundle: Bundle) -> None:
+    """What went wrong on the way is exit 2."""
+    broken = judged(bundle, UNSURE, strict_unknown=True, problems=[Problem(level="error", message="unreadable")])
+
+    assert broken.exit_code == 2
+
+
+def test_an_exemption_covers_failures_only(bundle: Bundle) -> None:
+    """Nobody accepted what nobody knows: the exemption marks the failure, and the unknown finding stands."""
+    exemption = Exemption.model_validate(
+        {
+            "id": "E-1",
+            "policy": "T-A-1",
+            "scope": WORKSPACE.rpartition("/providers/")[0],
+            "category": "waiver",
+            "reason": "r",
+            "owner": "o",
+            "approvedBy": "p",
+            "createdAt": "2026-01-01T00:00:00Z",
+            "expiresAt": "2026-12-01T00:00:00Z",
+        }
+    )
+
+    failing = judged(bundle, FAILS, strict_unknown=True, exemptions=[exemption])
+    unsure = judged(bundle, UNSURE, strict_unknown=True, exemptions=[exemption])
+
+    assert (failing.exit_code, failing.summary.exempt) == (0, 1)
+    assert (unsure.exit_code, unsure.summary.exempt) == (1, 0)
+
+
+def test_a_baseline_knows_what_could_not_be_decided_before(bundle: Bundle) -> None:
+    """The same reason is known; another reason, another resource, or a failure in its stead is new."""
+    before = judged(bundle, UNSURE)
+    (reason,) = before.findings[0].unknowns
+    other = before.findings[0].model_copy(update={"unknowns": (reason.model_copy(update={"msg": "another"}),)})
+    elsewhere = before.model_copy(update={"findings": (other,)})
+    failed = workspace("unsure", n=2)
+
+    def against(evaluation: Evaluation, baseline: Evaluation, *, strict: bool = True) -> Evaluation:
+        return against_baseline(evaluation, baseline, strict_unknown=strict)
+
+    same = against(before, before)
+    assert same.exit_code == 0
+    assert same.problems[-1].message.startswith("1 failing findings stand in the baseline")
+    fresh = against(before, elsewhere)
+    assert fresh.exit_code == 1
+    assert fresh.problems[-1].message == "T-A-1 cannot be decided for a new reason"
+    assert against(judged(bundle, UNSURE, workspace("new")), before).exit_code == 1
+    assert against(judged(bundle, failed), before).exit_code == 1
+    assert against(before, judged(bundle, failed)).exit_code == 1
+    assert against(before, elsewhere, strict=False).exit_code == 0
+
+
+def test_a_failure_is_not_known_by_the_words_of_what_was_undecided(tmp_path: Path) -> None:
+    """Though a policy may say the same of both."""
+    same = deny_when("input.resource.properties.n > 1") + '\nunknown contains {"msg": "m", "path": "/properties/x"} if '
+    bundle = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", same + "not input.resource.properties.n")}))
+    before, after = judged(bundle, workspace("a")), judged(bundle, workspace("a", n=2))
+
+    assert [before.findings[0].outcome, after.findings[0].outcome] == [Outcome.UNKNOWN, Outcome.FAIL]
+    assert against_baseline(after, before, strict_unknown=True).exit_code == 1
+
+
+def test_the_verdict_says_what_decided(bundle: Bundle, tmp_path: Path) -> None:
+    """A failure below the gate is not blamed for what an unknown finding above it did."""
+    low = rego("b", deny_when("true"), identity="T-B-1", severity="low")
+    both = load_bundle(write(tmp_path / "both", {**files(), "area/b/b.rego": low}))
+
+    assert verdict(judged(bundle, UNSURE, strict_unknown=True)) == (
+        "exit 1: 1 finding that could not be decided, which --strict-unknown counts"
+    )
+    assert verdict(judged(both, UNSURE, strict_unknown=True, fail_on=Severity.HIGH)) == (
+        "exit 1: 1 failure and 1 finding that could not be decided, at least one of all at or above --fail-on"
+    )
+    assert verdict(judged(bundle, FAILS, UNSURE, strict_unknown=True)) == (
+        "exit 1: 1 failure, at least one at or above --fail-on"
+    )
+    assert verdict(judged(bundle, UNSURE)) == "exit 0: nothing fails; 1 finding could not be decided"
+
+
+def test_the_library_takes_it(bundle: Bundle) -> None:
+    """As the command does."""
+    given = snapshot(UNSURE)
+
+    assert policyeng.evaluate(bundle, given, as_of=AS_OF).exit_code == 0
+    assert policyeng.evaluate(bundle, given, as_of=AS_OF, strict_unknown=True).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environ", "configured", "code"),
+    [
+        ([], {}, "", 0),
+        (["--strict-unknown"], {}, "", 1),
+        (["--strict-unknown", "--jobs", "1"], {}, "", 1),  # read by typer
+        (["--strict-unknown", "--fail-on", "critical"], {}, "", 0),
+        ([], {"POLICYENG_STRICT_UNKNOWN": "1"}, "", 1),
+        ([], {"POLICYENG_STRICT_UNKNOWN": "true"}, "", 1),
+        ([], {"POLICYENG_STRICT_UNKNOWN": ""}, "", 0),
+        ([], {"POLICYENG_STRICT_UNKNOWN": "perhaps"}, "", 3),
+        ([], {}, "strict_unknown = true", 1),
+        ([], {"POLICYENG_STRICT_UNKNOWN": "false"}, "strict_unknown = true", 0),
+        (["--strict-unknown"], {"POLICYENG_STRICT_UNKNOWN": "false"}, "strict_unknown = false", 1),
+        ([], {}, 'strict_unknown = "yes"', 3),
+    ],
+)
+def test_flag_variable_and_configuration(
+    arguments: list[str],
+    environ: dict[str, str],
+    configured: str,
+    code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A flag over the environment, that over the file."""
+    write(tmp_path, {**{f"policies/{name}": text for name, text in files().items()}, "policyeng.toml": configured})
+    (tmp_path / "a.json").write_text(json.dumps(UNSURE), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+
+    assert run(["check", "a.json", "--policy", "policies", *arguments]) == code
+
+
+def test_the_command_holds_a_report_against_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the baseline could not decide either does not fail the run."""
+    write(tmp_path, {f"policies/{name}": text for name, text in files().items()})
+    (tmp_path / "a.json").write_text(json.dumps(UNSURE), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    given = ["check", "a.json", "--policy", "policies", "--strict-unknown"]
+
+    assert run([*given, "--output", "json=before.json"]) == 1
+    assert run([*given, "--baseline", "before.json"]) == 0
+    assert json.loads((tmp_path / "before.json").read_text(encoding="utf-8"))["summary"]["unknown"] == 1
