@@ -7,12 +7,15 @@ Azure RBAC", scope format.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from policyeng.facts.words import trimmed
 from policyeng.models import lowered
 
 _MANAGEMENT_GROUP = ("providers", "microsoft.management", "managementgroups")
+#: A part of an id that nobody states yet.
+_OPEN = re.compile(r"\{.*\}")
 _WORKSPACE_TYPE = ("microsoft.machinelearningservices", "workspaces")
 
 
@@ -74,15 +77,29 @@ def covers(scope: str, arm_id: str) -> bool | None:
     """Say whether an id is at or under a scope.
 
     `None` where ids alone cannot tell: the scope is a management group and the id may belong to one of its
-    subscriptions. A malformed id or scope is never covered and never covers.
+    subscriptions, or a part of one of them is still open. A malformed id or scope is never covered and never covers.
     """
     outer, inner = segments(scope), segments(arm_id)
     if outer is None or inner is None:
         return False
     if inner[: len(outer)] == outer:
         return True
+    if len(outer) <= len(inner) and all(map(_may_be, outer, inner)):
+        return None
     below_tenant = inner[:1] == ("subscriptions",) or inner[:3] == _MANAGEMENT_GROUP
     return None if below_tenant and len(outer) == 4 and outer[:3] == _MANAGEMENT_GROUP else False
+
+
+def _may_be(one: str, other: str) -> bool:
+    return one == other or _OPEN.fullmatch(one) is not None or _OPEN.fullmatch(other) is not None
+
+
+def is_open(arm_id: str) -> bool:
+    """Say whether a part of an id is still open: nobody says to which subscription something will be deployed.
+
+    Such a part stands in braces, `{subscription}`.
+    """
+    return any(map(_OPEN.fullmatch, segments(arm_id) or ()))
 
 
 def is_at_or_under(arm_id: str, scope: str) -> bool:
