@@ -26,6 +26,38 @@ _SIZE_PLACES = {
 MANAGED_KINDS = ("amlcompute", "computeinstance", "deployment")
 
 
+#: For `consults` of headers, what `node_sizes` reads of the machine behind an attached compute.
+MACHINE: JsonObject = {
+    "type": "Microsoft.Compute/virtualMachines",
+    "through": "/properties/resourceId",
+    "reads": ["/properties/hardwareProfile/vmSize"],
+}
+#: What `compute_regulated` reads of the computes on a managed cluster.
+ON_CLUSTER: JsonObject = {
+    "type": COMPUTE_TYPE,
+    "naming": "/properties/resourceId",
+    "judging": CLUSTER_TYPE,
+    "reads": [
+        *("/properties/computeType", "/tags/data-classification"),
+        *("workspace:/properties/hbiWorkspace", "workspace:/tags/data-classification"),
+    ],
+}
+#: What `kind_of`, `known_size` and `region_of` read of those that `managed` gives, and of their workspaces.
+MANAGED: tuple[JsonObject, ...] = (
+    {
+        "type": COMPUTE_TYPE,
+        "reads": [
+            *("/properties/computeType", "/properties/properties/vmSize"),
+            *("/properties/computeLocation", "/location", "workspace:/location"),
+        ],
+    },
+    {
+        "type": DEPLOYMENT_TYPE,
+        "reads": ["/properties/endpointComputeType", "/properties/instanceType", "/location", "workspace:/location"],
+    },
+)
+
+
 @dataclass(frozen=True, slots=True)
 class NodeSize:
     """A VM size of the nodes of a compute: the JSON Pointer that states it, and what stands there (None: nothing)."""

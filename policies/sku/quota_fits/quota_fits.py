@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.computes import managed
+from policyeng.facts.computes import MANAGED, managed
 from policyeng.facts.ids import scopes_of, segments, workspace_of
-from policyeng.facts.quotas import Demand, FullScale, QuotaKey, demand_of, full_scale, quota_key
+from policyeng.facts.quotas import SCALE, Demand, FullScale, QuotaKey, demand_of, full_scale, quota_key
 from policyeng.models import JsonObject
 
 
@@ -39,6 +39,7 @@ def _quotas(given: PolicyInput) -> Mapping[tuple[str, QuotaKey], Sequence[JsonOb
     severity="high",
     judges=["Microsoft.MachineLearningServices/workspaces"],
     inspects=["/location"],
+    consults=[{**entry, "within": "subscription"} for entry in (*MANAGED, *SCALE)],
     when_absent="pass",
     remediation={
         "text": "Lower the largest scale of the clusters (`az ml compute update --name <cluster> --max-instances <n>`) "
