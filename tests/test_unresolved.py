@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from random import Random
 from typing import Any, NamedTuple
 
 import orjson
-import pytest
 
 from policyeng.bundle import Bundle, Policy, load_bundle
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.pointers import has_value, value_at
 from policyeng.models import JsonObject, Snapshot, lowered
-from policyeng.sources.reading import UNKNOWN_SCOPE
-from policyeng.verify.cases import DEFAULT_AS_OF, Case, baselines_of, estate, read_cases
 from policyeng.verify.case_runs import without
+from policyeng.verify.cases import DEFAULT_AS_OF, Case, baselines_of, estate, read_cases
 
 REASON = "nobody says"
 WORKSPACE = "microsoft.machinelearningservices/workspaces"
@@ -161,18 +159,27 @@ def pool_of(policy: str) -> Mapping[tuple[str, str], Sequence[Any]]:
 
 
 def trials(policy: Policy, cases: Sequence[tuple[str, Case]]) -> Iterator[Trial]:
-    """Cases, each with the resources that make a difference in one of them."""
+    """Cases, each with the judged resource, its workspace, and the resources that make a difference in one of them."""
     baselines, alone, pool = baselines_of(built_in()), built_in().only([policy]), pool_of(policy.id)
     whole = [Trial(policy, alone, name, case, document_of(estate(baselines, case, name)), pool) for name, case in cases]
-    judged = {lowered(judged.type) for judged in policy.header.judges}
-    kinds = {lowered(str(one["type"])) for trial in whole for one in trial.document["resources"]}
-    needed = {WORKSPACE} | {kind for kind in kinds if any(map(lambda trial: differs(trial, kind), whole))}
+    needed = {WORKSPACE}
+    for trial in whole if looks_around(policy) else ():
+        needed |= differing(trial, needed)
     for trial in whole:
         own = judged_in(trial, baselines.resources)
-        kept = [one for one in trial.document["resources"] if one["id"] == own or lowered(str(one["type"])) in needed]
-        if not judged & {lowered(str(one["type"])) for one in kept} and not judged & {"workload", "approval"}:
-            continue
+        kept = [one for one in trial.document["resources"] if one["id"] == own or kind_of(one) in needed]
         yield Trial(policy, alone, trial.name, trial.case, {**trial.document, "resources": kept}, pool)
+
+
+def kind_of(resource: JsonObject) -> str:
+    """The type of a resource, for comparing."""
+    return lowered(str(resource["type"]))
+
+
+def looks_around(policy: Policy) -> bool:
+    """Whether a policy can see more than the judged resource and its workspace."""
+    source = (built_in().roots[0] / policy.file).read_text(encoding="utf-8")
+    return "snapshot" in source or any(judged.type == "workload" for judged in policy.header.judges)
 
 
 def judged_in(trial: Trial, baselines: Mapping[str, JsonObject]) -> str:
@@ -181,32 +188,35 @@ def judged_in(trial: Trial, baselines: Mapping[str, JsonObject]) -> str:
     return str(trial.case.patch.get("id", baselines[stem]["id"])) if stem else ""
 
 
-def differs(trial: Trial, kind: str) -> bool:
-    """Whether the other resources of a type change anything that is found in a case."""
-    own = judged_in(trial, baselines_of(built_in()).resources)
-    resources = trial.document["resources"]
-    rest = [one for one in resources if lowered(str(one["type"])) != kind or one["id"] == own]
-    left = {one["id"] for one in rest}
-    if len(rest) == len(resources):
-        return False
-    said = []
-    for some in (resources, rest):
-        evaluation = evaluate(
-            trial.alone,
-            snapshot_of({**trial.document, "resources": some}),
-            as_of=trial.case.as_of or DEFAULT_AS_OF,
-            parameters={trial.policy.id: trial.case.parameters},
-        )
-        findings = [one for one in evaluation.findings if one.resource in left or not one.resource.startswith("/")]
-        said.append([(one.resource, one.outcome, one.denials, one.unknowns) for one in findings])
-    return said[0] != said[1]
+def differing(trial: Trial, known: Container[str]) -> set[str]:
+    """The further types whose resources, but for the judged one, change anything that is found in a case."""
+    own, resources = judged_in(trial, baselines_of(built_in()).resources), trial.document["resources"]
+    before, found = said_in(trial, resources), set()
+    for kind in {kind_of(one) for one in resources if kind_of(one) not in known}:
+        rest = [one for one in resources if kind_of(one) != kind or one["id"] == own]
+        gone = {one["id"] for one in resources} - {one["id"] for one in rest}
+        after = said_in(trial, rest)
+        if any(after.get(identity) != said for identity, said in before.items() if identity not in gone):
+            found.add(kind)
+    return found
+
+
+def said_in(trial: Trial, resources: Sequence[JsonObject]) -> Mapping[str, object]:
+    """By resource id, all that is found when only some resources are there."""
+    evaluation = evaluate(
+        trial.alone,
+        snapshot_of({**trial.document, "resources": resources}),
+        as_of=trial.case.as_of or DEFAULT_AS_OF,
+        parameters={trial.policy.id: trial.case.parameters},
+    )
+    return {one.resource: (one.outcome, one.denials, one.unknowns) for one in evaluation.findings}
 
 
 def values_for(trial: Trial, leaf: Leaf) -> Iterator[Any]:
     """Plausible other values of a field."""
     resource = trial.document["resources"][leaf.at]
     now = value_at(resource, leaf.pointer) if has_value(resource, leaf.pointer) else None
-    pool = trial.pool.get((lowered(str(resource["type"])), general(leaf.pointer)), ())
+    pool = trial.pool.get((kind_of(resource), general(leaf.pointer)), ())
     made: list[Any] = list(pool[: VALUES - 3])
     if isinstance(now, bool):
         made.append(not now)
@@ -228,7 +238,7 @@ def values_for(trial: Trial, leaf: Leaf) -> Iterator[Any]:
 def fields(trial: Trial) -> Iterator[Leaf]:
     """Every field of every resource, and those that cases of the policy give such a resource."""
     for at, resource in enumerate(trial.document["resources"]):
-        more = trial.pool.get(("own", lowered(str(resource["type"]))), ())
+        more = trial.pool.get(("own", kind_of(resource)), ())
         for pointer in dict.fromkeys((*leaves(resource), *more)):
             if pointer.split("/")[1] not in ("id", "type", "name"):
                 yield Leaf(at, pointer)
@@ -296,9 +306,10 @@ def holes_of(policy: str, most: int | None = None, seed: int = 7) -> list[str]:
 
 
 if __name__ == "__main__":
-    asked = sys.argv[1:] or [policy.id for policy in built_in().policies]
-    with ProcessPoolExecutor(2) as pool:
-        for policy, found in zip(asked, pool.map(holes_of, asked), strict=True):
+    most = int(sys.argv[1])
+    asked = sys.argv[2:] or [policy.id for policy in built_in().policies]
+    with ProcessPoolExecutor(2) as processes:
+        for policy, found in zip(asked, processes.map(holes_of, asked, [most or None] * len(asked)), strict=True):
             print(policy, len(found), flush=True)
             short = {hole.partition(" [")[0]: hole for hole in found}
             print(*short.values(), sep="\n", flush=True)

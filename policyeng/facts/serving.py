@@ -18,7 +18,7 @@ from policyeng.models import JsonObject, lowered
 HEADROOM = 1.5
 
 _SIZES = [f"/properties/properties/{name}" for name in ("vmSize", "agentVmSize", "virtualMachineSize")]
-#: For `consults` of headers, what `serving_machine` reads: the source of a workload, its compute, what that is attached to.
+#: For `consults` of headers, what `serving_machine` reads: of the source, the compute and what that is attached to.
 MACHINES: tuple[JsonObject, ...] = (
     {
         "through": "/sourceId",

@@ -72,11 +72,7 @@ unknown contains {"msg": "what its computes sit in is not all in the snapshot", 
 }
 
 is_disabled if words.folded(settings.properties.publicNetworkAccess) == "disabled"
-
 egress := networks.egress(input.resource, input.snapshot)
-
 stated(path) := object.get(settings, array.concat(["properties"], path), null)
-
 settings := networks.settings_holder(input.resource, input.snapshot.by_id)
-
 standing := words.regulated(input.resource, input.resource, input.parameters.regulated_classifications)
