@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from policyeng.bundle import Bundle, Policy, PolicyHeader
 from policyeng.evaluation.estate import Estate, Subject, estate_of
-from policyeng.evaluation.plan import plan, value_at
+from policyeng.evaluation.plan import plan
+from policyeng.evaluation.pointers import value_at
 from policyeng.facts import Facts
 from policyeng.models import Snapshot
 

@@ -203,8 +203,8 @@ def test_managed_computes_of_a_scope() -> None:
         DEPLOYMENT_TYPE: [online["id"].lower(), on_kubernetes["id"].lower()],
     }
 
-    assert list(managed(by_id, kinds)) == [(resources[0], home), (resources[1], home), (online, None)]
-    assert list(managed(by_id, {})) == []
+    assert list(managed(by_id, {"/s": kinds}, ["/s"])) == [(resources[0], home), (resources[1], home), (online, None)]
+    assert list(managed(by_id, {}, ["/s"])) == []
 
 
 @pytest.mark.parametrize(

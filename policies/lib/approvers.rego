@@ -60,6 +60,8 @@ _role_id(assignment) := object.get(assignment, ["properties", "roleDefinitionId"
 _reaches(assignment, scope) := "yes" if {
 	outer = roles.scope(assignment)
 	array.slice(ids.segments(scope), 0, count(outer)) == outer
+} else := "perhaps" if {
+	ids.agree_perhaps(roles.scope(assignment), ids.segments(scope))
 } else := "no" if {
 	outer = roles.scope(assignment)
 	ids.segments(scope)

@@ -21,6 +21,25 @@ is_at_or_under(id, scope) if {
 	array.slice(segments(id), 0, count(outer)) == outer
 }
 
+# may_hold(scope, id): whether the id is at or under the scope only perhaps: they would agree, but parts of one are still
+# open. Such a part stands in braces, because nobody says where something will be deployed.
+may_hold(scope, id) if agree_perhaps(segments(scope), segments(id))
+
+# agree_perhaps(outer, parts): the same of their segments.
+agree_perhaps(outer, parts) if {
+	count(outer) <= count(parts)
+	array.slice(parts, 0, count(outer)) != outer
+	every index, part in outer { _may_be(part, parts[index]) }
+}
+
+_may_be(one, other) if one == other
+
+_may_be(one, other) if {
+	some part in [one, other]
+	startswith(part, "{")
+	endswith(part, "}")
+}
+
 # folded(id): an id in lower case and without a slash at its end, for comparing.
 folded(id) := trim_suffix(lower(id), "/")
 

@@ -73,6 +73,11 @@ settings_holder(workspace, by_id) := hub if {
 	not is_project(workspace)
 }
 
+# settings_pointer(workspace, pointer): where a workspace states a network setting: there, or by naming its hub.
+settings_pointer(workspace, pointer) := pointer if not is_project(workspace)
+
+else := "/properties/hubResourceId"
+
 is_project(workspace) if words.folded(workspace.kind) == "project"
 
 # isolation_mode(workspace): of its managed network, in lower case; absent means disabled, as in Azure.

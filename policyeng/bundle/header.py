@@ -42,9 +42,49 @@ class Judged(_Strict):
     @classmethod
     def _are_pointers(cls, value: dict[str, object]) -> dict[str, object]:
         for pointer in value:
-            if not _POINTER.fullmatch(pointer) or pointer.startswith("workspace:"):
-                raise ValueError(f"`{pointer}` is not a JSON Pointer such as `/properties/computeType`")
+            _require_pointer(pointer, own=True)
         return value
+
+
+class Consulted(_Strict):
+    """Resources beside the judged one and its workspace that a policy reads, and which of their fields.
+
+    They are those of `type` for which everything else holds that is stated; references compare by what stands below
+    their last `/providers/`, because nobody may say to which subscription something will be deployed.
+
+    Attributes:
+        type: an ARM type, without case; of any type where `through` names them.
+        reads: JSON Pointers into them; `workspace:/...` for those of their workspaces.
+        through: what the judged resource names at this JSON Pointer (`workspace:/...`: what its workspace names there),
+            then what that names at the next one. What lies above the named resource counts too.
+        naming: what names the judged resource at this JSON Pointer, or with `through` what names the same as it does.
+        within: what lies at or below the judged `resource` (of an approval: its scope), or in its `subscription`.
+        judging: only where the judged resource is of this type.
+        parameter: only where this parameter is not empty.
+    """
+
+    type: str = ""
+    reads: tuple[str, ...] = Field(min_length=1)
+    through: tuple[str, ...] = ()
+    naming: str = ""
+    within: Literal["", "resource", "subscription"] = ""
+    judging: str = ""
+    parameter: str = ""
+
+    @field_validator("through", mode="before")
+    @classmethod
+    def _one_step(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _are_told_apart(self) -> Consulted:
+        for pointer in (*self.reads, *self.through[:1]):
+            _require_pointer(pointer)
+        for pointer in (*self.through[1:], *filter(None, [self.naming])):
+            _require_pointer(pointer, own=True)
+        if not self.type and (not self.through or self.naming):
+            raise ValueError("`type` is left out only where `through` alone names the resource")
+        return self
 
 
 class Remediation(_Strict):
@@ -71,6 +111,7 @@ class PolicyHeader(_Strict):
     severity: Severity
     judges: tuple[Judged, ...] = Field(min_length=1)
     inspects: tuple[str, ...] = ()
+    consults: tuple[Consulted, ...] = ()
     when_absent: Verdict | dict[str, Verdict] = "unknown"
     remediation: Remediation | None = None
     source: str = ""
@@ -106,10 +147,7 @@ class PolicyHeader(_Strict):
     @classmethod
     def _pointers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for pointer in value:
-            if not _POINTER.fullmatch(pointer):
-                raise ValueError(
-                    f"`{pointer}` is not a JSON Pointer such as `/properties/x` or `workspace:/properties/x`"
-                )
+            _require_pointer(pointer)
         return value
 
     @field_validator("parameters", mode="before")
@@ -134,6 +172,13 @@ class PolicyHeader(_Strict):
             raise ValueError("`when_absent` per pointer must name exactly the pointers of `inspects`")
         return self
 
+    @model_validator(mode="after")
+    def _consulting_parameters_exist(self) -> PolicyHeader:
+        for consulted in self.consults:
+            if consulted.parameter and consulted.parameter not in self.parameters:
+                raise ValueError(f"`consults` names a parameter `{consulted.parameter}` that there is not")
+        return self
+
     def absent(self, pointer: str) -> Verdict:
         """The outcome when an inspected pointer is deleted from a compliant resource."""
         return self.when_absent[pointer] if isinstance(self.when_absent, dict) else self.when_absent
@@ -142,6 +187,13 @@ class PolicyHeader(_Strict):
     def defaults(self) -> JsonObject:
         """Every parameter with its default."""
         return {name: schema["default"] for name, schema in self.parameters.items()}
+
+
+def _require_pointer(pointer: str, *, own: bool = False) -> None:
+    """Raise ValueError for what is no JSON Pointer; with `own` also for one into the workspace."""
+    if not _POINTER.fullmatch(pointer) or (own and pointer.startswith("workspace:")):
+        also = "" if own else " or `workspace:/properties/x`"
+        raise ValueError(f"`{pointer}` is not a JSON Pointer such as `/properties/x`{also}")
 
 
 def metadata_blocks(source: str) -> Iterator[tuple[str, int]]:

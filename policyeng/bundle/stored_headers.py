@@ -12,6 +12,7 @@ import orjson
 
 from policyeng import __version__, cache
 from policyeng.bundle.header import (
+    Consulted,
     Judged,
     PolicyHeader,
     RelatedResource,
@@ -81,6 +82,8 @@ def _rebuilt(stored: JsonObject) -> PolicyHeader:
         )
     if "inspects" in stored:
         fields["inspects"] = tuple(stored["inspects"])
+    if "consults" in stored:
+        fields["consults"] = tuple(_consulted(entry) for entry in stored["consults"])
     if stored.get("remediation") is not None:
         remediation = stored["remediation"]
         patch = {"patch": tuple(remediation["patch"])} if "patch" in remediation else {}
@@ -95,6 +98,11 @@ def _judged(entry: JsonObject) -> Judged:
         return Judged.model_construct(**entry)
     where = {pointer: tuple(values) for pointer, values in entry["where"].items()}
     return Judged.model_construct(**{**entry, "where": where})
+
+
+def _consulted(entry: JsonObject) -> Consulted:
+    fields = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    return Consulted.model_construct(**fields)
 
 
 def _code() -> str:

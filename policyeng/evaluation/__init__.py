@@ -73,14 +73,15 @@ def evaluate(
     """
     moment = as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC)
     estate = estate_of(snapshot, bundle.facts)
-    planned = list(plan(bundle, estate))
+    judging_with = parameters_of(bundle, parameters or {})
+    planned = list(plan(bundle, estate, judging_with))
     work = Work(
         bundle=bundle,
         snapshot=estate.view,
         subjects=[subject.document for subject in estate.subjects],
         document=estate.document,
         pairs=[entry.pair for entry in planned if not entry.unknowns],
-        parameters=parameters_of(bundle, parameters or {}),
+        parameters=judging_with,
         as_of=moment,
         threads=threads,
     )

@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.engines import Pair
+from policyeng.evaluation.consulted import Neighbours
 from policyeng.evaluation.estate import Estate, Subject
+from policyeng.evaluation.pointers import unread, value_at
 from policyeng.models import JsonObject, Unknown, lowered
 
-_ABSENT = object()
 _Where = Mapping[str, Sequence[str | bool | int]]
 
 
@@ -21,18 +22,25 @@ class Planned(NamedTuple):
     unknowns: tuple[Unknown, ...] = ()
 
 
-def plan(bundle: Bundle, estate: Estate) -> Iterator[Planned]:
-    """Every pair of a policy and a subject that it judges, policies first."""
+def plan(bundle: Bundle, estate: Estate, parameters: Sequence[JsonObject] | None = None) -> Iterator[Planned]:
+    """Every pair of a policy and a subject that it judges, policies first.
+
+    `parameters` has one object per policy; without it the defaults count.
+    """
     subjects = estate.subjects
     unreadable = {index for index, subject in enumerate(subjects) if subject.unreadable or subject.carried}
     partly = unreadable | {index for index, subject in enumerate(subjects) if subject.workspace in unreadable}
     readable = _Readable(subjects, unreadable)
+    neighbours = Neighbours(subjects, unreadable) if unreadable else None
     for number, policy in enumerate(bundle.policies):
+        given = parameters[number] if parameters is not None else policy.header.defaults
         narrowed = {index for index in unreadable if _narrowed(policy, subjects[index])}
         for judged in policy.header.judges:
             narrowed |= readable.having(lowered(judged.type), judged.where)
         for index in sorted(narrowed):
             unknowns = _unknowns(policy, subjects[index], subjects) if index in partly else ()
+            if neighbours and policy.header.consults:
+                unknowns += neighbours.unknowns(policy.header.consults, given, index)
             if policy.undecided:
                 unknowns = (Unknown(msg=policy.undecided),)
             yield Planned(Pair(number, index, subjects[index].workspace), unknowns)
@@ -94,7 +102,7 @@ def _narrowed(policy: Policy, subject: Subject) -> bool:
 
 def _allowed(subject: Subject, pointer: str, allowed: Iterable[str | bool | int]) -> bool:
     keys = _allowed_keys(allowed)
-    if any(_overlap(pointer, unreadable) for unreadable in subject.unreadable):
+    if any(unread(subject.document, subject.unreadable, subject.carried, [pointer])):
         possible = subject.possible.get(pointer)
         return possible is None or not keys.isdisjoint(map(_key_of, possible))
     key = _key_of(value_at(subject.document, pointer))
@@ -105,49 +113,15 @@ def _unknowns(policy: Policy, subject: Subject, subjects: Sequence[Subject]) -> 
     """One unknown for every unreadable field that the policy inspects or is narrowed by."""
     own = {pointer for pointer in policy.header.inspects if not pointer.startswith("workspace:")}
     own |= {pointer for judged in policy.header.judges for pointer in judged.where}
-    found = {Unknown.model_construct(msg=reason, path=path) for path, reason in _unread(subject, own)}
+    found = {
+        Unknown.model_construct(msg=reason, path=path)
+        for path, reason in unread(subject.document, subject.unreadable, subject.carried, own)
+    }
     if subject.workspace >= 0:
+        workspace = subjects[subject.workspace]
         inspected = [pointer.removeprefix("workspace:") for pointer in policy.header.inspects if pointer not in own]
         found |= {
             Unknown.model_construct(msg=reason, path=f"workspace:{path}")
-            for path, reason in _unread(subjects[subject.workspace], inspected)
+            for path, reason in unread(workspace.document, workspace.unreadable, workspace.carried, inspected)
         }
     return tuple(sorted(found, key=lambda unknown: (unknown.path, unknown.msg)))
-
-
-def _unread(subject: Subject, inspected: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Each pointer that cannot be read among those inspected, with the reason."""
-    pointers = list(inspected)
-    for unreadable, reason in subject.unreadable.items():
-        if any(_overlap(pointer, unreadable) for pointer in pointers):
-            yield unreadable, reason
-    if subject.carried is not None:
-        for pointer in pointers:
-            said = any(_overlap(pointer, known) for known in subject.carried.pointers)
-            if not said and not has_value(subject.document, pointer):
-                yield pointer, subject.carried.reason
-
-
-def _overlap(pointer: str, other: str) -> bool:
-    """Whether one JSON Pointer is the other or above it; `*` stands for any one segment."""
-    pairs = zip(pointer.split("/"), other.split("/"), strict=False)
-    return all(left == right or "*" in (left, right) for left, right in pairs)
-
-
-def has_value(document: JsonObject, pointer: str) -> bool:
-    """Whether something stands at a JSON Pointer."""
-    return value_at(document, pointer) is not _ABSENT
-
-
-def value_at(document: JsonObject, pointer: str) -> object:
-    """The value at a JSON Pointer (RFC 6901); a value equal to nothing else when there is none."""
-    value: object = document
-    for part in pointer.split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, dict) and key in value:
-            value = value[key]
-        elif isinstance(value, list) and key.isdigit() and int(key) < len(value):
-            value = value[int(key)]
-        else:
-            return _ABSENT
-    return value

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from policyeng.facts.catalogue import Facts
 from policyeng.facts.computes import region_of
-from policyeng.facts.ids import is_at_or_under, segments, workspace_of
+from policyeng.facts.ids import is_at_or_under, may_hold, segments, workspace_of
 from policyeng.facts.times import moment as moment_of
 from policyeng.facts.words import folded, squeezed
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, Unknown, lowered
 
-#: All that an approval lacks which may count: it names a region, and nobody states that of the nodes.
-UNPLACED = "a stated region of the nodes"
+_UNSCOPED = "a stated place of the workspace"
+_UNPLACED = "a stated region of the nodes"
+#: What an approval may lack and count all the same, because nobody states it, and what is unknown for it.
+OPEN: Mapping[str, Unknown] = {
+    _UNSCOPED: Unknown(msg="an approval is for a scope, and where the workspace lies is not stated", path="/id"),
+    _UNPLACED: Unknown(
+        msg="an approval names a region, and that of the nodes is not stated", path="/properties/computeLocation"
+    ),
+}
 
 
 def needs_approval(series: str, facts: Facts, extra_series: Mapping[str, JsonObject]) -> bool:
@@ -43,22 +50,29 @@ def lacking(approval: JsonObject, resource: JsonObject, workspace: JsonObject | 
     """Why an approval does not count for a resource at a moment, in a fixed order; nothing when it does.
 
     The workspace of the resource, None when the snapshot lacks it, gives the region where nothing else does.
-    An approval that lacks nothing but `UNPLACED` may count.
+    An approval that lacks nothing but what is `OPEN` may count.
     """
     yield from out_of_force(approval, as_of)
     home = workspace_of(resource["id"])
     is_wide_enough = len(segments(approval["scope"]) or ()) in (2, 4, 8)
-    if not (home and is_wide_enough and is_at_or_under(home, approval["scope"])):
+    if home and is_wide_enough and may_hold(approval["scope"], home):
+        yield _UNSCOPED
+    elif not (home and is_wide_enough and is_at_or_under(home, approval["scope"])):
         yield "another scope"
     if folded(approval.get("region")):
         place = region_of(resource, workspace)
         if place is None:
-            yield UNPLACED
+            yield _UNPLACED
         elif squeezed(approval["region"]) != place:
             yield "another region"
 
 
 def counts(approval: JsonObject, resource: JsonObject, workspace: JsonObject | None, as_of: datetime) -> bool | None:
-    """Whether an approval counts for a resource at a moment; None when that hangs on a region that nobody states."""
+    """Whether an approval counts for a resource at a moment; None when that hangs on what nobody states."""
     lacks = list(lacking(approval, resource, workspace, as_of))
-    return None if lacks == [UNPLACED] else not lacks
+    return None if may_count(lacks) else not lacks
+
+
+def may_count(lacks: Sequence[str]) -> bool:
+    """Whether an approval lacks something, and all of it is `OPEN`."""
+    return bool(lacks) and all(lack in OPEN for lack in lacks)

@@ -26,6 +26,38 @@ _SIZE_PLACES = {
 MANAGED_KINDS = ("amlcompute", "computeinstance", "deployment")
 
 
+#: For `consults` of headers, what `node_sizes` reads of the machine behind an attached compute.
+MACHINE: JsonObject = {
+    "type": "Microsoft.Compute/virtualMachines",
+    "through": "/properties/resourceId",
+    "reads": ["/properties/hardwareProfile/vmSize"],
+}
+#: What `compute_regulated` reads of the computes on a managed cluster.
+ON_CLUSTER: JsonObject = {
+    "type": COMPUTE_TYPE,
+    "naming": "/properties/resourceId",
+    "judging": CLUSTER_TYPE,
+    "reads": [
+        *("/properties/computeType", "/tags/data-classification"),
+        *("workspace:/properties/hbiWorkspace", "workspace:/tags/data-classification"),
+    ],
+}
+#: What `kind_of`, `known_size` and `region_of` read of those that `managed` gives, and of their workspaces.
+MANAGED: tuple[JsonObject, ...] = (
+    {
+        "type": COMPUTE_TYPE,
+        "reads": [
+            *("/properties/computeType", "/properties/properties/vmSize"),
+            *("/properties/computeLocation", "/location", "workspace:/location"),
+        ],
+    },
+    {
+        "type": DEPLOYMENT_TYPE,
+        "reads": ["/properties/endpointComputeType", "/properties/instanceType", "/location", "workspace:/location"],
+    },
+)
+
+
 @dataclass(frozen=True, slots=True)
 class NodeSize:
     """A VM size of the nodes of a compute: the JSON Pointer that states it, and what stands there (None: nothing)."""
@@ -52,15 +84,16 @@ def own_size(resource: JsonObject) -> NodeSize | None:
 
 
 def managed(
-    by_id: Mapping[str, JsonObject], kinds: Mapping[str, Sequence[str]]
+    by_id: Mapping[str, JsonObject], by_scope: Mapping[str, Mapping[str, Sequence[str]]], scopes: Iterable[str]
 ) -> Iterator[tuple[JsonObject, JsonObject | None]]:
-    """The clusters, instances and managed deployments of a scope, each with its workspace if the snapshot has it.
+    """The clusters, instances and managed deployments of some scopes, each with its workspace if the snapshot has it.
 
-    `kinds` is what `by_scope` gives for the scope: lower-case ARM type to the ids of the resources.
+    The scopes are keys of `by_scope`, and none lies in another.
     """
-    for key in (*kinds.get(COMPUTE_TYPE, ()), *kinds.get(DEPLOYMENT_TYPE, ())):
-        if kind_of(by_id[key]) in MANAGED_KINDS:
-            yield by_id[key], by_id.get(workspace_of(key) or "")
+    for kinds in (by_scope.get(scope, {}) for scope in scopes):
+        for key in (*kinds.get(COMPUTE_TYPE, ()), *kinds.get(DEPLOYMENT_TYPE, ())):
+            if kind_of(by_id[key]) in MANAGED_KINDS:
+                yield by_id[key], by_id.get(workspace_of(key) or "")
 
 
 def known_size(resource: JsonObject, facts: Facts) -> VmSize | None:

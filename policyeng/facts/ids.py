@@ -7,6 +7,7 @@ Azure RBAC", scope format.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from policyeng.facts.words import trimmed
@@ -74,15 +75,43 @@ def covers(scope: str, arm_id: str) -> bool | None:
     """Say whether an id is at or under a scope.
 
     `None` where ids alone cannot tell: the scope is a management group and the id may belong to one of its
-    subscriptions. A malformed id or scope is never covered and never covers.
+    subscriptions, or a part of one of them is still open. A malformed id or scope is never covered and never covers.
     """
     outer, inner = segments(scope), segments(arm_id)
     if outer is None or inner is None:
         return False
     if inner[: len(outer)] == outer:
         return True
+    if may_hold(scope, arm_id):
+        return None
     below_tenant = inner[:1] == ("subscriptions",) or inner[:3] == _MANAGEMENT_GROUP
     return None if below_tenant and len(outer) == 4 and outer[:3] == _MANAGEMENT_GROUP else False
+
+
+def may_hold(scope: str, arm_id: str) -> bool:
+    """Say whether an id is at or under a scope only perhaps: they would agree, but parts of one are still open."""
+    outer, inner = segments(scope) or (), segments(arm_id) or ()
+    differing = [pair for pair in zip(outer, inner, strict=False) if pair[0] != pair[1]]
+    return bool(differing) and len(outer) <= len(inner) and all(any(map(_is_open, pair)) for pair in differing)
+
+
+def is_open(arm_id: str) -> bool:
+    """Say whether a part of an id is still open: nobody says to which subscription something will be deployed.
+
+    Such a part stands in braces, `{subscription}`.
+    """
+    return any(map(_is_open, segments(arm_id) or ()))
+
+
+def with_open(scope: str, open_scopes: Iterable[str]) -> Iterator[str]:
+    """A scope in lower case, and those of some open ones of its kind that may turn out to be it."""
+    yield folded_id(scope)
+    depth = len(segments(scope) or ())
+    yield from (other for other in open_scopes if len(segments(other) or ()) == depth and may_hold(scope, other))
+
+
+def _is_open(part: str) -> bool:
+    return part.startswith("{") and part.endswith("}")
 
 
 def is_at_or_under(arm_id: str, scope: str) -> bool:

@@ -12,12 +12,29 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from policyeng.facts.catalogue import Facts
-from policyeng.facts.computes import kind_of, known_size, max_instances, max_nodes, region_of
+from policyeng.facts.computes import (
+    COMPUTE_TYPE,
+    DEPLOYMENT_TYPE,
+    kind_of,
+    known_size,
+    max_instances,
+    max_nodes,
+    region_of,
+)
 from policyeng.facts.words import folded, inside, squeezed
 from policyeng.models import JsonObject
 
 #: The name that Azure gives to the quota of all low-priority nodes of a region.
 LOW_PRIORITY_FAMILY = "lowPriorityCores"
+
+#: For `consults` of headers, what `demand_of` reads beside `computes.MANAGED`.
+SCALE: tuple[JsonObject, ...] = (
+    {
+        "type": COMPUTE_TYPE,
+        "reads": ["/properties/properties/vmPriority", "/properties/properties/scaleSettings/maxNodeCount"],
+    },
+    {"type": DEPLOYMENT_TYPE, "reads": ["/properties/scaleSettings", "/sku/capacity"]},
+)
 
 #: What a quota is for: a VM family and a region, both for comparing.
 QuotaKey = tuple[str, str]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Network, collapse_addresses, ip_network
 
-from policyeng.facts.computes import cluster_of, kind_of, max_nodes, pools
+from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE, cluster_of, kind_of, max_nodes, pools
 from policyeng.facts.ids import folded_id
 from policyeng.facts.numbers import whole
 from policyeng.facts.words import folded, inside, trimmed
@@ -20,12 +20,33 @@ RESERVED_ADDRESSES = 5
 #: Source: learn.microsoft.com, "IP address planning for your Azure Kubernetes Service (AKS) clusters".
 DEFAULT_PODS = 30
 
-_SUBNET_TYPE = "microsoft.network/virtualnetworks/subnets"
+_NETWORK_TYPE = "microsoft.network/virtualnetworks"
+_SUBNET_TYPE = f"{_NETWORK_TYPE}/subnets"
 _SUBNET_PLACES = {
     "amlcompute": ("properties", "properties", "subnet", "id"),
     "computeinstance": ("properties", "properties", "subnet", "id"),
     "aks": ("properties", "properties", "aksNetworkingConfiguration", "subnetId"),
 }
+
+
+def consulted_through(pointer: str) -> list[JsonObject]:
+    """For `consults` of headers, what `subnet_in`, `usable_addresses` and `addresses_taken` read.
+
+    `pointer` is where the judged resource names the subnet.
+    """
+    subnet = ["/properties/addressPrefix", "/properties/addressPrefixes"]
+    computes = [
+        *("/properties/computeType", "/properties/resourceId"),
+        *("/properties/properties/scaleSettings/maxNodeCount", "/properties/properties/agentCount"),
+    ]
+    clusters = {"type": CLUSTER_TYPE, "reads": ["/properties/agentPoolProfiles", "/properties/networkProfile"]}
+    places = dict.fromkeys("/" + "/".join(place) for place in _SUBNET_PLACES.values())
+    return [
+        {"type": _SUBNET_TYPE, "through": pointer, "reads": subnet},
+        {"type": _NETWORK_TYPE, "through": pointer, "reads": ["/properties/subnets"]},
+        *({"type": COMPUTE_TYPE, "through": pointer, "naming": place, "reads": computes} for place in places),
+        {**clusters, "through": pointer, "naming": "/properties/agentPoolProfiles/*/vnetSubnetID"},
+    ]
 
 
 def usable_addresses(subnet: JsonObject) -> int | None:

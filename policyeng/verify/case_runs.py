@@ -12,7 +12,7 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.header import Verdict
 from policyeng.errors import BundleError, PolicyengError
 from policyeng.evaluation import evaluate
-from policyeng.evaluation.plan import has_value
+from policyeng.evaluation.pointers import has_value
 from policyeng.facts import Facts
 from policyeng.facts.ids import workspace_of
 from policyeng.models import Approval, DeclaredWorkload, Finding, JsonObject, Snapshot, lowered

@@ -15,7 +15,7 @@ import orjson
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.header import Judged
-from policyeng.evaluation.plan import value_at
+from policyeng.evaluation.pointers import value_at
 from policyeng.facts.ids import workspace_of
 from policyeng.models import WORKSPACE_TYPE, JsonObject
 from policyeng.verify.cases import Baselines, Case, baselines_of, estate, read_cases

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from types import CodeType, FunctionType, ModuleType
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.evaluation.plan import has_value, value_at
+from policyeng.evaluation.pointers import has_value, value_at
 from policyeng.facts import Facts
 from policyeng.models import JsonObject
 from policyeng.verify.edits import Json

@@ -16,6 +16,10 @@
 #     - /properties/properties/subnet/id
 #     - workspace:/properties/managedNetwork/isolationMode
 #     - workspace:/kind
+#   consults:
+#     - type: Microsoft.MachineLearningServices/workspaces
+#       through: workspace:/properties/hubResourceId
+#       reads: [/properties/managedNetwork/isolationMode]
 #   when_absent:
 #     /properties/properties/subnet/id: fail
 #     workspace:/properties/managedNetwork/isolationMode: pass

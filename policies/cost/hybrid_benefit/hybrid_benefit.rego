@@ -14,6 +14,10 @@
 #       where:
 #         /properties/computeType: [VirtualMachine]
 #   inspects: [/properties/resourceId]
+#   consults:
+#     - type: Microsoft.Compute/virtualMachines
+#       through: /properties/resourceId
+#       reads: [/properties/storageProfile/osDisk/osType, /properties/licenseType]
 #   when_absent: unknown
 #   remediation:
 #     text: >-

@@ -46,6 +46,7 @@ def _steady(given: PolicyInput) -> list[Steady]:
         "Microsoft.ContainerService/managedClusters",
     ],
     inspects=list(_ABSENT),
+    consults=[{"type": RESERVATION_TYPE, "reads": ["/location", "/sku/name", "/properties"]}],
     when_absent=_ABSENT,
     remediation="Buy a reservation of the series for the region (`az reservations reservation-order purchase "
     "--reserved-resource-type VirtualMachines --sku <size> --location <region> ...`), or let the compute scale to "

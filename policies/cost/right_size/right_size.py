@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.computes import NodeSize, node_sizes
+from policyeng.facts.computes import MACHINE, NodeSize, node_sizes
 from policyeng.facts.siblings import is_retired, smaller_siblings
 from policyeng.facts.usage import UTILIZATIONS, samples_of, usages_of
 from policyeng.facts.words import regulated
@@ -38,6 +38,7 @@ def _samples(given: PolicyInput) -> Mapping[str, Sequence[JsonObject]]:
     severity="low",
     judges=[{"type": "Microsoft.MachineLearningServices/workspaces/computes", "where": _COMPUTES}],
     inspects=list(_ABSENT),
+    consults=[MACHINE],
     when_absent=_ABSENT,
     remediation="Recreate the compute on the smaller size that the denial names (`az ml compute create --size <size> "
     "...`) and delete the old one; resize an attached machine with `az vm resize --ids <id> --size <size>`.",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.serving import HEADROOM, has_room, serving_machine
+from policyeng.facts.serving import HEADROOM, MACHINES, has_room, serving_machine
 from policyeng.facts.siblings import larger_siblings
 
 _MEMORY = "/model/memoryGiB"
@@ -29,6 +29,7 @@ def _applies(given: PolicyInput) -> bool:
     severity="medium",
     judges=[{"type": "workload", "where": {"/purpose": ["realtime-inference", "batch-inference"]}}],
     inspects=["/purpose", _MEMORY],
+    consults=MACHINES,
     when_absent={"/purpose": "unknown", _MEMORY: "not_judged"},
     remediation={
         "text": "Deploy on a size with more memory: a second deployment with another `instance_type` (`az ml "

@@ -4,8 +4,7 @@
 # description: >-
 #   "Use single-node AKS clusters for dev/test of larger models." A DevTest cluster is not sized for production either.
 #   Where `agentCount` is absent the pools of the attached managed cluster count. A missing stage counts as production.
-# related_resources:
-#   - https://learn.microsoft.com/azure/templates/microsoft.machinelearningservices/workspaces/computes
+# related_resources: [https://learn.microsoft.com/azure/templates/microsoft.machinelearningservices/workspaces/computes]
 # custom:
 #   id: AML-INF-111
 #   severity: high
@@ -13,6 +12,7 @@
 #     - {type: Microsoft.MachineLearningServices/workspaces/computes, where: {/properties/computeType: [AKS]}}
 #   inspects: [/properties/computeType, /properties/properties/agentCount, /properties/properties/clusterPurpose,
 #     /properties/resourceId, /tags/environment, /tags/stage, "workspace:/tags/environment", "workspace:/tags/stage"]
+#   consults: [{type: Microsoft.ContainerService/managedClusters, through: /properties/resourceId, reads: [/properties/agentPoolProfiles]}]
 #   when_absent: {/properties/computeType: not_judged, /properties/properties/agentCount: unknown,
 #     /properties/properties/clusterPurpose: pass, /properties/resourceId: pass, /tags/environment: pass,
 #     /tags/stage: pass, "workspace:/tags/environment": pass, "workspace:/tags/stage": pass}

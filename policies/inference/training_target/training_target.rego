@@ -15,6 +15,10 @@
 #       where:
 #         /purpose: [training]
 #   inspects: [/purpose, /target, /computeId]
+#   consults:
+#     - type: Microsoft.MachineLearningServices/workspaces/computes
+#       through: /computeId
+#       reads: [/properties/properties/clusterPurpose]
 #   when_absent: {/purpose: unknown, /target: unknown, /computeId: pass}
 #   remediation:
 #     text: >-

@@ -10,11 +10,11 @@
 #   id: AML-ISO-102
 #   severity: high
 #   judges: [workload]
-#   inspects:
-#     [/runs, /tags/data-classification, "workspace:/properties/hbiWorkspace",
-#     "workspace:/tags/data-classification"]
-#   when_absent:
-#     {/runs: pass, /tags/data-classification: pass,
+#   inspects: [/runs, /tags/data-classification, "workspace:/properties/hbiWorkspace", "workspace:/tags/data-classification"]
+#   consults:
+#     - {type: Microsoft.MachineLearningServices/workspaces/computes, through: /runs/*/computeId,
+#       reads: [/properties/properties/vmPriority]}
+#   when_absent: {/runs: pass, /tags/data-classification: pass,
 #     "workspace:/properties/hbiWorkspace": not_judged, "workspace:/tags/data-classification": pass}
 #   remediation:
 #     text: >-

@@ -11,20 +11,22 @@
 #   severity: critical
 #   judges:
 #     - type: Microsoft.MachineLearningServices/workspaces/computes
-#       where:
-#         /properties/computeType: [AmlCompute, ComputeInstance, VirtualMachine, AKS, Kubernetes]
+#       where: {/properties/computeType: [AmlCompute, ComputeInstance, VirtualMachine, AKS, Kubernetes]}
 #     - type: Microsoft.MachineLearningServices/workspaces/onlineEndpoints/deployments
 #     - type: Microsoft.ContainerService/managedClusters
 #   inspects:
 #     [/properties/properties/vmSize, /properties/properties/virtualMachineSize, /properties/properties/agentVmSize,
 #     /properties/instanceType, /properties/endpointComputeType, /properties/agentPoolProfiles, /properties/resourceId,
 #     /tags/data-classification, "workspace:/properties/hbiWorkspace", "workspace:/tags/data-classification"]
-#   when_absent:
-#     {/properties/properties/vmSize: fail, /properties/properties/virtualMachineSize: pass,
-#     /properties/properties/agentVmSize: not_judged, /properties/instanceType: fail,
-#     /properties/endpointComputeType: pass, /properties/agentPoolProfiles: fail, /properties/resourceId: pass,
-#     /tags/data-classification: pass, "workspace:/properties/hbiWorkspace": not_judged,
-#     "workspace:/tags/data-classification": pass}
+#   consults:
+#     - {type: Microsoft.Compute/virtualMachines, through: /properties/resourceId, reads: [/properties/hardwareProfile/vmSize]}
+#     - {type: Microsoft.MachineLearningServices/workspaces/computes, naming: /properties/resourceId,
+#       judging: Microsoft.ContainerService/managedClusters, reads: [/properties/computeType, /tags/data-classification,
+#       "workspace:/properties/hbiWorkspace", "workspace:/tags/data-classification"]}
+#   when_absent: {/properties/properties/vmSize: fail, /properties/properties/virtualMachineSize: pass,
+#     /properties/properties/agentVmSize: not_judged, /properties/instanceType: fail, /properties/resourceId: pass,
+#     /properties/endpointComputeType: pass, /properties/agentPoolProfiles: fail, /tags/data-classification: pass,
+#     "workspace:/properties/hbiWorkspace": not_judged, "workspace:/tags/data-classification": pass}
 #   remediation:
 #     text: >-
 #       Recreate the compute on an isolated size, such as Standard_F72s_v2 or Standard_M128ms (`az ml compute create

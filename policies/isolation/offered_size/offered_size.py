@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.computes import NodeSize, compute_regulated, kind_of, node_sizes
+from policyeng.facts.computes import MACHINE, ON_CLUSTER, NodeSize, compute_regulated, kind_of, node_sizes
 from policyeng.facts.words import Regulated
 
 _ML = "Microsoft.MachineLearningServices/workspaces"
@@ -11,14 +11,13 @@ _RETIRED, _RETIRING = "the isolated size is retired", "the isolated size is abou
 _COMPUTE_TYPES = ["AmlCompute", "ComputeInstance", "VirtualMachine", "AKS"]
 _ABSENT = {
     "/properties/properties/vmSize": "not_judged",
-    "/properties/properties/virtualMachineSize": "pass",
+    **dict.fromkeys(["/properties/properties/virtualMachineSize", "/properties/resourceId"], "pass"),
     "/properties/properties/agentVmSize": "not_judged",
     "/properties/instanceType": "not_judged",
     "/properties/endpointComputeType": "pass",
     "/properties/agentPoolProfiles": "not_judged",
     "/tags/data-classification": "pass",
-    "workspace:/properties/hbiWorkspace": "pass",
-    "workspace:/tags/data-classification": "pass",
+    **dict.fromkeys(["workspace:/properties/hbiWorkspace", "workspace:/tags/data-classification"], "pass"),
 }
 _REGULATED = ["regulated", "restricted", "confidential"]
 _WORDS = {"type": "array", "items": {"type": "string", "pattern": r"\S"}, "default": _REGULATED}
@@ -51,6 +50,7 @@ def _isolated(given: PolicyInput) -> list[tuple[NodeSize, str]]:
         "Microsoft.ContainerService/managedClusters",
     ],
     inspects=list(_ABSENT),
+    consults=[MACHINE, ON_CLUSTER],
     when_absent=_ABSENT,
     remediation="Move to an isolated size that stays, such as Standard_M128ms, before the date: recreate the compute "
     "(`az ml compute create --size Standard_M128ms ...`) and delete the old one.",

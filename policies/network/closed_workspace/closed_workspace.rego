@@ -12,8 +12,14 @@
 #   judges: [Microsoft.MachineLearningServices/workspaces]
 #   inspects: [/properties/publicNetworkAccess, /properties/managedNetwork/isolationMode, /properties/hbiWorkspace,
 #     /tags/data-classification, /kind]
-#   when_absent: {/properties/publicNetworkAccess: fail, /properties/managedNetwork/isolationMode: pass,
-#     /properties/hbiWorkspace: not_judged, /tags/data-classification: pass, /kind: pass}
+#   consults:
+#     - {type: Microsoft.MachineLearningServices/workspaces, through: /properties/hubResourceId,
+#       reads: [/properties/publicNetworkAccess, /properties/managedNetwork/isolationMode]}
+#     - {type: Microsoft.MachineLearningServices/workspaces/computes, within: resource, reads: [/properties/computeType,
+#       /properties/properties/subnet, /properties/properties/aksNetworkingConfiguration, /properties/resourceId]}
+#     - {type: Microsoft.ContainerService/managedClusters, reads: [/properties/agentPoolProfiles]}
+#   when_absent: {/properties/publicNetworkAccess: fail, /properties/managedNetwork/isolationMode: pass, /kind: pass,
+#     /properties/hbiWorkspace: not_judged, /tags/data-classification: pass}
 #   remediation:
 #     text: >-
 #       Close both ways: `az ml workspace update --name <workspace> --public-network-access Disabled --managed-network
@@ -34,25 +40,23 @@ applies if standing.decided != false
 
 deny contains {
 	"msg": "a regulated workspace is open to the public network",
-	"path": place("/properties/publicNetworkAccess"),
-	"actual": {"publicNetworkAccess": access, "because": standing.reason},
+	"path": networks.settings_pointer(input.resource, "/properties/publicNetworkAccess"),
+	"actual": {"publicNetworkAccess": stated(["publicNetworkAccess"]), "because": standing.reason},
 	"expected": "Disabled",
 } if {
 	standing.decided == true
 	settings
 	not is_disabled
-	access = object.get(settings, ["properties", "publicNetworkAccess"], null)
 }
 
 deny contains {
 	"msg": "a regulated workspace has computes with free egress",
-	"path": place("/properties/managedNetwork/isolationMode"),
-	"actual": {"isolationMode": mode, "because": standing.reason},
+	"path": networks.settings_pointer(input.resource, "/properties/managedNetwork/isolationMode"),
+	"actual": {"isolationMode": stated(["managedNetwork", "isolationMode"]), "because": standing.reason},
 	"expected": "AllowOnlyApprovedOutbound, or every compute in a subnet",
 } if {
 	standing.decided == true
 	egress == "open"
-	mode = object.get(settings, ["properties", "managedNetwork", "isolationMode"], null)
 }
 
 unknown contains {"msg": standing.reason, "path": "/properties/hbiWorkspace"} if standing.decided == null
@@ -68,13 +72,7 @@ unknown contains {"msg": "what its computes sit in is not all in the snapshot", 
 }
 
 is_disabled if words.folded(settings.properties.publicNetworkAccess) == "disabled"
-
 egress := networks.egress(input.resource, input.snapshot)
-
-place(pointer) := pointer if not networks.is_project(input.resource)
-
-else := "/properties/hubResourceId"
-
+stated(path) := object.get(settings, array.concat(["properties"], path), null)
 settings := networks.settings_holder(input.resource, input.snapshot.by_id)
-
 standing := words.regulated(input.resource, input.resource, input.parameters.regulated_classifications)

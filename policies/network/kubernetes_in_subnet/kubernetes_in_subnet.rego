@@ -18,6 +18,7 @@
 #     - /properties/agentPoolProfiles
 #     - /properties/properties/aksNetworkingConfiguration/subnetId
 #     - /properties/resourceId
+#   consults: [{type: Microsoft.ContainerService/managedClusters, through: /properties/resourceId, reads: [/properties/agentPoolProfiles]}]
 #   when_absent:
 #     {/properties/agentPoolProfiles: fail, /properties/properties/aksNetworkingConfiguration/subnetId: pass,
 #     /properties/resourceId: pass}

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.bundle import SnapshotView
 from policyeng.facts.computes import max_nodes
-from policyeng.facts.subnets import addresses_taken, subnet_in, subnets_of, usable_addresses
+from policyeng.facts.subnets import addresses_taken, consulted_through, subnet_in, subnets_of, usable_addresses
 
 _SCALE = "/properties/properties/scaleSettings/maxNodeCount"
 _SUBNET = "/properties/properties/subnet/id"
@@ -51,6 +51,7 @@ def _room_in(key: str, snapshot: SnapshotView) -> _Room | None:
         }
     ],
     inspects=[_SCALE, _SUBNET],
+    consults=consulted_through(_SUBNET),
     when_absent={_SCALE: "unknown", _SUBNET: "not_judged"},
     remediation={
         "text": "Lower the largest scale (`az ml compute update --name <cluster> --max-instances <free>`), or "

@@ -10,10 +10,8 @@
 #   id: AML-OPS-103
 #   severity: medium
 #   judges:
-#     - type: Microsoft.MachineLearningServices/workspaces/computes
-#       where:
-#         /properties/computeType:
-#           [VirtualMachine, Databricks, HDInsight, DataLakeAnalytics, Kubernetes, SynapseSpark, AKS, Batch]
+#     - {type: Microsoft.MachineLearningServices/workspaces/computes, where: {/properties/computeType:
+#       [VirtualMachine, Databricks, HDInsight, DataLakeAnalytics, Kubernetes, SynapseSpark, AKS, Batch]}}
 #   inspects: [/properties/resourceId, /properties/isAttachedCompute]
 #   when_absent: {/properties/resourceId: fail, /properties/isAttachedCompute: pass}
 #   remediation:
@@ -72,7 +70,10 @@ is_missing if {
 
 is_found if ids.named(target, input.snapshot.by_id)
 
-is_in_reach if input.snapshot.by_scope[concat("/", ["", "subscriptions", subscription])]
+is_in_reach if {
+	input.snapshot.by_scope[concat("/", ["", "subscriptions", subscription])]
+	not contains(target, "{") # what is not deployed yet may name what is there already
+}
 
 subscription := ids.subscription(target)
 

@@ -10,6 +10,7 @@
 #   severity: critical
 #   judges: [Microsoft.Authorization/roleAssignments]
 #   inspects: [/properties/roleDefinitionId, /properties/scope, /properties/condition]
+#   consults: [{type: Microsoft.Authorization/roleDefinitions, through: /properties/roleDefinitionId, reads: [/properties]}]
 #   when_absent: {/properties/roleDefinitionId: unknown, /properties/scope: pass, /properties/condition: pass}
 #   remediation:
 #     text: >-
@@ -21,11 +22,10 @@
 #     compute_actions:
 #       type: array
 #       items: {type: string, pattern: "^[Mm]icrosoft[.][Mm]achine[Ll]earning[Ss]ervices/"}
-#       default:
-#         - Microsoft.MachineLearningServices/workspaces/computes/write
-#         - Microsoft.MachineLearningServices/workspaces/computes/delete
-#         - Microsoft.MachineLearningServices/workspaces/computes/start/action
-#         - Microsoft.MachineLearningServices/workspaces/computes/stop/action
+#       default: [Microsoft.MachineLearningServices/workspaces/computes/write,
+#         Microsoft.MachineLearningServices/workspaces/computes/delete,
+#         Microsoft.MachineLearningServices/workspaces/computes/start/action,
+#         Microsoft.MachineLearningServices/workspaces/computes/stop/action]
 #       description: the actions that count as managing compute
 #     compute_manager_roles: {type: array, items: {type: string, pattern: '\S'}, default: [AzureML Compute Operator],
 #       description: names or ids of the roles that may manage compute}

@@ -10,6 +10,9 @@
 #   severity: high
 #   judges: [approval]
 #   inspects: [/requestedBy, /approvedBy]
+#   consults:
+#     - {type: Microsoft.Authorization/roleAssignments, parameter: approver_roles, reads: [/properties]}
+#     - {type: Microsoft.Authorization/roleDefinitions, parameter: approver_roles, reads: [/properties/roleName]}
 #   when_absent: unknown
 #   remediation:
 #     text: >-

@@ -5,14 +5,14 @@ from datetime import datetime, timedelta
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.approvals import counts, lapse_of, needs_approval, out_of_force
-from policyeng.facts.computes import known_size, managed
-from policyeng.facts.ids import segments
+from policyeng.facts.computes import MANAGED, known_size, managed
+from policyeng.facts.ids import is_open, with_open
 from policyeng.facts.words import folded
 from policyeng.models import JsonObject, lowered
 
 _TEXT, _NEEDED = {"type": "string", "pattern": r"\S"}, ["category", "restricted", "source"]
-_ROW = {"category": _TEXT, "restricted": {"type": "boolean"}, "source": _TEXT}
-_ROW |= {"supported_by": {"type": "array", "items": {"type": "string", "enum": ["cluster", "instance"]}}}
+_KINDS = {"type": "array", "items": {"type": "string", "enum": ["cluster", "instance"]}}
+_ROW = {"category": _TEXT, "restricted": {"type": "boolean"}, "source": _TEXT, "supported_by": _KINDS}
 _ROWS = {"type": "object", "required": _NEEDED, "properties": _ROW, "additionalProperties": False}
 _User = tuple[JsonObject, JsonObject | None]  # a compute and its workspace
 
@@ -20,7 +20,9 @@ _User = tuple[JsonObject, JsonObject | None]  # a compute and its workspace
 def _by_series(given: PolicyInput, scope: str) -> Mapping[str, Sequence[_User]]:
     """The computes at or under a scope that need an approval, by series in lower case."""
     found: dict[str, list[_User]] = {}
-    for compute, workspace in managed(given.snapshot.by_id, given.snapshot.by_scope.get(scope, {})):
+    by_id, by_scope = given.snapshot.by_id, given.snapshot.by_scope
+    unplaced = given.snapshot.once(("AML-SKU-106", "open"), lambda: [*filter(is_open, by_scope)])
+    for compute, workspace in managed(by_id, by_scope, with_open(scope, unplaced)):
         size = known_size(compute, given.facts)
         if size is not None and needs_approval(size.series, given.facts, given.parameters["extra_series"]):
             found.setdefault(lowered(size.series), []).append((compute, workspace))
@@ -30,8 +32,7 @@ def _by_series(given: PolicyInput, scope: str) -> Mapping[str, Sequence[_User]]:
 def _relying(given: PolicyInput) -> Iterator[tuple[_User, bool]]:
     """The computes that the judged approval counts for at as-of, or may count for, and whether it surely does."""
     approval = given.resource
-    scope = "/" + "/".join(segments(approval["scope"]) or ())
-    users = given.snapshot.once(("AML-SKU-106", scope), lambda: _by_series(given, scope))
+    users = given.snapshot.once(("AML-SKU-106", approval["scope"]), lambda: _by_series(given, approval["scope"]))
     for user in users.get(folded(approval["series"]) or "", ()):
         if folded(approval["kind"]) == "vmseries" and (relies := counts(approval, *user, given.as_of)) is not False:
             yield user, relies is True
@@ -39,9 +40,8 @@ def _relying(given: PolicyInput) -> Iterator[tuple[_User, bool]]:
 
 def _left(given: PolicyInput, moment: datetime) -> list[tuple[str, bool]]:
     """The computes that no approval of the series surely counts for once the judged one lapses; whether it is sure."""
-    positions = given.snapshot.by_series.get(folded(given.resource["series"]) or "", ())
-    approvals = [given.snapshot.approvals[position] for position in positions]
-    heirs = [approval for approval in approvals if not any(out_of_force(approval, moment))]
+    of_series = given.snapshot.by_series.get(folded(given.resource["series"]) or "", ())
+    heirs = [heir for at in of_series if not any(out_of_force(heir := given.snapshot.approvals[at], moment))]
     bound = [(user, relies, [counts(heir, *user, moment) for heir in heirs]) for user, relies in _relying(given)]
     return [(user[0]["id"], relies and None not in takes) for user, relies, takes in bound if True not in takes]
 
@@ -56,6 +56,7 @@ def _left(given: PolicyInput, moment: datetime) -> list[tuple[str, bool]]:
     severity="low",
     judges=["approval"],
     inspects=["/expiresAt"],
+    consults=[{**entry, "within": "resource"} for entry in MANAGED],
     when_absent="pass",
     remediation="Renew the approval with who granted it and state the new `expiresAt` in `approvals` of the snapshot, "
     "or move the computes to a series without restriction (`az ml compute create --size <size> ...`) before then.",
@@ -70,11 +71,10 @@ def _left(given: PolicyInput, moment: datetime) -> list[tuple[str, bool]]:
 def approval_lapses(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny an end within the notice that leaves a compute without an approval."""
     lapse, days = lapse_of(given.resource), given.parameters["approval_notice_days"]
-    is_near = lapse is not None and (lapse - given.as_of) / timedelta(days=1) <= days
-    left = _left(given, lapse) if lapse is not None and is_near else []
+    left = _left(given, lapse) if lapse and (lapse - given.as_of) / timedelta(days=1) <= days else []
     if surely := [compute for compute, is_sure in left if is_sure]:
         actual = {"expiresAt": given.resource["expiresAt"], "computes": len(surely), "first": surely[0]}
         expected = "an end after the notice, or an approval that takes over"
         yield Denial(msg="the approval is about to lapse", path="/expiresAt", actual=actual, expected=expected)
     elif left:
-        yield Unknown(msg="the approval is about to lapse; the region of a compute is not stated", path="/expiresAt")
+        yield Unknown(msg="the approval is about to lapse; where a compute lies is not stated", path="/expiresAt")

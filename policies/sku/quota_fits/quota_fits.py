@@ -1,11 +1,12 @@
 """A workspace whose computes at full scale need more vCPUs than their quota allows."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.computes import managed
-from policyeng.facts.ids import scopes_of, segments, workspace_of
-from policyeng.facts.quotas import Demand, FullScale, QuotaKey, demand_of, full_scale, quota_key
+from policyeng.facts.computes import MANAGED, managed
+from policyeng.facts.ids import is_at_or_under, is_open, may_hold, scopes_of, segments, with_open, workspace_of
+from policyeng.facts.quotas import SCALE, Demand, FullScale, QuotaKey, demand_of, full_scale, quota_key
 from policyeng.models import JsonObject
 
 
@@ -15,8 +16,12 @@ def _scale(given: PolicyInput, scope: str) -> FullScale:
 
 
 def _demands(given: PolicyInput, scope: str) -> Iterator[Demand]:
-    by_id, kinds = given.snapshot.by_id, given.snapshot.by_scope.get(scope, {})
-    return (demand_of(compute, workspace, given.facts) for compute, workspace in managed(by_id, kinds))
+    by_id, by_scope = given.snapshot.by_id, given.snapshot.by_scope
+    unplaced = given.snapshot.once(("AML-SKU-105", "open"), lambda: [*filter(is_open, by_scope)])
+    for compute, workspace in managed(by_id, by_scope, with_open(scope, unplaced)):
+        demand = demand_of(compute, workspace, given.facts)
+        is_here = is_at_or_under(compute["id"], scope) or demand.vcpus == 0
+        yield demand if is_here else replace(demand, vcpus=None)
 
 
 def _quotas(given: PolicyInput) -> Mapping[tuple[str, QuotaKey], Sequence[JsonObject]]:
@@ -39,6 +44,7 @@ def _quotas(given: PolicyInput) -> Mapping[tuple[str, QuotaKey], Sequence[JsonOb
     severity="high",
     judges=["Microsoft.MachineLearningServices/workspaces"],
     inspects=["/location"],
+    consults=[{**entry, "within": "subscription"} for entry in (*MANAGED, *SCALE)],
     when_absent="pass",
     remediation={
         "text": "Lower the largest scale of the clusters (`az ml compute update --name <cluster> --max-instances <n>`) "
@@ -62,6 +68,8 @@ def quota_fits(given: PolicyInput) -> Iterator[Denial | Unknown]:
         if excess > 0:
             actual = {**quota, "vCPUs": quota["limitVCpus"] + excess}
             yield Denial(msg="full scale needs more vCPUs than the quota", actual=actual, expected="at most the limit")
+        elif any(one == key and may_hold(scope, given.resource["id"]) for scope, one in quotas):
+            yield Unknown(msg=f"whether a quota of {key[0]} in {key[1]} counts, its place decides", path="/id")
         elif not limits:
             yield Unknown(msg=f"no quota is stated for the VM family {key[0]} in the region {key[1]}")
         elif any(demand.may_take_from(key) for _, scale in limits for demand in scale.undecided):

@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.approvals import UNPLACED, lacking, needs_approval
+from policyeng.facts.approvals import OPEN, lacking, may_count, needs_approval
 from policyeng.facts.computes import known_size, own_size
 from policyeng.models import lowered
 
 _MESSAGE = "the series needs an approval that is in force here"
-_UNPLACED = "an approval names a region, and that of the nodes is not stated"
 _EXPECTED = "an approval of the series: granted, in force, at or above the workspace, for the region"
 
 
@@ -30,8 +29,10 @@ def series_approval(given: PolicyInput) -> Iterator[Denial | Unknown]:
     of_series = [given.snapshot.approvals[position] for position in given.snapshot.by_series.get(lowered(series), ())]
     asked = (given.resource, given.workspace, given.as_of)
     near = [{"id": approval["id"], "lacks": list(lacking(approval, *asked))} for approval in of_series]
-    if any(approval["lacks"] == [UNPLACED] for approval in near) and all(approval["lacks"] for approval in near):
-        yield Unknown(msg=_UNPLACED, path="/properties/computeLocation")
-    elif all(approval["lacks"] for approval in near):
+    if not all(approval["lacks"] for approval in near):
+        return
+    lost = {lack for approval in near if may_count(approval["lacks"]) for lack in approval["lacks"]}
+    yield from (OPEN[lack] for lack in lost)
+    if not lost:
         actual = {"series": series, "approvals": near}
         yield Denial(msg=_MESSAGE, path=path, actual=actual, expected=_EXPECTED)

@@ -50,14 +50,13 @@ deny contains {
 } if {
 	sizes.needs_approval(series, input.parameters.extra_series)
 	every approval in near { count(approval.lacks) > 0 }
-	not approvals.unplaced in only_lacks
+	count(open) == 0
 }
 
-unknown contains {"msg": "an approval names a region, and that of the nodes is not stated", "path": path} if {
-	path := "/properties/computeLocation"
+unknown contains approvals.open[lack] if {
 	sizes.needs_approval(series, input.parameters.extra_series)
 	every approval in near { count(approval.lacks) > 0 }
-	approvals.unplaced in only_lacks
+	some lack in open
 }
 
 unknown contains {"msg": "the size is not in the catalogue, so its series is not known", "path": path} if {
@@ -74,7 +73,7 @@ near := [{"id": approval.id, "lacks": approvals.lacking(approval, asked)} |
 	some approval in approvals.of_series(input.snapshot, series)
 ]
 
-# What is all that an approval lacks.
-only_lacks := {approval.lacks[0] | some approval in near; count(approval.lacks) == 1}
+# What the approvals that may count lack.
+open := {lack | some approval in near; approvals.may_count(approval.lacks); some lack in approval.lacks}
 
 asked := {"resource": input.resource, "workspace": input.workspace, "as_of": input.as_of}

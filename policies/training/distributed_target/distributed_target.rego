@@ -12,6 +12,9 @@
 #   severity: medium
 #   judges: [workload]
 #   inspects: [/runs]
+#   consults:
+#     - {type: Microsoft.MachineLearningServices/workspaces/computes, through: /runs/*/computeId,
+#       reads: [/properties/properties/scaleSettings/maxNodeCount]}
 #   when_absent: not_judged
 #   remediation:
 #     text: >-

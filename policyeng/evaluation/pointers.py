@@ -1,0 +1,63 @@
+"""JSON Pointers (RFC 6901) into resources: what stands there, and what of it cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from policyeng.models import Carried, JsonObject, lowered
+
+_ABSENT = object()
+
+
+def has_value(document: JsonObject, pointer: str) -> bool:
+    """Whether something stands at a JSON Pointer."""
+    return value_at(document, pointer) is not _ABSENT
+
+
+def value_at(document: JsonObject, pointer: str) -> object:
+    """The value at a JSON Pointer; a value equal to nothing else when there is none."""
+    return next(values_at(document, pointer), _ABSENT)
+
+
+def values_at(document: JsonObject, pointer: str) -> Iterator[object]:
+    """The values at a JSON Pointer; `*` stands for every member of a list or object that has no such key."""
+    values: list[object] = [document]
+    for part in pointer.split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        values = [member for value in values for member in _members(value, key)]
+    yield from values
+
+
+def _members(value: object, key: str) -> Iterable[object]:
+    if isinstance(value, dict):
+        return [value[key]] if key in value else value.values() if key == "*" else ()
+    if isinstance(value, list):
+        return value if key == "*" else [value[int(key)]] if key.isdigit() and int(key) < len(value) else ()
+    return ()
+
+
+def overlap(pointer: str, other: str) -> bool:
+    """Whether one JSON Pointer is the other or above it; `*` stands for any one segment.
+
+    Keys compare without case: those of tags have none in Azure.
+    """
+    pairs = zip(pointer.split("/"), other.split("/"), strict=False)
+    return all(left == right or "*" in (left, right) or lowered(left) == lowered(right) for left, right in pairs)
+
+
+def unread(
+    document: JsonObject, unreadable: Mapping[str, str], carried: Carried | None, inspected: Iterable[str]
+) -> Iterator[tuple[str, str]]:
+    """Each pointer into a resource that cannot be read among those inspected, with the reason.
+
+    `unreadable` and `carried` are those of a snapshot.
+    """
+    pointers = list(inspected)
+    for pointer, reason in unreadable.items():
+        if any(overlap(one, pointer) for one in pointers):
+            yield pointer, reason
+    if carried is not None:
+        for pointer in pointers:
+            said = any(overlap(pointer, known) for known in carried.pointers)
+            if not said and not has_value(document, pointer):
+                yield pointer, carried.reason

@@ -1,0 +1,315 @@
+"""Nothing unresolved ever passes or fails: a field that makes a difference makes its policies unknown when it is unread.
+
+For the cases of all policies: wherever another value of a field, of the judged resource or of any other of the estate,
+would change an outcome, leaving the field out as unreadable, or as nothing that the format says, gives `unknown`.
+The suite draws some cases of each policy; `python -m tests.test_unresolved [POLICY ...]` takes all of them.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+from typing import Any, NamedTuple
+
+import orjson
+
+from policyeng.bundle import Bundle, Policy, load_bundle
+from policyeng.evaluation import evaluate
+from policyeng.evaluation.pointers import has_value, value_at
+from policyeng.models import JsonObject, Snapshot, lowered
+from policyeng.verify.case_runs import without
+from policyeng.verify.cases import DEFAULT_AS_OF, Case, baselines_of, estate, read_cases
+
+REASON = "nobody says"
+WORKSPACE = "microsoft.machinelearningservices/workspaces"
+#: Whose findings hang on resources of other subscriptions; their variants cannot share a snapshot.
+ALONE = {"AML-COST-106", "AML-RBAC-101", "AML-RBAC-102", "AML-RBAC-104"}
+#: How many variants share a snapshot, each in subscriptions of its own.
+BATCH = 40
+#: How many values of a field are tried.
+VALUES = 7
+_SUBSCRIPTION = re.compile(rb"/subscriptions/([^/\"]+)")
+_NUMBERED = re.compile(r"~(\d+)(?=/|$)")
+
+#: By resource id, the outcome of its finding.
+Outcomes = Mapping[str, str]
+
+
+class Leaf(NamedTuple):
+    """A field of a resource of an estate: the position of the resource, and the JSON Pointer."""
+
+    at: int
+    pointer: str
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A case of a policy, with no more resources than make a difference to the policy."""
+
+    policy: Policy
+    alone: Bundle
+    name: str
+    case: Case
+    document: JsonObject
+    pool: Mapping[tuple[str, str], Sequence[Any]]
+
+    def outcomes(self, snapshot: Snapshot) -> Outcomes:
+        """What the policy says of each resource; those that it does not judge are not there."""
+        evaluation = evaluate(
+            self.alone,
+            snapshot,
+            as_of=self.case.as_of or DEFAULT_AS_OF,
+            parameters={self.policy.id: self.case.parameters},
+        )
+        return {finding.resource: finding.outcome.value for finding in evaluation.findings}
+
+    def several(self, documents: Iterable[JsonObject]) -> Iterator[Outcomes]:
+        """The outcomes of several estates, as many at once as can be."""
+        whole, size = list(documents), 1 if self.policy.id in ALONE else BATCH
+        for begin in range(0, len(whole), size):
+            some = whole[begin : begin + size]
+            found: list[dict[str, str]] = [{} for _ in some]
+            for identity, outcome in self.outcomes(snapshot_of(*some)).items():
+                number = _NUMBERED.search(identity)
+                found[int(number[1]) if number else 0][_NUMBERED.sub("", identity)] = outcome
+            yield from found
+
+
+def snapshot_of(*documents: JsonObject, **more: object) -> Snapshot:
+    """Estates beside each other in one snapshot: subscriptions and stated ids get the number of their estate."""
+    together: dict[str, list[JsonObject]] = {}
+    for number, document in enumerate(documents):
+        suffix = f"~{number}" if number else ""
+        text = _SUBSCRIPTION.sub(rb"/subscriptions/\g<1>" + suffix.encode(), orjson.dumps(document))
+        for kind, entries in orjson.loads(text).items():
+            if kind in ("approvals", "workloads"):
+                entries = [{**entry, "id": entry["id"] + suffix} for entry in entries]
+            together.setdefault(kind, []).extend(entries)
+    return Snapshot.model_validate({**together, **more})
+
+
+def document_of(snapshot: Snapshot) -> JsonObject:
+    """An estate as JSON."""
+    stated = snapshot.model_dump(
+        mode="json", by_alias=True, include={"approvals", "workloads", "quotas", "metrics", "principals"}
+    )
+    return {"resources": list(snapshot.resources), **stated}
+
+
+def leaves(value: object, pointer: str = "") -> Iterator[str]:
+    """The JSON Pointers of everything in a document that holds nothing else."""
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inner = [(str(key).replace("~", "~0").replace("/", "~1"), member) for key, member in members]
+    if not inner:
+        yield pointer
+    for key, member in inner:
+        yield from leaves(member, f"{pointer}/{key}")
+
+
+def general(pointer: str) -> str:
+    """A pointer with `*` for positions in lists."""
+    return re.sub(r"/\d+(?=/|$)", "/*", pointer)
+
+
+def with_value(document: object, parts: Sequence[str], value: object) -> Any:
+    """A copy with a value at a pointer, the objects above it made where they lack."""
+    if not parts:
+        return value
+    key, rest = parts[0].replace("~1", "/").replace("~0", "~"), parts[1:]
+    if isinstance(document, list) and key.isdigit() and int(key) < len(document):
+        return [with_value(one, rest, value) if at == int(key) else one for at, one in enumerate(document)]
+    held = document if isinstance(document, dict) else {}
+    return {**held, key: with_value(held.get(key), rest, value)}
+
+
+@cache
+def built_in() -> Bundle:
+    """The catalogue."""
+    return load_bundle()
+
+
+@cache
+def cases_of(policy: str) -> Sequence[tuple[str, Case]]:
+    """The cases of a policy by name."""
+    file = next(read_cases(one) for one in built_in().policies if one.id == policy)
+    return [(f"{expected} {name}", case) for expected, name, case in file.named()] if file else []
+
+
+@cache
+def pool_of(policy: str) -> Mapping[tuple[str, str], Sequence[Any]]:
+    """By type and pointer, what the cases of a policy say there, then those of the others."""
+    baselines = baselines_of(built_in())
+    found: dict[tuple[str, str], dict[bytes, Any]] = {}
+    for one in sorted(built_in().policies, key=lambda one: one.id != policy):
+        for _, case in cases_of(one.id):
+            for stem, patch in [(case.baseline, case.patch), *case.with_.items()]:
+                kind = lowered(baselines.resources[stem]["type"]) if stem else ""
+                for pointer in leaves(patch):
+                    if (value := value_at(patch, pointer)) is not None and pointer:
+                        known = found.setdefault((kind, general(pointer)), {})
+                        known.setdefault(orjson.dumps(value), value)
+                        if one.id == policy:
+                            found.setdefault(("own", kind), {})[pointer.encode()] = pointer
+    return {key: list(values.values()) for key, values in found.items()}
+
+
+def trials(policy: Policy, cases: Sequence[tuple[str, Case]]) -> Iterator[Trial]:
+    """Cases, each with the judged resource, its workspace, and the resources that make a difference in one of them."""
+    baselines, alone, pool = baselines_of(built_in()), built_in().only([policy]), pool_of(policy.id)
+    whole = [Trial(policy, alone, name, case, document_of(estate(baselines, case, name)), pool) for name, case in cases]
+    needed = {WORKSPACE}
+    for trial in whole if looks_around(policy) else ():
+        needed |= differing(trial, needed)
+    for trial in whole:
+        own = judged_in(trial, baselines.resources)
+        kept = [one for one in trial.document["resources"] if one["id"] == own or kind_of(one) in needed]
+        yield Trial(policy, alone, trial.name, trial.case, {**trial.document, "resources": kept}, pool)
+
+
+def kind_of(resource: JsonObject) -> str:
+    """The type of a resource, for comparing."""
+    return lowered(str(resource["type"]))
+
+
+def looks_around(policy: Policy) -> bool:
+    """Whether a policy can see more than the judged resource and its workspace."""
+    source = (built_in().roots[0] / policy.file).read_text(encoding="utf-8")
+    return "snapshot" in source or any(judged.type == "workload" for judged in policy.header.judges)
+
+
+def judged_in(trial: Trial, baselines: Mapping[str, JsonObject]) -> str:
+    """The id of the baseline that a case judges."""
+    stem = trial.case.baseline
+    return str(trial.case.patch.get("id", baselines[stem]["id"])) if stem else ""
+
+
+def differing(trial: Trial, known: Container[str]) -> set[str]:
+    """The further types whose resources, but for the judged one, change anything that is found in a case."""
+    own, resources = judged_in(trial, baselines_of(built_in()).resources), trial.document["resources"]
+    before, found = said_in(trial, resources), set()
+    for kind in {kind_of(one) for one in resources if kind_of(one) not in known}:
+        rest = [one for one in resources if kind_of(one) != kind or one["id"] == own]
+        gone = {one["id"] for one in resources} - {one["id"] for one in rest}
+        after = said_in(trial, rest)
+        if any(after.get(identity) != said for identity, said in before.items() if identity not in gone):
+            found.add(kind)
+    return found
+
+
+def said_in(trial: Trial, resources: Sequence[JsonObject]) -> Mapping[str, object]:
+    """By resource id, all that is found when only some resources are there."""
+    evaluation = evaluate(
+        trial.alone,
+        snapshot_of({**trial.document, "resources": resources}),
+        as_of=trial.case.as_of or DEFAULT_AS_OF,
+        parameters={trial.policy.id: trial.case.parameters},
+    )
+    return {one.resource: (one.outcome, one.denials, one.unknowns) for one in evaluation.findings}
+
+
+def values_for(trial: Trial, leaf: Leaf) -> Iterator[Any]:
+    """Plausible other values of a field."""
+    resource = trial.document["resources"][leaf.at]
+    now = value_at(resource, leaf.pointer) if has_value(resource, leaf.pointer) else None
+    pool = trial.pool.get((kind_of(resource), general(leaf.pointer)), ())
+    made: list[Any] = list(pool[: VALUES - 3])
+    if isinstance(now, bool):
+        made.append(not now)
+    elif isinstance(now, int | float):
+        made += [0, 1, 10]
+    elif isinstance(now, str) and now.startswith("/"):
+        kind = now.rsplit("/", 2)[-2]
+        same = [str(one["id"]) for one in trial.document["resources"] if str(one["id"]).rsplit("/", 2)[-2] == kind]
+        made = [*same[:3], f"{now}-x", *made]
+    elif isinstance(now, str):
+        made.append(f"{now}x")
+    seen = [now]
+    for value in made:
+        if value not in seen or type(value) is not type(now):
+            seen.append(value)
+            yield value
+
+
+def fields(trial: Trial) -> Iterator[Leaf]:
+    """Every field of every resource, and those that cases of the policy give such a resource."""
+    for at, resource in enumerate(trial.document["resources"]):
+        more = trial.pool.get(("own", kind_of(resource)), ())
+        for pointer in dict.fromkeys((*leaves(resource), *more)):
+            if pointer.split("/")[1] not in ("id", "type", "name"):
+                yield Leaf(at, pointer)
+
+
+def edited(document: JsonObject, leaf: Leaf, value: object) -> JsonObject:
+    """An estate with another value of a field; None takes it away."""
+    resources = list(document["resources"])
+    one = resources[leaf.at]
+    parts = leaf.pointer.split("/")[1:]
+    resources[leaf.at] = without(one, leaf.pointer) if value is None else with_value(one, parts, value)
+    return {**document, "resources": resources}
+
+
+def sensitive(trial: Trial) -> Mapping[Leaf, set[str]]:
+    """By field, whose outcome another value of it changes."""
+    variants = [(leaf, value) for leaf in fields(trial) for value in (None, *values_for(trial, leaf))]
+    documents = [trial.document, *(edited(trial.document, leaf, value) for leaf, value in variants)]
+    first, *rest = trial.several(documents)
+    assert first == trial.outcomes(snapshot_of(trial.document)), "the variants touch each other"
+    found: dict[Leaf, set[str]] = {}
+    for (leaf, _), outcomes in zip(variants, rest, strict=True):
+        changed = {identity for identity in {*first, *outcomes} if first.get(identity) != outcomes.get(identity)}
+        if changed:
+            found.setdefault(leaf, set()).update(changed)
+    return found
+
+
+def holes(trial: Trial) -> Iterator[str]:
+    """Where an unread field still passes, fails or keeps a resource from being judged."""
+    for leaf, whose in with_above(sensitive(trial)).items():
+        resource = trial.document["resources"][leaf.at]
+        less = edited(trial.document, leaf, None)
+        key, said = lowered(str(resource["id"])), [one for one in leaves(resource) if not related(one, leaf.pointer)]
+        marks = {"unreadable": {leaf.pointer: REASON}, "carried": {"pointers": said, "reason": REASON}}
+        for how, mark in marks.items():
+            outcomes = trial.outcomes(snapshot_of(less, **{how: {key: mark}}))
+            for identity in sorted(whose):
+                if outcomes.get(identity) != "unknown":
+                    said_of = outcomes.get(identity, "not judged")
+                    yield f"{trial.policy.id} {how} {resource['type']} {leaf.pointer}: {said_of} {identity} [{trial.name}]"
+
+
+def with_above(found: Mapping[Leaf, set[str]]) -> Mapping[Leaf, set[str]]:
+    """Fields, and the objects and lists that hold them."""
+    whole: dict[Leaf, set[str]] = {}
+    for leaf, whose in found.items():
+        parts = leaf.pointer.split("/")
+        for length in range(2, len(parts) + 1):
+            whole.setdefault(Leaf(leaf.at, "/".join(parts[:length])), set()).update(whose)
+    return whole
+
+
+def related(pointer: str, other: str) -> bool:
+    """Whether a pointer is another one, above or below it."""
+    return f"{pointer}/".startswith(f"{other}/") or f"{other}/".startswith(f"{pointer}/")
+
+
+def holes_of(policy: str, most: int | None = None, seed: int = 7) -> list[str]:
+    """The holes in all cases of a policy, or in so many that are drawn."""
+    known = list(cases_of(policy))
+    drawn = known if most is None else Random(f"{seed} {policy}").sample(known, min(most, len(known)))
+    one = next(one for one in built_in().policies if one.id == policy)
+    return [hole for trial in trials(one, drawn) for hole in holes(trial)]
+
+
+if __name__ == "__main__":
+    most = int(sys.argv[1])
+    asked = sys.argv[2:] or [policy.id for policy in built_in().policies]
+    with ProcessPoolExecutor(2) as processes:
+        for policy, found in zip(asked, processes.map(holes_of, asked, [most or None] * len(asked)), strict=True):
+            print(policy, len(found), flush=True)
+            short = {hole.partition(" [")[0]: hole for hole in found}
+            print(*short.values(), sep="\n", flush=True)
