@@ -96,7 +96,7 @@ def _nothing(body: object) -> str:
     if not isinstance(body, dict):
         return ""
     changes, operations = body.get("changes"), body.get("value")
-    if isinstance(changes, list) and _nothing(changes):
+    if {"beforeSnapshot", "changeId"} <= body.keys() or (isinstance(changes, list) and _nothing(changes)):
         return _CHANGES
     if isinstance(body.get("snapshots"), dict | list) and "count" in body:
         return "the history of resources, not resources as they are"

@@ -27,6 +27,7 @@ from policyeng.sources.kubernetes.tables import (
     WORKSPACE,
     Rows,
     Table,
+    compute_pointers,
     identity,
 )
 from policyeng.sources.mapping import Field, carried, mapped
@@ -40,6 +41,7 @@ _UNPLACED = (
 _PLAIN: Mapping[tuple[str, str], Table] = {(ML_GROUP, "workspace"): WORKSPACE, (ML_GROUP, "registry"): REGISTRY}
 #: What stands at the top of every ARM resource and of every `spec`; all else of a `spec` is ARM's `properties`.
 _TOP = ("extendedLocation", "identity", "kind", "location", "plan", "sku", "tags", "zones")
+_ALWAYS_SAID = ("/name", "/properties/isAttachedCompute")
 _OPERATORS_OWN = ("$propertyBag", "azureName", "operatorSpec", "originalVersion", "owner")
 
 
@@ -60,6 +62,7 @@ class _Drawn:
     unreadable: dict[str, str] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict)
     rows: Rows = ()
+    more: tuple[str, ...] = ()
 
     def draw(self, rows: Rows, spec: Spelled, at: str) -> None:
         """Bring the part of a spec at a JSON Pointer over, and say what is not known of it."""
@@ -136,12 +139,13 @@ def _placed(document: JsonObject, pointer: str, arm_id: str, drawn: _Drawn, *, i
     said = None
     if group == ML_GROUP:
         reason = f"an object of `{shortened(document['apiVersion'])}` cannot say it"
-        said = carried(drawn.rows, reason, "/name", "/properties/isAttachedCompute", *made)
+        said = carried(drawn.rows, reason, *_ALWAYS_SAID, *drawn.more, *made)
     remarks = [(pointer + place, message) for place, message in drawn.remarks.items()]
     if is_unmanaged(document) and not is_live:
         message = "the operator leaves the resource as it is (`reconcile-policy: skip`); it is judged as it stands here"
         remarks.append((f"{pointer}/metadata/annotations", message))
-    fields = {"/name": "/metadata/name", **drawn.fields}
+    fields = {f"/{key}": f"/spec/{key}" for key in _TOP} | {"/name": "/metadata/name", "/properties": "/spec"}
+    fields |= drawn.fields
     placed = {key: pointer + place for key, place in fields.items()}
     if kind.arm_type.endswith("/computes"):
         resource = with_attachment(resource)
@@ -159,6 +163,7 @@ def _draw(drawn: _Drawn, spec: Spelled, document: JsonObject) -> Refusal | None:
         return _draw_compute(drawn, spec, version)
     elif key == (ML_GROUP, "workspacesconnection"):
         drawn.draw(_connection_rows(spec), spec, "")
+        drawn.fields["/properties"] = f"/spec{_connection_body(spec)}"
         drawn.draw(CONNECTION.of(version), spec, _connection_body(spec))
     else:
         drawn.draw(tuple(_as_they_are(spec)), spec, "")
@@ -181,6 +186,9 @@ def _draw_compute(drawn: _Drawn, spec: Spelled, version: str) -> Refusal | None:
         message = f"no kind of compute: `{shortened(stated[0])}`{known}"
         return Refusal("/spec/properties", message, f"there are {', '.join(COMPUTES)}")
     at = f"/properties/{escaped(stated[0])}"
+    drawn.more = compute_pointers(version)
+    drawn.fields |= {"/properties": f"/spec{at}", "/properties/computeType": f"/spec{at}"}
+    drawn.fields["/properties/properties"] = f"/spec{at}/properties"
     drawn.draw(COMPUTE.of(version), spec, at)
     drawn.draw(variant.table.of(version), spec, f"{at}/properties")
     properties = drawn.resource.setdefault("properties", {})

@@ -108,7 +108,7 @@ class _Speller:
             place = f"{stands}/{escaped(key)}"
             if own:
                 self._put(spelled, key, self.walked(member, f"{at}/{escaped(key)}", place, depth + 1, own=True))
-            elif isinstance(member, dict) and (key == "reference" or key.endswith("Reference")):
+            elif _is_reference(key, member):
                 self._refer(spelled, key, member, at, place)
             elif key.endswith("FromConfig") and isinstance(member, dict):
                 name = key.removesuffix("FromConfig")
@@ -152,6 +152,12 @@ class _Speller:
     def _left_out(self, at: str, reason: str) -> object:
         self.unresolved[at] = reason
         return _LEFT_OUT
+
+
+def _is_reference(key: str, value: object) -> bool:
+    """Whether a member names another resource; a machine's `imageReference` names what is none."""
+    named = key == "reference" or key.endswith("Reference")
+    return named and isinstance(value, dict) and value.keys() <= {"armId", "group", "kind", "name", "wellKnownName"}
 
 
 def _is_secret(value: object) -> bool:
