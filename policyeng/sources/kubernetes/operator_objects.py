@@ -125,6 +125,8 @@ def _placed(document: JsonObject, pointer: str, arm_id: str, drawn: _Drawn, *, i
     kind = KINDS[key_of(group, document["kind"])]
     resource = {"id": arm_id, "name": arm_id.rpartition("/")[2], "type": kind.arm_type, **drawn.resource}
     unreadable = service_made(kind.arm_type) | drawn.unreadable
+    if "/properties" not in unreadable:
+        resource.setdefault("properties", {})
     made = [where for where in unreadable if where not in drawn.unreadable]
     if is_live:
         fill_in(resource, drawn.fields, document)
@@ -162,9 +164,7 @@ def _draw(drawn: _Drawn, spec: Spelled, document: JsonObject) -> Refusal | None:
         drawn.draw(OUTER.of(version), spec, "")
         return _draw_compute(drawn, spec, version)
     elif key == (ML_GROUP, "workspacesconnection"):
-        drawn.draw(_connection_rows(spec), spec, "")
-        drawn.fields["/properties"] = f"/spec{_connection_body(spec)}"
-        drawn.draw(CONNECTION.of(version), spec, _connection_body(spec))
+        _draw_connection(drawn, spec, version)
     else:
         drawn.draw(tuple(_as_they_are(spec)), spec, "")
     return None
@@ -200,19 +200,17 @@ def _draw_compute(drawn: _Drawn, spec: Spelled, version: str) -> Refusal | None:
     return None
 
 
-def _connection_body(spec: Spelled) -> str:
-    """Where the fields of a connection stand: below the key of its kind, or in the spec itself as of old."""
+def _draw_connection(drawn: _Drawn, spec: Spelled, version: str) -> None:
+    """The fields stand below the key of the connection's kind, or in the spec itself as of old."""
     body = spec.value.get("properties")
-    if not isinstance(body, dict) or "category" in body:
-        return "/properties" if isinstance(body, dict) else ""
-    only = [key for key, part in body.items() if isinstance(part, dict)]
-    return f"/properties/{escaped(only[0])}" if only else "/properties"
-
-
-def _connection_rows(spec: Spelled) -> Rows:
-    """The rows for a spec around what `_connection_body` finds."""
-    ours = {row.source for row in CONNECTION.rows} if not _connection_body(spec) else set()
-    return (*OUTER.rows, *(Field(source, "") for source in sorted(ours)))
+    if not isinstance(body, dict):
+        drawn.draw(OUTER.of(version) + CONNECTION.of(version), spec, "")
+        return
+    kinds = [f"/{escaped(key)}" for key, part in body.items() if isinstance(part, dict)]
+    at = "/properties" + ("" if "category" in body else next(iter(kinds), ""))
+    drawn.draw(OUTER.of(version), spec, "")
+    drawn.draw(CONNECTION.of(version), spec, at)
+    drawn.fields["/properties"] = f"/spec{at}"
 
 
 def _as_they_are(spec: Spelled) -> Iterator[Field]:

@@ -115,7 +115,7 @@ class _Speller:
                 reason = f"it is taken from the config map `{shortened(str(member.get('name')))}`; write the value"
                 self.moved[f"{at}/{escaped(name)}"] = place
                 self._put(spelled, name, self._left_out(f"{at}/{escaped(name)}", reason))
-            elif not _is_secret(member):
+            elif key in _USERS_OWN or not _is_secret(member):
                 called, inside, below = f"{at}/{escaped(key)}", member, place
                 if at.endswith("/outboundRules") and (rule := _one_of(member)):
                     inside, below = member[rule], f"{place}/{rule}"
