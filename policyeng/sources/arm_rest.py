@@ -37,7 +37,7 @@ def detect(document: object) -> bool:
         return not document or any(looks_like_arm(entry) for entry in document)
     if not isinstance(document, dict):
         return False
-    example = _example_body(document)
+    example = example_body(document)
     if example is not None:
         return detect(example[1])
     return looks_like_arm(document) or _is_list(document) or _nothing_here(document) is not None
@@ -54,7 +54,7 @@ def _read_at(document: object, base: str) -> Reading:
     if not isinstance(document, dict):
         message = f"not an ARM answer: {kind_of(document)} where an object or a list should be"
         return Reading(refusals=(Refusal(base, message, "save what the REST API answers to GET"),))
-    example = _example_body(document)
+    example = example_body(document)
     if example is not None:
         status, body = example
         return _read_at(body, f"{base}/responses/{escaped(status)}/body")
@@ -72,7 +72,7 @@ def _is_list(document: JsonObject) -> bool:
     return isinstance(document.get("value"), list) and document.keys() <= _LIST_KEYS
 
 
-def _example_body(document: JsonObject) -> tuple[str, object] | None:
+def example_body(document: JsonObject) -> tuple[str, object] | None:
     """The body of a file of REST API examples (`parameters` and `responses`): that of 200, else of 201."""
     responses = document.get("responses")
     if not isinstance(responses, dict) or not isinstance(document.get("parameters"), dict):

@@ -1,0 +1,108 @@
+"""Kubernetes objects: those of Azure Service Operator, of Azure ML's extension, and what admission webhooks are asked.
+
+A `kubectl get -o json` list is read object by object. Objects of other kinds hold nothing that is judged here.
+"""
+
+from __future__ import annotations
+
+from policyeng.models import JsonObject
+from policyeng.sources.kubernetes.instance_types import is_instance_type, read_instance_types
+from policyeng.sources.kubernetes.kinds import EXTENSION_GROUP, KINDS, ML_GROUP, group_of, key_of
+from policyeng.sources.kubernetes.objects import Held, Names, held, inner, is_object, is_review, names_in, words
+from policyeng.sources.kubernetes.operator_objects import Read, read_operator_object
+from policyeng.sources.reading import (
+    ALONE,
+    UNKNOWN_SCOPE,
+    Placed,
+    Reading,
+    Refusal,
+    Surroundings,
+    kind_of,
+    reading_of,
+)
+from policyeng.strict.json_text import shortened
+
+SUMMARY = "Kubernetes objects: Azure Service Operator, Azure ML instance types, admission reviews"
+
+_MANIFEST = "give a manifest, or what `kubectl get -o yaml` prints"
+
+
+def detect(document: object) -> bool:
+    """Whether the document is a Kubernetes object, a list of some, or an admission review."""
+    if isinstance(document, list):
+        return any(is_object(entry) for entry in document)
+    return is_object(document) or is_review(document)
+
+
+def belongs_to_workspace(document: object) -> bool:
+    """Whether the document holds parts of a workspace, whose owner names it at most by its name in the cluster."""
+    return any(_in_workspace(entry.object) for entry in held(document))
+
+
+def read(document: object, around: Surroundings = ALONE) -> Reading:
+    """Read the objects that stand for Azure resources; the others are passed over."""
+    objects = list(held(document))
+    names = names_in(objects, around)
+    read = [_read(entry, names) for entry in objects]
+    reading = reading_of(each.entry for each in read if each.entry is not None)
+    remarks = tuple(remark for each in read for remark in each.remarks)
+    nothing = "" if reading.resources or reading.refusals or remarks else _nothing(objects)
+    return Reading(
+        resources=reading.resources,
+        refusals=reading.refusals,
+        remarks=remarks,
+        nothing=nothing,
+        movable=_movable(reading.resources),
+    )
+
+
+def _read(entry: Held, names: Names) -> Read:
+    document, pointer, nothing = entry
+    if nothing:
+        return Read(None)
+    if not isinstance(document, dict) or not _is_whole(document):
+        message = f"no Kubernetes object: {kind_of(document)} where an object with `apiVersion` and `kind` should be"
+        return Read(Refusal(pointer, message, _MANIFEST))
+    group = group_of(document["apiVersion"])
+    kind = KINDS.get(key_of(group, document["kind"]))
+    if kind is not None and kind.read:
+        return read_operator_object(document, pointer, names)
+    if group == EXTENSION_GROUP and is_instance_type(document):
+        return Read(read_instance_types(document, pointer, names))
+    if group == ML_GROUP:
+        message = f"no kind of `{group}` that is read: `{shortened(document['kind'])}`"
+        return Read(Refusal(pointer, message, "give the resource as `az rest --method get` prints it"))
+    return Read(None)
+
+
+def _is_whole(document: JsonObject) -> bool:
+    return isinstance(document.get("apiVersion"), str) and isinstance(document.get("kind"), str)
+
+
+def _nothing(objects: list[Held]) -> str:
+    """Why none of the objects is judged."""
+    if not objects:
+        return "a list of Kubernetes objects with none in it"
+    first = objects[0]
+    if first.nothing:
+        return first.nothing
+    kind = first.object.get("kind") if isinstance(first.object, dict) else None
+    return f"a Kubernetes object of another kind (`{shortened(str(kind))}`)"
+
+
+def _in_workspace(document: object) -> bool:
+    if not isinstance(document, dict) or not _is_whole(document):
+        return False
+    group = group_of(document["apiVersion"])
+    kind = KINDS.get(key_of(group, document["kind"]))
+    if kind is not None and kind.parent == (ML_GROUP, "workspace"):
+        return not words(inner(document, "spec", "owner", "armId")) and not words(inner(document, "status", "id"))
+    return group == EXTENSION_GROUP and is_instance_type(document)
+
+
+def _movable(resources: tuple[Placed, ...]) -> str:
+    """The beginning of the ids that nobody states; of instance types, which name no compute, the id itself."""
+    ids = [str(placed.resource["id"]) for placed in resources]
+    if any(identity.startswith(UNKNOWN_SCOPE) for identity in ids):
+        return UNKNOWN_SCOPE
+    return ids[0] if len(ids) == 1 and "/computes/{kubernetes-" in ids[0] else ""

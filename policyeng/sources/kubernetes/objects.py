@@ -1,0 +1,185 @@
+"""Kubernetes objects one by one: what lists and admission reviews hold, and the ARM ids that objects stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from policyeng.models import JsonObject, lowered
+from policyeng.sources.arm_entry import types_of
+from policyeng.sources.kubernetes.kinds import EXTENSION_GROUP, KINDS, ML_GROUP, RESOURCE_GROUP, group_of, key_of
+from policyeng.sources.reading import Surroundings
+
+_Key = tuple[str, str, str, str]
+#: The groups whose objects are known without `metadata`, so that one which lacks it is refused and not passed over.
+_OWN_GROUPS = frozenset({ML_GROUP, EXTENSION_GROUP})
+
+
+class Held(NamedTuple):
+    """An object with its JSON Pointer in the document; or why there is none, in `nothing`."""
+
+    object: object
+    pointer: str
+    nothing: str = ""
+
+
+def is_object(value: object) -> bool:
+    """Whether a value is a Kubernetes object: `apiVersion`, `kind` and `metadata`, and no ARM `type`."""
+    if not isinstance(value, dict) or not isinstance(value.get("apiVersion"), str):
+        return False
+    kind, arm_type = value.get("kind"), value.get("type")
+    if not isinstance(kind, str) or (isinstance(arm_type, str) and lowered(arm_type).startswith("microsoft.")):
+        return False
+    return isinstance(value.get("metadata"), dict) or is_list(value) or group_of(value["apiVersion"]) in _OWN_GROUPS
+
+
+def is_list(value: JsonObject) -> bool:
+    """Whether an object is a list of objects, of the kind `List` or, say, `WorkspaceList`."""
+    kind = value.get("kind")
+    return isinstance(kind, str) and kind.endswith("List") and isinstance(value.get("items"), list)
+
+
+def is_review(value: object) -> bool:
+    """Whether a value is what the Kubernetes API server asks a webhook."""
+    return (
+        isinstance(value, dict)
+        and value.get("kind") == "AdmissionReview"
+        and (group_of(value.get("apiVersion")) == "admission.k8s.io" or isinstance(value.get("request"), dict))
+    )
+
+
+def held(document: object) -> Iterator[Held]:
+    """The objects of a document, in their order; lists of one kind leave it out of their items."""
+    waiting = [Held(document, "")]
+    while waiting:
+        value, pointer, _ = waiting.pop()
+        entries, below = _entries(value, pointer)
+        if entries is not None:
+            waiting += [Held(entry, f"{below}/{index}") for index, entry in enumerate(entries)][::-1]
+        elif isinstance(value, dict) and is_review(value):
+            yield _reviewed(value, pointer)
+        else:
+            yield Held(value, pointer)
+
+
+def _entries(value: object, pointer: str) -> tuple[list[object] | None, str]:
+    if isinstance(value, list):
+        return value, pointer
+    if not isinstance(value, dict) or not is_list(value) or group_of(value.get("apiVersion")) == EXTENSION_GROUP:
+        return None, pointer
+    given = {} if value["kind"] == "List" else {"apiVersion": value.get("apiVersion"), "kind": value["kind"][:-4]}
+    return [{**given, **item} if isinstance(item, dict) else item for item in value["items"]], f"{pointer}/items"
+
+
+def _reviewed(review: JsonObject, pointer: str) -> Held:
+    request = review.get("request")
+    if not isinstance(request, dict):
+        return Held(None, pointer, "an admission review without a request")
+    if request.get("operation") == "DELETE":
+        return Held(None, pointer, "an admission review of a deletion, after which nothing is there to judge")
+    if not isinstance(request.get("object"), dict):
+        return Held(None, pointer, "an admission review without an object")
+    return Held(request["object"], f"{pointer}/request/object")
+
+
+def inner(value: object, *path: str) -> object:
+    """The value below the keys of objects; None where there is none."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def words(value: object) -> str:
+    """A text that is not blank; else the empty one."""
+    return value.strip() if isinstance(value, str) else ""
+
+
+def name_of(document: JsonObject) -> str:
+    """The name that an object has in Azure, fit for an id; empty where it has none."""
+    name = words(inner(document, "spec", "azureName")) or words(inner(document, "metadata", "name"))
+    return name.replace("/", "~")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The ARM ids of the objects of one document, and of those that they name.
+
+    Attributes:
+        around: where the document is deployed to.
+        known: the objects of the document, by group, kind, namespace and name.
+    """
+
+    around: Surroundings
+    known: Mapping[_Key, JsonObject]
+
+    def identity(self, document: JsonObject) -> str:
+        """The ARM id of an object: the one that the service gave it, else one below its owner.
+
+        Raises:
+            KeyError: there is no such kind, or its owner cannot be told.
+        """
+        kind = KINDS[key_of(group_of(document.get("apiVersion")), document.get("kind"))]
+        stated = inner(document, "status", "id")
+        if isinstance(stated, str) and lowered(kind.arm_type) in types_of(stated):
+            return stated
+        name = name_of(document) or "{name}"
+        if not kind.parent:
+            return f"{self.owner(document) or self.around.scope}/providers/{kind.arm_type}/{name}"
+        return f"{self.owner(document)}/{kind.arm_type.rpartition('/')[2]}/{name}"
+
+    def owner(self, document: JsonObject) -> str:
+        """The ARM id of what owns an object; empty where that is a resource group that only its name tells.
+
+        Raises:
+            KeyError: it cannot be told.
+        """
+        kind = KINDS[key_of(group_of(document.get("apiVersion")), document.get("kind"))]
+        owner = inner(document, "spec", "owner")
+        if words(inner(owner, "armId")):
+            return words(inner(owner, "armId")).rstrip("/")
+        stated = key_of(inner(owner, "group"), inner(owner, "kind"))
+        key = kind.parent or (stated if any(stated) else RESOURCE_GROUP)
+        name = words(inner(owner, "name"))
+        if key == RESOURCE_GROUP:
+            return ""
+        return self.named(key, name, words(inner(document, "metadata", "namespace")), owns=True)
+
+    def named(self, key: tuple[str, str], name: str, namespace: str, *, owns: bool = False) -> str:
+        """The ARM id of the object of a kind and name.
+
+        Args:
+            key: group and kind in lower case.
+            name: of the object.
+            namespace: of the object that names it; both lie in one.
+            owns: it owns that object, which says that it is there.
+
+        Raises:
+            KeyError: it cannot be told: a kind that nobody knows, or one that lies in an object which is not here.
+        """
+        if key == RESOURCE_GROUP:
+            return self.around.scope
+        there = self.known.get((*key, namespace, lowered(name)))
+        if there is not None:
+            return self.identity(there)
+        kind = KINDS[key]
+        if key == (ML_GROUP, "workspace") and owns:
+            around = self.around.workspace
+            if not name or lowered(around.rpartition("/")[2]) == lowered(name):
+                return around
+        if kind.parent:
+            raise KeyError(key)
+        return f"{self.around.scope}/providers/{kind.arm_type}/{name.replace('/', '~') or '{name}'}"
+
+
+def names_in(objects: Iterable[Held], around: Surroundings) -> Names:
+    """The ids of a document's objects."""
+    known: dict[_Key, JsonObject] = {}
+    for entry in objects:
+        document = entry.object
+        if isinstance(document, dict):
+            key = key_of(group_of(document.get("apiVersion")), document.get("kind"))
+            namespace = words(inner(document, "metadata", "namespace"))
+            if key in KINDS:
+                known.setdefault((*key, namespace, lowered(words(inner(document, "metadata", "name")))), document)
+    return Names(around, known)

@@ -1,0 +1,249 @@
+"""One object of Azure Service Operator as an ARM resource: what its `spec` asks for, and what its `status` reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from policyeng.errors import nearest
+from policyeng.models import JsonObject, lowered
+from policyeng.sources.kubernetes.kinds import KINDS, ML_GROUP, group_of, key_of
+from policyeng.sources.kubernetes.live import fill_in, is_unmanaged, stands_in
+from policyeng.sources.kubernetes.objects import Names, inner, name_of, words
+from policyeng.sources.kubernetes.spelling import (
+    Spelled,
+    in_arm_spelling,
+    in_operator_spelling,
+    placeholder_in,
+    placeholder_reason,
+)
+from policyeng.sources.kubernetes.tables import (
+    COMPUTE,
+    COMPUTES,
+    CONNECTION,
+    OUTER,
+    REGISTRY,
+    RESHAPED,
+    WORKSPACE,
+    Rows,
+    Table,
+    compute_pointers,
+    identity,
+)
+from policyeng.sources.mapping import Field, carried, mapped
+from policyeng.sources.reading import UNKNOWN_SCOPE, Placed, Refusal
+from policyeng.sources.service_made import service_made, with_attachment
+from policyeng.strict.json_text import escaped, shortened
+
+_UNPLACED = (
+    "the manifest does not say which subscription and resource group it is deployed to; give `--scope` or `--workspace`"
+)
+_PLAIN: Mapping[tuple[str, str], Table] = {(ML_GROUP, "workspace"): WORKSPACE, (ML_GROUP, "registry"): REGISTRY}
+#: What stands at the top of every ARM resource and of every `spec`; all else of a `spec` is ARM's `properties`.
+_TOP = ("extendedLocation", "identity", "kind", "location", "plan", "sku", "tags", "zones")
+_ALWAYS_SAID = ("/name", "/properties/isAttachedCompute")
+_OPERATORS_OWN = ("$propertyBag", "azureName", "operatorSpec", "originalVersion", "owner")
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What came of an object, and what a reader should know of it, by JSON Pointer."""
+
+    entry: Placed | Refusal | None
+    remarks: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(slots=True)
+class _Drawn:
+    """What the parts of a `spec` say in ARM shape."""
+
+    resource: JsonObject = field(default_factory=dict)
+    fields: dict[str, str] = field(default_factory=dict)
+    unreadable: dict[str, str] = field(default_factory=dict)
+    remarks: dict[str, str] = field(default_factory=dict)
+    rows: Rows = ()
+    more: tuple[str, ...] = ()
+
+    def draw(self, rows: Rows, spec: Spelled, at: str) -> None:
+        """Bring the part of a spec at a JSON Pointer over, and say what is not known of it."""
+        part = inner(spec.value, *at.split("/")[1:])
+        unresolved = {place[len(at) :]: why for place, why in spec.unresolved.items() if place.startswith(f"{at}/")}
+        moved = {place[len(at) :]: there for place, there in spec.moved.items() if place.startswith(f"{at}/")}
+        drawn = mapped(rows, part if isinstance(part, dict) else {}, f"/spec{at}", unresolved)
+        _join(self.resource, drawn.resource)
+        self.fields |= drawn.fields
+        self.unreadable |= drawn.unreadable
+        self.rows += rows
+        for row, place, rest in _below(rows, moved):
+            self.fields[row.target + rest] = f"/spec{moved[place]}"
+        for row, place, rest in _below(rows, unresolved):
+            if rest and row.target in RESHAPED:
+                _drop(self.resource, row.target)
+                rest = ""
+            self.unreadable[row.target + rest] = unresolved[place]
+        known = [in_operator_spelling(row.source.split("/")[1]) for row in rows]
+        for pointer in drawn.unknown:
+            there = moved.get(pointer.removeprefix(f"/spec{at}"), pointer.removeprefix("/spec"))
+            key = there.rpartition("/")[2]
+            self.remarks[f"/spec{there}"] = f"unknown key `{shortened(key)}`{nearest(key, known)}"
+
+
+def read_operator_object(document: JsonObject, pointer: str, names: Names) -> Read:
+    """Read an object of a kind that is brought into ARM shape."""
+    kind = KINDS[key_of(group_of(document["apiVersion"]), document["kind"])]
+    spec, status = document.get("spec"), document.get("status")
+    is_live = isinstance(status, dict) and bool(words(status.get("id")))
+    if not isinstance(spec, dict) and not is_live:
+        return Read(Refusal(pointer, "an object without a `spec`", "give the whole manifest"))
+    if not name_of(document):
+        return Read(Refusal(pointer, "an object without a name", "give `metadata.name`"))
+    try:
+        arm_id = names.identity(document)
+        scope = names.owner(document) if "roleassignments" in lowered(kind.arm_type) else ""
+    except KeyError:
+        return Read(Refusal(pointer, "what owns the object cannot be told", "give `spec.owner.armId`"))
+    home = lowered(arm_id).find("/providers/")
+    names = replace(names, around=replace(names.around, scope=arm_id[:home] if home > 0 else names.around.scope))
+    spelled = in_arm_spelling(
+        spec if isinstance(spec, dict) else {}, names, words(inner(document, "metadata", "namespace"))
+    )
+    drawn = _Drawn()
+    refused = _draw(drawn, spelled, document)
+    if refused is not None:
+        return Read(refused._replace(pointer=pointer + refused.pointer))
+    if "roleassignments" in lowered(kind.arm_type):
+        drawn.resource.setdefault("properties", {})["scope"] = scope or names.around.scope
+    if kind.neighbour and drawn.unreadable and not is_live:
+        where, why = next(iter(drawn.unreadable.items()))
+        place = drawn.fields.get(where, "/spec")
+        return Read(None, ((pointer + place, f"left out, because a part of it is not known: {why}"),))
+    return _placed(document, pointer, arm_id, drawn, is_live=is_live)
+
+
+def _placed(document: JsonObject, pointer: str, arm_id: str, drawn: _Drawn, *, is_live: bool) -> Read:
+    group = group_of(document["apiVersion"])
+    kind = KINDS[key_of(group, document["kind"])]
+    resource = {"id": arm_id, "name": arm_id.rpartition("/")[2], "type": kind.arm_type, **drawn.resource}
+    unreadable = service_made(kind.arm_type) | drawn.unreadable
+    if "/properties" not in unreadable:
+        resource.setdefault("properties", {})
+    made = [where for where in unreadable if where not in drawn.unreadable]
+    if is_live:
+        fill_in(resource, drawn.fields, document)
+        unreadable = {where: why for where, why in unreadable.items() if not stands_in(resource, where)}
+    text = placeholder_in(arm_id)
+    if text:
+        unreadable["/id"] = unreadable["/name"] = placeholder_reason(text)
+    elif arm_id.startswith(UNKNOWN_SCOPE):
+        unreadable["/id"] = _UNPLACED
+        if inner(resource, "properties", "scope"):
+            unreadable["/properties/scope"] = _UNPLACED
+    said = None
+    if group == ML_GROUP:
+        reason = f"an object of `{shortened(document['apiVersion'])}` cannot say it"
+        said = carried(drawn.rows, reason, *_ALWAYS_SAID, *drawn.more, *made)
+    remarks = [(pointer + place, message) for place, message in drawn.remarks.items()]
+    if is_unmanaged(document) and not is_live:
+        message = "the operator leaves the resource as it is (`reconcile-policy: skip`); it is judged as it stands here"
+        remarks.append((f"{pointer}/metadata/annotations", message))
+    fields = {f"/{key}": f"/spec/{key}" for key in _TOP} | {"/name": "/metadata/name", "/properties": "/spec"}
+    fields |= drawn.fields
+    placed = {key: pointer + place for key, place in fields.items()}
+    if kind.arm_type.endswith("/computes"):
+        resource = with_attachment(resource)
+    return Read(Placed(resource, pointer, unreadable, said, placed), tuple(remarks))
+
+
+def _draw(drawn: _Drawn, spec: Spelled, document: JsonObject) -> Refusal | None:
+    """Bring a whole `spec` over; a refusal where it says what cannot be."""
+    key = key_of(group_of(document["apiVersion"]), document["kind"])
+    version = document["apiVersion"].rpartition("/")[2]
+    if key in _PLAIN:
+        drawn.draw(_PLAIN[key].of(version), spec, "")
+    elif key == (ML_GROUP, "workspacescompute"):
+        drawn.draw(OUTER.of(version), spec, "")
+        return _draw_compute(drawn, spec, version)
+    elif key == (ML_GROUP, "workspacesconnection"):
+        _draw_connection(drawn, spec, version)
+    else:
+        drawn.draw(tuple(_as_they_are(spec)), spec, "")
+    return None
+
+
+def _draw_compute(drawn: _Drawn, spec: Spelled, version: str) -> Refusal | None:
+    body = spec.value.get("properties")
+    stated = [key for key, part in body.items() if isinstance(part, dict)] if isinstance(body, dict) else []
+    if not stated:
+        drawn.unreadable["/properties"] = "the object does not say what the compute is; give `spec.properties`"
+        drawn.rows += (Field("/properties", "/properties"),)
+        return None
+    if len(stated) > 1:
+        kinds = ", ".join(f"`{shortened(key)}`" for key in stated[:4])
+        return Refusal("/spec/properties", f"several kinds of compute at once: {kinds}", "keep one of them")
+    variant = COMPUTES.get(lowered(stated[0]))
+    if variant is None:
+        known = nearest(stated[0], [each.compute_type for each in COMPUTES.values()])
+        message = f"no kind of compute: `{shortened(stated[0])}`{known}"
+        return Refusal("/spec/properties", message, f"there are {', '.join(COMPUTES)}")
+    at = f"/properties/{escaped(stated[0])}"
+    drawn.more = compute_pointers(version)
+    drawn.fields |= {"/properties": f"/spec{at}", "/properties/computeType": f"/spec{at}"}
+    drawn.fields["/properties/properties"] = f"/spec{at}/properties"
+    drawn.draw(COMPUTE.of(version), spec, at)
+    drawn.draw(variant.table.of(version), spec, f"{at}/properties")
+    properties = drawn.resource.setdefault("properties", {})
+    said = properties.setdefault("computeType", variant.compute_type)
+    if lowered(said) != lowered(variant.compute_type):
+        del properties["computeType"]
+        reason = f"`computeType` says `{shortened(said)}` below `{stated[0]}`; correct the one that is wrong"
+        drawn.unreadable["/properties/computeType"] = reason
+    return None
+
+
+def _draw_connection(drawn: _Drawn, spec: Spelled, version: str) -> None:
+    """The fields stand below the key of the connection's kind, or in the spec itself as of old."""
+    body = spec.value.get("properties")
+    if not isinstance(body, dict):
+        drawn.draw(OUTER.of(version) + CONNECTION.of(version), spec, "")
+        return
+    kinds = [f"/{escaped(key)}" for key, part in body.items() if isinstance(part, dict)]
+    at = "/properties" + ("" if "category" in body else next(iter(kinds), ""))
+    drawn.draw(OUTER.of(version), spec, "")
+    drawn.draw(CONNECTION.of(version), spec, at)
+    drawn.fields["/properties"] = f"/spec{at}"
+
+
+def _as_they_are(spec: Spelled) -> Iterator[Field]:
+    """Rows for a kind whose `spec` is ARM's `properties` but for what stands at the top of every resource."""
+    keys = dict.fromkeys([*spec.value, *(place.split("/")[1] for place in spec.unresolved)])
+    for key in keys:
+        name = escaped(key) if key in spec.value else key
+        if key in _OPERATORS_OWN:
+            yield Field(f"/{name}", "")
+        else:
+            target = f"/{name}" if key in _TOP else f"/properties/{name}"
+            yield Field(f"/{name}", target, identity) if key == "identity" else Field(f"/{name}", target)
+
+
+def _below(rows: Rows, places: Mapping[str, str]) -> Iterator[tuple[Field, str, str]]:
+    """Each row with the places at or below its source, and the rest of their pointers."""
+    for place in places:
+        for row in rows:
+            if row.target and f"{place}/".startswith(f"{row.source}/"):
+                yield row, place, place[len(row.source) :]
+
+
+def _join(resource: JsonObject, more: JsonObject) -> None:
+    for key, value in more.items():
+        here = resource.get(key)
+        if isinstance(here, dict) and isinstance(value, dict):
+            _join(here, value)
+        else:
+            resource[key] = value
+
+
+def _drop(resource: JsonObject, pointer: str) -> None:
+    *parents, last = pointer.split("/")[1:]
+    here = inner(resource, *parents)
+    if isinstance(here, dict):
+        here.pop(last, None)

@@ -1,0 +1,175 @@
+"""What Azure Resource Graph answers: rows of resources, as the REST API, `az graph query` and the portal give them.
+
+Source: https://learn.microsoft.com/rest/api/azureresourcegraph/resourcegraph/resources/resources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from policyeng.errors import InputError
+from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
+from policyeng.sources.arm_entry import ENVELOPE, read_entry, types_of
+from policyeng.sources.arm_rest import example_body
+from policyeng.sources.reading import ALONE, Placed, Reading, Refusal, Surroundings, keys_seen, kind_of, reading_of
+from policyeng.strict.json_text import DEFAULT_MAX_BYTES, escaped, parse_json
+
+SUMMARY = "Azure Resource Graph rows, as `az graph query` and the REST API print them"
+
+_COUNTS = frozenset({"$skipToken", "count", "facets", "resultTruncated", "skip_token", "totalRecords", "total_records"})
+_PROJECT = "end the query with `| project id, name, type, location, tags, identity, sku, kind, properties`"
+#: What a query that projects nothing gives for every row, so that it is not known where the column is missing.
+_COLUMNS = ("identity", "kind", "location", "properties", "sku", "tags")
+_UNSEEN = (
+    "Azure Resource Graph does not list the computes, jobs, schedules, datastores and connections of workspaces; give "
+    "them too: `az rest --method get --url <workspace id>/computes?api-version=2025-12-01` (likewise `/jobs`, "
+    "`/schedules`, `/datastores`, `/connections`), or `az ml compute list -g <group> -w <workspace> -o json`"
+)
+_TRUNCATED = "the query found more rows than the file holds; page on with `az graph query --skip-token`"
+_CHANGES = "changes of resources over time, not resources as they are"
+
+
+class _Row(NamedTuple):
+    """A row with its JSON Pointer, and those of its columns where they are not its members."""
+
+    value: object
+    pointer: str
+    fields: dict[str, str]
+
+
+def detect(document: object) -> bool:
+    """Whether the document is an answer of Azure Resource Graph, even one that holds no resource."""
+    body, _ = _body(document)
+    if isinstance(body, list):
+        return any(_is_row(entry) for entry in body) or _nothing(body) != ""
+    return isinstance(body, dict) and (_is_answer(body) or _nothing(body) != "")
+
+
+def read(document: object, around: Surroundings = ALONE) -> Reading:  # noqa: ARG001  # it says everything itself
+    """Read the rows that are resources; columns that the query left out cannot be read."""
+    body, base = _body(document)
+    nothing = _nothing(body)
+    if nothing:
+        return Reading(nothing=nothing)
+    table = body if isinstance(body, list) else body.get("data") if isinstance(body, dict) else None
+    if not isinstance(table, list | dict):
+        message = f"no rows of Azure Resource Graph: {kind_of(table)} where a list or a table should be"
+        return Reading(refusals=(Refusal(base, message, "give what `az graph query -o json` prints"),))
+    rows = list(_rows(table, base if isinstance(body, list) else f"{base}/data"))
+    if not rows:
+        return Reading(nothing="a query that found nothing")
+    reading = reading_of((_read(row) for row in rows), _truncated(body, len(rows)))
+    has_workspace = any(lowered(str(placed.resource["type"])) == WORKSPACE_TYPE for placed in reading.resources)
+    return Reading(
+        resources=reading.resources,
+        refusals=reading.refusals,
+        truncated=reading.truncated,
+        incomplete=(_UNSEEN,) if has_workspace else (),
+    )
+
+
+def _body(document: object) -> tuple[object, str]:
+    """The answer itself, also inside a file of examples of the REST API, and its JSON Pointer."""
+    example = example_body(document) if isinstance(document, dict) else None
+    return (document, "") if example is None else (example[1], f"/responses/{escaped(example[0])}/body")
+
+
+def _is_answer(body: JsonObject) -> bool:
+    return isinstance(body.get("data"), list | dict) and not _COUNTS.isdisjoint(body)
+
+
+def _is_row(value: object) -> bool:
+    """Whether a value is a row as a query without a projection gives it: with the columns that ARM does not have."""
+    return (
+        isinstance(value, dict)
+        and {"id", "resourceGroup", "subscriptionId", "type"} <= value.keys()
+        and isinstance(value["id"], str)
+        and bool(types_of(value["id"]))
+    )
+
+
+def _nothing(body: object) -> str:
+    """What an answer of Azure Resource Graph without resources holds; empty for any other document."""
+    if isinstance(body, list):
+        return _CHANGES if body and all(isinstance(entry, dict) and "changeId" in entry for entry in body) else ""
+    if not isinstance(body, dict):
+        return ""
+    changes, operations = body.get("changes"), body.get("value")
+    if {"beforeSnapshot", "changeId"} <= body.keys() or (isinstance(changes, list) and _nothing(changes)):
+        return _CHANGES
+    if isinstance(body.get("snapshots"), dict | list) and "count" in body:
+        return "the history of resources, not resources as they are"
+    if isinstance(operations, list) and operations and all(map(_is_operation, operations)):
+        return "the operations of Azure Resource Graph"
+    status = body.get("status")
+    if body.keys() == {"query", "status"} and isinstance(body["query"], str) and isinstance(status, dict):
+        return "a query that was written by Azure Resource Graph"
+    return ""
+
+
+def _is_operation(value: object) -> bool:
+    name = value.get("name") if isinstance(value, dict) and "display" in value else None
+    return isinstance(name, str) and lowered(name).startswith("microsoft.resourcegraph/")
+
+
+def _rows(table: list[object] | JsonObject, pointer: str) -> Iterator[_Row]:
+    if isinstance(table, list):
+        yield from (_Row(row, f"{pointer}/{index}", {}) for index, row in enumerate(table))
+        return
+    columns, rows = table.get("columns"), table.get("rows")
+    names = (
+        [column.get("name") if isinstance(column, dict) else None for column in columns]
+        if isinstance(columns, list)
+        else []
+    )
+    for index, cells in enumerate(rows if isinstance(rows, list) else []):
+        place = f"{pointer}/rows/{index}"
+        if not isinstance(cells, list) or len(cells) != len(names) or not all(isinstance(name, str) for name in names):
+            yield _Row(cells, place, {})
+            continue
+        fields = {f"/{escaped(name)}": f"{place}/{column}" for column, name in enumerate(names)}
+        yield _Row({str(name): cell for name, cell in zip(names, cells, strict=True)}, place, fields)
+
+
+def _read(row: _Row) -> Placed | Refusal:
+    if not isinstance(row.value, dict):
+        message = f"no row of a query: {kind_of(row.value)} where an object, or as many cells as columns, should be"
+        return Refusal(row.pointer, message, "give what `az graph query -o json` prints")
+    if not isinstance(row.value.get("id"), str) or not row.value["id"]:
+        seen = keys_seen(row.value) or "no column"
+        return Refusal(row.pointer, f"a row without `id`, which is of no resource that can be told: {seen}", _PROJECT)
+    # Blank text is how a table of the service says that there is nothing.
+    resource = {
+        key: unfolded
+        for key, value in row.value.items()
+        if key in ENVELOPE and (unfolded := _unfolded(key, value)) not in (None, "")
+    }
+    read = read_entry(resource, row.pointer)
+    if isinstance(read, Refusal):
+        return read
+    missing = {
+        f"/{key}": f"the query left out the column `{key}`; {_PROJECT}" for key in _COLUMNS if key not in row.value
+    }
+    fields = {key: place for key, place in row.fields.items() if key[1:] in resource}
+    return read._replace(unreadable={**read.unreadable, **missing}, fields=fields)
+
+
+def _unfolded(key: str, value: object) -> object:
+    """The value of a column; those that hold objects are JSON text in a table that was exported as CSV."""
+    if key not in _COLUMNS or not isinstance(value, str) or not value.lstrip().startswith("{"):
+        return value
+    try:
+        return parse_json(value.encode(errors="surrogatepass"), key, max_bytes=DEFAULT_MAX_BYTES)
+    except InputError:
+        return value
+
+
+def _truncated(body: object, rows: int) -> str:
+    """Why the rows are not all that the query found; empty when they are."""
+    if not isinstance(body, dict):
+        return ""
+    total = body.get("totalRecords", body.get("total_records"))
+    more = isinstance(total, int) and not isinstance(total, bool) and total > rows
+    cut = lowered(str(body.get("resultTruncated"))) == "true"
+    return _TRUNCATED if more or cut or body.get("skip_token") or body.get("$skipToken") else ""
