@@ -22,6 +22,22 @@ _SHOWN = frozenset({"planned_values", "resource_changes", "prior_state", "config
 _ALONE = frozenset({"format_version", "terraform_version"})
 _STATE_KEYS = frozenset({"lineage", "serial", "terraform_version"})
 _STATE_VERSION = 4
+_BLOCKS = frozenset(
+    {
+        "//",
+        "check",
+        "data",
+        "import",
+        "locals",
+        "module",
+        "moved",
+        "output",
+        "provider",
+        "resource",
+        "terraform",
+        "variable",
+    }
+)
 _LAST_MAJOR = 1
 _PLAN_COMMAND = "`terraform plan -out tfplan && terraform show -json tfplan > plan.json`"
 _STATE_COMMAND = "`terraform show -json > state.json`"
@@ -36,7 +52,7 @@ def detect(document: object) -> bool:
         return False
     if isinstance(document.get("format_version"), str):
         return not _SHOWN.isdisjoint(document) or document.keys() <= _ALONE
-    return _is_state_file(document) or _is_log(document) or "encrypted_data" in document
+    return _is_state_file(document) or _is_log(document) or _is_encrypted(document) or _is_configuration(document)
 
 
 def read(document: object, around: Surroundings = ALONE) -> Reading:
@@ -45,7 +61,9 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:
         return _refused("", "neither a Terraform plan nor a state", f"give what {_PLAN_COMMAND} prints")
     if _is_log(document):
         return _refused("", "the log of `terraform plan -json`, not the plan", f"give what {_PLAN_COMMAND} prints")
-    if "encrypted_data" in document:
+    if _is_configuration(document):
+        return _refused("", "Terraform configuration, not a plan", f"give what {_PLAN_COMMAND} prints")
+    if _is_encrypted(document):
         return _refused("", "an encrypted state", "give what `tofu show -json` prints")
     if "format_version" not in document:
         return _state_file(document, around)
@@ -181,6 +199,19 @@ def _is_state_file(document: JsonObject) -> bool:
 
 def _is_log(document: JsonObject) -> bool:
     return "@level" in document and "@message" in document and "@timestamp" in document
+
+
+def _is_encrypted(document: JsonObject) -> bool:
+    return "encrypted_data" in document and "encryption_version" in document
+
+
+def _is_configuration(document: JsonObject) -> bool:
+    """Whether it is a `.tf.json`: resources by type and name."""
+    held = document.get("resource")
+    kinds = held.values() if isinstance(held, dict) and held and document.keys() <= _BLOCKS else ()
+    return (
+        bool(kinds) and all(isinstance(kind, dict | list) for kind in kinds) and all("_" in kind for kind in held or ())
+    )
 
 
 def _refused(pointer: str, message: str, remedy: str) -> Reading:

@@ -14,7 +14,7 @@ from policyeng.sources.mapping import Field, mapped, text
 from policyeng.sources.reading import Placed, Refusal
 from policyeng.sources.service_made import service_made, with_attachment
 from policyeng.sources.terraform.estate import Estate
-from policyeng.sources.terraform.instances import MAX_DEPTH, Instance, value_at
+from policyeng.sources.terraform.instances import MAX_DEPTH, Instance, parts_of, value_at
 from policyeng.sources.terraform.kinds import IDENTITY
 from policyeng.strict.json_text import DEFAULT_MAX_BYTES, escaped, parse_json
 
@@ -131,8 +131,7 @@ def _of_body(unread: Mapping[str, str]) -> dict[str, str]:
 def _without_null(body: JsonObject, unreadable: Mapping[str, str]) -> JsonObject:
     """The body without the places that are unreadable, in which null stands."""
     for at in unreadable:
-        parts = [part.replace("~1", "/").replace("~0", "~") for part in at.split("/")[1:]]
-        body = _cut(body, parts)
+        body = _cut(body, parts_of(at))
     return body
 
 

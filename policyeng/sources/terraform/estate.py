@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
 from policyeng.sources.arm_entry import is_placeholder, types_of
 from policyeng.sources.reading import Surroundings
 from policyeng.sources.terraform import machine_learning, neighbours
-from policyeng.sources.terraform.instances import AFTER_APPLY, SENSITIVE, Instance, value_at
+from policyeng.sources.terraform.instances import AFTER_APPLY, SENSITIVE, Instance, filled, parts_of, value_at
 from policyeng.sources.terraform.kinds import Addressed, Kind, Unstated
 from policyeng.sources.terraform.references import Configuration
 
@@ -72,12 +72,12 @@ class Estate:
             if unknown and self.configuration.is_null(instance, one.source):
                 before = value_at(dict(instance.before), one.source)
                 _forget(unread, one.source)
-                values = _filled(values, one.source.split("/")[1:], one.value if before is None else before)
+                values = filled(values, parts_of(one.source), one.value if before is None else before)
         for pointer, wanted in named.items():
             if (found := self._named(instance, pointer, wanted)) is not None:
                 arm_id = self.identity(found)
                 _forget(unread, pointer)
-                values = _filled(values, pointer.split("/")[1:], [arm_id] if pointer.endswith("_ids") else arm_id)
+                values = filled(values, parts_of(pointer), [arm_id] if pointer.endswith("_ids") else arm_id)
         why = {pointer: _why(pointer, reason) for pointer, reason in unread.items()}
         return Settled(values if isinstance(values, dict) else {}, why)
 
@@ -91,10 +91,10 @@ class Estate:
     def source(self, instance: Instance, pointer: str, wanted: str) -> Instance | None:
         """The one instance that an attribute comes from, if it is of the wanted ARM type (any when empty)."""
         found = self.configuration.sources(instance, pointer)
-        kept = [one for one in found.instances if not wanted or lowered(self.arm_type(one)) == lowered(wanted)]
-        if not found.whole or len(kept) != 1 or (not wanted and len(found.instances) != 1):
+        if not found.whole or len(found.instances) != 1:
             return None
-        return kept[0] if self.arm_type(kept[0]) else None
+        arm_type = lowered(self.arm_type(found.instances[0]))
+        return found.instances[0] if arm_type and arm_type == (lowered(wanted) or arm_type) else None
 
     def arm_type(self, instance: Instance) -> str:
         """The ARM type of an instance; empty when it is not known."""
@@ -256,15 +256,3 @@ def _why(pointer: str, reason: str) -> str:
 def _forget(unread: dict[str, str], pointer: str) -> None:
     for at in [at for at in unread if f"{at}/".startswith(f"{pointer}/")]:
         del unread[at]
-
-
-def _filled(source: object, parts: Sequence[str], value: object) -> object:
-    """A copy with a value at a path of keys and of places in lists."""
-    if not parts:
-        return value
-    key, *rest = parts
-    if isinstance(source, list) and key.isdigit() and int(key) <= len(source):
-        at = int(key)
-        return [*source[:at], _filled(source[at] if at < len(source) else None, rest, value), *source[at + 1 :]]
-    known = source if isinstance(source, dict) else {}
-    return {**known, key: _filled(known.get(key), rest, value)}

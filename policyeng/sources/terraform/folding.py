@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
-from policyeng.models import JsonObject, lowered
+from policyeng.models import lowered
 from policyeng.sources.arm_entry import is_placeholder
 from policyeng.sources.reading import Placed
-from policyeng.sources.terraform.instances import value_at
+from policyeng.sources.terraform.instances import filled, parts_of, value_at
 from policyeng.strict.json_text import escaped
 
 
@@ -35,57 +36,63 @@ def folded(every: Iterable[Placed]) -> list[Placed]:
 
     One whose parent is not among them stays; one whose parent is not known makes what it may belong to unreadable.
     """
-    whole: dict[str, Placed] = {}
-    parts: list[tuple[_Fold, Placed]] = []
-    others: list[Placed] = []
+    whole: list[Placed] = []
+    parts: dict[str, list[Placed]] = {}
     for placed in every:
-        fold = _FOLDS.get(lowered(placed.resource["type"]))
-        if fold is not None:
-            parts.append((fold, placed))
-        elif lowered(placed.resource["id"]) in whole:
-            others.append(placed)
+        if lowered(placed.resource["type"]) in _FOLDS:
+            above = placed.resource["id"].rpartition("/")[0].rpartition("/")[0]
+            parts.setdefault(lowered(above), []).append(placed)
         else:
-            whole[lowered(placed.resource["id"])] = placed
-    for fold, part in parts:
-        above = part.resource["id"].rpartition("/")[0].rpartition("/")[0]
-        if (parent := whole.get(lowered(above))) is not None:
-            whole[lowered(above)] = _within(parent, fold, part)
-            continue
-        others.append(part)
-        if is_placeholder(above.rpartition("/")[2]):
-            whole |= {key: _open(one, fold, part) for key, one in whole.items() if _is(one, fold.parent)}
-    return [*whole.values(), *others]
+            whole.append(placed)
+    joined = [_with(placed, parts.pop(lowered(placed.resource["id"]), ())) for placed in whole]
+    homeless = {_fold_of(part): part for above, held in parts.items() for part in held if _is_open(above)}
+    opened = [_opened(placed, homeless) for placed in joined]
+    return [*opened, *(part for held in parts.values() for part in held)]
 
 
-def _is(placed: Placed, arm_type: str) -> bool:
-    return lowered(placed.resource["type"]) == arm_type
+def _fold_of(part: Placed) -> _Fold:
+    return _FOLDS[lowered(part.resource["type"])]
 
 
-def _open(placed: Placed, fold: _Fold, part: Placed) -> Placed:
-    last = part.resource["id"].rpartition("/")[2]
-    why = f"it is known only after apply whether `{last}` belongs to it; check the state after it"
-    return placed._replace(unreadable={**placed.unreadable, fold.pointer: why})
+def _is_open(above: str) -> bool:
+    """Whether the last name of an id is not known; that of a resource of the plan names its address, with a dot."""
+    last = above.rpartition("/")[2]
+    return is_placeholder(last) and "." not in last
 
 
-def _within(parent: Placed, fold: _Fold, part: Placed) -> Placed:
-    """The parent with a part in it, and the places and gaps of the part."""
-    name = part.resource.get("name")
-    if not fold.is_list and not isinstance(name, str):
-        return _open(parent, fold, part)
-    properties = part.resource.get("properties") or {}
-    held = value_at(parent.resource, fold.pointer)
-    if fold.is_list:
-        known = held if isinstance(held, list) else []
-        value: object = [*known, {**({"name": name} if name else {}), **properties}]
-        base = f"{fold.pointer}/{len(known)}"
-    else:
-        value = {**(held if isinstance(held, dict) else {}), str(name): properties}
-        base = f"{fold.pointer}/{escaped(str(name))}"
-    moved = dict(_moved(part.fields, base))
+def _opened(placed: Placed, homeless: Mapping[_Fold, Placed]) -> Placed:
+    unreadable = {
+        fold.pointer: f"it is known only after apply whether `{part.resource['id'].rpartition('/')[2]}` belongs to it"
+        for fold, part in homeless.items()
+        if fold.parent == lowered(placed.resource["type"])
+    }
+    return placed._replace(unreadable={**placed.unreadable, **unreadable}) if unreadable else placed
+
+
+def _with(parent: Placed, parts: Sequence[Placed]) -> Placed:
+    """The parent with its parts in it, and their places and gaps."""
+    resource: object = parent.resource
+    unreadable, fields = dict(parent.unreadable), dict(parent.fields)
+    for fold, several in groupby(parts, _fold_of):
+        held = value_at(resource, fold.pointer)
+        listed = list(held) if isinstance(held, list) else []
+        by_name = dict(held) if isinstance(held, dict) else {}
+        for part in several:
+            name, properties = part.resource.get("name"), part.resource.get("properties") or {}
+            base = f"{fold.pointer}/{len(listed) if fold.is_list else escaped(str(name))}"
+            if fold.is_list:
+                listed.append({**({"name": name} if name else {}), **properties})
+            elif name:
+                by_name[str(name)] = properties
+            else:
+                base = fold.pointer
+                unreadable[base] = next(iter(part.unreadable.values()), "a name is known only after apply")
+                continue
+            fields |= {base: part.pointer, **dict(_moved(part.fields, base))}
+            unreadable |= dict(_moved(part.unreadable, base))
+        resource = filled(resource, parts_of(fold.pointer), listed if fold.is_list else by_name)
     return parent._replace(
-        resource=_with(parent.resource, fold.pointer, value),
-        unreadable={**parent.unreadable, **dict(_moved(part.unreadable, base))},
-        fields={**parent.fields, base: part.pointer, **moved},
+        resource=resource if isinstance(resource, dict) else parent.resource, unreadable=unreadable, fields=fields
     )
 
 
@@ -95,11 +102,3 @@ def _moved(pointers: Mapping[str, str], base: str) -> Iterator[tuple[str, str]]:
             yield base + pointer.removeprefix("/properties"), value
         elif pointer == "/name":
             yield f"{base}/name", value
-
-
-def _with(resource: JsonObject, pointer: str, value: object) -> JsonObject:
-    """A copy of the resource with a value at a pointer of keys; only what lies on the way is copied."""
-    key, _, rest = pointer[1:].partition("/")
-    held = resource.get(key)
-    inner = held if isinstance(held, dict) else {}
-    return {**resource, key: _with(inner, f"/{rest}", value) if rest else value}

@@ -127,8 +127,7 @@ def parent_module(module: str) -> str:
 
 def value_at(source: object, pointer: str) -> object:
     """What stands at a JSON Pointer; None where nothing does."""
-    for part in pointer.split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
+    for key in parts_of(pointer):
         if isinstance(source, list) and key.isdigit():
             source = source[int(key)] if int(key) < len(source) else None
         else:
@@ -181,41 +180,34 @@ def _without(values: JsonObject, unread: Mapping[str, str]) -> tuple[JsonObject,
         for pointer, reason in unread.items()
         if reason != SENSITIVE or value_at(values, pointer) not in (None, "", [], {})
     }
-    return without(values, kept), kept
-
-
-def without(values: JsonObject, pointers: Mapping[str, str]) -> JsonObject:
-    """A copy of the values in which null stands at the pointers."""
-    cut = values
-    for pointer in pointers:
-        parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
-        if not parts:
-            return {}
+    cut: object = values
+    for pointer in kept:
         if value_at(cut, pointer) is not None:
-            cut = _replaced(cut, parts)
-    return cut
+            cut = filled(cut, parts_of(pointer), None)
+    return cut if isinstance(cut, dict) else {}, kept
 
 
-def _replaced(source: JsonObject, parts: Sequence[str]) -> JsonObject:
-    """A copy with null at a path that is there; only what lies on the path is copied."""
-    top: JsonObject = dict(source)
-    here: dict[str, object] | list[object] = top
-    for number, part in enumerate(parts):
-        key: str | int = int(part) if isinstance(here, list) else part
-        if number == len(parts) - 1:
-            here[key] = None  # type: ignore[index,call-overload]  # the key fits what it is of
-            break
-        inner = here[key]  # type: ignore[index,call-overload]  # the key fits what it is of
-        inner = list(inner) if isinstance(inner, list) else dict(inner)
-        here[key] = inner  # type: ignore[index,call-overload]  # the key fits what it is of
-        here = inner
-    return top
+def parts_of(pointer: str) -> list[str]:
+    """The keys of a JSON Pointer."""
+    return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+
+
+def filled(source: object, parts: Sequence[str], value: object) -> object:
+    """A copy with a value at a path of keys and of places in lists; only what lies on the path is copied."""
+    if not parts:
+        return value
+    key, *rest = parts
+    if isinstance(source, list) and key.isdigit() and int(key) <= len(source):
+        at = int(key)
+        return [*source[:at], filled(source[at] if at < len(source) else None, rest, value), *source[at + 1 :]]
+    known = source if isinstance(source, dict) else {}
+    return {**known, key: filled(known.get(key), rest, value)}
 
 
 def _path(steps: object) -> str:
     """The pointer of one entry of `sensitive_attributes`: steps of `get_attr` and `index`."""
     parts: list[str] = []
-    for step in _list(steps):
+    for step in _list(steps)[:MAX_DEPTH]:
         value = step.get("value") if isinstance(step, dict) else None
         value = value.get("value") if isinstance(value, dict) else value
         if isinstance(value, str | int) and not isinstance(value, bool):

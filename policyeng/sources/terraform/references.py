@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 from policyeng.models import JsonObject
@@ -17,6 +18,8 @@ from policyeng.sources.terraform.instances import Instance, module_calls, parent
 
 #: Inputs and outputs that lead to one another further than this lead nowhere.
 MAX_STEPS = 64
+#: An expression that refers to more than this is not followed.
+MAX_REFERENCES = 256
 
 #: What is known while planning, and at most chooses among instances.
 _CHOOSING = ("each.key", "count.", "path.", "terraform.")
@@ -83,7 +86,7 @@ class Configuration:
         waiting, met, found = [start], set[_Scoped](), list[Found]()
         while waiting:
             scoped = waiting.pop()
-            if len(met) > MAX_STEPS:
+            if len(met) > MAX_STEPS or len(scoped.references) > MAX_REFERENCES:
                 return Found((), whole=False)
             if scoped not in met:
                 met.add(scoped)
@@ -97,12 +100,15 @@ class Configuration:
     def _found(self, scoped: _Scoped, reference: str, instance: Instance, *, led: bool) -> Found:
         if led or reference.startswith(_CHOOSING):
             return Found((), whole=True)
-        if reference.startswith(("var.", "module.", *_NOT_IN_PLAN)):
+        named = _RESOURCE.match(reference)
+        if named is None or reference.startswith(("var.", "module.", *_NOT_IN_PLAN)):
             return Found((), whole=False)
-        named = tuple(self._named(scoped.module, reference))
-        if len(named) > 1 and "each.key" in scoped.references:
-            named = tuple(one for one in named if one.index == instance.index) or named
-        return Found(named, whole=True)
+        there = self._by_resource.get((scoped.module, bool(named[1]), named[2], named[3]), {})
+        if named[4] is not None:
+            there = {key: one for key, one in [(named[4].strip('"'), there.get(named[4].strip('"')))] if one}
+        elif len(there) > 1 and "each.key" in scoped.references and str(instance.index) in there:
+            there = {"": there[str(instance.index)]}
+        return Found(tuple(islice(there.values(), 2)), whole=True)  # two are as many as more
 
     def _led(self, scoped: _Scoped, reference: str) -> list[_Scoped]:
         """Where an input, an output or an element of `for_each` comes from."""
@@ -138,20 +144,13 @@ class Configuration:
         """The configuration of an instance; empty when it is not in the plan."""
         return self._resources.get((tuple(module_calls(instance.module)), _resource_key(instance)), {})
 
-    def _named(self, module: str, reference: str) -> Iterator[Instance]:
-        named = _RESOURCE.match(reference)
-        if named is None:
-            return
-        for instance in self._by_resource.get((module, bool(named[1]), named[2], named[3]), ()):
-            if named[4] is None or named[4].strip('"') == str(instance.index):
-                yield instance
-
     @cached_property
-    def _by_resource(self) -> Mapping[tuple[str, bool, str, str], list[Instance]]:
-        found: dict[tuple[str, bool, str, str], list[Instance]] = {}
+    def _by_resource(self) -> Mapping[tuple[str, bool, str, str], dict[str, Instance]]:
+        """The instances by module instance, mode, type and name, then by index."""
+        found: dict[tuple[str, bool, str, str], dict[str, Instance]] = {}
         for instance in self.instances:
             key = (instance.module, instance.is_data, instance.type, instance.name)
-            found.setdefault(key, []).append(instance)
+            found.setdefault(key, {})[str(instance.index)] = instance
         return found
 
     @cached_property
