@@ -13,7 +13,7 @@ from typing import NamedTuple
 from policyeng.errors import UsageError, nearest
 from policyeng.garbage import uncollected
 from policyeng.models import Problem, Snapshot
-from policyeng.sources import arm_rest, kubernetes, native, resource_graph, role_access, workspace_config
+from policyeng.sources import arm_rest, kubernetes, native, resource_graph, role_access, terraform, workspace_config
 from policyeng.sources.baseline_report import read_baseline
 from policyeng.sources.documents import left_out
 from policyeng.sources.exemptions_file import ExemptionsRead, load_exemptions, read_exemptions
@@ -33,6 +33,7 @@ FORMATS: Mapping[str, Format] = {
     "native": native,
     "workspace-config": workspace_config,
     "kubernetes": kubernetes,
+    "terraform": terraform,
     "resource-graph": resource_graph,
     "role-access": role_access,
     "arm-rest": arm_rest,

@@ -35,6 +35,8 @@ SOURCE_CODE: Mapping[str, tuple[str, str]] = {
 _ARCHIVE = b"PK\x03\x04"
 #: A string, which is left as it is, or a comment.
 _STRINGS_AND_COMMENTS = re.compile(rb'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+#: The first of the lines that Terraform and OpenTofu log as JSON.
+_TERRAFORM_LOG = re.compile(rb'\s*\{"@level":"[a-z]+","@message":')
 _LINE_BREAK_IN_STRING = re.compile(rb"\r?\n")
 
 
@@ -100,6 +102,9 @@ def _json(content: bytes, file: str, max_bytes: int) -> Text:
     try:
         value = parse_json(content, file, max_bytes=max_bytes)
     except InputError:
+        if _TERRAFORM_LOG.match(content):
+            remedy = "give what `terraform plan -out tfplan && terraform show -json tfplan > plan.json` prints"
+            raise InputError("the log of `terraform plan -json`, not the plan", place=(file,), remedy=remedy) from None
         if len(content) > max_bytes or (not content.isascii() and not _is_utf8(content)):
             raise
         plain = _STRINGS_AND_COMMENTS.sub(_blanked, content)

@@ -1,0 +1,218 @@
+"""Terraform and OpenTofu: plans and states as JSON, of the azurerm and the azapi provider.
+
+Source: https://developer.hashicorp.com/terraform/internals/json-format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from policyeng.models import JsonObject
+from policyeng.sources.reading import ALONE, Placed, Reading, Refusal, Surroundings, reading_of
+from policyeng.sources.terraform import azapi, bringing
+from policyeng.sources.terraform.estate import KINDS, Estate
+from policyeng.sources.terraform.folding import folded
+from policyeng.sources.terraform.instances import Change, Instance, in_state_file, in_values
+from policyeng.sources.terraform.references import Configuration, objects
+from policyeng.strict.json_text import shortened
+
+SUMMARY = "Terraform and OpenTofu: `terraform show -json` of a plan or a state, and `terraform.tfstate`"
+
+_SHOWN = frozenset({"planned_values", "resource_changes", "prior_state", "configuration", "values"})
+_ALONE = frozenset({"format_version", "terraform_version"})
+_STATE_KEYS = frozenset({"lineage", "serial", "terraform_version"})
+_STATE_VERSION = 4
+_BLOCKS = frozenset(
+    {
+        "//",
+        "check",
+        "data",
+        "import",
+        "locals",
+        "module",
+        "moved",
+        "output",
+        "provider",
+        "resource",
+        "terraform",
+        "variable",
+    }
+)
+_LAST_MAJOR = 1
+_PLAN_COMMAND = "`terraform plan -out tfplan && terraform show -json tfplan > plan.json`"
+_STATE_COMMAND = "`terraform show -json > state.json`"
+#: Kinds of resources that concern Machine Learning by their names, whether we know them or not.
+_CONCERNED = ("azurerm_machine_learning_", "azurerm_ai_foundry", "azureml_")
+_ACTIONS = ("azapi_resource_action", "azapi_data_plane_resource")
+
+
+def detect(document: object) -> bool:
+    """Whether the document is a plan or a state, or a line of what `terraform plan -json` logs."""
+    if not isinstance(document, dict):
+        return False
+    if isinstance(document.get("format_version"), str):
+        return not _SHOWN.isdisjoint(document) or document.keys() <= _ALONE
+    return _is_state_file(document) or _is_log(document) or _is_encrypted(document) or _is_configuration(document)
+
+
+def read(document: object, around: Surroundings = ALONE) -> Reading:
+    """Read what will be there once a plan is applied, or what a state says is there."""
+    if not isinstance(document, dict) or not detect(document):
+        return _refused("", "neither a Terraform plan nor a state", f"give what {_PLAN_COMMAND} prints")
+    if _is_log(document):
+        return _refused("", "the log of `terraform plan -json`, not the plan", f"give what {_PLAN_COMMAND} prints")
+    if _is_configuration(document):
+        return _refused("", "Terraform configuration, not a plan", f"give what {_PLAN_COMMAND} prints")
+    if _is_encrypted(document):
+        return _refused("", "an encrypted state", "give what `tofu show -json` prints")
+    if "format_version" not in document:
+        return _state_file(document, around)
+    major = document["format_version"].partition(".")[0]
+    if not major.isdigit() or int(major[:9]) > _LAST_MAJOR:
+        version = shortened(document["format_version"])
+        message = f"a Terraform document of the format `{version}`, and only those up to {_LAST_MAJOR} are readable"
+        return _refused("/format_version", message, "make it with an older Terraform, or update policyeng")
+    if "planned_values" in document:
+        return _plan(document, around)
+    if "resource_changes" in document or "configuration" in document:
+        remedy = f"give all that {_PLAN_COMMAND} prints"
+        return _refused("", "a plan without `planned_values`", remedy)
+    if "values" not in document:
+        return Reading(nothing="an empty Terraform state")
+    return _read(_estate({}, tuple(in_values(document["values"], "/values")), around))
+
+
+def _plan(document: JsonObject, around: Surroundings) -> Reading:
+    planned = in_values(document["planned_values"], "/planned_values", _changes(document))
+    prior = document.get("prior_state")
+    looked_up = (
+        instance
+        for instance in in_values(prior.get("values") if isinstance(prior, dict) else None, "/prior_state/values")
+        if instance.is_data
+    )
+    return _read(_estate(document, (*planned, *looked_up), around), _incomplete(document, around.file))
+
+
+def _state_file(document: JsonObject, around: Surroundings) -> Reading:
+    if document.get("version") != _STATE_VERSION:
+        message = f"a state file that is not of version {_STATE_VERSION}"
+        return _refused("/version", message, f"give what {_STATE_COMMAND} prints")
+    if not isinstance(document.get("resources"), list):
+        return _refused("", "a state file without a list of `resources`", f"give what {_STATE_COMMAND} prints")
+    return _read(_estate({}, tuple(in_state_file(document)), around))
+
+
+def _estate(document: JsonObject, instances: tuple[Instance, ...], around: Surroundings) -> Estate:
+    configuration, variables = document.get("configuration"), document.get("variables")
+    known = Configuration(
+        configuration if isinstance(configuration, dict) else {},
+        variables if isinstance(variables, dict) else {},
+        instances,
+    )
+    return Estate(instances, known, around)
+
+
+def _read(estate: Estate, incomplete: Iterable[str] = ()) -> Reading:
+    managed = [instance for instance in estate.instances if not instance.is_data]
+    entries = list(_entries(estate, managed))
+    placed = (entry for entry, is_update in entries if isinstance(entry, Placed) and not is_update)
+    updates = (entry for entry, is_update in entries if isinstance(entry, Placed) and is_update)
+    whole = azapi.updated(folded(placed), updates)
+    refusals = (entry for entry, _ in entries if isinstance(entry, Refusal))
+    reading = reading_of([*whole, *refusals])
+    remarks = tuple(_remarks(managed))
+    missing = (*incomplete, *_missing(estate, whole), *(f"{estate.around.file}: {said}" for _, said in remarks))
+    nothing = "" if whole or reading.refusals or remarks else _nothing(managed)
+    return Reading(
+        resources=reading.resources,
+        incomplete=missing,
+        refusals=reading.refusals,
+        remarks=remarks,
+        nothing=nothing,
+        movable=estate.movable,
+    )
+
+
+def _entries(estate: Estate, managed: Iterable[Instance]) -> Iterator[tuple[Placed | Refusal, bool]]:
+    for instance in managed:
+        if instance.type in KINDS:
+            yield bringing.brought(estate, instance), False
+        elif instance.type in ("azapi_resource", "azapi_update_resource"):
+            yield azapi.brought(estate, instance), instance.type == "azapi_update_resource"
+
+
+def _changes(document: JsonObject) -> dict[str, Change]:
+    """What the plan says of each instance beside its values; an old copy that is about to go is none."""
+    found: dict[str, Change] = {}
+    for entry in objects(document.get("resource_changes")):
+        change = entry.get("change")
+        if not isinstance(change, dict) or entry.get("deposed") or not isinstance(entry.get("address"), str):
+            continue
+        before = change.get("before")
+        before = before if isinstance(before, dict) else {}
+        if change.get("actions") not in (["update"], ["no-op"]):
+            before = {"id": before.get("id")}
+        found[entry["address"]] = Change(change.get("after_unknown"), change.get("after_sensitive"), before)
+    return found
+
+
+def _incomplete(document: JsonObject, file: str) -> Iterator[str]:
+    if document.get("errored") is True:
+        yield f"{file}: the plan ended with an error, so it does not hold all that will be there"
+    elif document.get("complete") is False:
+        yield f"{file}: the plan is not complete (`-target`, or deferred changes): another one has to follow"
+    elif document.get("deferred_changes"):
+        yield f"{file}: the plan defers changes to a later one"
+
+
+def _missing(estate: Estate, every: Iterable[Placed]) -> Iterator[str]:
+    """What is in a workspace of which it is not known which one it is: every workspace may lack it."""
+    for placed in every:
+        arm_id = placed.resource["id"]
+        if "/workspaces/{workspace}/" in arm_id:
+            last = arm_id.rpartition("/")[2]
+            yield f"{estate.around.file}: the workspace of `{last}` is known only after apply"
+
+
+def _remarks(managed: Iterable[Instance]) -> Iterator[tuple[str, str]]:
+    for instance in managed:
+        if instance.type.startswith(_CONCERNED) and instance.type not in KINDS:
+            yield instance.pointer, f"`{instance.address}` is not read: nothing is known of `{instance.type}`"
+        elif instance.type in _ACTIONS:
+            yield instance.pointer, f"`{instance.address}` is not read: `{instance.type}` does not say what comes of it"
+
+
+def _nothing(managed: list[Instance]) -> str:
+    if not managed:
+        return "a Terraform document without a resource"
+    kinds = list(dict.fromkeys(instance.type for instance in managed))
+    named = ", ".join(f"`{shortened(kind)}`" for kind in kinds[:3]) + (", …" if len(kinds) > 3 else "")
+    return f"Terraform resources that no policy judges: {named}"
+
+
+def _is_state_file(document: JsonObject) -> bool:
+    held = "resources" in document or "modules" in document
+    version = document.get("version")
+    is_version = isinstance(version, int) and not isinstance(version, bool)
+    return is_version and held and len(_STATE_KEYS & document.keys()) > 1
+
+
+def _is_log(document: JsonObject) -> bool:
+    return "@level" in document and "@message" in document and "@timestamp" in document
+
+
+def _is_encrypted(document: JsonObject) -> bool:
+    return "encrypted_data" in document and "encryption_version" in document
+
+
+def _is_configuration(document: JsonObject) -> bool:
+    """Whether it is a `.tf.json`: resources by type and name."""
+    held = document.get("resource")
+    kinds = held.values() if isinstance(held, dict) and held and document.keys() <= _BLOCKS else ()
+    return (
+        bool(kinds) and all(isinstance(kind, dict | list) for kind in kinds) and all("_" in kind for kind in held or ())
+    )
+
+
+def _refused(pointer: str, message: str, remedy: str) -> Reading:
+    return Reading(refusals=(Refusal(pointer, message, remedy),))

@@ -1,0 +1,161 @@
+"""The azapi provider: ARM bodies as they are, of resources (`azapi_resource`) and over them (`azapi_update_resource`).
+
+Source: https://registry.terraform.io/providers/Azure/azapi/latest/docs. Version 1 has `body` as a JSON string, version
+2 as an object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from policyeng.errors import InputError
+from policyeng.models import Carried, JsonObject, lowered
+from policyeng.sources.mapping import Field, mapped, text
+from policyeng.sources.reading import Placed, Refusal
+from policyeng.sources.service_made import service_made, with_attachment
+from policyeng.sources.terraform.estate import Estate
+from policyeng.sources.terraform.instances import MAX_DEPTH, Instance, parts_of, value_at
+from policyeng.sources.terraform.kinds import IDENTITY
+from policyeng.strict.json_text import DEFAULT_MAX_BYTES, escaped, parse_json
+
+_ROWS = (
+    Field("/name", "/name", text),
+    Field("/location", "/location", text),
+    Field("/tags", "/tags"),
+    *IDENTITY,
+)
+_UPDATED = "the plan only says what it changes of it; add what is deployed"
+_WRITE_ONLY = "`sensitive_body` holds parts of it, and is not read; judge what is deployed instead"
+#: What a body can hold beside what the attributes say.
+_BODY = ("/properties", "/kind", "/sku")
+_COMPUTE = "microsoft.machinelearningservices/workspaces/computes"
+
+
+def brought(estate: Estate, instance: Instance) -> Placed | Refusal:
+    """The ARM resource of an `azapi_resource`, or the part of one that an `azapi_update_resource` sets."""
+    arm_type = estate.arm_type(instance)
+    if "/" not in arm_type:
+        remedy = "give it as `<namespace>/<type>@<version>`"
+        return Refusal(instance.pointer, f"`{instance.address}` has no ARM type that is known", remedy)
+    settled = estate.settled(instance, {})
+    body = _body(instance)
+    if body is None:
+        remedy = "write it with `jsonencode` or as an object"
+        return Refusal(f"{instance.attributes}/body", f"the `body` of `{instance.address}` is no JSON object", remedy)
+    made = mapped(_ROWS, settled.values, instance.attributes, settled.unread)
+    unreadable = {**made.unreadable, **_of_body(settled.unread)}
+    if settled.values.get("sensitive_body") is not None or "/sensitive_body" in settled.unread:
+        unreadable["/properties"] = _WRITE_ONLY
+    resource = {"id": estate.identity(instance), "type": arm_type, **_without_null(body, unreadable), **made.resource}
+    if why := estate.why_unplaced(instance):
+        unreadable["/id"] = why
+    fields = {f"/{escaped(key)}": _place(instance, key) for key in body} | dict(made.fields)
+    if instance.type == "azapi_update_resource":
+        carried = Carried(pointers=("/id", "/type", *_leaves(body)), reason=_UPDATED)
+        return Placed(resource, instance.pointer, unreadable, carried, fields)
+    if lowered(arm_type) == _COMPUTE:
+        resource = with_attachment(resource)
+    made_there = {at: why for at, why in service_made(arm_type).items() if value_at(resource, at) is None}
+    return Placed(resource, instance.pointer, {**made_there, **unreadable}, None, fields)
+
+
+def updated(every: Iterable[Placed], updates: Iterable[Placed]) -> list[Placed]:
+    """The resources with what is set over them; what is set over one that is not among them stays a part of it."""
+    known = {lowered(placed.resource["id"]): placed for placed in every}
+    for update in updates:
+        key = lowered(update.resource["id"])
+        known[key] = _over(known[key], update) if key in known else update
+    return list(known.values())
+
+
+def _over(placed: Placed, update: Placed) -> Placed:
+    settings = {key: value for key, value in update.resource.items() if key not in ("id", "type", "name")}
+    leaves = tuple(_leaves(settings))
+    unreadable = {
+        at: why for at, why in placed.unreadable.items() if not any(f"{at}/".startswith(f"{leaf}/") for leaf in leaves)
+    }
+    carried = placed.carried
+    if carried is not None and update.carried is not None:
+        carried = Carried(pointers=(*carried.pointers, *leaves), reason=carried.reason)
+    more = {leaf: _moved(update.fields, leaf) for leaf in leaves}
+    unknown = {at: why for at, why in update.unreadable.items() if at not in ("/id", "/name")}
+    return placed._replace(
+        resource=_merged(placed.resource, settings),
+        unreadable={**unreadable, **unknown},
+        carried=carried,
+        fields={**placed.fields, **more},
+    )
+
+
+def _moved(fields: Mapping[str, str], pointer: str) -> str:
+    """Where a pointer stands in the document: as `fields` says of what is nearest above it."""
+    above = pointer
+    while above not in fields and above:
+        above = above.rpartition("/")[0]
+    return fields.get(above, "") + pointer[len(above) :]
+
+
+def _merged(base: object, over: object) -> JsonObject:
+    if not isinstance(base, dict) or not isinstance(over, dict):
+        raise TypeError("only objects are merged")
+    merged = dict(base)
+    for key, value in over.items():
+        held = merged.get(key)
+        merged[key] = _merged(held, value) if isinstance(held, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _body(instance: Instance) -> JsonObject | None:
+    body = instance.values.get("body")
+    if isinstance(body, str):
+        try:
+            body = parse_json(body.encode(), "body", max_bytes=DEFAULT_MAX_BYTES) if body.strip() else {}
+        except InputError:
+            return None
+    if body is None:
+        return {}
+    return body if isinstance(body, dict) else None
+
+
+def _of_body(unread: Mapping[str, str]) -> dict[str, str]:
+    """By ARM pointer, why what the body says cannot be read."""
+    found: dict[str, str] = {}
+    for at, why in unread.items():
+        if at in ("/body", ""):
+            found |= dict.fromkeys(_BODY, why)
+        elif at.startswith("/body/"):
+            found[at.removeprefix("/body")] = why
+    return found
+
+
+def _without_null(body: JsonObject, unreadable: Mapping[str, str]) -> JsonObject:
+    """The body without the places that are unreadable, in which null stands."""
+    for at in unreadable:
+        body = _cut(body, parts_of(at))
+    return body
+
+
+def _cut(source: JsonObject, parts: list[str]) -> JsonObject:
+    key, *rest = parts
+    if key not in source:
+        return source
+    if not rest:
+        return {other: value for other, value in source.items() if other != key}
+    inner = source[key]
+    return {**source, key: _cut(inner, rest)} if isinstance(inner, dict) else source
+
+
+def _place(instance: Instance, key: str) -> str:
+    at = f"{instance.attributes}/body"
+    return at if isinstance(instance.values.get("body"), str) else f"{at}/{escaped(key)}"
+
+
+def _leaves(value: JsonObject) -> Iterator[str]:
+    """The pointers of all that is not an object itself."""
+    waiting: list[tuple[str, object, int]] = [("", value, 0)]
+    while waiting:
+        pointer, inner, depth = waiting.pop()
+        if isinstance(inner, dict) and inner and depth < MAX_DEPTH:
+            waiting += ((f"{pointer}/{escaped(key)}", one, depth + 1) for key, one in inner.items())
+        elif pointer and pointer not in ("/id", "/type"):
+            yield pointer

@@ -1,0 +1,89 @@
+"""One instance of the azurerm provider brought into ARM shape by the table of its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from policyeng.models import Carried, JsonObject, lowered
+from policyeng.sources import mapping
+from policyeng.sources.arm_entry import is_placeholder
+from policyeng.sources.mapping import Field, mapped, put
+from policyeng.sources.reading import Placed
+from policyeng.sources.service_made import with_attachment
+from policyeng.sources.terraform.estate import KINDS, Estate, Settled
+from policyeng.sources.terraform.instances import Instance, value_at
+from policyeng.strict.json_text import escaped
+
+_NOT_CARRIED = "the azurerm provider has no attribute for it; check what is deployed, too"
+_SUBNET = "/subnet/id"
+_COMPUTE = "microsoft.machinelearningservices/workspaces/computes"
+
+
+def brought(estate: Estate, instance: Instance) -> Placed:
+    """The ARM resource of an instance whose type is among `KINDS`."""
+    kind = KINDS[instance.type]
+    settled = estate.settled(instance, kind.named, kind.unstated)
+    made = mapped(kind.table, settled.values, instance.attributes, _unresolved(kind.table, settled))
+    unreadable = {**made.unreadable, **_within(kind.table, settled)}
+    resource: JsonObject = {"id": estate.identity(instance), "type": kind.place.arm_type}
+    if isinstance(made.resource.get("tags"), dict):
+        made.resource["tags"] = {key: value for key, value in made.resource["tags"].items() if value is not None}
+    resource |= made.resource
+    for pointer, value in kind.fixed.items():
+        put(resource, pointer, value)
+    for pointer in kind.lists:
+        _listed(resource, pointer)
+    if lowered(kind.place.arm_type) == _COMPUTE:
+        resource = with_attachment(resource)
+    if why := estate.why_unplaced(instance):
+        unreadable["/id"] = why
+    unreadable |= _elsewhere(resource, kind.table)
+    return Placed(resource, instance.pointer, unreadable, _carried(instance.type), made.fields)
+
+
+@cache
+def _carried(terraform_type: str) -> Carried:
+    kind = KINDS[terraform_type]
+    more = ("/id", "/type", "/properties/isAttachedCompute", *kind.fixed, *kind.foreign)
+    return mapping.carried(kind.table, _NOT_CARRIED, *more)
+
+
+def _unresolved(table: tuple[Field, ...], settled: Settled) -> Mapping[str, str]:
+    """Why rows cannot be read: what they begin with, or a part of what is not taken part by part."""
+    unresolved = dict(settled.unread)
+    for row in table:
+        inside = [why for at, why in settled.unread.items() if at.startswith(f"{row.source}/")]
+        if inside and not isinstance(value_at(settled.values, row.source), dict):
+            unresolved[row.source] = inside[0]
+    return unresolved
+
+
+def _within(table: tuple[Field, ...], settled: Settled) -> dict[str, str]:
+    """Why parts of an object cannot be read that is taken part by part, such as one tag."""
+    return {
+        row.target + at[len(row.source) :]: why
+        for row in table
+        for at, why in settled.unread.items()
+        if row.target and at.startswith(f"{row.source}/") and isinstance(value_at(settled.values, row.source), dict)
+    }
+
+
+def _listed(resource: JsonObject, pointer: str) -> None:
+    """Make a list of what a table filled by place."""
+    found = value_at(resource, pointer)
+    if isinstance(found, dict):
+        parent = value_at(resource, pointer.rpartition("/")[0])
+        if isinstance(parent, dict):
+            parent[pointer.rpartition("/")[2]] = [found[key] for key in sorted(found)]
+
+
+def _elsewhere(resource: JsonObject, table: tuple[Field, ...]) -> dict[str, str]:
+    """Why it is open which network a subnet belongs to that the plan makes somewhere."""
+    return {
+        f"{row.target.removesuffix('/id')}/{escaped('subscription')}": (
+            "the plan does not say which subscription the subnet is in; give `--scope`"
+        )
+        for row in table
+        if row.target.endswith(_SUBNET) and is_placeholder(value_at(resource, row.target))
+    }

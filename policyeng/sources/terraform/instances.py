@@ -1,0 +1,219 @@
+"""The resource instances that a Terraform document holds, each with its attributes and what cannot be read of them.
+
+Source: https://developer.hashicorp.com/terraform/internals/json-format and the state file of version 4.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from policyeng.models import JsonObject
+from policyeng.strict.json_text import escaped
+
+#: Modules below modules, and lists and objects within attributes, deeper than this are not looked into.
+MAX_DEPTH = 64
+
+AFTER_APPLY = "it is known only after apply"
+SENSITIVE = "it is marked sensitive, so it is not read"
+
+_STEP = re.compile(r'module\.([^.\[]+)(\[(?:"(?:[^"\\]|\\.)*"|\d+)\])?\.?')
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One resource instance.
+
+    Attributes:
+        address: such as `module.ml["a"].azurerm_subnet.this[0]`; not of the instance where the state does not say it.
+        module: the address of its module instance; empty for the root.
+        name: its Terraform name, such as `this`.
+        index: its key in `count` or `for_each`; None without one.
+        values: its attributes, without those that cannot be read.
+        pointer: of the resource in the document.
+        attributes: the pointer of `values` in the document.
+        unread: by JSON Pointer into `values`, why a value cannot be read.
+        before: the attributes that stay as they are unless they change; empty when it is created or replaced.
+        is_data: it is looked up and not managed here.
+        deployed: it is there already, and this is its state.
+    """
+
+    address: str
+    module: str
+    type: str
+    name: str
+    index: object
+    values: JsonObject
+    pointer: str
+    attributes: str
+    unread: Mapping[str, str] = field(default_factory=dict)
+    before: Mapping[str, object] = field(default_factory=dict)
+    is_data: bool = False
+    deployed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a plan says of one instance beside its values."""
+
+    unknown: object = None
+    sensitive: object = None
+    before: Mapping[str, object] = field(default_factory=dict)
+
+
+def in_values(values: object, base: str, changes: Mapping[str, Change] | None = None) -> Iterator[Instance]:
+    """The instances of a `values` object (`root_module`, nested `child_modules`) at a pointer.
+
+    Args:
+        values: as `planned_values` of a plan or `values` of a state.
+        base: its pointer.
+        changes: of a plan, by address; a state has none.
+    """
+    root = values.get("root_module") if isinstance(values, dict) else None
+    waiting: list[tuple[object, str, int]] = [(root, f"{base}/root_module", 0)]
+    while waiting:
+        module, pointer, depth = waiting.pop(0)
+        if not isinstance(module, dict) or depth > MAX_DEPTH:
+            continue
+        for index, entry in enumerate(_list(module.get("resources"))):
+            place = f"{pointer}/resources/{index}"
+            if isinstance(entry, dict) and isinstance(entry.get("type"), str):
+                yield _instance(entry, str(module.get("address") or ""), place, changes)
+        for index, child in enumerate(_list(module.get("child_modules"))):
+            waiting.append((child, f"{pointer}/child_modules/{index}", depth + 1))
+
+
+def in_state_file(document: JsonObject) -> Iterator[Instance]:
+    """The instances of a `terraform.tfstate` of version 4; deposed objects, which are about to go, are left out."""
+    for at, entry in enumerate(_list(document.get("resources"))):
+        if not isinstance(entry, dict) or not isinstance(entry.get("type"), str):
+            continue
+        module, name = str(entry.get("module") or ""), str(entry.get("name") or "")
+        for number, held in enumerate(_list(entry.get("instances"))):
+            if not isinstance(held, dict) or held.get("deposed"):
+                continue
+            pointer = f"/resources/{at}/instances/{number}"
+            attributes = held.get("attributes")
+            sensitive = [_path(path) for path in _list(held.get("sensitive_attributes"))]
+            values = attributes if isinstance(attributes, dict) else {}
+            unread = {path: SENSITIVE for path in sensitive if path}
+            values, unread = _without(values, unread)
+            yield Instance(
+                address=f"{module}.{entry['type']}.{name}".lstrip("."),
+                module=module,
+                type=entry["type"],
+                name=name,
+                index=held.get("index_key"),
+                values=values,
+                pointer=pointer,
+                attributes=f"{pointer}/attributes",
+                unread=unread,
+                is_data=entry.get("mode") == "data",
+                deployed=True,
+            )
+
+
+def module_calls(module: str) -> list[str]:
+    """The names of the calls that lead to a module instance: `module.a["x.y"].module.b` gives `a` and `b`."""
+    return [step[1] for step in _STEP.finditer(module)]
+
+
+def parent_module(module: str) -> str:
+    """The address of the module instance that calls a module instance; empty for the root."""
+    steps = [step[0].rstrip(".") for step in _STEP.finditer(module)]
+    return ".".join(steps[:-1])
+
+
+def value_at(source: object, pointer: str) -> object:
+    """What stands at a JSON Pointer; None where nothing does."""
+    for key in parts_of(pointer):
+        if isinstance(source, list) and key.isdigit():
+            source = source[int(key)] if int(key) < len(source) else None
+        else:
+            source = source.get(key) if isinstance(source, dict) else None
+    return source
+
+
+def _instance(entry: JsonObject, module: str, pointer: str, changes: Mapping[str, Change] | None) -> Instance:
+    address = str(entry.get("address") or f"{entry['type']}.{entry.get('name')}")
+    change = (changes or {}).get(address, Change())
+    values = entry.get("values")
+    values = values if isinstance(values, dict) else {}
+    unread = dict.fromkeys(_marked(entry.get("sensitive_values")), SENSITIVE)
+    unread |= dict.fromkeys(_marked(change.sensitive), SENSITIVE)
+    unread |= dict.fromkeys(_marked(change.unknown), AFTER_APPLY)
+    values, unread = _without(values, unread)
+    return Instance(
+        address=address,
+        module=module,
+        type=entry["type"],
+        name=str(entry.get("name") or ""),
+        index=entry.get("index"),
+        values=values,
+        pointer=pointer,
+        attributes=f"{pointer}/values",
+        unread=unread,
+        before=change.before,
+        is_data=entry.get("mode") == "data",
+        deployed=changes is None,
+    )
+
+
+def _marked(marks: object) -> Iterator[str]:
+    """The pointers of the `true` in a structure that mirrors the values; what lies too deep is marked as a whole."""
+    waiting: list[tuple[object, str, int]] = [(marks, "", 0)]
+    while waiting:
+        mark, pointer, depth = waiting.pop()
+        if mark is True or (depth > MAX_DEPTH and mark):
+            yield pointer
+        elif isinstance(mark, dict):
+            waiting += ((inner, f"{pointer}/{escaped(key)}", depth + 1) for key, inner in mark.items())
+        elif isinstance(mark, list):
+            waiting += ((inner, f"{pointer}/{index}", depth + 1) for index, inner in enumerate(mark))
+
+
+def _without(values: JsonObject, unread: Mapping[str, str]) -> tuple[JsonObject, dict[str, str]]:
+    """The values without those that are not to be read; a sensitive attribute that holds nothing is no loss."""
+    kept = {
+        pointer: reason
+        for pointer, reason in unread.items()
+        if reason != SENSITIVE or value_at(values, pointer) not in (None, "", [], {})
+    }
+    cut: object = values
+    for pointer in kept:
+        if value_at(cut, pointer) is not None:
+            cut = filled(cut, parts_of(pointer), None)
+    return cut if isinstance(cut, dict) else {}, kept
+
+
+def parts_of(pointer: str) -> list[str]:
+    """The keys of a JSON Pointer."""
+    return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+
+
+def filled(source: object, parts: Sequence[str], value: object) -> object:
+    """A copy with a value at a path of keys and of places in lists; only what lies on the path is copied."""
+    if not parts:
+        return value
+    key, *rest = parts
+    if isinstance(source, list) and key.isdigit() and int(key) <= len(source):
+        at = int(key)
+        return [*source[:at], filled(source[at] if at < len(source) else None, rest, value), *source[at + 1 :]]
+    known = source if isinstance(source, dict) else {}
+    return {**known, key: filled(known.get(key), rest, value)}
+
+
+def _path(steps: object) -> str:
+    """The pointer of one entry of `sensitive_attributes`: steps of `get_attr` and `index`."""
+    parts: list[str] = []
+    for step in _list(steps)[:MAX_DEPTH]:
+        value = step.get("value") if isinstance(step, dict) else None
+        value = value.get("value") if isinstance(value, dict) else value
+        if isinstance(value, str | int) and not isinstance(value, bool):
+            parts.append(escaped(str(value)))
+    return "".join(f"/{part}" for part in parts)
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []

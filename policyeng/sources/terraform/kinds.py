@@ -1,0 +1,136 @@
+"""What a kind of Terraform resource becomes: its ARM type, where it lies, and the table of its attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from policyeng.models import JsonObject
+from policyeng.sources.mapping import Bring, Field, UnfitError, text
+
+
+class Addressed(NamedTuple):
+    """How the id of a resource is made that does not exist yet.
+
+    Attributes:
+        arm_type: such as `Microsoft.Network/virtualNetworks/subnets`.
+        parent: the attribute with the id of what it lies in; empty for the resource group that it names.
+        within: the attribute with the name of what it lies in below that, as `virtual_network_name`.
+    """
+
+    arm_type: str
+    parent: str = ""
+    within: str = ""
+
+
+class Unstated(NamedTuple):
+    """An attribute that the provider calls computed while nobody states it.
+
+    Attributes:
+        source: its JSON Pointer in the attributes.
+        value: what the provider asks for then; None for nothing, so that Azure's default holds.
+        unless: a pointer; where something stands there, what comes of it is known only after apply.
+    """
+
+    source: str
+    value: object = None
+    unless: str = ""
+
+
+class Kind(NamedTuple):
+    """One kind of resource.
+
+    Attributes:
+        place: how its id is made.
+        table: its attributes; a row without target is known and judged by nothing.
+        fixed: by ARM pointer, what follows from the kind alone.
+        foreign: ARM pointers that no resource of the kind has, though policies inspect them of others.
+        named: by attribute pointer, the ARM type of the resource that it names; empty for any.
+        unstated: attributes that are computed while nobody states them.
+        lists: ARM pointers at which the table fills places of a list.
+    """
+
+    place: Addressed
+    table: tuple[Field, ...]
+    fixed: Mapping[str, object] = {}
+    foreign: tuple[str, ...] = ()
+    named: Mapping[str, str] = {}
+    unstated: tuple[Unstated, ...] = ()
+    lists: tuple[str, ...] = ()
+
+
+#: The fields that only some kinds of computes and what holds them have, with those kinds.
+#: Source: the OpenAPI of Microsoft.MachineLearningServices 2025-12-01 and of Microsoft.ContainerService.
+_ONLY_OF: Mapping[str, frozenset[str]] = {
+    "/properties/agentPoolProfiles": frozenset({"managedCluster"}),
+    "/properties/powerState": frozenset({"managedCluster"}),
+    "/properties/endpointComputeType": frozenset({"deployment"}),
+    "/properties/instanceType": frozenset({"deployment"}),
+    "/properties/computeLocation": frozenset({"AmlCompute", "ComputeInstance", "AKS", "SynapseSpark"}),
+    "/properties/resourceId": frozenset({"AKS", "SynapseSpark"}),
+    "/properties/properties/agentCount": frozenset({"AKS"}),
+    "/properties/properties/agentVmSize": frozenset({"AKS"}),
+    "/properties/properties/aksNetworkingConfiguration": frozenset({"AKS"}),
+    "/properties/properties/clusterPurpose": frozenset({"AKS"}),
+    "/properties/properties/virtualMachineSize": frozenset({"VirtualMachine"}),
+    "/properties/properties/vmSize": frozenset({"AmlCompute", "ComputeInstance"}),
+    "/properties/properties/subnet": frozenset({"AmlCompute", "ComputeInstance"}),
+    "/properties/properties/vmPriority": frozenset({"AmlCompute"}),
+    "/properties/properties/scaleSettings": frozenset({"AmlCompute"}),
+    "/properties/properties/idleTimeBeforeShutdown": frozenset({"ComputeInstance"}),
+    "/properties/properties/schedules": frozenset({"ComputeInstance"}),
+    "/properties/properties/lastOperation": frozenset({"ComputeInstance"}),
+    "/properties/properties/state": frozenset({"ComputeInstance"}),
+}
+
+
+def foreign_to(kind: str) -> tuple[str, ...]:
+    """The ARM pointers that a kind of compute (`AmlCompute`), or `managedCluster`, does not have."""
+    return tuple(pointer for pointer, kinds in _ONLY_OF.items() if kind not in kinds)
+
+
+def passed(*names: str) -> tuple[Field, ...]:
+    """Rows of attributes of which nothing is judged."""
+    return tuple(Field(f"/{name}", "") for name in names)
+
+
+def identity(value: object) -> object:
+    """The type of an identity as ARM writes it: without the space that the provider puts after the comma."""
+    return str(text(value)).replace(", ", ",")
+
+
+def keys(value: object) -> JsonObject:
+    """A list of ids as the object that ARM has for user-assigned identities."""
+    if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
+        return {entry: {} for entry in value}
+    raise UnfitError("a list of ids")
+
+
+def access(value: object) -> object:
+    """`Enabled` or `Disabled` from a boolean."""
+    if isinstance(value, bool):
+        return "Enabled" if value else "Disabled"
+    raise UnfitError("true or false")
+
+
+def entries(bring: Bring) -> Bring:
+    """A list with each entry brought over."""
+
+    def each(value: object) -> object:
+        if isinstance(value, list):
+            return [bring(entry) for entry in value]
+        raise UnfitError("a list")
+
+    return each
+
+
+#: What most resources have.
+COMMON = (Field("/name", "/name", text), Field("/tags", "/tags"), *passed("id", "timeouts"))
+LOCATED = (*COMMON, Field("/location", "/location", text))
+GROUPED = (*LOCATED, *passed("resource_group_name"))
+IDENTITY = (
+    Field("/identity/0/type", "/identity/type", identity),
+    Field("/identity/0/identity_ids", "/identity/userAssignedIdentities", keys),
+    Field("/identity/0/principal_id", "/identity/principalId", text),
+    Field("/identity/0/tenant_id", "/identity/tenantId", text),
+)
