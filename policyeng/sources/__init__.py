@@ -13,7 +13,7 @@ from typing import NamedTuple
 from policyeng.errors import InputError, UsageError, nearest
 from policyeng.garbage import uncollected
 from policyeng.models import Document, Problem, Snapshot
-from policyeng.sources import arm_rest, native, role_access, workspace_config
+from policyeng.sources import arm_rest, arm_template, native, role_access, workspace_config
 from policyeng.sources.baseline_report import read_baseline
 from policyeng.sources.documents import left_out, read_documents
 from policyeng.sources.exemptions_file import ExemptionsRead, load_exemptions, read_exemptions
@@ -38,6 +38,7 @@ from policyeng.strict.json_text import DEFAULT_MAX_BYTES
 FORMATS: Mapping[str, Format] = {
     "native": native,
     "workspace-config": workspace_config,
+    "arm-template": arm_template,
     "role-access": role_access,
     "arm-rest": arm_rest,
 }

@@ -6,6 +6,7 @@ Source: https://learn.microsoft.com/azure/azure-resource-manager/templates/param
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
@@ -17,11 +18,17 @@ from policyeng.sources.texts import read_text
 from policyeng.strict.json_text import DEFAULT_MAX_BYTES
 
 
+@dataclass(frozen=True, slots=True)
 class Unresolved:
-    """A value that the file does not hold, such as a secret of a key vault; the text says where it is."""
+    """A value that nobody knows yet, such as a secret of a key vault.
 
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
+    Attributes:
+        reason: why, and what to do about it.
+        text: what stands for it in a name or an id, such as `{workspaceName}`; empty when nothing does.
+    """
+
+    reason: str
+    text: str = ""
 
 
 def given_parameters(entries: Sequence[str]) -> dict[str, object]:
