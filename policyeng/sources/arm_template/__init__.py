@@ -16,6 +16,7 @@ from policyeng.sources.arm_template.walking import Draft, Level, Walk
 from policyeng.sources.reading import ALONE, UNKNOWN_SCOPE, Placed, Reading, Refusal, Surroundings, kind_of, reading_of
 from policyeng.sources.service_made import service_made, with_attachment
 from policyeng.sources.template_parameters import parameters_of
+from policyeng.strict.json_text import shortened
 
 SUMMARY = "ARM templates, and what Bicep is compiled to"
 
@@ -27,7 +28,6 @@ _SCHEMAS = {
     "managementgroupdeploymenttemplate.json": "management group",
     "tenantdeploymenttemplate.json": "tenant",
 }
-_PARAMETERS = ("deploymentparameters.json", "subscriptiondeploymentparameters.json")
 _ATTACHED_BY = ("", "/properties", "/properties/computeType", "/properties/resourceId")
 
 
@@ -70,7 +70,7 @@ def _schema(document: JsonObject) -> str:
 
 
 def _is_parameters(document: JsonObject) -> bool:
-    return _schema(document) in _PARAMETERS
+    return _schema(document).endswith("deploymentparameters.json")
 
 
 def _place(document: JsonObject, around: Surroundings) -> tuple[Place, str]:
@@ -93,15 +93,26 @@ def _parameters_beside(document: JsonObject, walk: Walk) -> Mapping[str, object]
     path = PurePath(walk.around.file)
     if not document.get("parameters") or path.suffix.lower() not in (".json", ".jsonc"):
         return {}
-    for suffix in (".json", ".jsonc"):
-        name = f"{path.stem}.parameters{suffix}"
+    values: Mapping[str, object] = {}
+    taken = ""
+    for name in (f"{path.stem}.parameters{suffix}" for suffix in (".json", ".jsonc")):
         try:
-            values = parameters_of(walk.around.beside(name), name)
+            values, taken = parameters_of(walk.around.beside(name), name), name
         except InputError:
             continue
         walk.remarks.append(("", f"parameters have the values of `{name}` beside it where `--parameters` gives none"))
-        return values
-    return {}
+        break
+    others = [name for name in walk.around.names_beside() if name != taken and _is_parameter_file(name, path.stem)]
+    if others and not walk.around.parameters:
+        named = ", ".join(f"`{shortened(name)}`" for name in others[:8])
+        remedy = "to judge with one of them, give it as `--parameters`"
+        walk.remarks.append(("", f"other files of parameters lie beside it: {named}; {remedy}"))
+    return values
+
+
+def _is_parameter_file(name: str, stem: str) -> bool:
+    folded = name.lower()
+    return folded.startswith(f"{stem.lower()}.") and ".param" in folded and folded.endswith((".json", ".jsonc"))
 
 
 def _placed(drafts: Iterable[Draft], place: Place) -> list[Placed]:

@@ -38,14 +38,12 @@ def deployed(walk: Walk, body: JsonObject, pointer: str, names: Called, level: L
     if level.depth >= MAX_NESTING:
         message = f"deployments are nested deeper than {MAX_NESTING} levels"
         walk.incomplete.append(f"{walk.around.file}: {message}; what lies there is not judged")
-        walk.remarks.append((pointer, message))
         return
     found = _template_of(walk, body, pointer, level)
     if found is None:
         what = _wanted(body, level)
         message = f"the template of the deployment `{shortened(names.name)}` is not read: {what}"
         walk.incomplete.append(f"{walk.around.file}: {message}")
-        walk.remarks.append((pointer, message))
         return
     inner = _inside(walk, body, found, level)
     walk.resources(found.body.get("resources"), f"{found.pointer}/resources", inner)
@@ -173,8 +171,9 @@ def _given(walk: Walk, body: JsonObject, found: _Found, level: Level) -> Mapping
         entries = Resolver(level.scope).value(entries)
     given: dict[str, object] = {}
     for name, entry in entries.items() if isinstance(entries, dict) else ():
-        if isinstance(entry, dict) and "value" in entry:
-            given[name.lower()] = Resolver(level.scope).value(entry["value"])
+        stated = Resolver(level.scope).value(entry) if isinstance(entry, dict) and "reference" not in entry else None
+        if isinstance(stated, dict) and "value" in stated:
+            given[name.lower()] = stated["value"]
         else:
             said = f"the value of the parameter `{shortened(name)}` is a secret of a key vault"
             given[name.lower()] = Unresolved(said, f"{{{name.replace('/', '~')}}}")

@@ -110,10 +110,13 @@ class Template:
         if not isinstance(value, Unresolved):
             return value
         text = value.text if value.text.startswith("/") else f"{{{name.replace('/', '~')}}}"
-        if self.is_inner or "--parameters" in value.reason or "--scope" in value.reason:
-            remedy = "" if self.is_inner else f", or `--parameters {name}=...`"
-            known = value.reason.replace("--parameters location=<region>", f"--parameters {name}=<region>")
-            return Unresolved(known if known != value.reason else value.reason + remedy, text)
+        if self.is_inner:
+            return Unresolved(value.reason, text)
+        region = "--parameters location=<region>"
+        if region in value.reason:
+            return Unresolved(value.reason.replace(region, f"--parameters {name}=<region>"), text)
+        if "--parameters" in value.reason or "--scope" in value.reason:
+            return Unresolved(f"{value.reason}, or `--parameters {shortened(name)}=...`", text)
         return Unresolved(f"{value.reason}; give `--parameters {shortened(name)}=...`", text)
 
     def _fitted(self, name: str, value: object, entry: JsonObject) -> object:
@@ -123,6 +126,8 @@ class Template:
             return value if value.text else Unresolved(value.reason, f"{{{name.replace('/', '~')}}}")
         if kind in ("string", "securestring") and isinstance(value, int | float):
             value = str(value).lower() if isinstance(value, bool) else str(value)
+        elif kind == "bool" and isinstance(value, str) and lowered(value) in ("true", "false"):
+            value = lowered(value) == "true"
         unfit = _unfit(value, kind, entry)
         if unfit:
             pointer = f"{self.pointer}/parameters/{escaped(name)}"

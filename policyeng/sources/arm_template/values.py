@@ -97,7 +97,12 @@ def text_of(value: object) -> str:
 
 def stand_in(name: str, arguments: Sequence[object]) -> str:
     """One segment of an id that stands for a call: alike for alike calls, other for others."""
-    return in_braces(f"{name}({','.join(text_of(argument) for argument in arguments)})")
+    return in_braces(f"{name}({','.join(_ending(text_of(argument)) for argument in arguments)})")
+
+
+def _ending(text: str) -> str:
+    """The last two segments of an id, which say enough in a stand-in; any other text as it is."""
+    return "/".join(text.split("/")[-2:]) if text.startswith("/") else text
 
 
 def in_braces(text: str) -> str:

@@ -165,8 +165,9 @@ class Walk:
             self.deploy(self, body, pointer, names, level._replace(doubt=doubt))
         else:
             self._remark_keys(body, pointer)
-            unknown = [part for part in (base, name) if isinstance(part, Unresolved)]
-            reason = next((part.reason for part in unknown), level.place.reason) if "{" in names.id else ""
+            reasons = [part.reason for part in (base, name) if isinstance(part, Unresolved)]
+            reasons += [level.place.reason] if "{" in level.place.id and base is None else []
+            reason = "; ".join(dict.fromkeys(reasons)) if "{" in names.id else ""
             resource = _resource(body, names, name, resolver)
             if lowered(names.arm_type) == _ROLE_ASSIGNMENT:
                 _put_scope(resource, names, reason)
