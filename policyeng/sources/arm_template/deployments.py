@@ -171,13 +171,21 @@ def _given(walk: Walk, body: JsonObject, found: _Found, level: Level) -> Mapping
         entries = Resolver(level.scope).value(entries)
     given: dict[str, object] = {}
     for name, entry in entries.items() if isinstance(entries, dict) else ():
-        stated = Resolver(level.scope).value(entry) if isinstance(entry, dict) and "reference" not in entry else None
-        if isinstance(stated, dict) and "value" in stated:
-            given[name.lower()] = stated["value"]
-        else:
-            said = f"the value of the parameter `{shortened(name)}` is a secret of a key vault"
-            given[name.lower()] = Unresolved(said, f"{{{name.replace('/', '~')}}}")
+        given[name.lower()] = _stated(name, entry, level.scope)
     return given
+
+
+def _stated(name: str, entry: object, scope: Scope) -> object:
+    """One value that a deployment gives: `{"value"}`, made by a copy or an expression, too, or a secret's place."""
+    stand_in = f"{{{name.replace('/', '~')}}}"
+    if isinstance(entry, dict) and "reference" in entry:
+        return Unresolved(f"the value of the parameter `{shortened(name)}` is a secret of a key vault", stand_in)
+    stated = Resolver(scope).value(entry)
+    if isinstance(stated, dict) and "value" in stated:
+        return stated["value"]
+    if isinstance(stated, Unresolved):
+        return Unresolved(stated.reason, stand_in)
+    return Unresolved(f"the nested deployment states no value of the parameter `{shortened(name)}`", stand_in)
 
 
 def _outputs(walk: Walk, template: Template, level: Level) -> Callable[[str, str], object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from policyeng.sources.arm_template import places
+from policyeng.sources.arm_template import lambdas, places
 from policyeng.sources.arm_template.collections import BY_KEY, MAKING, SHALLOW, WHOLE, member
 from policyeng.sources.arm_template.expressions import (
     Call,
@@ -16,7 +16,7 @@ from policyeng.sources.arm_template.expressions import (
     parsed,
     plain,
 )
-from policyeng.sources.arm_template.functions import FUNCTIONS, Function, a_list, a_number, a_text
+from policyeng.sources.arm_template.functions import FUNCTIONS, Function, a_number, a_text
 from policyeng.sources.arm_template.scopes import Scope
 from policyeng.sources.arm_template.values import first_unresolved, in_braces, stand_in, text_of
 from policyeng.sources.template_parameters import Unresolved
@@ -267,36 +267,6 @@ def _over(apply: Callable[[list[object], Callable[..., object]], object]) -> Cal
     return over
 
 
-def _filtered(given: list[object], call: Callable[..., object]) -> object:
-    kept: list[object] = []
-    for index, entry in enumerate(a_list(given[0])):
-        keep = call(entry, index)
-        if not isinstance(keep, bool):
-            return keep if isinstance(keep, Unresolved) else Unresolved("a filter gives true or false", "{filter}")
-        if keep:
-            kept.append(entry)
-    return kept
-
-
-def _mapped(given: list[object], call: Callable[..., object]) -> object:
-    return [call(entry, index) for index, entry in enumerate(a_list(given[0]))]
-
-
-def _reduced(given: list[object], call: Callable[..., object]) -> object:
-    if len(given) != 2:
-        raise ExpressionError("`reduce` takes a list, a first value and a lambda")
-    value = given[1]
-    for index, entry in enumerate(a_list(given[0])):
-        value = call(value, entry, index)
-    return value
-
-
-def _mapped_values(given: list[object], call: Callable[..., object]) -> object:
-    if not isinstance(given[0], dict):
-        raise ExpressionError("`mapValues` takes an object")
-    return {key: call(value) for key, value in given[0].items()}
-
-
 def _to_object(arguments: _Given, scope: Scope) -> object:
     """`toObject(list, key lambda, [value lambda])`."""
     keys = _LAZY["map"](arguments[:2], scope)
@@ -317,14 +287,14 @@ _LAZY: Mapping[str, Callable[[_Given, Scope], object]] = {
     "and": lambda arguments, scope: _both(arguments, scope, decides=False, name="and"),
     "coalesce": _coalesce,
     "copyindex": _copy_index,
-    "filter": _over(_filtered),
+    "filter": _over(lambdas.filtered),
     "if": _if,
     "lambdavariables": _local,
-    "map": _over(_mapped),
-    "mapvalues": _over(_mapped_values),
+    "map": _over(lambdas.mapped),
+    "mapvalues": _over(lambdas.mapped_values),
     "or": lambda arguments, scope: _both(arguments, scope, decides=True, name="or"),
     "parameters": _declared("parameters"),
-    "reduce": _over(_reduced),
+    "reduce": _over(lambdas.reduced),
     "toobject": _to_object,
     "variables": _declared("variables"),
 }

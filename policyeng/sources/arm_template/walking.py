@@ -13,6 +13,7 @@ from policyeng.sources.arm_template.expressions import ExpressionError
 from policyeng.sources.arm_template.naming import Called, called, scope_id
 from policyeng.sources.arm_template.resolving import Resolver, unfit_count
 from policyeng.sources.arm_template.scopes import Place, Scope
+from policyeng.sources.arm_template.spelling import respelled
 from policyeng.sources.arm_template.values import text_of
 from policyeng.sources.reading import Refusal, Surroundings, kind_of
 from policyeng.sources.template_parameters import Unresolved
@@ -43,6 +44,8 @@ _OF_TEMPLATES = frozenset(
     }
 )
 _MORE = frozenset({"$options", "identity", "options", "overrides", "retryPolicy"})
+#: By their lower case.
+_KEYS = {lowered(key): key for key in ENVELOPE | _OF_TEMPLATES | _MORE}
 
 
 class Draft(NamedTuple):
@@ -149,6 +152,7 @@ class Walk:
             return
         pointer = level.pointer or entry.pointer
         resolver = Resolver(level.scope, entry.pointer)
+        body = _with_known_keys(body, resolver)
         condition = resolver.value(body.get("condition", True))
         if isinstance(condition, Unresolved):
             doubt = doubt or f"whether it is deployed: {condition.reason}"
@@ -159,29 +163,21 @@ class Walk:
         except ExpressionError as error:
             self.refusals.append(Refusal(pointer, str(error), "correct its `type` and `name`"))
             return
-        if _is_no(condition):
-            pass  # which does not hold for the resources inside it
-        elif lowered(names.arm_type) == _DEPLOYMENT:
-            self.deploy(self, body, pointer, names, level._replace(doubt=doubt))
-        else:
-            self._remark_keys(body, pointer)
-            reasons = [part.reason for part in (base, name) if isinstance(part, Unresolved)]
-            reasons += [level.place.reason] if "{" in level.place.id and base is None else []
-            reason = "; ".join(dict.fromkeys(reasons)) if "{" in names.id else ""
-            resource = _resource(body, names, name, resolver)
-            if lowered(names.arm_type) == _ROLE_ASSIGNMENT:
-                _put_scope(resource, names, reason)
-            fields = {} if level.pointer else resolver.fields
-            self.drafts.append(Draft(resource, names, reason, doubt, pointer, fields))
+        if not _is_no(condition):  # which does not hold for the resources inside it
+            if lowered(names.arm_type) == _DEPLOYMENT:
+                self.deploy(self, body, pointer, names, level._replace(doubt=doubt))
+            else:
+                self._remark_keys(body, pointer)
+                reasons = [part.reason for part in (base, name) if isinstance(part, Unresolved)]
+                reasons += [level.place.reason] if "{" in level.place.id and base is None else []
+                self.drafts.append(_draft(body, names, resolver, reasons, doubt)._replace(pointer=pointer))
         if "resources" in body:
             self.resources(body["resources"], f"{entry.pointer}/resources", level, names)
 
     def _remark_keys(self, body: JsonObject, pointer: str) -> None:
-        known = ENVELOPE | _OF_TEMPLATES | _MORE
-        folded = {lowered(key) for key in known}
         for key in body:
-            if lowered(key) not in folded:
-                message = f"unknown key `{shortened(key)}`{nearest(key, known)}"
+            if lowered(key) not in _KEYS:
+                message = f"unknown key `{shortened(key)}`{nearest(key, _KEYS.values())}"
                 self.remarks.append((f"{pointer}/{escaped(key)}", message))
 
 
@@ -193,6 +189,17 @@ def entries_of(written: object, pointer: str) -> Iterator[Entry]:
     elif isinstance(written, list):
         for index, body in enumerate(written):
             yield Entry(body, "", f"{pointer}/{index}")
+
+
+def _with_known_keys(body: JsonObject, resolver: Resolver) -> JsonObject:
+    """The keys of a resource as ARM spells them; it reads them without case."""
+    made: JsonObject = {}
+    for key, value in body.items():
+        name = _KEYS.get(lowered(key), key)
+        if name != key:
+            resolver.fields[f"/{name}"] = f"{resolver.base}/{escaped(key)}"
+        made[name] = value
+    return made
 
 
 def _is_no(condition: object) -> bool:
@@ -209,19 +216,19 @@ def _called(name: object, kind: object, parent: Called | None, base: str) -> Cal
     return called(kind, name, parent, base)
 
 
-def _resource(body: JsonObject, names: Called, name: object, resolver: Resolver) -> JsonObject:
-    """The resource as ARM has it, still with parts that are not known."""
+def _draft(body: JsonObject, names: Called, resolver: Resolver, reasons: list[str], doubt: str) -> Draft:
+    """The resource as ARM has it, still with parts that are not known; `reasons` are those of its id."""
     last = names.name.rsplit("/", maxsplit=1)[-1]
-    unknown = isinstance(name, Unresolved) and "{" in last
-    resource: JsonObject = {
-        "name": Unresolved(text_of(getattr(name, "reason", "")), last) if unknown else last,
-        "type": names.arm_type,
-    }
+    reason = "; ".join(dict.fromkeys(reasons)) if "{" in names.id else ""
+    resource: JsonObject = {"name": Unresolved(reason, last) if "{" in last else last, "type": names.arm_type}
     for key, written in body.items():
         if key not in _OF_TEMPLATES and key not in ("name", "type"):
             there = f"{resolver.base}/{escaped(key)}"
-            resource[key] = resolver.value(written, there, f"/{escaped(key)}")
-    return resource
+            value = resolver.value(written, there, f"/{escaped(key)}")
+            resource[key] = respelled(value, resolver.fields, there, "/properties") if key == "properties" else value
+    if lowered(names.arm_type) == _ROLE_ASSIGNMENT:
+        _put_scope(resource, names, reason)
+    return Draft(resource, names, reason, doubt, resolver.base, resolver.fields)
 
 
 def _put_scope(resource: JsonObject, names: Called, reason: str) -> None:
