@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
@@ -109,6 +109,7 @@ class Surroundings:
         parameters: values of template parameters, by name in lower case.
         beside: the JSON value of another file, by its path relative to this one.
             Raises InputError when it is not there or cannot be read.
+        names_beside: the names of the files in the same directory, in order.
     """
 
     file: str = ""
@@ -116,6 +117,7 @@ class Surroundings:
     workspace: str = UNKNOWN_WORKSPACE
     parameters: Mapping[str, object] = field(default_factory=dict)
     beside: Callable[[str], object] = nothing_beside
+    names_beside: Callable[[], Sequence[str]] = tuple
 
 
 #: Those of a document of which nobody says anything.

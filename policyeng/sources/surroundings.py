@@ -69,6 +69,7 @@ def surroundings(named: Named, said: Given, homes: Iterable[Home], max_bytes: in
         workspace=workspace,
         parameters=said.parameters,
         beside=_beside(named, max_bytes),
+        names_beside=lambda: _names_beside(named),
     )
 
 
@@ -111,6 +112,13 @@ def _beside(named: Named, max_bytes: int) -> Callable[[str], object]:
         return documents[0][1]
 
     return beside
+
+
+def _names_beside(named: Named) -> list[str]:
+    try:
+        return sorted(path.name for path in named.path.parent.iterdir()) if named.path else []
+    except OSError:
+        return []
 
 
 def lies_beside(path: Path) -> list[Path]:

@@ -6,6 +6,7 @@ Source: https://learn.microsoft.com/azure/azure-resource-manager/templates/param
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
@@ -14,14 +15,20 @@ from policyeng.errors import InputError, UsageError
 from policyeng.sources.opening import Named, content_of, display
 from policyeng.sources.reading import seen
 from policyeng.sources.texts import read_text
-from policyeng.strict.json_text import DEFAULT_MAX_BYTES
+from policyeng.strict.json_text import DEFAULT_MAX_BYTES, shortened
 
 
+@dataclass(frozen=True, slots=True)
 class Unresolved:
-    """A value that the file does not hold, such as a secret of a key vault; the text says where it is."""
+    """A value that nobody knows yet, such as a secret of a key vault.
 
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
+    Attributes:
+        reason: why, and what to do about it.
+        text: what stands for it in a name or an id, such as `{workspaceName}`; empty when nothing does.
+    """
+
+    reason: str
+    text: str = ""
 
 
 def given_parameters(entries: Sequence[str]) -> dict[str, object]:
@@ -40,16 +47,22 @@ def given_parameters(entries: Sequence[str]) -> dict[str, object]:
         name, equals, text = entry.partition("=")
         if equals and name.strip().isidentifier():
             values[name.strip().lower()] = _value(text)
-            continue
-        path = Path(entry.removeprefix("@"))
-        if not path.is_file():
-            remedy = "name a file of parameters, or write NAME=VALUE"
-            raise UsageError(f"`{entry}` is neither a file nor NAME=VALUE", remedy=remedy)
-        file = display(path)
-        content = content_of(Named(file, path), None, DEFAULT_MAX_BYTES)
-        documents = read_text(content, file, max_bytes=DEFAULT_MAX_BYTES).documents
-        values |= parameters_of(documents[0][1], file)
+        elif entry.lstrip().startswith("{"):
+            values |= parameters_of(_value(entry.strip()), "--parameters")
+        else:
+            values |= _of_file(entry)
     return values
+
+
+def _of_file(entry: str) -> dict[str, object]:
+    path = Path(entry.removeprefix("@"))
+    if not path.is_file():
+        remedy = "name a file of parameters, or write NAME=VALUE"
+        raise UsageError(f"`{entry}` is neither a file nor NAME=VALUE", remedy=remedy)
+    file = display(path)
+    content = content_of(Named(file, path), None, DEFAULT_MAX_BYTES)
+    documents = read_text(content, file, max_bytes=DEFAULT_MAX_BYTES).documents
+    return parameters_of(documents[0][1] if len(documents) == 1 else None, file)
 
 
 def parameters_of(document: object, file: str) -> dict[str, object]:
@@ -69,11 +82,13 @@ def _stated(name: str, entry: Mapping[str, object]) -> object:
     if "value" in entry:
         return entry["value"]
     where = "in a key vault" if "reference" in entry else "nowhere in the file of parameters"
-    return Unresolved(f"the value of the parameter `{name}` is {where}")
+    return Unresolved(f"the value of the parameter `{shortened(name)}` is {where}")
 
 
 def _value(text: str) -> object:
+    """JSON, or else text; a version such as `1.10` is text, too."""
     try:
-        return orjson.loads(text)
+        value: object = orjson.loads(text)
     except orjson.JSONDecodeError:
         return text
+    return text if isinstance(value, float) else value

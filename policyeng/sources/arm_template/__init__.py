@@ -1,0 +1,153 @@
+"""ARM templates, by hand or compiled from Bicep: every resource that they deploy, as far as it is known before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import PurePath
+
+from policyeng.errors import InputError
+from policyeng.models import JsonObject, lowered
+from policyeng.sources.arm_template.deployments import deployed, with_outputs
+from policyeng.sources.arm_template.resolving import settled
+from policyeng.sources.arm_template.scopes import Place
+from policyeng.sources.arm_template.templates import Template
+from policyeng.sources.arm_template.values import Work
+from policyeng.sources.arm_template.walking import Draft, Level, Walk
+from policyeng.sources.reading import ALONE, UNKNOWN_SCOPE, Placed, Reading, Refusal, Surroundings, kind_of, reading_of
+from policyeng.sources.service_made import service_made, with_attachment
+from policyeng.sources.template_parameters import parameters_of
+from policyeng.strict.json_text import shortened
+
+SUMMARY = "ARM templates, and what Bicep is compiled to"
+
+_UNPLACED = "nobody says which subscription and resource group the template is deployed to; give `--scope`"
+#: Below what a template of a schema is deployed to.
+_SCHEMAS = {
+    "deploymenttemplate.json": "group",
+    "subscriptiondeploymenttemplate.json": "subscription",
+    "managementgroupdeploymenttemplate.json": "management group",
+    "tenantdeploymenttemplate.json": "tenant",
+}
+_ATTACHED_BY = ("", "/properties", "/properties/computeType", "/properties/resourceId")
+
+
+def detect(document: object) -> bool:
+    """Whether the document is a template or holds parameters of one."""
+    return isinstance(document, dict) and (_schema(document) in _SCHEMAS or _is_parameters(document))
+
+
+def read(document: object, around: Surroundings = ALONE) -> Reading:
+    """Read a template; what is known only at deployment is unreadable, with the expression and its cause."""
+    if not isinstance(document, dict):
+        return Reading(refusals=(Refusal("", f"no template: {kind_of(document)}", "give a JSON object"),))
+    if _is_parameters(document):
+        return Reading(nothing="values of template parameters; they are used with their template")
+    if not isinstance(document.get("resources"), list | dict):
+        return Reading(refusals=(Refusal("/resources", "a template without `resources`", "give a whole template"),))
+    place, movable = _place(document, around)
+    walk = Walk(around, deployed)
+    given = {**_parameters_beside(document, walk), **{name.lower(): value for name, value in around.parameters.items()}}
+    template = Template(document, "", given, place, Work())
+    walk.remarks += [("/parameters" * ("parameters" in document), text) for text in template.unknown_parameters()]
+    level = Level(template.scope, place, second=template.is_second_language)
+    with_outputs(template, walk, level)
+    walk.resources(document["resources"], "/resources", level._replace(scope=template.scope))
+    reading = reading_of([*_placed(walk.drafts, place), *walk.refusals])
+    remarks = dict.fromkeys((*walk.remarks, *template.remarks))
+    return Reading(
+        resources=reading.resources,
+        refusals=reading.refusals,
+        incomplete=tuple(dict.fromkeys(walk.incomplete)),
+        remarks=tuple(remarks),
+        nothing="" if walk.drafts or walk.refusals or walk.incomplete else "a template that deploys no resource",
+        movable=movable,
+    )
+
+
+def _schema(document: JsonObject) -> str:
+    schema = document.get("$schema")
+    return lowered(schema).strip().rstrip("#").rsplit("/", maxsplit=1)[-1] if isinstance(schema, str) else ""
+
+
+def _is_parameters(document: JsonObject) -> bool:
+    return _schema(document).endswith("deploymentparameters.json")
+
+
+def _place(document: JsonObject, around: Surroundings) -> tuple[Place, str]:
+    """What the template is deployed to, and the beginning of its ids that nobody states."""
+    kind = _SCHEMAS.get(_schema(document), "group")
+    reason = _UNPLACED if "{" in around.scope else ""
+    if kind == "group":
+        return Place(around.scope, reason), UNKNOWN_SCOPE if around.scope == UNKNOWN_SCOPE else ""
+    if kind == "subscription":
+        whole = Place(around.scope, reason).subscription
+        return Place(whole, reason if "{" in whole else ""), whole if "{" in whole else ""
+    if kind == "tenant":
+        return Place(""), ""
+    group = "/providers/Microsoft.Management/managementGroups/{managementGroup}"
+    return Place(group, "nobody says which management group the template is deployed to"), group
+
+
+def _parameters_beside(document: JsonObject, walk: Walk) -> Mapping[str, object]:
+    """The values of the parameter file that lies beside the template, by name in lower case."""
+    path = PurePath(walk.around.file)
+    if not document.get("parameters") or path.suffix.lower() not in (".json", ".jsonc"):
+        return {}
+    values: Mapping[str, object] = {}
+    taken = ""
+    for name in (f"{path.stem}.parameters{suffix}" for suffix in (".json", ".jsonc")):
+        try:
+            values, taken = parameters_of(walk.around.beside(name), name), name
+        except InputError:
+            continue
+        walk.remarks.append(("", f"parameters have the values of `{name}` beside it where `--parameters` gives none"))
+        break
+    others = [name for name in walk.around.names_beside() if name != taken and _is_parameter_file(name, path.stem)]
+    if others and not walk.around.parameters:
+        named = ", ".join(f"`{shortened(name)}`" for name in others[:8])
+        remedy = "to judge with one of them, give it as `--parameters`"
+        walk.remarks.append(("", f"other files of parameters lie beside it: {named}; {remedy}"))
+    return values
+
+
+def _is_parameter_file(name: str, stem: str) -> bool:
+    folded = name.lower()
+    return folded.startswith(f"{stem.lower()}.") and ".param" in folded and folded.endswith((".json", ".jsonc"))
+
+
+def _placed(drafts: Iterable[Draft], place: Place) -> list[Placed]:
+    taken: set[str] = set()
+    identities: list[str] = []
+    for draft in drafts:
+        identity = draft.names.id
+        if lowered(identity) in taken and (draft.reason or draft.doubt):
+            mark = draft.pointer.replace("/", "~")
+            identity = f"{identity.removesuffix('}')}@{mark}" + "}" * identity.endswith("}")
+            while lowered(identity) in taken:
+                identity += "'"
+        taken.add(lowered(identity))
+        identities.append(identity)
+    known = frozenset(taken)
+    return [_one(draft, identity, known, place) for draft, identity in zip(drafts, identities, strict=True)]
+
+
+def _one(draft: Draft, identity: str, known: frozenset[str], place: Place) -> Placed:
+    value, unreadable = settled(draft.resource, known, place.id)
+    body = value if isinstance(value, dict) else {}
+    why = {"": draft.doubt} if draft.doubt else {}
+    if draft.reason:
+        why["/id"] = draft.reason
+    why |= {**service_made(draft.names.arm_type), **unreadable}
+    resource: JsonObject = {"id": identity, **body}
+    return Placed(_attached(resource, why), draft.pointer, why, None, draft.fields)
+
+
+def _attached(resource: JsonObject, unreadable: dict[str, str]) -> JsonObject:
+    """A compute with whether it is attached, where that is known."""
+    if lowered(resource["type"]) != "microsoft.machinelearningservices/workspaces/computes":
+        return resource
+    reason = next((unreadable[pointer] for pointer in _ATTACHED_BY if pointer in unreadable), "")
+    if reason:
+        unreadable["/properties/isAttachedCompute"] = reason
+        return resource
+    return with_attachment(resource)

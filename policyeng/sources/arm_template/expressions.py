@@ -1,0 +1,165 @@
+"""The expression language of ARM templates: text in square brackets, parsed into calls, texts, numbers and members.
+
+Source: https://learn.microsoft.com/azure/azure-resource-manager/templates/template-expressions.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+#: ARM takes no longer expression.
+MAX_LENGTH = 24_576
+#: Calls, members and indexes inside one another.
+MAX_DEPTH = 40
+
+_TOKENS = re.compile(
+    r"""\s*(?:
+        (?P<text>'(?:[^']|'')*')
+      | (?P<number>[+-]?[0-9]{1,19})
+      | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
+      | (?P<sign>[()\[\],.])
+    )""",
+    re.VERBOSE,
+)
+
+
+class ExpressionError(ValueError):
+    """An expression that is none; the text says what is wrong with it."""
+
+
+class Literal(NamedTuple):
+    """A text or a whole number."""
+
+    value: str | int
+
+
+class Call(NamedTuple):
+    """A function, its name in lower case and as written, and what it is given; one of the template's own has a dot."""
+
+    name: str
+    written: str
+    arguments: tuple[Node, ...]
+
+
+class Member(NamedTuple):
+    """What stands in an object under a key, or in a list at an index."""
+
+    holder: Node
+    key: Node
+
+
+Node = Literal | Call | Member
+
+
+def is_expression(text: str) -> bool:
+    """Whether a text is an expression; `[[` at the beginning stands for a bracket."""
+    return text.startswith("[") and text.endswith("]") and not text.startswith("[[")
+
+
+def plain(text: str) -> str:
+    """A text that is no expression, as it is meant."""
+    return text[1:] if text.startswith("[[") and text.endswith("]") else text
+
+
+@lru_cache(maxsize=4096)  # copies evaluate one expression many times
+def parsed(text: str) -> Node:
+    """The expression in square brackets.
+
+    Raises:
+        ExpressionError: it is none, or too long or too deep.
+    """
+    if len(text) > MAX_LENGTH:
+        raise ExpressionError(f"it has more than {MAX_LENGTH} characters")
+    parser = _Parser(text[1:-1])
+    node = parser.node(0)
+    parser.end()
+    return node
+
+
+class _Parser:
+    """Recursive descent over the tokens; `at` is the next one."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = list(_tokens(text))
+        self._at = 0
+
+    def node(self, depth: int) -> Node:
+        """A term, and the members taken of it."""
+        if depth > MAX_DEPTH:
+            raise ExpressionError(f"it is nested deeper than {MAX_DEPTH} levels")
+        node = self._term(depth)
+        steps = 0
+        while self._sees(".") or self._sees("["):
+            steps += 1
+            if depth + steps > MAX_DEPTH:
+                raise ExpressionError(f"it is nested deeper than {MAX_DEPTH} levels")
+            if self._taken() == ".":
+                node = Member(node, Literal(self._name()))
+            else:
+                node = Member(node, self.node(depth + 1))
+                self._expect("]")
+        return node
+
+    def end(self) -> None:
+        """Nothing more is left."""
+        if self._at < len(self._tokens):
+            raise ExpressionError(f"`{self._tokens[self._at][1]}` stands where it should end")
+
+    def _term(self, depth: int) -> Node:
+        if self._at >= len(self._tokens):
+            raise ExpressionError("it ends too early")
+        kind, text = self._tokens[self._at]
+        if kind == "text":
+            self._at += 1
+            return Literal(text[1:-1].replace("''", "'"))
+        if kind == "number":
+            self._at += 1
+            return Literal(int(text))
+        written = self._name()
+        while self._sees("."):
+            self._at += 1
+            written += f".{self._name()}"
+        self._expect("(")
+        return Call(written.lower(), written, self._arguments(depth))
+
+    def _arguments(self, depth: int) -> tuple[Node, ...]:
+        arguments: list[Node] = []
+        while not self._sees(")"):
+            if arguments:
+                self._expect(",")
+            arguments.append(self.node(depth + 1))
+        self._at += 1
+        return tuple(arguments)
+
+    def _name(self) -> str:
+        kind, text = self._tokens[self._at] if self._at < len(self._tokens) else ("", "")
+        if kind != "name":
+            raise ExpressionError(f"a name is missing before `{text}`" if text else "it ends too early")
+        return self._taken()
+
+    def _taken(self) -> str:
+        self._at += 1
+        return self._tokens[self._at - 1][1]
+
+    def _sees(self, sign: str) -> bool:
+        return self._at < len(self._tokens) and self._tokens[self._at] == ("sign", sign)
+
+    def _expect(self, sign: str) -> None:
+        if not self._sees(sign):
+            raise ExpressionError(f"`{sign}` is missing")
+        self._at += 1
+
+
+def _tokens(text: str) -> list[tuple[str, str]]:
+    tokens: list[tuple[str, str]] = []
+    at = 0
+    text = text.rstrip()
+    while at < len(text):
+        token = _TOKENS.match(text, at)
+        if token is None or token.lastgroup is None:
+            raise ExpressionError(f"`{text[at : at + 12].strip()}` is no part of an expression")
+        tokens.append((token.lastgroup, token[token.lastgroup]))
+        at = token.end()
+    return tokens

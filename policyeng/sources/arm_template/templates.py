@@ -1,0 +1,208 @@
+"""A template as it is declared: its parameters with the values they have, its variables and its own functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from policyeng.errors import nearest
+from policyeng.models import JsonObject, lowered
+from policyeng.sources.arm_template.functions import alike
+from policyeng.sources.arm_template.resolving import Resolver, is_copies
+from policyeng.sources.arm_template.scopes import Declared, Place, Scope
+from policyeng.sources.arm_template.values import Work, first_unresolved, text_of
+from policyeng.sources.reading import kind_of, spelled
+from policyeng.sources.template_parameters import Unresolved
+from policyeng.strict.json_text import escaped, shortened
+
+_KINDS: Mapping[str, type | tuple[type, ...]] = {
+    "string": str,
+    "securestring": str,
+    "int": int,
+    "bool": bool,
+    "object": dict,
+    "secureobject": dict,
+    "array": list,
+}
+
+
+@dataclass(eq=False, slots=True)
+class Template:
+    """One template, the document's own or one inside it.
+
+    Attributes:
+        body: as it stands there.
+        pointer: its JSON Pointer in the document.
+        given: the values of its parameters, by name in lower case.
+        place: what it is deployed to.
+        work: what the expressions of the document have made.
+        is_inner: it is deployed by another template.
+        remarks: what is wrong with the values of its parameters, by JSON Pointer.
+        scope: what its expressions see.
+    """
+
+    body: JsonObject
+    pointer: str
+    given: Mapping[str, object]
+    place: Place
+    work: Work
+    is_inner: bool = False
+    remarks: list[tuple[str, str]] = field(default_factory=list)
+    scope: Scope = field(init=False)
+
+    def __post_init__(self) -> None:
+        declared = Declared(
+            {name.lower(): self._parameter(name, entry) for name, entry in self._members("parameters")},
+            self._variables(),
+            dict(self._functions()),
+        )
+        self.scope = Scope(declared, self.place, self.work)
+
+    @property
+    def is_second_language(self) -> bool:
+        """Whether it is written in the second version of the language, with symbolic names."""
+        return str(self.body.get("languageVersion", "")).startswith("2")
+
+    def unknown_parameters(self) -> Iterator[str]:
+        """A message for each value that is given for no parameter."""
+        names = dict(self._members("parameters"))
+        known = {name.lower() for name in names}
+        for name in self.given:
+            if name.lower() not in known:
+                yield f"the template has no parameter `{shortened(name)}`{nearest(name, names)}"
+
+    def _members(self, key: str) -> Iterator[tuple[str, object]]:
+        members = self.body.get(key)
+        return iter(members.items() if isinstance(members, dict) else ())
+
+    def _parameter(self, name: str, written: object) -> Callable[[], object]:
+        entry = self._typed(written) if isinstance(written, dict) else {}
+
+        def give() -> object:
+            if name.lower() in self.given:
+                return self._fitted(name, self.given[name.lower()], entry)
+            pointer = f"{self.pointer}/parameters/{escaped(name)}/defaultValue"
+            if "defaultValue" in entry:
+                value = Resolver(self.scope, pointer).value(entry["defaultValue"])
+                return self._explained(name, value)
+            if entry.get("nullable") is True:
+                return None
+            return Unresolved(self._no_value(name), f"{{{name.replace('/', '~')}}}")
+
+        return give
+
+    def _typed(self, entry: JsonObject, depth: int = 0) -> JsonObject:
+        """A parameter joined with the type among `definitions` that it refers to."""
+        target = entry.get("$ref")
+        definitions = self.body.get("definitions")
+        if isinstance(target, str) and isinstance(definitions, dict) and depth < 8:
+            other = definitions.get(target.removeprefix("#/definitions/"))
+            return {**self._typed(other, depth + 1), **entry} if isinstance(other, dict) else entry
+        return entry
+
+    def _no_value(self, name: str) -> str:
+        if self.is_inner:
+            return f"the nested deployment gives the parameter `{shortened(name)}` no value"
+        return f"the parameter `{shortened(name)}` has no value; give `--parameters {shortened(name)}=...`"
+
+    def _explained(self, name: str, value: object) -> object:
+        """A default that is not known: what it says, and what stands for it."""
+        if not isinstance(value, Unresolved):
+            return value
+        text = value.text if value.text.startswith("/") else f"{{{name.replace('/', '~')}}}"
+        if self.is_inner:
+            return Unresolved(value.reason, text)
+        region = "--parameters location=<region>"
+        if region in value.reason:
+            return Unresolved(value.reason.replace(region, f"--parameters {name}=<region>"), text)
+        if "--parameters" in value.reason or "--scope" in value.reason:
+            return Unresolved(f"{value.reason}, or `--parameters {shortened(name)}=...`", text)
+        return Unresolved(f"{value.reason}; give `--parameters {shortened(name)}=...`", text)
+
+    def _fitted(self, name: str, value: object, entry: JsonObject) -> object:
+        """A value that was given, as the type of its parameter has it; a remark where it may not be so."""
+        kind = lowered(entry["type"]) if isinstance(entry.get("type"), str) else ""
+        if isinstance(value, Unresolved):
+            return value if value.text else Unresolved(value.reason, f"{{{name.replace('/', '~')}}}")
+        if kind in ("string", "securestring") and isinstance(value, int | float):
+            value = str(value).lower() if isinstance(value, bool) else str(value)
+        elif kind == "bool" and isinstance(value, str) and lowered(value) in ("true", "false"):
+            value = lowered(value) == "true"
+        unfit = _unfit(value, kind, entry)
+        if unfit:
+            pointer = f"{self.pointer}/parameters/{escaped(name)}"
+            self.remarks.append((pointer, f"the value of the parameter `{shortened(name)}` {unfit}"))
+        return value
+
+    def _variables(self) -> Mapping[str, Callable[[], object]]:
+        found: dict[str, Callable[[], object]] = {}
+        for name, written in self._members("variables"):
+            if name == "copy" and is_copies(written):
+                for index, loop in enumerate(written if isinstance(written, list) else ()):
+                    pointer = f"{self.pointer}/variables/copy/{index}"
+                    found[str(loop["name"]).lower()] = self._copied_variable(loop, pointer)
+            else:
+                found[name.lower()] = self._variable(written, f"{self.pointer}/variables/{escaped(name)}")
+        return found
+
+    def _variable(self, written: object, pointer: str) -> Callable[[], object]:
+        return lambda: Resolver(self.scope, pointer).value(written)
+
+    def _copied_variable(self, loop: JsonObject, pointer: str) -> Callable[[], object]:
+        def give() -> object:
+            made = Resolver(self.scope, pointer).value({"copy": [loop]})
+            return made[str(loop["name"])] if isinstance(made, dict) else made
+
+        return give
+
+    def _functions(self) -> Iterator[tuple[str, Callable[..., object]]]:
+        """Those of the template's `functions`: a list of namespaces with `members`."""
+        spaces = self.body.get("functions")
+        for space in spaces if isinstance(spaces, list) else ():
+            members = space.get("members") if isinstance(space, dict) else None
+            for name, function in members.items() if isinstance(members, dict) else ():
+                if isinstance(function, dict):
+                    yield f"{space.get('namespace')}.{name}".lower(), self._function(function)
+
+    def _function(self, function: JsonObject) -> Callable[..., object]:
+        declared = function.get("parameters")
+        names = [str(entry.get("name")) for entry in declared or () if isinstance(entry, dict)] if declared else []
+        output = function.get("output")
+        functions = self._own_functions
+
+        def call(*values: object) -> object:
+            pairs = zip(names, values, strict=False)
+            inner = Declared({name.lower(): _giving(value) for name, value in pairs}, {}, functions())
+            body = output.get("value") if isinstance(output, dict) else None
+            return Resolver(Scope(inner, self.place, self.work)).value(body)
+
+        return call
+
+    def _own_functions(self) -> Mapping[str, Callable[..., object]]:
+        return self.scope.declared.functions
+
+
+def _giving(value: object) -> Callable[[], object]:
+    return lambda: value
+
+
+def _unfit(value: object, kind: str, entry: JsonObject) -> str:
+    """What a value may not be; empty when it may be so."""
+    wanted = _KINDS.get(kind)
+    if value is None or first_unresolved(value) is not None:
+        return ""
+    if wanted is not None and (not isinstance(value, wanted) or (kind == "int" and isinstance(value, bool))):
+        return f"is {kind_of(value)}, and its type is `{kind}`"
+    allowed = entry.get("allowedValues")
+    if isinstance(allowed, list) and allowed and not isinstance(value, list):
+        if not any(alike(value, one) for one in allowed):
+            return f"is {spelled(value)}; it may be {', '.join(spelled(one) for one in allowed[:20])}"
+    elif isinstance(allowed, list) and isinstance(value, list):
+        return "" if all(any(alike(one, other) for other in allowed) for one in value) else "has entries not allowed"
+    size = value if isinstance(value, int) else len(value) if isinstance(value, str | list) else 0
+    least, most = ("minValue", "maxValue") if isinstance(value, int) else ("minLength", "maxLength")
+    if isinstance(entry.get(least), int) and size < entry[least]:
+        return f"is {text_of(value) if isinstance(value, int) else size} and may not be below {entry[least]}"
+    if isinstance(entry.get(most), int) and size > entry[most]:
+        return f"is {text_of(value) if isinstance(value, int) else size} and may not be above {entry[most]}"
+    return ""
