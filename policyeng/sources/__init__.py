@@ -13,7 +13,16 @@ from typing import NamedTuple
 from policyeng.errors import UsageError, nearest
 from policyeng.garbage import uncollected
 from policyeng.models import Problem, Snapshot
-from policyeng.sources import arm_rest, arm_template, kubernetes, native, resource_graph, role_access, terraform, workspace_config
+from policyeng.sources import (
+    arm_rest,
+    arm_template,
+    kubernetes,
+    native,
+    resource_graph,
+    role_access,
+    terraform,
+    workspace_config,
+)
 from policyeng.sources.baseline_report import read_baseline
 from policyeng.sources.documents import left_out
 from policyeng.sources.exemptions_file import ExemptionsRead, load_exemptions, read_exemptions
