@@ -13,7 +13,7 @@ from typing import NamedTuple
 from policyeng.errors import InputError, UsageError, nearest
 from policyeng.garbage import uncollected
 from policyeng.models import Document, Problem, Snapshot
-from policyeng.sources import arm_rest, native, role_access, workspace_config
+from policyeng.sources import arm_rest, az_output, azure_cli, native, role_access, workspace_config
 from policyeng.sources.baseline_report import read_baseline
 from policyeng.sources.documents import left_out, read_documents
 from policyeng.sources.exemptions_file import ExemptionsRead, load_exemptions, read_exemptions
@@ -37,8 +37,10 @@ from policyeng.strict.json_text import DEFAULT_MAX_BYTES
 #: By the name that `--from` takes, in the order in which content is looked at.
 FORMATS: Mapping[str, Format] = {
     "native": native,
+    "azure-cli": azure_cli,
     "workspace-config": workspace_config,
     "role-access": role_access,
+    "az-output": az_output,
     "arm-rest": arm_rest,
 }
 

@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import types_of
+from policyeng.sources.azure_cli.shapes import Shape
 from policyeng.sources.reading import UNKNOWN_SCOPE, Placed, Refusal, Surroundings
 
 PROVIDER = "Microsoft.MachineLearningServices"
 UNKNOWN_ID = "the file does not say which subscription and resource group it is deployed to; give `--workspace`"
+UNKNOWN_HOME = "the file does not say which workspace it belongs to; give `--workspace`"
 
 
 class Kind(NamedTuple):
@@ -22,6 +24,9 @@ class Kind(NamedTuple):
         takes: whether a document without `$schema` is one.
         bring: the resources of a document at a JSON Pointer; a command's output states its `id`, a file does not.
         in_workspace: it lies within a workspace that it does not name.
+        shape: the tables of its fields. With them, keys that the CLI does not know are remarked on, and it is known what
+            a command's output loses or what was cut from it; without them, nothing is said of either.
+        nothing: why such a document holds nothing to judge; empty when it holds something.
     """
 
     arm_type: str
@@ -29,6 +34,8 @@ class Kind(NamedTuple):
     takes: Callable[[JsonObject], bool]
     bring: Callable[[JsonObject, str, Surroundings], Iterator[Placed | Refusal]]
     in_workspace: bool = True
+    shape: Shape | None = None
+    nothing: str = ""
 
 
 def identity(document: JsonObject, arm_type: str, around: Surroundings, *parents: str) -> str:
@@ -52,5 +59,7 @@ def identity(document: JsonObject, arm_type: str, around: Surroundings, *parents
 
 
 def unplaced(arm_id: str) -> dict[str, str]:
-    """What is unreadable of a resource whose subscription and resource group nobody states."""
-    return {"/id": UNKNOWN_ID} if arm_id.startswith(UNKNOWN_SCOPE) else {}
+    """What is unreadable of a resource whose subscription, resource group or workspace nobody states."""
+    if arm_id.startswith(UNKNOWN_SCOPE):
+        return {"/id": UNKNOWN_ID}
+    return {"/id": UNKNOWN_HOME} if "/workspaces/{workspace}" in arm_id else {}
