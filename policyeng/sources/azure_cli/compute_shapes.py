@@ -63,6 +63,12 @@ _OF_OTHERS = (
 )
 _OF_ATTACHED = (f"{_C}/vmSize", f"{_C}/vmPriority", f"{_C}/scaleSettings", f"{_C}/subnet")
 
+
+def _of_type(name: str) -> Sent:
+    """What tells a compute from others, in a file and in an output alike."""
+    return Sent(f"{_P}/computeType", name, printed=True)
+
+
 _CLUSTER = Shape(
     table=(
         *_ANY,
@@ -82,6 +88,7 @@ _CLUSTER = Shape(
     printed=_ANY_PRINTED,
     # The defaults of `AmlCompute.__init__`, and of `ComputeDefaults` for the size.
     sent=(
+        _of_type("AmlCompute"),
         Sent(f"{_C}/vmSize", "STANDARD_DS3_V2"),
         Sent(f"{_C}/scaleSettings/minNodeCount", 0),
         Sent(f"{_C}/scaleSettings/maxNodeCount", 4),
@@ -171,6 +178,7 @@ _INSTANCE = Shape(
     ),
     # The defaults of `ComputeInstance.__init__` and of its `_to_rest_object`.
     sent=(
+        _of_type("ComputeInstance"),
         Sent(f"{_C}/vmSize", "STANDARD_DS3_V2"),
         Sent(f"{_C}/enableNodePublicIp", True),
         Sent(f"{_C}/sshSettings/sshPublicAccess", "Disabled", within=f"{_C}/sshSettings"),
@@ -221,7 +229,10 @@ _KUBERNETES = Shape(
         Field("/namespace", f"{_C}/namespace", text),
     ),
     printed=_ANY_PRINTED,
-    sent=(Sent(f"{_C}/namespace", "default"),),
+    sent=(
+        _of_type("Kubernetes"),
+        Sent(f"{_C}/namespace", "default"),
+    ),
     never=_OF_OTHERS,
     always=("location", "resource_id", "namespace", "provisioning_state"),
 )
@@ -237,7 +248,10 @@ _MACHINE = Shape(
     ),
     printed=(*_ANY_PRINTED, Field("/compute_location", f"{_P}/computeLocation", region)),
     # The default of `VirtualMachineSshSettings.__init__`.
-    sent=(Sent(f"{_C}/sshPort", 22, within=f"{_C}/administratorAccount"),),
+    sent=(
+        _of_type("VirtualMachine"),
+        Sent(f"{_C}/sshPort", 22, within=f"{_C}/administratorAccount"),
+    ),
     never=(*_OF_OTHERS, *_OF_ATTACHED),
     always=("location", "resource_id", "provisioning_state"),
 )
@@ -256,6 +270,7 @@ _SPARK = Shape(
         Field("/auto_pause_settings/delay_in_minutes", f"{_C}/autoPauseProperties/delayInMinutes", whole),
         Field("/auto_pause_settings/auto_pause_enabled", f"{_C}/autoPauseProperties/enabled", boolean),
     ),
+    sent=(_of_type("SynapseSpark"),),
     never=(*_OF_OTHERS, *_OF_ATTACHED, f"{_C}/virtualMachineSize"),
     always=("location", "resource_id", "provisioning_state"),
 )

@@ -10,20 +10,11 @@ from policyeng.sources.arm_entry import types_of
 from policyeng.sources.azure_cli.compute_shapes import SHAPES, UNSUPPORTED
 from policyeng.sources.azure_cli.kinds import PROVIDER, Kind, identity, unplaced
 from policyeng.sources.azure_cli.shapes import placed
-from policyeng.sources.mapping import put
 from policyeng.sources.reading import Placed, Refusal, Surroundings, spelled
 from policyeng.sources.service_made import with_attachment
 
 ARM_TYPE = f"{PROVIDER}/workspaces/computes"
 
-#: The compute types that the CLI knows, as ARM spells them.
-_COMPUTE_TYPES: Mapping[str, str] = {
-    "amlcompute": "AmlCompute",
-    "computeinstance": "ComputeInstance",
-    "kubernetes": "Kubernetes",
-    "virtualmachine": "VirtualMachine",
-    "synapsespark": "SynapseSpark",
-}
 #: The last parts of `$schema` that are not the compute type.
 _SCHEMAS: Mapping[str, tuple[str, ...]] = {
     "kubernetes": ("kubernetescompute",),
@@ -46,7 +37,6 @@ def _bring(word: str) -> Callable[[JsonObject, str, Surroundings], Iterator[Plac
             return
         arm_id = identity(document, ARM_TYPE, around)
         resource: JsonObject = {"id": arm_id, "name": arm_id.rpartition("/")[2], "type": ARM_TYPE}
-        put(resource, "/properties/computeType", _COMPUTE_TYPES[word])
         document, reasons = _with_subnet_id(document, around)
         given = placed(SHAPES[word], resource, document, pointer, reasons)
         yield given._replace(
@@ -99,7 +89,7 @@ def _is_unsupported(document: JsonObject) -> bool:
     stated, known = document.get("id"), document.get("type")
     if not isinstance(stated, str) or lowered(ARM_TYPE) not in types_of(stated):
         return False
-    return not isinstance(known, str) or lowered(known) not in _COMPUTE_TYPES
+    return not isinstance(known, str) or lowered(known) not in SHAPES
 
 
 KINDS: tuple[Kind, ...] = (

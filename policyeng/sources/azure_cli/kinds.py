@@ -24,8 +24,8 @@ class Kind(NamedTuple):
         takes: whether a document without `$schema` is one.
         bring: the resources of a document at a JSON Pointer; a command's output states its `id`, a file does not.
         in_workspace: it lies within a workspace that it does not name.
-        shape: the tables of its fields. With them, keys that the CLI does not know are remarked on, and it is known what
-            a command's output loses or what was cut from it; without them, nothing is said of either.
+        shape: the tables of its fields. With them, keys that the CLI does not know are remarked on, and what is lost in
+            or lacks from a command's output is known; without them, nothing is said of either.
         nothing: why such a document holds nothing to judge; empty when it holds something.
     """
 

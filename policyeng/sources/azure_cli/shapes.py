@@ -153,7 +153,7 @@ def _settled(rows: Iterable[Field], document: JsonObject) -> tuple[JsonObject, d
     inside: dict[str, str] = {}
     dropped: set[str] = set()
     for pointer, value in _unresolved_values(document, ""):
-        reason = f"`{pointer[1:]}` is `{shortened(value)}`, which stands for a value that the file does not hold"
+        reason = f"`{pointer[1:]}` is `{shortened(value)}`, which stands for a value; write that in its place"
         above = _row_above(by_source, pointer)
         if above is None:
             unresolved[pointer] = reason
