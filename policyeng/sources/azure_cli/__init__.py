@@ -5,7 +5,6 @@ What `az ml ... show` prints has the same keys, and is brought into ARM shape by
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -13,7 +12,7 @@ from policyeng.errors import nearest
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import types_of
 from policyeng.sources.azure_cli import assets, computes, stores, workspaces
-from policyeng.sources.azure_cli.kinds import Kind
+from policyeng.sources.azure_cli.kinds import Kind, schema_of
 from policyeng.sources.azure_cli.shapes import unknown_keys
 from policyeng.sources.reading import ALONE, UNKNOWN_SCOPE, Placed, Reading, Refusal, Surroundings, kind_of, reading_of
 from policyeng.strict.json_text import shortened
@@ -28,7 +27,6 @@ KINDS: tuple[Kind, ...] = (
     *assets.KINDS,
 )
 
-_SCHEMA_PLACES = re.compile(r"azuremlschemas|azuremlsdk2|azureml/sdk-2-0", re.IGNORECASE)
 _SCHEMAS = {schema: kind for kind in reversed(KINDS) for schema in kind.schemas}
 
 
@@ -37,7 +35,7 @@ def detect(document: object) -> bool:
     if not isinstance(document, dict) or _states_an_id(document):
         return False
     if "$schema" in document:
-        return _schema_of(document) is not None
+        return schema_of(document) is not None
     return any(kind.takes(document) for kind in KINDS)
 
 
@@ -57,7 +55,7 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:
 
 def belongs_to_workspace(document: object) -> bool:
     """Whether it lies within a workspace that it does not name."""
-    kind = kind_of_file(document) if isinstance(document, dict) else None
+    kind = kind_of_file(document) if isinstance(document, dict) and detect(document) else None
     return kind is not None and kind.in_workspace and not kind.nothing
 
 
@@ -69,7 +67,7 @@ def kind_of_file(document: JsonObject) -> Kind | None:
     """
     if "$schema" not in document:
         return next((kind for kind in KINDS if kind.takes(document)), None)
-    named = _SCHEMAS.get(_schema_of(document) or "")
+    named = _SCHEMAS.get(schema_of(document) or "")
     if named is None:
         return None
     return next((kind for kind in KINDS if kind.arm_type == named.arm_type and kind.takes(document)), named)
@@ -94,22 +92,13 @@ def movable(resources: tuple[Placed, ...]) -> str:
     return identity if unknown else ""
 
 
-def _schema_of(document: JsonObject) -> str | None:
-    """The last part of its `$schema`, in lower case; None when that is not one of the CLI."""
-    schema = document.get("$schema")
-    if not isinstance(schema, str) or not _SCHEMA_PLACES.search(schema):
-        return None
-    last = lowered(schema.strip().rstrip("/").rpartition("/")[2])
-    return last.removesuffix(".json").removesuffix(".schema")
-
-
 def _states_an_id(document: JsonObject) -> bool:
     stated = document.get("id")
     return isinstance(stated, str) and bool(types_of(stated.removeprefix("azureml:")))
 
 
 def _unknown(document: JsonObject) -> Refusal:
-    schema = _schema_of(document)
+    schema = schema_of(document)
     if schema is None:
         known = "`$schema`, or `name` and `type`"
         return Refusal("", f"not a file of the Azure CLI: it lacks {known}", "give what `az ml ... --file` takes")

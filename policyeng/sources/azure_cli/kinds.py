@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -13,6 +14,8 @@ from policyeng.sources.reading import UNKNOWN_SCOPE, Placed, Refusal, Surroundin
 PROVIDER = "Microsoft.MachineLearningServices"
 UNKNOWN_ID = "the file does not say which subscription and resource group it is deployed to; give `--workspace`"
 UNKNOWN_HOME = "the file does not say which workspace it belongs to; give `--workspace`"
+
+_SCHEMA_PLACES = re.compile(r"azuremlschemas|azuremlsdk2|azureml/sdk-2-0", re.IGNORECASE)
 
 
 class Kind(NamedTuple):
@@ -36,6 +39,15 @@ class Kind(NamedTuple):
     in_workspace: bool = True
     shape: Shape | None = None
     nothing: str = ""
+
+
+def schema_of(document: JsonObject) -> str | None:
+    """The last part of its `$schema`, in lower case; None when that is not one of the CLI."""
+    schema = document.get("$schema")
+    if not isinstance(schema, str) or not _SCHEMA_PLACES.search(schema):
+        return None
+    last = lowered(schema.strip().rstrip("/").rpartition("/")[2])
+    return last.removesuffix(".json").removesuffix(".schema")
 
 
 def identity(document: JsonObject, arm_type: str, around: Surroundings, *parents: str) -> str:

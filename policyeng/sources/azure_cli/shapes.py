@@ -103,6 +103,7 @@ def placed(
         known = sent.target in found.fields or _below(whole, sent.target) is not None
         if (sent.printed or not printed) and within and not known:
             put(whole, sent.target, sent.value)
+    whole = _pruned(whole, "", frozenset(unreadable) - {"/id", "/name"})
     whole.setdefault("properties", {})
     fields = {"/name": f"{pointer}/name", **found.fields}
     return Placed(whole, pointer, unreadable, _carried(shape, rows, unreadable), fields)

@@ -227,8 +227,10 @@ def _takes_connection(document: JsonObject) -> bool:
     """Only with no other keys than those of a connection: its types are words that other files have, too."""
     known = {row.source.split("/")[1] for row in _LINK.rows}
     credentials = document.get("credentials")
-    points = not document.keys().isdisjoint({"target", "url", "api_base", "api_key", "azure_endpoint", "endpoint"})
-    says = points or (isinstance(credentials, dict) and "type" in credentials)
+    points = {"target", "url", "api_base", "api_key", "azure_endpoint"}
+    if not _typed(document, _DATASTORES):  # which have an `endpoint`, too
+        points.add("endpoint")
+    says = not document.keys().isdisjoint(points) or (isinstance(credentials, dict) and "type" in credentials)
     return _typed(document, _CATEGORIES) and says and document.keys() <= known
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.azure_cli.kinds import PROVIDER, Kind, identity, unplaced
+from policyeng.sources.azure_cli.kinds import PROVIDER, Kind, identity, schema_of, unplaced
 from policyeng.sources.azure_cli.outbound_rules import outbound_rules
 from policyeng.sources.azure_cli.shapes import Sent, Shape, placed
 from policyeng.sources.azure_cli.values import IDENTITY, IDENTITY_PRINTED, listed, name, region, tags, word
@@ -145,7 +145,7 @@ _MARKS = frozenset(
 _OF_PROJECTS = frozenset({"hub_id", "workspace_hub"})
 _OF_HUBS = frozenset({"associated_workspaces", "default_resource_group"})
 _OF_FEATURE_STORES = frozenset({"materialization_identity", "offline_store", "online_store"})
-_OF_OTHERS = frozenset({"auth_mode", "endpoint_name", "replication_locations"})
+_OF_OTHERS = frozenset({"apiVersion", "auth_mode", "endpoint_name", "replication_locations"})
 
 
 def _bring(shape: Shape) -> Callable[[JsonObject, str, Surroundings], Iterator[Placed | Refusal]]:
@@ -175,14 +175,14 @@ def _unplaced(arm_id: str) -> dict[str, str]:
 
 
 def _takes(marks: frozenset[str], kind: str) -> Callable[[JsonObject], bool]:
-    """Whether a document is a workspace of a kind, by its keys or by what it says of its kind."""
+    """Whether a document is a workspace of a kind, by its `$schema`, by its keys or by what it says of its kind."""
 
     def takes(document: JsonObject) -> bool:
-        stated = document.get("kind")
-        if "name" not in document or not document.keys().isdisjoint(_OF_OTHERS) or "apiVersion" in document:
-            return False
-        said = isinstance(stated, str) and lowered(stated) == kind and not document.keys().isdisjoint(_MARKS)
-        return said or not document.keys().isdisjoint(marks)
+        schema, stated = schema_of(document), document.get("kind")
+        if schema == kind or (schema is None and ("name" not in document or document.keys() & _OF_OTHERS)):
+            return schema == kind
+        said = isinstance(stated, str) and lowered(stated) == kind
+        return bool((said and (schema or document.keys() & _MARKS)) or document.keys() & marks)
 
     return takes
 
