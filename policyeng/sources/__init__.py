@@ -13,7 +13,7 @@ from typing import NamedTuple
 from policyeng.errors import UsageError, nearest
 from policyeng.garbage import uncollected
 from policyeng.models import Problem, Snapshot
-from policyeng.sources import (
+from policyeng.sources import (arm_rest, arm_template, az_output, azure_cli, kubernetes, native, resource_graph, role_access, terraform, workspace_config)
     arm_rest,
     arm_template,
     kubernetes,
@@ -40,13 +40,17 @@ from policyeng.strict.json_text import DEFAULT_MAX_BYTES
 #: By the name that `--from` takes, in the order in which content is looked at.
 FORMATS: Mapping[str, Format] = {
     "native": native,
+    "azure-cli": azure_cli,
     "workspace-config": workspace_config,
     "arm-template": arm_template,
     "kubernetes": kubernetes,
     "terraform": terraform,
     "resource-graph": resource_graph,
     "role-access": role_access,
+    "az-output": az_output,
+    "az-output": az_output,
     "arm-rest": arm_rest,
+    "azure-cli": azure_cli,
 }
 
 __all__ = [

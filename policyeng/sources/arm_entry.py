@@ -100,6 +100,8 @@ def looks_like_arm(value: object) -> bool:
     if not isinstance(value, dict) or "_" in "".join(value):
         return False
     identity, kind = value.get("id"), value.get("type")
+    if isinstance(kind, str) and "/" not in kind and not is_placeholder(kind) and "properties" not in value:
+        return False  # a type of some command's output
     if isinstance(identity, str) and types_of(identity):
         return True
     if "properties" not in value and not isinstance(identity, str):

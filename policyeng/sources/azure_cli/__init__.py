@@ -1,1 +1,106 @@
-"""The documents of the Azure CLI's extension `ml`: what `az ml ... --file` takes, and what `az ml ... show` prints."""
+"""The documents of the Azure CLI's extension `ml`: what `az ml ... --file` takes.
+
+What `az ml ... show` prints has the same keys, and is brought into ARM shape by the same kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from policyeng.errors import nearest
+from policyeng.models import JsonObject, lowered
+from policyeng.sources.arm_entry import types_of
+from policyeng.sources.azure_cli import assets, computes, stores, workspaces
+from policyeng.sources.azure_cli.kinds import Kind, schema_of
+from policyeng.sources.azure_cli.shapes import unknown_keys
+from policyeng.sources.reading import ALONE, UNKNOWN_SCOPE, Placed, Reading, Refusal, Surroundings, kind_of, reading_of
+from policyeng.strict.json_text import shortened
+
+SUMMARY = "YAML files of the Azure CLI (`az ml ... --file`)"
+
+#: In the order in which content is looked at.
+KINDS: tuple[Kind, ...] = (
+    *computes.KINDS,
+    *workspaces.KINDS,
+    *stores.KINDS,
+    *assets.KINDS,
+)
+
+_SCHEMAS = {schema: kind for kind in reversed(KINDS) for schema in kind.schemas}
+
+
+def detect(document: object) -> bool:
+    """Whether the document is a file that the CLI takes: by its `$schema`, without one by its keys."""
+    if not isinstance(document, dict) or _states_an_id(document):
+        return False
+    if "$schema" in document:
+        return schema_of(document) is not None
+    return any(kind.takes(document) for kind in KINDS)
+
+
+def read(document: object, around: Surroundings = ALONE) -> Reading:
+    """Bring a file into ARM shape; an asset holds nothing to judge."""
+    if not isinstance(document, dict):
+        message = f"not a file of the Azure CLI: {kind_of(document)} where an object should be"
+        return Reading(refusals=(Refusal("", message, "give what `az ml ... create --file` takes"),))
+    kind = kind_of_file(document)
+    if kind is None:
+        return Reading(refusals=(_unknown(document),))
+    if kind.nothing:
+        return Reading(nothing=kind.nothing)
+    reading = reading_of(kind.bring(document, "", around))
+    return replace(reading, remarks=tuple(_remarks(kind, document)), movable=movable(reading.resources))
+
+
+def belongs_to_workspace(document: object) -> bool:
+    """Whether it lies within a workspace that it does not name."""
+    kind = kind_of_file(document) if isinstance(document, dict) and detect(document) else None
+    return kind is not None and kind.in_workspace and not kind.nothing
+
+
+def kind_of_file(document: JsonObject) -> Kind | None:
+    """The kind of a file.
+
+    The CLI goes by the command and by `type`; of kinds with one ARM type, the one that takes the content goes before
+    the one that `$schema` names.
+    """
+    if "$schema" not in document:
+        return next((kind for kind in KINDS if kind.takes(document)), None)
+    named = _SCHEMAS.get(schema_of(document) or "")
+    if named is None:
+        return None
+    return next((kind for kind in KINDS if kind.arm_type == named.arm_type and kind.takes(document)), named)
+
+
+def kind_of_output(document: JsonObject, arm_type: str) -> Kind | None:
+    """The kind of a command's output whose `id` has an ARM type, in lower case."""
+    kinds = [kind for kind in KINDS if lowered(kind.arm_type) == arm_type]
+    return next((kind for kind in kinds if kind.takes(document)), kinds[-1] if kinds else None)
+
+
+def _remarks(kind: Kind, document: JsonObject) -> Iterator[tuple[str, str]]:
+    """What the CLI refuses: keys that it does not know, by JSON Pointer."""
+    for place, key, known in unknown_keys(kind.shape, document) if kind.shape else ():
+        yield place, f"unknown key `{shortened(key)}`, which the Azure CLI refuses{nearest(key, known)}"
+
+
+def movable(resources: tuple[Placed, ...]) -> str:
+    """The beginning of the ids that a file does not state; empty where its workspace is known."""
+    identity = str(resources[0].resource["id"]) if resources else ""
+    unknown = identity.startswith(UNKNOWN_SCOPE.partition("/resourceGroups/")[0]) or "/{workspace}/" in identity
+    return identity if unknown else ""
+
+
+def _states_an_id(document: JsonObject) -> bool:
+    stated = document.get("id")
+    return isinstance(stated, str) and bool(types_of(stated.removeprefix("azureml:")))
+
+
+def _unknown(document: JsonObject) -> Refusal:
+    schema = schema_of(document)
+    if schema is None:
+        known = "`$schema`, or `name` and `type`"
+        return Refusal("", f"not a file of the Azure CLI: it lacks {known}", "give what `az ml ... --file` takes")
+    message = f"its `$schema` names `{shortened(schema)}`, which is not known here"
+    return Refusal("/$schema", f"{message}{nearest(schema, _SCHEMAS)}", "correct it, or leave the file out")

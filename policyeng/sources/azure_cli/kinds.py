@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import types_of
+from policyeng.sources.azure_cli.shapes import Shape
 from policyeng.sources.reading import UNKNOWN_SCOPE, Placed, Refusal, Surroundings
 
 PROVIDER = "Microsoft.MachineLearningServices"
 UNKNOWN_ID = "the file does not say which subscription and resource group it is deployed to; give `--workspace`"
+UNKNOWN_HOME = "the file does not say which workspace it belongs to; give `--workspace`"
+
+_SCHEMA_PLACES = re.compile(r"azuremlschemas|azuremlsdk2|azureml/sdk-2-0", re.IGNORECASE)
 
 
 class Kind(NamedTuple):
@@ -22,6 +27,9 @@ class Kind(NamedTuple):
         takes: whether a document without `$schema` is one.
         bring: the resources of a document at a JSON Pointer; a command's output states its `id`, a file does not.
         in_workspace: it lies within a workspace that it does not name.
+        shape: the tables of its fields. With them, keys that the CLI does not know are remarked on, and what is lost in
+            or lacks from a command's output is known; without them, nothing is said of either.
+        nothing: why such a document holds nothing to judge; empty when it holds something.
     """
 
     arm_type: str
@@ -29,6 +37,17 @@ class Kind(NamedTuple):
     takes: Callable[[JsonObject], bool]
     bring: Callable[[JsonObject, str, Surroundings], Iterator[Placed | Refusal]]
     in_workspace: bool = True
+    shape: Shape | None = None
+    nothing: str = ""
+
+
+def schema_of(document: JsonObject) -> str | None:
+    """The last part of its `$schema`, in lower case; None when that is not one of the CLI."""
+    schema = document.get("$schema")
+    if not isinstance(schema, str) or not _SCHEMA_PLACES.search(schema):
+        return None
+    last = lowered(schema.strip().rstrip("/").rpartition("/")[2])
+    return last.removesuffix(".json").removesuffix(".schema")
 
 
 def identity(document: JsonObject, arm_type: str, around: Surroundings, *parents: str) -> str:
@@ -52,5 +71,7 @@ def identity(document: JsonObject, arm_type: str, around: Surroundings, *parents
 
 
 def unplaced(arm_id: str) -> dict[str, str]:
-    """What is unreadable of a resource whose subscription and resource group nobody states."""
-    return {"/id": UNKNOWN_ID} if arm_id.startswith(UNKNOWN_SCOPE) else {}
+    """What is unreadable of a resource whose subscription, resource group or workspace nobody states."""
+    if arm_id.startswith(UNKNOWN_SCOPE):
+        return {"/id": UNKNOWN_ID}
+    return {"/id": UNKNOWN_HOME} if "/workspaces/{workspace}" in arm_id else {}

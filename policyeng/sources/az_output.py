@@ -1,0 +1,122 @@
+"""What the commands of the Azure CLI's extension `ml` print: one entity, or a list of them.
+
+Source: `_to_dict` of the entities in azure-ai-ml 1.35.2, which is what `az ml ... -o json|yaml` prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from policyeng.models import JsonObject, lowered
+from policyeng.sources.arm_entry import is_placeholder, types_of
+from policyeng.sources.azure_cli import kind_of_file, kind_of_output, movable
+from policyeng.sources.azure_cli.kinds import Kind
+from policyeng.sources.azure_cli.shapes import said_by_output
+from policyeng.sources.reading import ALONE, Placed, Reading, Refusal, Surroundings, kind_of, reading_of
+from policyeng.strict.json_text import shortened
+
+SUMMARY = "what `az ml ... show` or `list` prints, as JSON or YAML"
+
+_PROVIDER = "/providers/microsoft.machinelearningservices/"
+_REMEDY = "save what `az ml ... show -o json` prints"
+#: Keys that only an output has, by which one is known whose `id` was left out.
+_PRINTED = frozenset({"creation_context", "mlflow_tracking_uri", "provisioning_state"})
+_OF_ERRORS = frozenset({"ERROR", "Code", "Message", "Exception Details", "Target"})
+_NO_ID = "the output was cut: it does not state its `id`; save the whole of it"
+
+
+def detect(document: object) -> bool:
+    """Whether the document is what a command printed, be it what it printed when it failed."""
+    if isinstance(document, list):
+        return any(_is_output(entry) for entry in document)
+    return _is_output(document) or _failed(document)
+
+
+def read(document: object, around: Surroundings = ALONE) -> Reading:
+    """Bring every entity of the output into ARM shape."""
+    if _failed(document):
+        message = "the error of a command that failed, not what it prints about a resource"
+        return Reading(refusals=(Refusal("", message, "mend the command and save its output again"),))
+    if not isinstance(document, list):
+        return _entries([("", document)], around)
+    return _entries([(f"/{index}", entry) for index, entry in enumerate(document)], around)
+
+
+def belongs_to_workspace(document: object) -> bool:
+    """Whether it lies within a workspace that it does not name: only where its `id` was left out."""
+    if not isinstance(document, dict) or not _is_output(document) or "id" in document:
+        return False
+    kind = kind_of_file(document)
+    return kind is not None and kind.in_workspace
+
+
+def _entries(entries: list[tuple[str, object]], around: Surroundings) -> Reading:
+    known = [(pointer, entry, _kind(entry)) for pointer, entry in entries]
+    idle = [kind.nothing for _, _, kind in known if kind and kind.nothing]
+    if idle and len(idle) == len(known):
+        return Reading(nothing=idle[0])
+    reading = reading_of(given for pointer, entry, kind in known for given in _entry(entry, kind, pointer, around))
+    homeless = any("id" not in entry for _, entry, kind in known if kind and isinstance(entry, dict))
+    return replace(reading, movable=movable(reading.resources) if homeless else "")
+
+
+def _entry(entry: object, kind: Kind | None, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
+    if not isinstance(entry, dict):
+        yield Refusal(pointer, f"not what `az ml` prints: {kind_of(entry)} where an object should be", _REMEDY)
+    elif kind is None:
+        yield _unknown(entry, pointer)
+    elif is_placeholder(entry.get("id")):
+        yield Refusal(f"{pointer}/id", "`id` is a placeholder, not a value", "give a real resource")
+    else:
+        # Kinds know an output by its `id`; whatever id a kind makes of another is its own.
+        output = {"id": "", **entry}
+        for given in kind.bring(output, pointer, around):
+            if not isinstance(given, Placed):
+                yield given
+                continue
+            if kind.shape is not None:
+                given = said_by_output(kind.shape, entry, given)
+            yield given if "id" in entry else given._replace(unreadable={**given.unreadable, "/id": _NO_ID})
+
+
+def _kind(entry: object) -> Kind | None:
+    if not isinstance(entry, dict):
+        return None
+    arm_type = _type_of(entry)
+    return kind_of_output(entry, arm_type) if arm_type or "id" in entry else kind_of_file(entry)
+
+
+def _is_output(entry: object) -> bool:
+    """Whether an entry has the keys of the CLI and the id of ARM, or no id and keys that only an output has."""
+    if not isinstance(entry, dict) or ("properties" in entry and _names_arm_type(entry)):
+        return False
+    if "id" not in entry:
+        return "name" in entry and "$schema" not in entry and not entry.keys().isdisjoint(_PRINTED)
+    stated = entry.get("type")
+    cli_words = "_" in "".join(entry) or (isinstance(stated, str) and "/" not in stated and stated != "string")
+    return cli_words and bool(_type_of(entry))
+
+
+def _names_arm_type(entry: JsonObject) -> bool:
+    stated = entry.get("type")
+    return isinstance(stated, str) and lowered(stated).startswith("microsoft.")
+
+
+def _type_of(entry: JsonObject) -> str:
+    """The ARM type of its id, in lower case; empty when it has none of Machine Learning."""
+    stated = entry.get("id")
+    stated = stated.removeprefix("azureml:") if isinstance(stated, str) else ""
+    return next(iter(types_of(stated)), "") if _PROVIDER in lowered(stated) else ""
+
+
+def _unknown(entry: JsonObject, pointer: str) -> Refusal:
+    arm_type = _type_of(entry)
+    if not arm_type:
+        return Refusal(pointer, "not what `az ml` prints: no `id` of Machine Learning", _REMEDY)
+    message = f"a `{shortened(arm_type)}`, of which nothing is judged as `az ml` prints it"
+    return Refusal(pointer, message, "leave it out", holds_nothing=True)
+
+
+def _failed(document: object) -> bool:
+    return isinstance(document, dict) and isinstance(document.get("ERROR"), str) and document.keys() <= _OF_ERRORS

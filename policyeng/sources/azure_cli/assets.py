@@ -1,0 +1,69 @@
+"""Assets: environments, models, data, components and the like, which are versions of something and hold no setting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from policyeng.models import JsonObject, lowered
+from policyeng.sources.azure_cli.kinds import PROVIDER, Kind
+from policyeng.sources.reading import Placed, Refusal
+
+_DATA_TYPES = ("uri_file", "uri_folder", "mltable")
+_MODEL_TYPES = ("custom_model", "mlflow_model", "triton_model")
+
+
+def _brings_nothing(*_: object) -> Iterator[Placed | Refusal]:
+    return iter(())
+
+
+def _never(_: JsonObject) -> bool:
+    return False
+
+
+def _is_environment(document: JsonObject) -> bool:
+    """Not every file with an image is one: only with the conda file or the build that the CLI has."""
+    built = isinstance(document.get("build"), dict) and document.keys() <= _OF_ENVIRONMENTS
+    return "name" in document and (built or ("conda_file" in document and "image" in document))
+
+
+def _typed(types: tuple[str, ...]) -> Callable[[JsonObject], bool]:
+    def takes(document: JsonObject) -> bool:
+        stated = document.get("type")
+        return isinstance(stated, str) and lowered(stated) in types and "name" in document and "path" in document
+
+    return takes
+
+
+_OF_ENVIRONMENTS = frozenset({"name", "version", "build", "description", "tags", "inference_config", "os_type"})
+
+
+def _asset(what: str, segments: str, takes: Callable[[JsonObject], bool], *schemas: str) -> Kind:
+    nothing = f"{what}, which holds nothing to judge"
+    arm_type = f"{PROVIDER}/workspaces/{segments}"
+    return Kind(arm_type, schemas, takes, _brings_nothing, nothing=nothing)
+
+
+KINDS: tuple[Kind, ...] = (
+    _asset("an environment", "environments/versions", _is_environment, "environment"),
+    _asset("a model", "models/versions", _typed(_MODEL_TYPES), "model"),
+    _asset("a data asset", "data/versions", _typed(_DATA_TYPES), "data", "dataset", "dataimport"),
+    _asset(
+        "a component",
+        "components/versions",
+        _never,
+        "commandcomponent",
+        "automlcomponent",
+        "datatransfercomponent",
+        "importcomponent",
+        "parallelcomponent",
+        "pipelinecomponent",
+        "sparkcomponent",
+        "sweepcomponent",
+    ),
+    _asset("a feature set", "featuresets/versions", _never, "featureset"),
+    _asset("a feature store entity", "featurestoreentities/versions", _never, "featurestoreentity"),
+    _asset("code", "codes/versions", _never, "code"),
+    _asset("a prompt flow or its run", "flows", _never, "flow", "run"),
+    _asset("an index", "indexes/versions", _never, "index", "dataindex"),
+    _asset("a package of a model", "models/versions/packages", _never, "modelversionpackage"),
+)

@@ -1,0 +1,125 @@
+"""How single values of Azure CLI documents are brought into ARM shape.
+
+The CLI writes enumerations in snake case where ARM has Pascal case, and lists of named things where ARM has maps.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from policyeng.models import JsonObject, lowered
+from policyeng.sources.mapping import Bring, Field, UnfitError, boolean, chosen, text, whole
+
+#: How some versions of the SDK print an enumeration: `ProvisioningState.SUCCEEDED`.
+_MEMBER = re.compile(r"[A-Z][A-Za-z]*\.([A-Z][A-Z0-9_]*)")
+
+
+def word(*words: str, others: Mapping[str, str] | None = None) -> Bring:
+    """One of the words of an enumeration, by any spelling of it that the CLI takes or prints.
+
+    Args:
+        words: as ARM spells them.
+        others: those that the CLI calls something else.
+    """
+    bring = chosen(dict([*((known, known) for known in words), *(others or {}).items()]))
+
+    def brought(value: object) -> object:
+        member = _MEMBER.fullmatch(value) if isinstance(value, str) else None
+        return bring(member[1] if member else value)
+
+    return brought
+
+
+def switch(on: str, off: str) -> Bring:
+    """A boolean as one of two words."""
+    return lambda value: on if boolean(value) else off
+
+
+def name(value: object) -> object:
+    """A name, which YAML may take for a number."""
+    return str(value) if type(value) is int else text(value)
+
+
+def tags(value: object) -> object:
+    """An object of texts; numbers are written out."""
+    if isinstance(value, dict) and all(isinstance(entry, (str, int, float)) for entry in value.values()):
+        return {key: entry if isinstance(entry, str) else str(entry) for key, entry in value.items()}
+    raise UnfitError("an object of text")
+
+
+def region(value: object) -> object:
+    """A region by its name; ARM turns `East US` into that."""
+    return lowered(str(text(value)).replace(" ", ""))
+
+
+def listed(value: object) -> object:
+    """A list, as it is."""
+    if isinstance(value, list):
+        return value
+    raise UnfitError("a list")
+
+
+def mapping(value: object) -> object:
+    """An object, as it is."""
+    if isinstance(value, dict):
+        return value
+    raise UnfitError("an object")
+
+
+def lasting(unit: str) -> Bring:
+    """An ISO 8601 duration from a whole number, above 0, of `S` (seconds) or `M` (minutes).
+
+    The CLI leaves 0 out, so that what the service takes instead holds.
+    """
+
+    def bring(value: object) -> object:
+        # The SDK prints the seconds of a time span, which are a floating-point number.
+        number = whole(int(value) if isinstance(value, float) and value.is_integer() else value)
+        if isinstance(number, int) and number > 0:
+            return f"PT{number}{unit}"
+        raise UnfitError("a whole number above 0")
+
+    return bring
+
+
+def renamed(names: Mapping[str, str]) -> Bring:
+    """An object with some of its keys renamed, the others as they are."""
+    return lambda value: {names.get(key, key): inner for key, inner in _object(value).items()}
+
+
+def identity_type(value: object) -> object:
+    """Which identities a resource has; ARM writes both without a space."""
+    both = {"system_assigned,user_assigned": "SystemAssigned,UserAssigned"}
+    spaceless = value.replace(" ", "") if isinstance(value, str) else value
+    return word("SystemAssigned", "UserAssigned", "None", others=both)(spaceless)
+
+
+def assigned(value: object) -> object:
+    """User-assigned identities by id: a list of `resource_id` in most files, a map in those of workspaces."""
+    if isinstance(value, list):
+        value = {str(text(_object(entry).get("resource_id"))): entry for entry in value}
+    return {
+        identity: {
+            there: entry[here]
+            for here, there in (("client_id", "clientId"), ("principal_id", "principalId"))
+            if isinstance(entry, dict) and entry.get(here)
+        }
+        for identity, entry in _object(value).items()
+    }
+
+
+IDENTITY = (
+    Field("/identity/type", "/identity/type", identity_type),
+    Field("/identity/user_assigned_identities", "/identity/userAssignedIdentities", assigned),
+)
+IDENTITY_PRINTED = (
+    Field("/identity/principal_id", "/identity/principalId"),
+    Field("/identity/tenant_id", "/identity/tenantId"),
+)
+
+
+def _object(value: object) -> JsonObject:
+    if isinstance(value, dict):
+        return value
+    raise UnfitError("an object")

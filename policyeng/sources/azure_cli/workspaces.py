@@ -1,0 +1,198 @@
+"""Workspaces, and what is one in ARM: hubs, projects and feature stores.
+
+Source of the rows: `_schema/workspace/*.py`, `_schema/_feature_store/*.py`; of what is filled in:
+`_populate_arm_parameters` of `operations/_workspace_operations_base.py` with the values of
+`_arm_deployments/arm_templates/workspace_param.json`, all in azure-ai-ml 1.35.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from policyeng.models import JsonObject, lowered
+from policyeng.sources.azure_cli.kinds import PROVIDER, Kind, identity, schema_of, unplaced
+from policyeng.sources.azure_cli.outbound_rules import outbound_rules
+from policyeng.sources.azure_cli.shapes import Sent, Shape, placed
+from policyeng.sources.azure_cli.values import IDENTITY, IDENTITY_PRINTED, listed, name, region, tags, word
+from policyeng.sources.mapping import Field, boolean, text
+from policyeng.sources.reading import UNKNOWN_SCOPE, Placed, Refusal, Surroundings
+
+ARM_TYPE = f"{PROVIDER}/workspaces"
+_P = "/properties"
+_STORE = f"{_P}/featureStoreSettings"
+_WHERE = "the file does not say which subscription and resource group it is deployed to; give `--scope`"
+_KIND = word("Default", "Hub", "Project", "FeatureStore")
+
+_TABLE = (
+    Field("/name", "/name", name),
+    Field("/kind", "/kind", _KIND),
+    Field("/location", "/location", region),
+    Field("/resource_group", ""),
+    Field("/tags", "/tags", tags),
+    *IDENTITY,
+    Field("/display_name", f"{_P}/friendlyName", text),
+    Field("/description", f"{_P}/description", text),
+    Field("/discovery_url", f"{_P}/discoveryUrl", text),
+    Field("/hbi_workspace", f"{_P}/hbiWorkspace", boolean),
+    Field("/storage_account", f"{_P}/storageAccount", text),
+    Field("/container_registry", f"{_P}/containerRegistry", text),
+    Field("/key_vault", f"{_P}/keyVault", text),
+    Field("/application_insights", f"{_P}/applicationInsights", text),
+    Field("/customer_managed_key/key_vault", f"{_P}/encryption/keyVaultProperties/keyVaultArmId", text),
+    Field("/customer_managed_key/key_uri", f"{_P}/encryption/keyVaultProperties/keyIdentifier", text),
+    Field("/customer_managed_key/cosmosdb_id", f"{_P}/encryption/cosmosDbResourceId", text),
+    Field("/customer_managed_key/storage_id", f"{_P}/encryption/storageAccountResourceId", text),
+    Field("/customer_managed_key/search_id", f"{_P}/encryption/searchAccountResourceId", text),
+    Field("/image_build_compute", f"{_P}/imageBuildCompute", text),
+    Field("/public_network_access", f"{_P}/publicNetworkAccess", word("Enabled", "Disabled")),
+    Field("/network_acls/default_action", f"{_P}/networkAcls/defaultAction", word("Allow", "Deny")),
+    Field("/network_acls/ip_rules", f"{_P}/networkAcls/ipRules", listed),
+    Field("/system_datastores_auth_mode", f"{_P}/systemDatastoresAuthMode", text),
+    Field("/primary_user_assigned_identity", f"{_P}/primaryUserAssignedIdentity", text),
+    Field("/workspace_hub", f"{_P}/hubResourceId", text),
+    Field("/hub_id", f"{_P}/hubResourceId", text),
+    Field(
+        "/managed_network/isolation_mode",
+        f"{_P}/managedNetwork/isolationMode",
+        word("Disabled", "AllowInternetOutbound", "AllowOnlyApprovedOutbound"),
+    ),
+    Field("/managed_network/outbound_rules", f"{_P}/managedNetwork/outboundRules", outbound_rules),
+    Field("/managed_network/firewall_sku", f"{_P}/managedNetwork/firewallSku", word("Standard", "Basic")),
+    Field("/managed_network/status/status", f"{_P}/managedNetwork/status/status", text),
+    Field("/managed_network/status/spark_ready", f"{_P}/managedNetwork/status/sparkReady", boolean),
+    Field("/managed_network/network_id", f"{_P}/managedNetwork/networkId", text),
+    Field("/provision_network_now", f"{_P}/provisionNetworkNow", boolean),
+    Field("/enable_data_isolation", f"{_P}/enableDataIsolation", boolean),
+    Field("/allow_roleassignment_on_rg", f"{_P}/allowRoleAssignmentOnRG", boolean),
+    Field("/serverless_compute/custom_subnet", f"{_P}/serverlessComputeSettings/serverlessComputeCustomSubnet", text),
+    Field("/serverless_compute/no_public_ip", f"{_P}/serverlessComputeSettings/serverlessComputeNoPublicIP", boolean),
+)
+_PRINTED = (
+    *IDENTITY_PRINTED,
+    Field("/mlflow_tracking_uri", f"{_P}/mlFlowTrackingUri", text),
+    Field("/workspace_id", f"{_P}/workspaceId", text),
+    Field("/provisioning_state", f"{_P}/provisioningState", text),
+    Field("/sku", "/sku/name", text),
+    Field("/associated_workspaces", f"{_P}/associatedWorkspaces", listed),
+    # As versions before 2022 called it.
+    Field("/friendly_name", f"{_P}/friendlyName", text),
+)
+_ENCRYPTED = Sent(f"{_P}/encryption/status", "Enabled", within=f"{_P}/encryption", printed=True)
+_ANY_KIND = (
+    Sent("/identity/type", "SystemAssigned"),
+    Sent(f"{_P}/publicNetworkAccess", "Enabled"),
+    Sent(f"{_P}/enableDataIsolation", False),
+    Sent(
+        f"{_P}/serverlessComputeSettings/serverlessComputeNoPublicIP",
+        False,
+        within=f"{_P}/serverlessComputeSettings",
+    ),
+)
+_WHOLE = (
+    *_ANY_KIND,
+    _ENCRYPTED,
+    Sent(f"{_P}/encryption/status", "Disabled"),
+    Sent(f"{_P}/hbiWorkspace", False),
+    Sent(f"{_P}/managedNetwork/isolationMode", "Disabled"),
+    Sent(f"{_P}/managedNetwork/firewallSku", "Standard", within=f"{_P}/managedNetwork"),
+    Sent(f"{_P}/allowRoleAssignmentOnRG", True),
+)
+_ALWAYS = ("location", "discovery_url", "hbi_workspace", "public_network_access")
+
+# An output does not tell a feature store from a plain workspace; both are judged alike, as workspaces and no projects.
+_WORKSPACE = Shape(_TABLE, _PRINTED, (*_WHOLE, Sent("/kind", "Default")), always=_ALWAYS)
+_HUB = Shape(
+    (*_TABLE, Field("/default_resource_group", f"{_P}/workspaceHubConfig/defaultWorkspaceResourceGroup", text)),
+    _PRINTED,
+    (*_WHOLE, Sent("/kind", "Hub", printed=True)),
+    always=_ALWAYS,
+)
+_PROJECT = Shape(
+    _TABLE,
+    _PRINTED,
+    # `workspace_project.json` has these and no others.
+    (*_ANY_KIND, _ENCRYPTED, Sent("/kind", "Project", printed=True)),
+    always=_ALWAYS,
+)
+_FEATURE_STORE = Shape(
+    (
+        *_TABLE,
+        Field("/compute_runtime/spark_runtime_version", f"{_STORE}/computeRuntime/sparkRuntimeVersion", text),
+        Field("/offline_store", ""),
+        Field("/online_store", ""),
+        Field("/materialization_identity", ""),
+    ),
+    _PRINTED,
+    (*_WHOLE, Sent("/kind", "FeatureStore", printed=True), Sent(f"{_P}/systemDatastoresAuthMode", "identity")),
+    always=_ALWAYS,
+)
+
+_MARKS = frozenset(
+    {
+        "customer_managed_key",
+        "discovery_url",
+        "enable_data_isolation",
+        "hbi_workspace",
+        "image_build_compute",
+        "managed_network",
+        "mlflow_tracking_uri",
+        "provision_network_now",
+        "serverless_compute",
+        "system_datastores_auth_mode",
+    }
+)
+_OF_PROJECTS = frozenset({"hub_id", "workspace_hub"})
+_OF_HUBS = frozenset({"associated_workspaces", "default_resource_group"})
+_OF_FEATURE_STORES = frozenset({"materialization_identity", "offline_store", "online_store"})
+_OF_OTHERS = frozenset({"apiVersion", "auth_mode", "endpoint_name", "replication_locations"})
+
+
+def _bring(shape: Shape) -> Callable[[JsonObject, str, Surroundings], Iterator[Placed | Refusal]]:
+    def bring(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
+        arm_id = identity(document, ARM_TYPE, _in_its_group(document, around))
+        resource: JsonObject = {"id": arm_id, "name": arm_id.rpartition("/")[2], "type": ARM_TYPE}
+        given = placed(shape, resource, document, pointer, {})
+        yield given._replace(unreadable={**given.unreadable, **_unplaced(arm_id)})
+
+    return bring
+
+
+def _in_its_group(document: JsonObject, around: Surroundings) -> Surroundings:
+    """Where it is deployed to: to the group that the file names, unless the user names one."""
+    group = document.get("resource_group")
+    if around.scope != UNKNOWN_SCOPE and not around.scope.endswith("/{resource-group}"):
+        return around
+    if not isinstance(group, str) or not group or "/" in group:
+        return around
+    return replace(around, scope=f"{around.scope.rpartition('/')[0]}/{group}")
+
+
+def _unplaced(arm_id: str) -> dict[str, str]:
+    """As of anything else; a workspace in a group that is known lies in a subscription that is not."""
+    unknown = arm_id.startswith(UNKNOWN_SCOPE.partition("/resourceGroups/")[0]) or "/{resource-group}/" in arm_id
+    return {"/id": _WHERE} if unknown else unplaced(arm_id)
+
+
+def _takes(marks: frozenset[str], kind: str) -> Callable[[JsonObject], bool]:
+    """Whether a document is a workspace of a kind, by its `$schema`, by its keys or by what it says of its kind."""
+
+    def takes(document: JsonObject) -> bool:
+        schema, stated = schema_of(document), document.get("kind")
+        if schema == kind or (schema is None and ("name" not in document or document.keys() & _OF_OTHERS)):
+            return schema == kind
+        said = isinstance(stated, str) and lowered(stated) == kind
+        return bool((said and (schema or document.keys() & _MARKS)) or document.keys() & marks)
+
+    return takes
+
+
+KINDS: tuple[Kind, ...] = tuple(
+    Kind(ARM_TYPE, (schema,), _takes(marks, schema), _bring(shape), in_workspace=False, shape=shape)
+    for schema, marks, shape in (
+        ("project", _OF_PROJECTS, _PROJECT),
+        ("hub", _OF_HUBS, _HUB),
+        ("featurestore", _OF_FEATURE_STORES, _FEATURE_STORE),
+        ("workspace", _MARKS, _WORKSPACE),
+    )
+)

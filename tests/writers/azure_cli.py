@@ -1,0 +1,262 @@
+"""An ARM estate as files of the Azure CLI, one for each resource, as a user would write them.
+
+Written from the key names of the CLI's published YAML reference, beside the tables of the reader and not from them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import yaml
+
+from policyeng.models import JsonObject
+
+SCHEMA = "https://azuremlschemas.azureedge.net/latest/{}.schema.json"
+CARRIES = {
+    "microsoft.machinelearningservices/workspaces",
+    "microsoft.machinelearningservices/workspaces/computes",
+    "microsoft.machinelearningservices/workspaces/connections",
+    "microsoft.machinelearningservices/workspaces/datastores",
+    "microsoft.machinelearningservices/registries",
+}
+COMPUTES = ("AmlCompute", "ComputeInstance", "Kubernetes", "VirtualMachine", "SynapseSpark")
+
+
+def expressible(resource: JsonObject) -> bool:
+    """Whether the CLI has a file for such a resource."""
+    kind = resource["type"].lower()
+    return kind in CARRIES and (not kind.endswith("/computes") or resource["properties"]["computeType"] in COMPUTES)
+
+
+def write(resources: list[JsonObject]) -> dict[str, bytes]:
+    """The files by name, those of a workspace under the name that the CLI's users give it."""
+    files: dict[str, bytes] = {}
+    for index, resource in enumerate(filter(expressible, resources)):
+        kind = resource["type"].rpartition("/")[2].lower()
+        stem = "workspace" if kind == "workspaces" else f"{kind}-{index}"
+        files[f"{stem}.yml"] = yaml.safe_dump(document(resource), sort_keys=False).encode()
+    return files
+
+
+def document(resource: JsonObject) -> JsonObject:
+    """One resource as the CLI takes it; a key only where the resource has the field."""
+    properties = resource["properties"]
+    written = {
+        "name": resource["name"],
+        "location": resource.get("location"),
+        "tags": resource.get("tags"),
+        "description": properties.get("description"),
+        **WRITERS[resource["type"].rpartition("/")[2].lower()](resource, properties),
+    }
+    return {key: value for key, value in written.items() if value is not None}
+
+
+def snake(word: str | None) -> str | None:
+    """`LowPriority` as `low_priority`."""
+    if word is None:
+        return None
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in word).lstrip("_")
+
+
+def at(value: Any, *keys: str) -> Any:
+    """What stands below some keys; None where nothing does."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def filled(**members: Any) -> JsonObject | None:
+    """An object of the members that are there; None without any."""
+    return {key: value for key, value in members.items() if value is not None} or None
+
+
+def seconds(duration: str | None) -> int | None:
+    """The seconds of `P1DT2H3M4S`."""
+    if duration is None:
+        return None
+    units = {"D": 86_400, "H": 3_600, "M": 60, "S": 1}
+    return sum(int(number) * units[unit] for number, unit in re.findall(r"(\d+)([DHMS])", duration))
+
+
+def minutes(duration: str | None) -> int | None:
+    """The whole minutes of a duration."""
+    long = seconds(duration)
+    return None if long is None else long // 60
+
+
+def opened(word: str | None) -> bool | None:
+    """`Enabled` and `Disabled` as booleans."""
+    return None if word is None else word == "Enabled"
+
+
+def identity(resource: JsonObject, *, as_map: bool) -> JsonObject | None:
+    """The identity: of workspaces with a map of user-assigned ones, of anything else with a list."""
+    kind = at(resource, "identity", "type")
+    ids = at(resource, "identity", "userAssignedIdentities")
+    each: Any = None
+    if ids is not None:
+        each = {name: {} for name in ids} if as_map else [{"resource_id": name} for name in ids]
+    words = None if kind is None else ",".join(str(snake(part.strip())) for part in kind.split(","))
+    return filled(type=words, user_assigned_identities=each)
+
+
+def _compute(resource: JsonObject, properties: JsonObject) -> JsonObject:
+    kind = properties["computeType"]
+    inner = properties.get("properties") or {}
+    return {
+        "$schema": SCHEMA.format({"VirtualMachine": "vmCompute"}.get(kind, kind[0].lower() + kind[1:])),
+        "type": kind.lower(),
+        "identity": identity(resource, as_map=False),
+        "resource_id": properties.get("resourceId"),
+        **{"AmlCompute": _cluster, "ComputeInstance": _instance, "Kubernetes": _kubernetes}.get(kind, _machine)(inner),
+    }
+
+
+def _cluster(inner: JsonObject) -> JsonObject:
+    account = inner.get("userAccountCredentials")
+    return {
+        "size": inner.get("vmSize"),
+        "tier": snake(inner.get("vmPriority")),
+        "min_instances": at(inner, "scaleSettings", "minNodeCount"),
+        "max_instances": at(inner, "scaleSettings", "maxNodeCount"),
+        "idle_time_before_scale_down": seconds(at(inner, "scaleSettings", "nodeIdleTimeBeforeScaleDown")),
+        "network_settings": filled(subnet=at(inner, "subnet", "id")),
+        "enable_node_public_ip": inner.get("enableNodePublicIp"),
+        "ssh_public_access_enabled": opened(inner.get("remoteLoginPortPublicAccess")),
+        "ssh_settings": filled(
+            admin_username=at(account, "adminUserName"), ssh_key_value=at(account, "adminUserSshPublicKey")
+        ),
+    }
+
+
+def _instance(inner: JsonObject) -> JsonObject:
+    user = at(inner, "personalComputeInstanceSettings", "assignedUser")
+    every = at(inner, "schedules", "computeStartStop")
+    return {
+        "size": inner.get("vmSize"),
+        "network_settings": filled(subnet=at(inner, "subnet", "id")),
+        "enable_node_public_ip": inner.get("enableNodePublicIp"),
+        "ssh_public_access_enabled": opened(at(inner, "sshSettings", "sshPublicAccess")),
+        "idle_time_before_shutdown_minutes": minutes(inner.get("idleTimeBeforeShutdown")),
+        "create_on_behalf_of": filled(user_object_id=at(user, "objectId"), user_tenant_id=at(user, "tenantId")),
+        "schedules": None if every is None else {"compute_start_stop": [_schedule(entry) for entry in every]},
+        "enable_sso": inner.get("enableSSO"),
+        "enable_root_access": inner.get("enableRootAccess"),
+        "enable_os_patching": inner.get("enableOSPatching"),
+        "release_quota_on_stop": inner.get("releaseQuotaOnStop"),
+    }
+
+
+def _schedule(entry: JsonObject) -> JsonObject:
+    kind = entry["triggerType"].lower()
+    told = entry[kind]
+    week = at(told, "schedule", "weekDays")
+    trigger = filled(
+        type=kind,
+        expression=told.get("expression"),
+        time_zone=told.get("timeZone"),
+        frequency=snake(told.get("frequency")),
+        interval=told.get("interval"),
+        schedule=filled(hours=at(told, "schedule", "hours"), minutes=at(told, "schedule", "minutes"), week_days=week),
+    )
+    return {"action": entry["action"].lower(), "state": entry["status"].lower(), "trigger": trigger}
+
+
+def _kubernetes(inner: JsonObject) -> JsonObject:
+    rest = {key: value for key, value in inner.items() if key != "namespace"}
+    return {"namespace": inner.get("namespace"), "properties": rest or None}
+
+
+def _machine(inner: JsonObject) -> JsonObject:
+    account = inner.get("administratorAccount")
+    return {"ssh_settings": filled(admin_username=at(account, "username"), ssh_port=inner.get("sshPort"))}
+
+
+def _workspace(resource: JsonObject, properties: JsonObject) -> JsonObject:
+    kind = (resource.get("kind") or "Default").lower()
+    keys = at(properties, "encryption", "keyVaultProperties")
+    network = properties.get("managedNetwork") or {}
+    rules = network.get("outboundRules")
+    schema = SCHEMA.format({"default": "workspace", "hub": "hub", "project": "project"}.get(kind))
+    return {
+        "$schema": "http://azureml/sdk-2-0/FeatureStore.json" if kind == "featurestore" else schema,
+        "identity": identity(resource, as_map=True),
+        "display_name": properties.get("friendlyName"),
+        "hbi_workspace": properties.get("hbiWorkspace"),
+        "storage_account": properties.get("storageAccount"),
+        "container_registry": properties.get("containerRegistry"),
+        "key_vault": properties.get("keyVault"),
+        "application_insights": properties.get("applicationInsights"),
+        "image_build_compute": properties.get("imageBuildCompute"),
+        "public_network_access": snake(properties.get("publicNetworkAccess")),
+        "network_acls": filled(
+            default_action=at(properties, "networkAcls", "defaultAction"),
+            ip_rules=at(properties, "networkAcls", "ipRules"),
+        ),
+        "system_datastores_auth_mode": properties.get("systemDatastoresAuthMode"),
+        "primary_user_assigned_identity": properties.get("primaryUserAssignedIdentity"),
+        "hub_id": properties.get("hubResourceId"),
+        "customer_managed_key": filled(key_vault=at(keys, "keyVaultArmId"), key_uri=at(keys, "keyIdentifier")),
+        "enable_data_isolation": properties.get("enableDataIsolation"),
+        "managed_network": filled(
+            isolation_mode=snake(network.get("isolationMode")),
+            firewall_sku=snake(network.get("firewallSku")),
+            outbound_rules=None if rules is None else [_rule(name, rule) for name, rule in rules.items()],
+        ),
+        "serverless_compute": filled(
+            custom_subnet=at(properties, "serverlessComputeSettings", "serverlessComputeCustomSubnet"),
+            no_public_ip=at(properties, "serverlessComputeSettings", "serverlessComputeNoPublicIP"),
+        ),
+    }
+
+
+def _rule(name: str, rule: JsonObject) -> JsonObject:
+    kind = {"FQDN": "fqdn"}.get(rule["type"], snake(rule["type"]))
+    to = rule["destination"]
+    to = to if isinstance(to, str) else {str(snake(key)): value for key, value in to.items()}
+    return {"name": name, "type": kind, "destination": to}
+
+
+def _connection(_: JsonObject, properties: JsonObject) -> JsonObject:
+    sign_in = {"PAT": "pat", "SAS": "sas", "AAD": "aad"}.get(properties["authType"], snake(properties["authType"]))
+    return {
+        "$schema": "http://azureml/sdk-2-0/Connection.json",
+        "type": {"S3": "s3"}.get(properties["category"], snake(properties["category"])),
+        "target": properties.get("target"),
+        "credentials": {"type": sign_in},
+        "is_shared": properties.get("isSharedToAll"),
+        "metadata": properties.get("metadata"),
+    }
+
+
+def _datastore(_: JsonObject, properties: JsonObject) -> JsonObject:
+    secret = {"AccountKey": {"account_key": "k"}, "Sas": {"sas_token": "s"}, "None": None}
+    return {
+        "$schema": SCHEMA.format(properties["datastoreType"][0].lower() + properties["datastoreType"][1:]),
+        "type": snake(properties["datastoreType"]),
+        "tags": properties.get("tags"),
+        "account_name": properties.get("accountName"),
+        "container_name": properties.get("containerName"),
+        "file_share_name": properties.get("fileShareName"),
+        "endpoint": properties.get("endpoint"),
+        "protocol": properties.get("protocol"),
+        "credentials": secret[at(properties, "credentials", "credentialsType")],
+    }
+
+
+def _registry(_: JsonObject, properties: JsonObject) -> JsonObject:
+    return {
+        "public_network_access": snake(properties.get("publicNetworkAccess")),
+        "replication_locations": [{"location": region["location"]} for region in properties["regionDetails"]],
+    }
+
+
+WRITERS: dict[str, Callable[[JsonObject, JsonObject], JsonObject]] = {
+    "computes": _compute,
+    "workspaces": _workspace,
+    "connections": _connection,
+    "datastores": _datastore,
+    "registries": _registry,
+}
