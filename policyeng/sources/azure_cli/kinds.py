@@ -22,6 +22,9 @@ class Kind(NamedTuple):
         takes: whether a document without `$schema` is one.
         bring: the resources of a document at a JSON Pointer; a command's output states its `id`, a file does not.
         in_workspace: it lies within a workspace that it does not name.
+        known: the top-level keys that it may have, for remarks about others; none where any key may stand.
+        incomplete: what the document leaves open of the workspace, so that nothing is missing there for certain; for
+            `Reading.incomplete`.
     """
 
     arm_type: str
@@ -29,6 +32,8 @@ class Kind(NamedTuple):
     takes: Callable[[JsonObject], bool]
     bring: Callable[[JsonObject, str, Surroundings], Iterator[Placed | Refusal]]
     in_workspace: bool = True
+    known: tuple[str, ...] = ()
+    incomplete: str = ""
 
 
 def identity(document: JsonObject, arm_type: str, around: Surroundings, *parents: str) -> str:
