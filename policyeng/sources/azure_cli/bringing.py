@@ -15,8 +15,10 @@ from policyeng.sources.reading import Placed, Surroundings, spelled
 from policyeng.sources.service_made import service_made
 from policyeng.strict.json_text import escaped
 
+#: Why a compute that no file describes may be there all the same.
+OPEN = "a file of the Azure CLI says nothing of the computes that its workspace has already"
 NO_KEY = "the Azure CLI has no key for it"
-NO_NAME = "the file gives no name, so that the service or the command line does"
+NO_NAME = "the file gives no `name`, which the service or the command line then does; write it in the file"
 #: What no resource of this format has and a policy may ask of other types, so that it is known to be absent; a
 #: resource below a workspace has the workspace's location, which the CLI puts there.
 NEVER_HERE = (
@@ -58,7 +60,9 @@ def placed(
             put(resource, target, value)
     name = name_of(document.get("name"))
     absent = absent_name(around)
-    arm_id = identity({**document, "name": name or absent}, arm_type, around, *(each or absent for each in made.parents))
+    arm_id = identity(
+        {**document, "name": name or absent}, arm_type, around, *(each or absent for each in made.parents)
+    )
     unreadable = {**_service_made(arm_type, done.fields), **unplaced(arm_id), **made.unreadable, **done.unreadable}
     if not name:
         unreadable["/name"] = NO_NAME

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import types_of
-from policyeng.sources.azure_cli.bringing import Made, name_of, placed, prose, schema_name, top_level
+from policyeng.sources.azure_cli.bringing import OPEN, Made, name_of, placed, prose, schema_name, top_level
 from policyeng.sources.azure_cli.kinds import PROVIDER, Kind
 from policyeng.sources.azure_cli.references import an_object, asset_in, compute_in, enabled, milliseconds
-from policyeng.sources.mapping import Field, UnfitError, boolean, chosen, duration, text, whole
+from policyeng.sources.mapping import Field, boolean, chosen, duration, text, whole
 from policyeng.sources.reading import Placed, Refusal, Surroundings
 
 ONLINE = f"{PROVIDER}/workspaces/onlineEndpoints/deployments"
@@ -96,10 +96,7 @@ def online_table(workspace: str = "") -> tuple[Field, ...]:
         ),
         *_PROBES,
         *_CONTAINERS,
-        Field("/data_collector/collections", "/properties/dataCollector/collections", _collections),
-        Field("/data_collector/rolling_rate", "/properties/dataCollector/rollingRate", text),
-        Field("/data_collector/request_logging/capture_headers", "/properties/dataCollector/requestLogging/captureHeaders"),
-        Field("/data_collector/sampling_rate", ""),
+        Field("/data_collector", ""),  # nothing of it is judged
         Field("/package_model", ""),
     )
 
@@ -133,7 +130,7 @@ def batch_table(workspace: str = "") -> tuple[Field, ...]:
 
 
 def pipeline_table(workspace: str = "") -> tuple[Field, ...]:
-    """The rows of a batch deployment of a pipeline component, whose settings are those of the pipelines that it runs."""
+    """The rows of a batch deployment of a pipeline component; its settings are those of the pipelines that it runs."""
     component = "/properties/deploymentConfiguration/componentId"
     return (
         *_common(workspace),
@@ -153,7 +150,7 @@ def pipeline_table(workspace: str = "") -> tuple[Field, ...]:
 
 
 def _online(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
-    """The CLI sends the SKU `Default`, and no insights where the file does not ask for them (`online_deployment.py`)."""
+    """The CLI sends the SKU `Default`, and no insights where the file asks for none (`online_deployment.py`)."""
     defaults: JsonObject = {"/properties/endpointComputeType": _compute_type(document)}
     if not document.get("id"):
         defaults |= {"/sku/name": "Default", "/properties/appInsightsEnabled": False}
@@ -182,24 +179,6 @@ def _compute_type(document: JsonObject) -> str:
     """`Kubernetes` as `type` or the schema says; the CLI takes what says nothing for managed."""
     words = f"{document.get('type') or schema_name(document)}"
     return "Kubernetes" if lowered(words).startswith("kubernetes") else "Managed"
-
-
-def _collections(value: object) -> object:
-    """The collections of a data collector; `enabled` is a boolean, also as text (`deployment_collection.py`)."""
-    return {
-        name: {
-            **({"dataCollectionMode": "Enabled" if boolean(entry["enabled"]) else "Disabled"} if "enabled" in entry else {}),
-            **{new: entry[key] for key, new in (("client_id", "clientId"), ("data", "dataId")) if key in entry},
-        }
-        for name, entry in _objects(value)
-    }
-
-
-def _objects(value: object) -> Iterator[tuple[str, JsonObject]]:
-    for name, entry in dict(an_object(value)).items():  # type: ignore[call-overload]
-        if not isinstance(entry, dict):
-            raise UnfitError("an object of objects")
-        yield name, entry
 
 
 def _by_id(asset: object) -> JsonObject:
@@ -234,7 +213,6 @@ def _is_deployment(document: JsonObject) -> bool:
     return isinstance(document.get("endpoint_name"), str) and not (said | more).isdisjoint(document)
 
 
-_OPEN = "an Azure CLI file says nothing of the computes that the workspace has already"
 KINDS: tuple[Kind, ...] = (
     Kind(
         ONLINE,
@@ -242,7 +220,7 @@ KINDS: tuple[Kind, ...] = (
         _is_online,
         _online,
         known=top_level(online_table()),
-        incomplete=_OPEN,
+        incomplete=OPEN,
     ),
     Kind(
         BATCH,
@@ -250,6 +228,6 @@ KINDS: tuple[Kind, ...] = (
         _is_batch,
         _batch,
         known=top_level(batch_table(), pipeline_table()),
-        incomplete=_OPEN,
+        incomplete=OPEN,
     ),
 )

@@ -27,7 +27,9 @@ _COMMON = (
     Field("/location", "/location", text),
     Field("/description", "/properties/description", prose),
     Field("/properties", "/properties/properties", an_object),
-    Field("/auth_mode", "/properties/authMode", chosen({"key": "Key", "aml_token": "AMLToken", "aad_token": "AADToken"})),
+    Field(
+        "/auth_mode", "/properties/authMode", chosen({"key": "Key", "aml_token": "AMLToken", "aad_token": "AADToken"})
+    ),
     Field("/identity/type", "/identity/type", identity_type),
     Field("/identity/user_assigned_identities", "/identity/userAssignedIdentities", by_id),
     Field("/identity/principal_id", "/identity/principalId", text),
@@ -62,7 +64,9 @@ BATCH_TABLE = (
 def _online(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
     """Without `auth_mode` the CLI sends `Key`, without `identity` a system-assigned one (`online_endpoint.py`)."""
     defaults = {"/properties/authMode": "Key", "/identity": {"type": "SystemAssigned"}}
-    yield placed(document, pointer, around, ONLINE, online_table(around.workspace), _unless_deployed(document, defaults))
+    yield placed(
+        document, pointer, around, ONLINE, online_table(around.workspace), _unless_deployed(document, defaults)
+    )
 
 
 def _batch(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:

@@ -9,18 +9,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.azure_cli.bringing import Made, is_open, placed, prose, schema_name, top_level
+from policyeng.sources.azure_cli.bringing import OPEN, Made, is_open, placed, prose, schema_name, top_level
 from policyeng.sources.azure_cli.components import is_component
 from policyeng.sources.azure_cli.kinds import PROVIDER, Kind
 from policyeng.sources.azure_cli.pipelines import Steps, steps_of
 from policyeng.sources.azure_cli.references import an_object, asset_in, compute_in
-from policyeng.sources.mapping import Field, chosen, duration, text, whole
+from policyeng.sources.mapping import Bring, Field, chosen, duration, text, whole
 from policyeng.sources.reading import Placed, Refusal, Surroundings
 
 TYPE = f"{PROVIDER}/workspaces/jobs"
 
 #: ARM's type of a job by the CLI's; import jobs are sent as commands, distillation as fine-tuning.
-JOB_TYPES = {
+JOB_TYPES: dict[object, str] = {
     "automl": "AutoML",
     "command": "Command",
     "data_transfer": "DataTransfer",
@@ -34,13 +34,13 @@ JOB_TYPES = {
 }
 _SECONDS, _MINUTES = duration("S"), duration("M")
 _IGNORED = ("$schema", "name", "id", "resourceGroup", "inputs", "outputs", "services", "creation_context", "log_files")
-_LIMITS = {
+_LIMITS: Mapping[str, tuple[str, Bring]] = {
     "max_concurrent_trials": ("maxConcurrentTrials", whole),
     "max_total_trials": ("maxTotalTrials", whole),
     "timeout": ("timeout", _SECONDS),
     "trial_timeout": ("trialTimeout", _SECONDS),
 }
-_AUTOML_LIMITS = {
+_AUTOML_LIMITS: Mapping[str, tuple[str, Bring]] = {
     "max_concurrent_trials": ("maxConcurrentTrials", whole),
     "max_trials": ("maxTrials", whole),
     "max_nodes": ("maxNodes", whole),
@@ -53,7 +53,7 @@ _AUTOML_LIMITS = {
 def _common(workspace: str) -> tuple[Field, ...]:
     return (
         *(Field(f"/{key}", "") for key in _IGNORED),
-        Field("/type", "/properties/jobType", chosen({**JOB_TYPES, "fine_tuning": "FineTuning"})),
+        Field("/type", "/properties/jobType", chosen(JOB_TYPES)),
         Field("/display_name", "/properties/displayName", prose),
         Field("/description", "/properties/description", prose),
         Field("/experiment_name", "/properties/experimentName", prose),
@@ -98,26 +98,21 @@ def _resources(source: str, target: str) -> tuple[Field, ...]:
 def _run(workspace: str, source: str, target: str) -> tuple[Field, ...]:
     """What is run: a job's own command, or that of a sweep's trial."""
     distribution = f"{target}/distribution"
-    kinds = {"mpi": "Mpi", "pytorch": "PyTorch", "tensorflow": "TensorFlow", "ray": "Ray"}
+    kinds: dict[object, object] = {"mpi": "Mpi", "pytorch": "PyTorch", "tensorflow": "TensorFlow", "ray": "Ray"}
     return (
         Field(f"{source}/command", f"{target}/command", prose),
         Field(f"{source}/code", f"{target}/codeId", asset_in(workspace, "codes")),
         Field(f"{source}/environment", f"{target}/environmentId", asset_in(workspace, "environments")),
         Field(f"{source}/environment_variables", f"{target}/environmentVariables", prose),
         Field(f"{source}/distribution/type", f"{distribution}/distributionType", chosen(kinds)),
-        Field(
-            f"{source}/distribution/process_count_per_instance", f"{distribution}/processCountPerInstance", whole
-        ),
+        Field(f"{source}/distribution/process_count_per_instance", f"{distribution}/processCountPerInstance", whole),
         Field(f"{source}/distribution/parameter_server_count", f"{distribution}/parameterServerCount", whole),
         Field(f"{source}/distribution/worker_count", f"{distribution}/workerCount", whole),
     )
 
 
-def _limits(kinds: Mapping[str, tuple[str, object]], target: str) -> tuple[Field, ...]:
-    return tuple(
-        Field(f"/limits/{key}", f"{target}/{name}", bring)  # type: ignore[arg-type]
-        for key, (name, bring) in kinds.items()
-    )
+def _limits(kinds: Mapping[str, tuple[str, Bring]], target: str) -> tuple[Field, ...]:
+    return tuple(Field(f"/limits/{key}", f"{target}/{name}", bring) for key, (name, bring) in kinds.items())
 
 
 def table_of(job_type: str, workspace: str = "") -> tuple[Field, ...]:
@@ -238,7 +233,9 @@ def _is_command(document: JsonObject) -> bool:
     """A command, an environment of Azure ML and one more key that only jobs have."""
     environment = document.get("environment")
     known = isinstance(environment, str) and lowered(environment).startswith("azureml:")
-    known = known or (isinstance(environment, dict) and not {"image", "conda_file", "build", "path"}.isdisjoint(environment))
+    known = known or (
+        isinstance(environment, dict) and not {"image", "conda_file", "build", "path"}.isdisjoint(environment)
+    )
     more = {"compute", "code", "experiment_name", "distribution", "resources", "display_name"}
     return isinstance(document.get("command"), str) and known and not more.isdisjoint(document)
 
@@ -271,7 +268,7 @@ KINDS: tuple[Kind, ...] = (
         _SCHEMAS,
         _takes,
         bring,
-        known=top_level(*(table_of(kind) for kind in JOB_TYPES)),
-        incomplete="an Azure CLI file says nothing of the computes that the workspace has already",
+        known=top_level(*(table_of(str(kind)) for kind in JOB_TYPES)),
+        incomplete=OPEN,
     ),
 )

@@ -42,7 +42,7 @@ class Steps(NamedTuple):
         fields, unreadable: as those of `Placed`, by ARM pointer; the places are in the pipeline's document.
     """
 
-    properties: JsonObject = {}
+    properties: Mapping[str, object] = {}
     fields: Mapping[str, str] = {}
     unreadable: Mapping[str, str] = {}
 
@@ -165,7 +165,9 @@ class _Gathering:
 
     def _pipeline(self, step: JsonObject, component: _Component, target: str, within: _Within) -> None:
         if within.depth >= MAX_DEPTH:
-            self.unreadable[target] = f"pipelines lie more than {MAX_DEPTH} deep in pipelines, and no deeper ones are read"
+            self.unreadable[target] = (
+                f"pipelines lie more than {MAX_DEPTH} deep in pipelines, and no deeper ones are read"
+            )
             return
         inputs = {**_values(component.body.get("inputs")), **_bound_values(step.get("inputs"), within.inputs)}
         compute = within.compute if step.get("compute") is None else step["compute"]

@@ -5,17 +5,18 @@ Source: azure-ai-ml 1.35.2, `_schema/core/fields.py` (ArmStr, ComputeField) and 
 
 from __future__ import annotations
 
-from policyeng.models import lowered
+from policyeng.models import JsonObject, lowered
 from policyeng.sources.mapping import Bring, UnfitError, chosen, text
 
 #: Computes that are none of the workspace.
 RESERVED = ("serverless", "local")
 _PREFIX = "azureml:"
+_UNSENT = "a reference to have an id already: what stands here joins the {} only when it is sent"
 
 enabled = chosen({"enabled": "Enabled", "disabled": "Disabled"})
 
 
-def an_object(value: object) -> object:
+def an_object(value: object) -> JsonObject:
     """An object."""
     if isinstance(value, dict):
         return value
@@ -39,13 +40,15 @@ def asset_in(workspace: str, collection: str) -> Bring:
 
     def bring(value: object) -> object:
         if not isinstance(value, str):
-            raise UnfitError(f"a reference: what stands here becomes one of the {collection} only when it is sent")
+            raise UnfitError(_UNSENT.format(collection))
         if lowered(value).startswith("azureml://"):
             return _versioned(value)
         name, _, version = _bare(value).rpartition(":")
         if "/" in _bare(value):
             return _bare(value)
-        if not name or "@" in version or not lowered(value).startswith(_PREFIX):
+        if not lowered(value).startswith(_PREFIX):
+            raise UnfitError(_UNSENT.format(collection))
+        if not name or "@" in version:
             raise UnfitError("a reference with its version, `azureml:name:version`: the service resolves a label")
         return f"{workspace}/{collection}/{name}/versions/{version}"
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.azure_cli.bringing import Made, name_of, placed, prose, top_level
+from policyeng.sources.azure_cli.bringing import OPEN, Made, name_of, placed, prose, top_level
 from policyeng.sources.azure_cli.jobs import job_at, without_file
 from policyeng.sources.azure_cli.kinds import PROVIDER, Kind
 from policyeng.sources.azure_cli.references import an_object, file_of
@@ -113,11 +113,16 @@ def _run_of(document: JsonObject, job: _Job, pointer: str, around: Surroundings)
 
 
 def _job_of(said: object, around: Surroundings) -> _Job:
-    """What `create_job` leads to: a document inline or in a file, with what the schedule changes of it, or a job's id."""
+    """What `create_job` leads to: a document, inline or in a file, with what the schedule changes of it; or an id."""
     changes = said if isinstance(said, dict) else {}
     reference = changes.get("job") if isinstance(said, dict) and "job" in said else said
     if isinstance(reference, dict):
-        return _Job(_merged(reference, {key: value for key, value in changes.items() if key != "job"} if changes is not reference else {}))
+        return _Job(
+            _merged(
+                reference,
+                {key: value for key, value in changes.items() if key != "job"} if changes is not reference else {},
+            )
+        )
     if not isinstance(reference, str):
         return _Job(why=f"`create_job` is {kind_of(reference)}; it should be a job")
     path = file_of(reference)
@@ -164,6 +169,6 @@ KINDS: tuple[Kind, ...] = (
         _takes,
         _schedule,
         known=(*top_level(TABLE), "create_monitor"),
-        incomplete="an Azure CLI file says nothing of the computes that the workspace has already",
+        incomplete=OPEN,
     ),
 )
