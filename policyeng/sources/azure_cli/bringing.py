@@ -41,12 +41,14 @@ class Made(NamedTuple):
         unresolved: by pointer in the document, why a value is not known yet.
         unreadable: by ARM pointer, why nothing can be said there.
         parents: the names of what the resource lies in below the workspace; empty text where the file has none.
+        elsewhere: ARM pointers that only others of its type have, so that they are known to be absent.
     """
 
     defaults: Mapping[str, object] = {}
     unresolved: Mapping[str, str] = {}
     unreadable: Mapping[str, str] = {}
     parents: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
 
 
 def placed(
@@ -54,7 +56,7 @@ def placed(
 ) -> Placed:
     """The resource of a document; without a name it has one in braces that no other file has."""
     done = settled(table, document, pointer, made.unresolved)
-    resource = done.resource
+    resource = {"properties": {}, **done.resource}
     for target, value in made.defaults.items():
         if not any(f"{field}/".startswith(f"{target}/") for field in done.fields):
             put(resource, target, value)
@@ -72,7 +74,7 @@ def placed(
         {"id": arm_id, **({"name": name} if name else {}), "type": arm_type, **resource},
         pointer,
         unreadable,
-        carried(table, NO_KEY, "/name", *made.defaults, *NEVER_HERE),
+        carried(table, NO_KEY, "/name", *made.defaults, *made.elsewhere, *NEVER_HERE),
         {"/id": f"{pointer}/name", **done.fields},
     )
 

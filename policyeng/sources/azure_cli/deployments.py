@@ -38,6 +38,14 @@ _CONTAINERS = tuple(
     for key, kept in (("cpu", "cpu"), ("memory", "memory"), ("nvidia.com~1gpu", "gpu"), ("gpu", "gpu"))
 )
 _SETTINGS = "/properties/deploymentConfiguration/settings"
+#: What the containers ask for may hold more in ARM's older services, and a batch deployment is of one of two kinds.
+_ELSEWHERE = (
+    _REQUIREMENTS,
+    "/properties/compute",
+    "/properties/resources",
+    "/properties/trial",
+    "/properties/deploymentConfiguration",
+)
 
 
 def _common(workspace: str) -> tuple[Field, ...]:
@@ -171,8 +179,8 @@ def _made(document: JsonObject, defaults: JsonObject) -> Made:
     kind = document.get("type")
     if kind is not None and not name_of(kind):
         unreadable = dict.fromkeys(defaults, "`type` stands for a value; fill it in")
-        return Made({}, unreadable=unreadable, parents=parents)
-    return Made(defaults, parents=parents)
+        return Made({}, unreadable=unreadable, parents=parents, elsewhere=_ELSEWHERE)
+    return Made(defaults, parents=parents, elsewhere=_ELSEWHERE)
 
 
 def _compute_type(document: JsonObject) -> str:

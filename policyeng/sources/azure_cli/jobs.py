@@ -50,6 +50,18 @@ _AUTOML_LIMITS: Mapping[str, tuple[str, Bring]] = {
 }
 
 
+#: What jobs of one type have and those of another have not, so that it is known to be absent there.
+_ELSEWHERE = (
+    "/tags",
+    "/properties/jobs",
+    "/properties/settings",
+    "/properties/distribution",
+    "/properties/trial",
+    "/properties/limits",
+    "/properties/taskDetails",
+)
+
+
 def _common(workspace: str) -> tuple[Field, ...]:
     return (
         *(Field(f"/{key}", "") for key in _IGNORED),
@@ -129,11 +141,13 @@ def table_of(job_type: str, workspace: str = "") -> tuple[Field, ...]:
         )
     if job_type == "sweep":
         trial = "/properties/trial"
-        unjudged = ("search_space", "sampling_algorithm", "objective", "early_termination")
+        unjudged = ("search_space", "sampling_algorithm", "early_termination")
         return (
             Field("/trial/compute", "/properties/computeId", compute_in(workspace)),
             *common,
             *(Field(f"/{key}", "") for key in unjudged),
+            Field("/objective/goal", "/properties/objective/goal", text),
+            Field("/objective/primary_metric", "/properties/objective/primaryMetric", prose),
             *_run(workspace, "/trial", trial),
             *_resources("/trial", trial),
             *_limits(_LIMITS, "/properties/limits"),
@@ -144,7 +158,7 @@ def table_of(job_type: str, workspace: str = "") -> tuple[Field, ...]:
             *common,
             *(Field(f"/{key}", "") for key in _AUTOML_KEYS),
             Field("/environment_variables", "/properties/environmentVariables", prose),
-            Field("/task", f"{details}/taskType", text),
+            Field("/task", f"{details}/taskType", _pascal),
             Field("/primary_metric", f"{details}/primaryMetric", text),
             *_limits(_AUTOML_LIMITS, f"{details}/limitSettings"),
         )
@@ -169,6 +183,12 @@ _OTHER_KEYS = (
 )  # fmt: skip
 
 
+def _pascal(value: object) -> object:
+    """The name of an AutoML task as ARM has it: `image_classification` is `ImageClassification`, and NER stays NER."""
+    words = lowered(str(text(value))).split("_")
+    return "".join("NER" if word == "ner" else word.capitalize() for word in words)
+
+
 def job_type_of(document: JsonObject) -> str:
     """The CLI's type of a job: as it says, as its schema does, else `command`; empty where that is a placeholder."""
     said = document.get("type")
@@ -187,26 +207,15 @@ def bring(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[
 def job_at(document: JsonObject, pointer: str, around: Surroundings) -> Placed:
     """The job that an object at a JSON Pointer describes."""
     kind = job_type_of(document)
-    steps = steps_of(document, around) if kind == "pipeline" else Steps()
+    steps = steps_of(document, around) if kind == "pipeline" or (not kind and "jobs" in document) else Steps()
     default = {"/properties/jobType": JOB_TYPES[kind]} if kind else {}
-    made = Made(defaults=default, unreadable=steps.unreadable)
+    if kind in ("command", "sweep") and document.get("limits"):
+        default["/properties/limits/jobLimitsType"] = JOB_TYPES[kind]  # `JobLimits._to_rest_object`
+    made = Made(defaults=default, unreadable=steps.unreadable, elsewhere=_ELSEWHERE)
     done = placed(document, pointer, around, TYPE, table_of(kind, around.workspace), made)
     properties = {**done.resource.get("properties", {}), **steps.properties}
-    carried = done.carried and done.carried.model_copy(
-        update={"pointers": (*done.carried.pointers, "/tags", "/properties/jobs", *_ABSENT)}
-    )
     fields = {**done.fields, **{target: pointer + source for target, source in steps.fields.items()}}
-    return done._replace(resource={**done.resource, "properties": properties}, carried=carried, fields=fields)
-
-
-#: What jobs of one type have and those of another have not, so that it is known to be absent there.
-_ABSENT = (
-    "/properties/settings",
-    "/properties/distribution",
-    "/properties/trial",
-    "/properties/limits",
-    "/properties/taskDetails",
-)
+    return done._replace(resource={**done.resource, "properties": properties}, fields=fields)
 
 
 def without_file(around: Surroundings, name: str) -> Surroundings:

@@ -44,7 +44,7 @@ def asset_in(workspace: str, collection: str) -> Bring:
         if lowered(value).startswith("azureml://"):
             return _versioned(value)
         name, _, version = _bare(value).rpartition(":")
-        if "/" in _bare(value):
+        if _bare(value).startswith("/subscriptions/"):
             return _bare(value)
         if not lowered(value).startswith(_PREFIX):
             raise UnfitError(_UNSENT.format(collection))
