@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import PurePosixPath
 
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.azure_cli.bringing import OPEN, Made, is_open, placed, prose, schema_name, top_level
@@ -218,9 +219,9 @@ def job_at(document: JsonObject, pointer: str, around: Surroundings) -> Placed:
     return done._replace(resource={**done.resource, "properties": properties}, fields=fields)
 
 
-def without_file(around: Surroundings, name: str) -> Surroundings:
-    """The same surroundings for a job that lies inside of another document, under a name of its own."""
-    return replace(around, file=name)
+def inside(around: Surroundings, name: str, folder: PurePosixPath) -> Surroundings:
+    """The surroundings of a job that another document holds, or names in a folder, under a name of its own."""
+    return replace(around, file=name, beside=lambda path: around.beside(str(folder / path)))
 
 
 def _takes(document: JsonObject) -> bool:

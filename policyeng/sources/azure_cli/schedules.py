@@ -7,16 +7,17 @@ Source: azure-ai-ml 1.35.2, `_schema/schedule/**` and `entities/_schedule/{sched
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.azure_cli.bringing import OPEN, Made, name_of, placed, prose, top_level
-from policyeng.sources.azure_cli.jobs import job_at, without_file
+from policyeng.sources.azure_cli.bringing import OPEN, Made, is_open, name_of, placed, prose, top_level
+from policyeng.sources.azure_cli.jobs import inside, job_at
 from policyeng.sources.azure_cli.kinds import PROVIDER, Kind
 from policyeng.sources.azure_cli.references import an_object, file_of
 from policyeng.sources.mapping import Field, boolean, chosen, text, whole
-from policyeng.sources.reading import Placed, Refusal, Surroundings, kind_of, spelled
+from policyeng.sources.reading import Placed, Refusal, Surroundings, spelled
 
 TYPE = f"{PROVIDER}/workspaces/schedules"
 
@@ -66,11 +67,12 @@ _ACTIONS = {"create_job": "CreateJob", "create_monitor": "CreateMonitor", "impor
 
 
 class _Job(NamedTuple):
-    """The job of a schedule: its document, or the id of the job it repeats, or why neither is known."""
+    """The job of a schedule: its document and where that lies, or the id of the job it repeats, or why there is none."""
 
     document: JsonObject | None = None
     source_id: str = ""
     why: str = ""
+    folder: PurePosixPath = PurePosixPath()
 
 
 def _schedule(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
@@ -106,7 +108,7 @@ def _run_of(document: JsonObject, job: _Job, pointer: str, around: Surroundings)
     named = name_of(document.get("name")) or around.file
     inner = {key: value for key, value in job.document.items() if key not in ("name", "id")}
     place = f"{pointer}/create_job"
-    run = job_at(inner, place, without_file(around, f"schedule {named}"))
+    run = job_at(inner, place, inside(around, f"schedule {named}", job.folder))
     if not _is_inline(document.get("create_job")):
         run = run._replace(fields=dict.fromkeys(run.fields, place))
     return run
@@ -114,17 +116,12 @@ def _run_of(document: JsonObject, job: _Job, pointer: str, around: Surroundings)
 
 def _job_of(said: object, around: Surroundings) -> _Job:
     """What `create_job` leads to: a document, inline or in a file, with what the schedule changes of it; or an id."""
-    changes = said if isinstance(said, dict) else {}
-    reference = changes.get("job") if isinstance(said, dict) and "job" in said else said
+    reference = said["job"] if isinstance(said, dict) and "job" in said else said
+    changes = {key: value for key, value in said.items() if key != "job"} if isinstance(said, dict) else {}
     if isinstance(reference, dict):
-        return _Job(
-            _merged(
-                reference,
-                {key: value for key, value in changes.items() if key != "job"} if changes is not reference else {},
-            )
-        )
-    if not isinstance(reference, str):
-        return _Job(why=f"`create_job` is {kind_of(reference)}; it should be a job")
+        return _Job(_merged(reference, changes))
+    if not isinstance(reference, str) or is_open(reference):
+        return _Job(why=f"`create_job` is {spelled(reference)}; it should be a job")
     path = file_of(reference)
     if not path:
         name = reference.removeprefix("azureml:").strip()
@@ -135,7 +132,7 @@ def _job_of(said: object, around: Surroundings) -> _Job:
         return _Job(why=f"the job `{path}` cannot be read: {error.message}")
     if not isinstance(document, dict):
         return _Job(why=f"`{path}` is {spelled(document)}, not a job")
-    return _Job(_merged(document, {key: value for key, value in changes.items() if key != "job"}))
+    return _Job(_merged(document, changes), folder=PurePosixPath(path).parent)
 
 
 def _merged(job: JsonObject, changes: JsonObject) -> JsonObject:
