@@ -13,9 +13,11 @@ from typing import NamedTuple
 from policyeng.errors import UsageError, nearest
 from policyeng.garbage import uncollected
 from policyeng.models import Problem, Snapshot
-from policyeng.sources import (arm_rest, arm_template, az_output, azure_cli, kubernetes, native, resource_graph, role_access, terraform, workspace_config)
+from policyeng.sources import (
     arm_rest,
     arm_template,
+    az_output,
+    azure_cli,
     kubernetes,
     native,
     resource_graph,
@@ -48,9 +50,7 @@ FORMATS: Mapping[str, Format] = {
     "resource-graph": resource_graph,
     "role-access": role_access,
     "az-output": az_output,
-    "az-output": az_output,
     "arm-rest": arm_rest,
-    "azure-cli": azure_cli,
 }
 
 __all__ = [

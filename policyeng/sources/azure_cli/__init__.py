@@ -11,11 +11,21 @@ from dataclasses import replace
 from policyeng.errors import nearest
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import types_of
-from policyeng.sources.azure_cli import assets, computes, stores, workspaces
+from policyeng.sources.azure_cli import (
+    assets,
+    components,
+    computes,
+    deployments,
+    endpoints,
+    jobs,
+    schedules,
+    stores,
+    workspaces,
+)
 from policyeng.sources.azure_cli.kinds import Kind, schema_of
 from policyeng.sources.azure_cli.shapes import unknown_keys
 from policyeng.sources.reading import ALONE, UNKNOWN_SCOPE, Placed, Reading, Refusal, Surroundings, kind_of, reading_of
-from policyeng.strict.json_text import shortened
+from policyeng.strict.json_text import escaped, shortened
 
 SUMMARY = "YAML files of the Azure CLI (`az ml ... --file`)"
 
@@ -24,6 +34,11 @@ KINDS: tuple[Kind, ...] = (
     *computes.KINDS,
     *workspaces.KINDS,
     *stores.KINDS,
+    *endpoints.KINDS,
+    *deployments.KINDS,
+    *schedules.KINDS,
+    *jobs.KINDS,
+    *components.KINDS,
     *assets.KINDS,
 )
 
@@ -50,7 +65,12 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:
     if kind.nothing:
         return Reading(nothing=kind.nothing)
     reading = reading_of(kind.bring(document, "", around))
-    return replace(reading, remarks=tuple(_remarks(kind, document)), movable=movable(reading.resources))
+    return replace(
+        reading,
+        remarks=tuple(_remarks(kind, document)),
+        movable=movable(reading.resources),
+        incomplete=(kind.incomplete,) if kind.incomplete and reading.resources else (),
+    )
 
 
 def belongs_to_workspace(document: object) -> bool:
@@ -81,7 +101,8 @@ def kind_of_output(document: JsonObject, arm_type: str) -> Kind | None:
 
 def _remarks(kind: Kind, document: JsonObject) -> Iterator[tuple[str, str]]:
     """What the CLI refuses: keys that it does not know, by JSON Pointer."""
-    for place, key, known in unknown_keys(kind.shape, document) if kind.shape else ():
+    keys = [(f"/{escaped(key)}", key, kind.known) for key in document if kind.known and key not in kind.known]
+    for place, key, known in unknown_keys(kind.shape, document) if kind.shape else keys:
         yield place, f"unknown key `{shortened(key)}`, which the Azure CLI refuses{nearest(key, known)}"
 
 

@@ -30,6 +30,9 @@ class Kind(NamedTuple):
         shape: the tables of its fields. With them, keys that the CLI does not know are remarked on, and what is lost in
             or lacks from a command's output is known; without them, nothing is said of either.
         nothing: why such a document holds nothing to judge; empty when it holds something.
+        known: the top-level keys that it may have, for remarks about others; none where any key may stand.
+        incomplete: what the document leaves open of the workspace, so that nothing is missing there for certain; for
+            `Reading.incomplete`.
     """
 
     arm_type: str
@@ -39,6 +42,8 @@ class Kind(NamedTuple):
     in_workspace: bool = True
     shape: Shape | None = None
     nothing: str = ""
+    known: tuple[str, ...] = ()
+    incomplete: str = ""
 
 
 def schema_of(document: JsonObject) -> str | None:

@@ -1,0 +1,170 @@
+"""From one document of the Azure CLI to one ARM resource, by a table of fields; what is not settled is left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePath
+from typing import NamedTuple
+
+from policyeng.models import JsonObject, lowered
+from policyeng.sources.arm_entry import is_placeholder
+from policyeng.sources.azure_cli.kinds import identity, unplaced
+from policyeng.sources.mapping import Field, Mapped, carried, mapped, put
+from policyeng.sources.reading import Placed, Surroundings, spelled
+from policyeng.sources.service_made import service_made
+from policyeng.strict.json_text import escaped
+
+#: Why a compute that no file describes may be there all the same.
+OPEN = "a file of the Azure CLI says nothing of the computes that its workspace has already"
+NO_KEY = "the Azure CLI has no key for it"
+NO_NAME = "the file gives no `name`, which the service or the command line then does; write it in the file"
+#: What no resource of this format has and a policy may ask of other types, so that it is known to be absent; a
+#: resource below a workspace has the workspace's location, which the CLI puts there.
+NEVER_HERE = (
+    "/location",
+    "/properties/agentPoolProfiles",
+    "/properties/computeLocation",
+    "/properties/properties",
+    "/properties/resourceId",
+)
+#: How deep objects are looked through for placeholders; no field that is judged lies deeper.
+_DEPTH = 12
+_VARIABLE = re.compile(r"\$\w+|\$\(.*\)")
+
+
+class Made(NamedTuple):
+    """What a file leaves out and the CLI or the service adds.
+
+    Attributes:
+        defaults: by ARM pointer, the value that the CLI sends where the file has none.
+        unresolved: by pointer in the document, why a value is not known yet.
+        unreadable: by ARM pointer, why nothing can be said there.
+        parents: the names of what the resource lies in below the workspace; empty text where the file has none.
+        elsewhere: ARM pointers that only others of its type have, so that they are known to be absent.
+    """
+
+    defaults: Mapping[str, object] = {}
+    unresolved: Mapping[str, str] = {}
+    unreadable: Mapping[str, str] = {}
+    parents: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
+
+
+def placed(
+    document: JsonObject, pointer: str, around: Surroundings, arm_type: str, table: tuple[Field, ...], made: Made
+) -> Placed:
+    """The resource of a document; without a name it has one in braces that no other file has."""
+    done = settled(table, document, pointer, made.unresolved)
+    resource = {"properties": {}, **done.resource}
+    for target, value in made.defaults.items():
+        if not any(f"{field}/".startswith(f"{target}/") for field in done.fields):
+            put(resource, target, value)
+    name = name_of(document.get("name"))
+    absent = absent_name(around)
+    arm_id = identity(
+        {**document, "name": name or absent}, arm_type, around, *(each or absent for each in made.parents)
+    )
+    unreadable = {**_service_made(arm_type, done.fields), **unplaced(arm_id), **made.unreadable, **done.unreadable}
+    if not name:
+        unreadable["/name"] = NO_NAME
+    if is_placeholder(arm_id):
+        unreadable.setdefault("/id", NO_NAME)
+    return Placed(
+        {"id": arm_id, **({"name": name} if name else {}), "type": arm_type, **resource},
+        pointer,
+        unreadable,
+        carried(table, NO_KEY, "/name", *made.defaults, *made.elsewhere, *NEVER_HERE),
+        {"/id": f"{pointer}/name", **done.fields},
+    )
+
+
+def settled(
+    table: tuple[Field, ...], source: JsonObject, pointer: str, unresolved: Mapping[str, str] | None = None
+) -> Mapped:
+    """What a table makes of an object, without the values that are placeholders or stand where an object should."""
+    open_values = {**_misplaced(table, source), **(unresolved or {})}
+    free = {row.source for row in table if row.bring is prose or not row.target}
+    pruned = _pruned(source, "", free, open_values)
+    done = mapped(table, pruned, pointer, open_values)
+    below = {
+        row.target + at[len(row.source) :]: reason
+        for at, reason in open_values.items()
+        for row in table
+        if row.target and at.startswith(f"{row.source}/")
+    }
+    return done._replace(unreadable={**below, **done.unreadable})
+
+
+def prose(value: object) -> object:
+    """Text or an object for people and programs, in which braces and `$` are no placeholders."""
+    return value
+
+
+def schema_name(document: JsonObject) -> str:
+    """The last part of `$schema` in lower case, without `.schema.json`; empty where there is none."""
+    schema = document.get("$schema")
+    last = lowered(schema.strip().rstrip("/").rpartition("/")[2]) if isinstance(schema, str) else ""
+    return last.removesuffix(".json").removesuffix(".schema")
+
+
+def top_level(*tables: Iterable[Field]) -> tuple[str, ...]:
+    """The top-level keys that tables know."""
+    return tuple(dict.fromkeys(row.source.split("/")[1] for table in tables for row in table))
+
+
+def name_of(value: object) -> str:
+    """A name as text; empty where it is a placeholder or none."""
+    if isinstance(value, bool) or not isinstance(value, (str, int)) or is_open(value):
+        return ""
+    return str(value).strip()
+
+
+def absent_name(around: Surroundings) -> str:
+    """What stands for a name that a file does not give."""
+    file = around.file.replace("/", "~")
+    return f"{{{PurePath(file).name or 'name'}}}"
+
+
+def is_open(value: object) -> bool:
+    """Whether a value is a placeholder: `<name>`, `{{name}}`, `${{name}}`, `$NAME`, `$(name)`."""
+    return is_placeholder(value) or (isinstance(value, str) and bool(_VARIABLE.fullmatch(value.strip())))
+
+
+def _service_made(arm_type: str, stated: Mapping[str, str]) -> dict[str, str]:
+    return {target: reason for target, reason in service_made(arm_type).items() if target not in stated}
+
+
+def _misplaced(table: Iterable[Field], source: JsonObject) -> dict[str, str]:
+    """By pointer, what stands where a table expects an object."""
+    rows = list(table)
+    own = {row.source for row in rows}
+    found: dict[str, str] = {}
+    for holder in dict.fromkeys(above for row in rows for above in _above(row.source) if above not in own):
+        value: object = source
+        for key in holder.split("/")[1:]:
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is not None and not isinstance(value, dict):
+            found[holder] = f"`{holder[1:]}` is {spelled(value)}; it should be an object"
+    return found
+
+
+def _above(pointer: str) -> Iterator[str]:
+    parts = pointer.split("/")
+    return ("/".join(parts[:length]) for length in range(2, len(parts)))
+
+
+def _pruned(source: JsonObject, base: str, free: set[str], open_values: dict[str, str]) -> JsonObject:
+    """A copy without placeholders, each of which is added to `open_values`; a list with one is left out whole."""
+    kept: JsonObject = {}
+    for key, value in source.items():
+        at = f"{base}/{escaped(key)}"
+        if at in free:
+            kept[key] = value
+        elif isinstance(value, dict) and at.count("/") < _DEPTH:
+            kept[key] = _pruned(value, at, free, open_values)
+        elif (found := next(filter(is_open, value if isinstance(value, list) else [value]), None)) is not None:
+            open_values.setdefault(at, f"`{at[1:]}` is {spelled(found)}, which stands for a value; fill it in")
+        else:
+            kept[key] = value
+    return kept

@@ -1,0 +1,284 @@
+"""Jobs: `az ml job create --file`, of every type; the steps of pipelines are read in `pipelines`.
+
+Source: azure-ai-ml 1.35.2, `_schema/job/**`, `_schema/automl/**` and `entities/_job/**` (`_to_rest_object`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+from policyeng.models import JsonObject, lowered
+from policyeng.sources.azure_cli.bringing import OPEN, Made, is_open, placed, prose, schema_name, top_level
+from policyeng.sources.azure_cli.components import is_component
+from policyeng.sources.azure_cli.kinds import PROVIDER, Kind
+from policyeng.sources.azure_cli.pipelines import Steps, steps_of
+from policyeng.sources.azure_cli.references import an_object, asset_in, compute_in
+from policyeng.sources.mapping import Bring, Field, chosen, duration, text, whole
+from policyeng.sources.reading import Placed, Refusal, Surroundings
+
+TYPE = f"{PROVIDER}/workspaces/jobs"
+
+#: ARM's type of a job by the CLI's; import jobs are sent as commands, distillation as fine-tuning.
+JOB_TYPES: dict[object, str] = {
+    "automl": "AutoML",
+    "command": "Command",
+    "data_transfer": "DataTransfer",
+    "distillation": "FineTuning",
+    "finetuning": "FineTuning",
+    "import": "Command",
+    "parallel": "Parallel",
+    "pipeline": "Pipeline",
+    "spark": "Spark",
+    "sweep": "Sweep",
+}
+_SECONDS, _MINUTES = duration("S"), duration("M")
+_IGNORED = ("$schema", "name", "id", "resourceGroup", "inputs", "outputs", "services", "creation_context", "log_files")
+_LIMITS: Mapping[str, tuple[str, Bring]] = {
+    "max_concurrent_trials": ("maxConcurrentTrials", whole),
+    "max_total_trials": ("maxTotalTrials", whole),
+    "timeout": ("timeout", _SECONDS),
+    "trial_timeout": ("trialTimeout", _SECONDS),
+}
+_AUTOML_LIMITS: Mapping[str, tuple[str, Bring]] = {
+    "max_concurrent_trials": ("maxConcurrentTrials", whole),
+    "max_trials": ("maxTrials", whole),
+    "max_nodes": ("maxNodes", whole),
+    "max_cores_per_trial": ("maxCoresPerTrial", whole),
+    "timeout_minutes": ("timeout", _MINUTES),
+    "trial_timeout_minutes": ("trialTimeout", _MINUTES),
+}
+
+
+#: What jobs of one type have and those of another have not, so that it is known to be absent there.
+_ELSEWHERE = (
+    "/tags",
+    "/properties/jobs",
+    "/properties/settings",
+    "/properties/distribution",
+    "/properties/trial",
+    "/properties/limits",
+    "/properties/taskDetails",
+)
+
+
+def _common(workspace: str) -> tuple[Field, ...]:
+    return (
+        *(Field(f"/{key}", "") for key in _IGNORED),
+        Field("/type", "/properties/jobType", chosen(JOB_TYPES)),
+        Field("/display_name", "/properties/displayName", prose),
+        Field("/description", "/properties/description", prose),
+        Field("/experiment_name", "/properties/experimentName", prose),
+        Field("/status", "/properties/status", text),
+        Field("/tags", "/properties/tags", an_object),
+        Field("/properties", "/properties/properties", prose),
+        Field("/compute", "/properties/computeId", compute_in(workspace)),
+        Field(
+            "/identity/type",
+            "/properties/identity/identityType",
+            chosen(
+                {
+                    "aml_token": "AMLToken",
+                    "managed": "Managed",
+                    "managed_identity": "Managed",
+                    "user_identity": "UserIdentity",
+                }
+            ),
+        ),
+        Field("/identity/client_id", "/properties/identity/clientId", text),
+        Field("/identity/object_id", "/properties/identity/objectId", text),
+        Field("/identity/msi_resource_id", "/properties/identity/resourceId", text),
+        Field("/queue_settings/job_tier", "/properties/queueSettings/jobTier", text),
+        Field("/parent_job_name", "/properties/parentJobName", text),
+        *_resources("", "/properties"),
+    )
+
+
+def _resources(source: str, target: str) -> tuple[Field, ...]:
+    return (
+        Field(f"{source}/resources/instance_count", f"{target}/resources/instanceCount", whole),
+        Field(f"{source}/resources/max_instance_count", f"{target}/resources/maxInstanceCount", whole),
+        Field(f"{source}/resources/instance_type", f"{target}/resources/instanceType", text),
+        Field(f"{source}/resources/runtime_version", f"{target}/resources/runtimeVersion", prose),
+        Field(f"{source}/resources/locations", f"{target}/resources/locations"),
+        Field(f"{source}/resources/shm_size", f"{target}/resources/shmSize", text),
+        Field(f"{source}/resources/docker_args", f"{target}/resources/dockerArgs", prose),
+        Field(f"{source}/resources/properties", f"{target}/resources/properties", prose),
+    )
+
+
+def _run(workspace: str, source: str, target: str) -> tuple[Field, ...]:
+    """What is run: a job's own command, or that of a sweep's trial."""
+    distribution = f"{target}/distribution"
+    kinds: dict[object, object] = {"mpi": "Mpi", "pytorch": "PyTorch", "tensorflow": "TensorFlow", "ray": "Ray"}
+    return (
+        Field(f"{source}/command", f"{target}/command", prose),
+        Field(f"{source}/code", f"{target}/codeId", asset_in(workspace, "codes")),
+        Field(f"{source}/environment", f"{target}/environmentId", asset_in(workspace, "environments")),
+        Field(f"{source}/environment_variables", f"{target}/environmentVariables", prose),
+        Field(f"{source}/distribution/type", f"{distribution}/distributionType", chosen(kinds)),
+        Field(f"{source}/distribution/process_count_per_instance", f"{distribution}/processCountPerInstance", whole),
+        Field(f"{source}/distribution/parameter_server_count", f"{distribution}/parameterServerCount", whole),
+        Field(f"{source}/distribution/worker_count", f"{distribution}/workerCount", whole),
+    )
+
+
+def _limits(kinds: Mapping[str, tuple[str, Bring]], target: str) -> tuple[Field, ...]:
+    return tuple(Field(f"/limits/{key}", f"{target}/{name}", bring) for key, (name, bring) in kinds.items())
+
+
+def table_of(job_type: str, workspace: str = "") -> tuple[Field, ...]:
+    """The rows of a job of one of the CLI's types, or of any other that runs a command."""
+    common = _common(workspace)
+    if job_type == "pipeline":
+        settings = "/properties/settings"
+        return (
+            *common,
+            Field("/settings", settings, an_object),
+            Field("/settings/default_compute", f"{settings}/default_compute", compute_in(workspace)),
+            Field("/component", ""),  # read with the steps
+            Field("/jobs", ""),
+        )
+    if job_type == "sweep":
+        trial = "/properties/trial"
+        unjudged = ("search_space", "sampling_algorithm", "early_termination")
+        return (
+            Field("/trial/compute", "/properties/computeId", compute_in(workspace)),
+            *common,
+            *(Field(f"/{key}", "") for key in unjudged),
+            Field("/objective/goal", "/properties/objective/goal", text),
+            Field("/objective/primary_metric", "/properties/objective/primaryMetric", prose),
+            *_run(workspace, "/trial", trial),
+            *_resources("/trial", trial),
+            *_limits(_LIMITS, "/properties/limits"),
+        )
+    if job_type == "automl":
+        details = "/properties/taskDetails"
+        return (
+            *common,
+            *(Field(f"/{key}", "") for key in _AUTOML_KEYS),
+            Field("/environment_variables", "/properties/environmentVariables", prose),
+            Field("/task", f"{details}/taskType", _pascal),
+            Field("/primary_metric", f"{details}/primaryMetric", text),
+            *_limits(_AUTOML_LIMITS, f"{details}/limitSettings"),
+        )
+    more = tuple(Field(f"/{key}", "") for key in _OTHER_KEYS) if job_type != "command" else ()
+    return (*common, *more, *_run(workspace, "", "/properties"), *_limits(_LIMITS, "/properties/limits"))
+
+
+_AUTOML_KEYS = (
+    "target_column_name", "training_data", "validation_data", "test_data", "validation_data_size", "test_data_size",
+    "featurization", "training", "training_parameters", "sweep", "search_space", "forecasting", "log_verbosity",
+    "n_cross_validations", "cv_split_column_names", "weight_column_name", "positive_label", "environment_id",
+)  # fmt: skip
+_OTHER_KEYS = (
+    "args", "archives", "conf", "entry", "files", "jars", "py_files", "driver_cores", "driver_memory",
+    "executor_cores", "executor_memory", "executor_instances", "dynamic_allocation_enabled",
+    "dynamic_allocation_min_executors", "dynamic_allocation_max_executors",
+    "source", "output", "task", "input_data", "mini_batch_size", "mini_batch_error_threshold", "error_threshold",
+    "max_concurrency_per_instance", "retry_settings", "logging_level", "partition_keys", "data_copy_mode",
+    "model", "model_provider", "training_data", "validation_data", "hyperparameters", "data_generation_type",
+    "data_generation_task_type", "student_model", "teacher_model_endpoint_connection", "teacher_model_settings",
+    "prompt_settings",
+)  # fmt: skip
+
+
+def _pascal(value: object) -> object:
+    """The name of an AutoML task as ARM has it: `image_classification` is `ImageClassification`, and NER stays NER."""
+    words = lowered(str(text(value))).split("_")
+    return "".join("NER" if word == "ner" else word.capitalize() for word in words)
+
+
+def job_type_of(document: JsonObject) -> str:
+    """The CLI's type of a job: as it says, as its schema does, else `command`; empty where that is a placeholder."""
+    said = document.get("type")
+    if is_open(said):
+        return ""
+    word = said if isinstance(said, str) else schema_name(document).removesuffix("job")
+    folded = lowered(word).strip().replace("-", "_").removesuffix("_job").replace("fine_tuning", "finetuning")
+    return "automl" if folded.startswith("automl") else folded if folded in JOB_TYPES else "command"
+
+
+def bring(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
+    """The job of a document; a pipeline with its steps, those of the components that lie beside it included."""
+    yield job_at(document, pointer, around)
+
+
+def job_at(document: JsonObject, pointer: str, around: Surroundings) -> Placed:
+    """The job that an object at a JSON Pointer describes."""
+    kind = job_type_of(document)
+    steps = steps_of(document, around) if kind == "pipeline" or (not kind and "jobs" in document) else Steps()
+    default = {"/properties/jobType": JOB_TYPES[kind]} if kind else {}
+    if kind in ("command", "sweep") and document.get("limits"):
+        default["/properties/limits/jobLimitsType"] = JOB_TYPES[kind]  # `JobLimits._to_rest_object`
+    made = Made(defaults=default, unreadable=steps.unreadable, elsewhere=_ELSEWHERE)
+    done = placed(document, pointer, around, TYPE, table_of(kind, around.workspace), made)
+    properties = {**done.resource.get("properties", {}), **steps.properties}
+    fields = {**done.fields, **{target: pointer + source for target, source in steps.fields.items()}}
+    return done._replace(resource={**done.resource, "properties": properties}, fields=fields)
+
+
+def inside(around: Surroundings, name: str, folder: PurePosixPath) -> Surroundings:
+    """The surroundings of a job that another document holds, or names in a folder, under a name of its own."""
+    return replace(around, file=name, beside=lambda path: around.beside(str(folder / path)))
+
+
+def _takes(document: JsonObject) -> bool:
+    """A job without `$schema`: by its type and what that type must have, or by a command with an environment."""
+    if {"apiVersion", "kind", "endpoint_name", "auth_mode", "on", "stages", "pool"} & document.keys():
+        return False
+    if is_component(document):
+        return False
+    kind = document.get("type")
+    if not isinstance(kind, str):
+        return kind is None and _is_command(document)
+    needed = _NEEDED.get(lowered(kind).strip().replace("-", "_").removesuffix("_job"))
+    return needed is not None and any(
+        all(isinstance(document.get(key), kinds) for key, kinds in choice.items()) for choice in needed
+    )
+
+
+def _is_command(document: JsonObject) -> bool:
+    """A command, an environment of Azure ML and one more key that only jobs have."""
+    environment = document.get("environment")
+    known = isinstance(environment, str) and lowered(environment).startswith("azureml:")
+    known = known or (
+        isinstance(environment, dict) and not {"image", "conda_file", "build", "path"}.isdisjoint(environment)
+    )
+    more = {"compute", "code", "experiment_name", "distribution", "resources", "display_name"}
+    return isinstance(document.get("command"), str) and known and not more.isdisjoint(document)
+
+
+_NEEDED: dict[str, tuple[dict[str, type | tuple[type, ...]], ...]] = {
+    "automl": ({"task": str, "training_data": dict},),
+    "command": ({"command": str, "environment": (str, dict)}, {"command": str, "compute": str}),
+    "data_transfer": ({"task": str, "compute": str},),
+    "distillation": ({"student_model": (str, dict)},),
+    "fine_tuning": ({"training_data": (str, dict), "model": (str, dict)},),
+    "finetuning": ({"training_data": (str, dict), "model": (str, dict)},),
+    "import": ({"source": dict, "output": dict},),
+    "parallel": ({"task": dict, "compute": str},),
+    "pipeline": ({"jobs": dict}, {"component": str, "settings": dict}, {"component": str, "experiment_name": str}),
+    "spark": ({"entry": dict}, {"conf": dict, "code": str}),
+    "sweep": ({"trial": (str, dict), "search_space": dict},),
+}
+#: Documents of the CLI name AutoML's tasks in their schemas, too.
+_SCHEMAS = (
+    *("automljob", "commandjob", "datatransferjob", "distillationjob", "finetuningjob", "importjob", "paralleljob"),
+    *("pipelinejob", "sparkjob", "sweepjob", "job"),
+    *(f"automl{task}job" for task in ("classification", "forecasting", "regression")),
+    *(f"automlimage{task}job" for task in ("classification", "classificationmultilabel", "instancesegmentation")),
+    *("automlimageobjectdetectionjob", "automltextclassificationjob", "automltextclassificationmultilabeljob"),
+    *("automltextnerjob", "azureopenaifinetuningjob", "custommodelfinetuningjob"),
+)
+KINDS: tuple[Kind, ...] = (
+    Kind(
+        TYPE,
+        _SCHEMAS,
+        _takes,
+        bring,
+        known=top_level(*(table_of(str(kind)) for kind in JOB_TYPES)),
+        incomplete=OPEN,
+    ),
+)

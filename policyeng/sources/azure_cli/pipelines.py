@@ -1,0 +1,279 @@
+"""The steps of a pipeline, as ARM has them: inline, or of components in files beside it, however deep.
+
+A step keeps the CLI's words below `resources`, `distribution` and `limits`, as the CLI sends them
+(azure-ai-ml 1.35.2, `entities/_builders/*.py`, `_to_rest_object`); a component's own `resources` and `distribution`
+count where the step has none (`_builders/command.py`). The steps of a pipeline inside a pipeline become steps of the
+outer one, `outer.inner`, because they are what runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from policyeng.errors import InputError
+from policyeng.models import JsonObject, lowered
+from policyeng.sources.azure_cli.bringing import is_open, prose, settled
+from policyeng.sources.azure_cli.references import an_object, asset_in, compute_in, file_of, is_label
+from policyeng.sources.mapping import Field, put, text
+from policyeng.sources.reading import Surroundings, kind_of, spelled
+from policyeng.strict.json_text import escaped
+
+#: Pipelines in pipelines: how deep, how many steps and how many component files altogether.
+MAX_DEPTH = 8
+MAX_STEPS = 2_000
+MAX_FILES = 200
+
+_BINDING = re.compile(r"\$\{\{\s*parent\.inputs\.(\w+)\s*\}\}")
+#: What a step takes from its component where it has none itself.
+_INHERITED = ("resources", "distribution")
+#: Where a binding to an input of the pipeline stands for a value that is judged.
+_BOUND = ("compute", "resources", "distribution", "limits")
+
+
+class Steps(NamedTuple):
+    """The steps of a pipeline.
+
+    Attributes:
+        properties: `jobs` and `componentId` of the pipeline's ARM `properties`, where there are any.
+        fields, unreadable: as those of `Placed`, by ARM pointer; the places are in the pipeline's document.
+    """
+
+    properties: Mapping[str, object] = {}
+    fields: Mapping[str, str] = {}
+    unreadable: Mapping[str, str] = {}
+
+
+class _Component(NamedTuple):
+    """What a reference to a component leads to: its document, or why there is none."""
+
+    body: JsonObject
+    folder: str = ""
+    why: str = ""
+
+
+class _Within(NamedTuple):
+    """Where steps stand: the key and place of the step around them, and what they take from it."""
+
+    prefix: str
+    place: str
+    folder: str
+    inputs: Mapping[str, object]
+    compute: object
+    depth: int
+
+
+def steps_of(document: JsonObject, around: Surroundings) -> Steps:
+    """The steps of a pipeline job, or of the pipeline component that it names."""
+    gathering = _Gathering(around)
+    reference = document.get("component")
+    inputs = _values(document.get("inputs"))
+    if reference is None:
+        gathering.gather(document.get("jobs"), _Within("", "/jobs", "", inputs, None, 0))
+    else:
+        gathering.gather_component(reference, inputs)
+    properties: JsonObject = {}
+    for target, value in gathering.found.items():
+        put(properties, target.removeprefix("/properties"), value)
+    if gathering.full:
+        return Steps(unreadable={"/properties/jobs": gathering.full})
+    return Steps(properties, gathering.fields, gathering.unreadable)
+
+
+def _table(workspace: str) -> tuple[Field, ...]:
+    return (
+        Field("/type", "/type", text),
+        Field("/display_name", "/display_name", prose),
+        Field("/compute", "/computeId", compute_in(workspace)),
+        Field("/component", "/componentId", asset_in(workspace, "components")),
+        Field("/resources", "/resources", an_object),
+        Field("/distribution", "/distribution", an_object),
+        Field("/limits", "/limits", an_object),
+        Field("/trial/component", "/trial/componentId", asset_in(workspace, "components")),
+        Field("/trial/resources", "/trial/resources", an_object),
+        Field("/trial/distribution", "/trial/distribution", an_object),
+        Field("/tags", "/tags", prose),
+        Field("/identity", "/identity", prose),
+        Field("/environment_variables", "/environment_variables", prose),
+    )
+
+
+@dataclass(slots=True)
+class _Gathering:
+    """Steps while they are found; what is said of each goes by its ARM pointer."""
+
+    around: Surroundings
+    found: dict[str, object] = field(default_factory=dict)
+    fields: dict[str, str] = field(default_factory=dict)
+    unreadable: dict[str, str] = field(default_factory=dict)
+    files: dict[str, object] = field(default_factory=dict)
+    steps: int = 0
+    full: str = ""
+
+    def gather_component(self, reference: object, inputs: Mapping[str, object]) -> None:
+        """The steps of the component that a pipeline job names instead of steps of its own."""
+        component = self.component(reference, "")
+        self.fields["/properties/jobs"] = "/component"
+        if component.why and is_pinned(reference):
+            self.found["/properties/componentId"] = asset_in(self.around.workspace, "components")(reference)
+        elif component.why:
+            self.unreadable["/properties/jobs"] = component.why
+        else:
+            inner = {**_values(component.body.get("inputs")), **inputs}
+            self.gather(component.body.get("jobs"), _Within("", "/component", component.folder, inner, None, 1))
+
+    def gather(self, jobs: object, within: _Within) -> None:
+        """Add the steps of one pipeline, those of its pipelines included."""
+        if not isinstance(jobs, dict):
+            self.unreadable["/properties/jobs"] = f"`jobs` is {kind_of(jobs)}; it should be an object of steps"
+            return
+        for key, step in jobs.items():
+            self.steps += 1
+            if self.steps > MAX_STEPS:
+                self.full = f"the pipeline has more than {MAX_STEPS:,} steps, and no more are read"
+                return
+            place = f"{within.place}/{escaped(key)}" if not within.depth else within.place
+            target = f"/properties/jobs/{escaped(within.prefix + key)}"
+            self.fields[target] = place
+            if isinstance(step, dict):
+                self._step(step, target, within._replace(prefix=within.prefix + key, place=place))
+            else:
+                self.unreadable[target] = f"`{key}` is {kind_of(step)}; a step should be an object"
+
+    def _step(self, written: JsonObject, target: str, within: _Within) -> None:
+        step = _bound(written, within.inputs)
+        component = self.component(step["component"], within.folder) if step.get("component") else _Component({})
+        kind = _kind(step, component)
+        inner = component.body.get("jobs")
+        if kind == "pipeline" and isinstance(inner, dict):
+            self._pipeline(step, component, target, within)
+            return
+        if step.get("compute") is None and within.compute is not None:
+            step["compute"] = within.compute
+        self._inherit(step, component, target, kind)
+        trial = step.get("trial")
+        if trial is not None and not (isinstance(trial, dict) and not trial.get("component")):
+            self._trial(step, trial, target, within.folder)
+        done = settled(_table(self.around.workspace), step, within.place)
+        self.found[target] = {**({"type": kind} if kind else {}), **done.resource}
+        nested = within.depth > 0
+        self.fields |= {target + at: within.place if nested else place for at, place in done.fields.items()}
+        self.unreadable |= {target + at: reason for at, reason in done.unreadable.items() if "componentId" not in at}
+
+    def _pipeline(self, step: JsonObject, component: _Component, target: str, within: _Within) -> None:
+        if within.depth >= MAX_DEPTH:
+            self.unreadable[target] = (
+                f"pipelines lie more than {MAX_DEPTH} deep in pipelines, and no deeper ones are read"
+            )
+            return
+        inputs = {**_values(component.body.get("inputs")), **_bound_values(step.get("inputs"), within.inputs)}
+        compute = within.compute if step.get("compute") is None else step["compute"]
+        del self.fields[target]
+        self.gather(
+            component.body["jobs"],
+            _Within(f"{within.prefix}.", within.place, component.folder, inputs, compute, within.depth + 1),
+        )
+
+    def _inherit(self, step: JsonObject, component: _Component, target: str, kind: str) -> None:
+        """What a component says where its step does not; what it would say, where nobody knows it, is unreadable."""
+        for key in _INHERITED:
+            if step.get(key) is None and component.body.get(key) is not None:
+                step[key] = component.body[key]
+        if not component.why or is_pinned(step.get("component")):
+            return
+        unsaid = [key for key in _INHERITED if step.get(key) is None]
+        if not kind:
+            unsaid.append("type")
+        if kind in ("", "pipeline") and step.get("compute") is None:
+            unsaid.append("computeId")
+        self.unreadable |= {f"{target}/{key}": component.why for key in unsaid}
+
+    def _trial(self, step: JsonObject, trial: object, target: str, folder: str) -> None:
+        """A sweep's trial that is a component: what it says of its nodes."""
+        own = trial if isinstance(trial, dict) else {}
+        reference = own.get("component", trial)
+        component = self.component(reference, folder)
+        said = {key: own.get(key) or component.body.get(key) for key in _INHERITED}
+        step["trial"] = {**{key: value for key, value in said.items() if value is not None}, "component": reference}
+        if component.why and not is_pinned(reference):
+            self.unreadable |= {f"{target}/trial/{key}": component.why for key in _INHERITED if said[key] is None}
+
+    def component(self, reference: object, folder: str) -> _Component:
+        """A component that stands inline, lies in a file, or is registered; of the last nothing is known."""
+        if isinstance(reference, dict):
+            return _Component(reference, folder)
+        path = file_of(reference)
+        if is_open(reference):
+            return _Component({}, why=f"`component` is {spelled(reference)}, which stands for a value; fill it in")
+        if not path:
+            why = f"the component {spelled(reference)} is registered, and what it says is not in the file"
+            return _Component({}, why=why)
+        found = PurePosixPath(folder) / path
+        if str(found) not in self.files:
+            self.files[str(found)] = self._read(str(found))
+        body = self.files[str(found)]
+        if isinstance(body, str):
+            return _Component({}, why=body)
+        if not isinstance(body, dict):
+            return _Component({}, why=f"`{path}` is {kind_of(body)}, not a component")
+        return _Component(body, str(found.parent))
+
+    def _read(self, path: str) -> object:
+        """The document at a path, or as text why it cannot be read."""
+        if len(self.files) >= MAX_FILES:
+            return f"the pipeline names more than {MAX_FILES} component files, and no more are read"
+        try:
+            document = self.around.beside(path)
+        except InputError as error:
+            return f"the component `{path}` cannot be read: {error.message}"
+        return document if not isinstance(document, str) else f"`{path}` is text, not a component"
+
+
+def is_pinned(reference: object) -> bool:
+    """Whether a reference names one version of a registered component, which ARM says no more of either."""
+    return isinstance(reference, str) and not file_of(reference) and not is_label(reference) and not is_open(reference)
+
+
+def _kind(step: JsonObject, component: _Component) -> str:
+    """The type of a step: as it says, as its component does, else `command` where it has one; empty if nobody knows."""
+    for said in (step.get("type"), component.body.get("type")):
+        if isinstance(said, str) and not is_open(said):
+            return lowered(said).removesuffix("_component")
+    if step.get("type") is not None:
+        return ""
+    return "" if component.why and not is_pinned(step.get("component")) else "command"
+
+
+def _bound(step: JsonObject, inputs: Mapping[str, object]) -> JsonObject:
+    """A copy of a step with the values of the pipeline's inputs where they are judged."""
+    return {key: _filled(value, inputs) if key in _BOUND else value for key, value in step.items()}
+
+
+def _filled(value: object, inputs: Mapping[str, object]) -> object:
+    if isinstance(value, dict):
+        return {key: _one(entry, inputs) for key, entry in value.items()}
+    return _one(value, inputs)
+
+
+def _one(value: object, inputs: Mapping[str, object]) -> object:
+    named = _BINDING.fullmatch(value.strip()) if isinstance(value, str) else None
+    return inputs.get(named[1], value) if named else value
+
+
+def _values(inputs: object) -> dict[str, object]:
+    """The inputs that have a plain value or default."""
+    return dict(_plain(inputs))
+
+
+def _bound_values(inputs: object, outer: Mapping[str, object]) -> dict[str, object]:
+    return {key: _one(value, outer) for key, value in _plain(inputs)}
+
+
+def _plain(inputs: object) -> Iterator[tuple[str, object]]:
+    for key, value in inputs.items() if isinstance(inputs, dict) else ():
+        plain = value.get("default", value.get("value")) if isinstance(value, dict) else value
+        if isinstance(plain, (str, int, float)):
+            yield key, plain

@@ -1,0 +1,109 @@
+"""What documents of the Azure CLI refer to: computes and assets by name, identities, files beside them.
+
+Source: azure-ai-ml 1.35.2, `_schema/core/fields.py` (ArmStr, ComputeField) and `entities/_credentials.py`.
+"""
+
+from __future__ import annotations
+
+from policyeng.models import JsonObject, lowered
+from policyeng.sources.mapping import Bring, UnfitError, chosen, text
+
+#: Computes that are none of the workspace.
+RESERVED = ("serverless", "local")
+_PREFIX = "azureml:"
+_UNSENT = "a reference to have an id already: what stands here joins the {} only when it is sent"
+
+enabled = chosen({"enabled": "Enabled", "disabled": "Disabled"})
+
+
+def an_object(value: object) -> JsonObject:
+    """An object."""
+    if isinstance(value, dict):
+        return value
+    raise UnfitError("an object")
+
+
+def compute_in(workspace: str) -> Bring:
+    """The ARM id of a compute named `azureml:name`, `name` or by its id; `serverless` and `local` stay."""
+
+    def bring(value: object) -> object:
+        name = _bare(text(value))
+        if lowered(name) in RESERVED:
+            return lowered(name)
+        return name if "/" in name else f"{workspace}/computes/{name}"
+
+    return bring
+
+
+def asset_in(workspace: str, collection: str) -> Bring:
+    """The ARM id of an asset named `azureml:name:version`; ids and references to registries stay."""
+
+    def bring(value: object) -> object:
+        if not isinstance(value, str):
+            raise UnfitError(_UNSENT.format(collection))
+        if lowered(value).startswith("azureml://"):
+            return _versioned(value)
+        name, _, version = _bare(value).rpartition(":")
+        if _bare(value).startswith("/subscriptions/"):
+            return _bare(value)
+        if not lowered(value).startswith(_PREFIX):
+            raise UnfitError(_UNSENT.format(collection))
+        if not name or "@" in version:
+            raise UnfitError("a reference with its version, `azureml:name:version`: the service resolves a label")
+        return f"{workspace}/{collection}/{name}/versions/{version}"
+
+    return bring
+
+
+def by_id(value: object) -> object:
+    """User-assigned identities, a list of ids or of objects with `resource_id`, as ARM has them: by id."""
+    if not isinstance(value, list):
+        raise UnfitError("a list")
+    ids = [entry.get("resource_id") if isinstance(entry, dict) else entry for entry in value]
+    return {str(text(entry)).removeprefix(_PREFIX): {} for entry in ids}
+
+
+def identity_type(value: object) -> object:
+    """`system_assigned`, `user_assigned`, both or none, as ARM spells them."""
+    words = {"systemassigned": "SystemAssigned", "userassigned": "UserAssigned", "none": "None"}
+    parts = [lowered(part).strip().replace("_", "") for part in str(text(value)).split(",")]
+    return ",".join(words[part] for part in parts) if all(part in words for part in parts) else value
+
+
+def milliseconds(value: object) -> object:
+    """An ISO 8601 duration from a whole number of milliseconds; a duration stays as it is."""
+    if isinstance(value, str) and lowered(value.strip()).startswith("p"):
+        return value.strip()
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**15:
+        seconds, rest = divmod(value, 1000)
+        return f"PT{seconds}.{rest:03d}".rstrip("0").rstrip(".") + "S" if rest else f"PT{seconds}S"
+    raise UnfitError("a whole number of milliseconds")
+
+
+def is_label(value: object) -> bool:
+    """Whether a reference names no version, so that what it means changes."""
+    return isinstance(value, str) and (
+        "@" in value or "/labels/" in value or (lowered(value).startswith(_PREFIX) and ":" not in _bare(value))
+    )
+
+
+def file_of(value: object) -> str:
+    """The path that a reference to a file names, `./x.yml` or `file:./x.yml`; empty where it is none."""
+    if not isinstance(value, str) or not value.strip():
+        return ""
+    written = value.strip()
+    if lowered(written).startswith("file:"):
+        return written[len("file:") :].removeprefix("//")
+    remote = lowered(written).startswith((_PREFIX, "azureml://", "/subscriptions/")) or "://" in written
+    return "" if remote else written
+
+
+def _bare(value: object) -> str:
+    written = str(value).strip()
+    return written[len(_PREFIX) :].strip() if lowered(written).startswith(_PREFIX) else written
+
+
+def _versioned(value: str) -> str:
+    if "/versions/" in lowered(value):
+        return value
+    raise UnfitError("a reference with its version: the service resolves a label")

@@ -1,0 +1,171 @@
+"""Schedules: `az ml schedule create --file`, and the job that one runs.
+
+ARM keeps the job inside of the schedule; the job is brought beside it, too, because it is work that will run.
+Source: azure-ai-ml 1.35.2, `_schema/schedule/**` and `entities/_schedule/{schedule,trigger}.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from policyeng.errors import InputError
+from policyeng.models import JsonObject, lowered
+from policyeng.sources.azure_cli.bringing import OPEN, Made, is_open, name_of, placed, prose, top_level
+from policyeng.sources.azure_cli.jobs import inside, job_at
+from policyeng.sources.azure_cli.kinds import PROVIDER, Kind
+from policyeng.sources.azure_cli.references import an_object, file_of
+from policyeng.sources.mapping import Field, boolean, chosen, text, whole
+from policyeng.sources.reading import Placed, Refusal, Surroundings, spelled
+
+TYPE = f"{PROVIDER}/workspaces/schedules"
+
+_TRIGGER = "/properties/trigger"
+_MONITOR = "/properties/action/monitorDefinition"
+
+
+def _listed(value: object) -> object:
+    """A list, or one value as a list of one (`RecurrencePattern._to_rest_object`)."""
+    return value if isinstance(value, list) else [value]
+
+
+TABLE = (
+    Field("/$schema", ""),
+    Field("/name", ""),
+    Field("/id", ""),
+    Field("/resourceGroup", ""),
+    Field("/creation_context", ""),
+    Field("/create_job", ""),  # read on its own
+    Field("/import_data", ""),
+    Field("/display_name", "/properties/displayName", prose),
+    Field("/description", "/properties/description", prose),
+    Field("/tags", "/properties/tags", an_object),
+    Field("/properties", "/properties/properties", an_object),
+    Field("/is_enabled", "/properties/isEnabled", boolean),
+    Field("/provisioning_state", "/properties/provisioningState", text),
+    Field("/trigger/type", f"{_TRIGGER}/triggerType", chosen({"cron": "Cron", "recurrence": "Recurrence"})),
+    Field("/trigger/expression", f"{_TRIGGER}/expression", text),
+    Field("/trigger/start_time", f"{_TRIGGER}/startTime", text),
+    Field("/trigger/end_time", f"{_TRIGGER}/endTime", text),
+    Field("/trigger/time_zone", f"{_TRIGGER}/timeZone", text),
+    Field(
+        "/trigger/frequency",
+        f"{_TRIGGER}/frequency",
+        chosen({word: word.capitalize() for word in ("minute", "hour", "day", "week", "month")}),
+    ),
+    Field("/trigger/interval", f"{_TRIGGER}/interval", whole),
+    Field("/trigger/schedule/hours", f"{_TRIGGER}/schedule/hours", _listed),
+    Field("/trigger/schedule/minutes", f"{_TRIGGER}/schedule/minutes", _listed),
+    Field("/trigger/schedule/week_days", f"{_TRIGGER}/schedule/weekDays", _listed),
+    Field("/trigger/schedule/month_days", f"{_TRIGGER}/schedule/monthDays", _listed),
+    Field("/create_monitor/compute/instance_type", f"{_MONITOR}/computeConfiguration/instanceType", text),
+    Field("/create_monitor/compute/runtime_version", f"{_MONITOR}/computeConfiguration/runtimeVersion", prose),
+)
+#: What a schedule does, by the key that says it.
+_ACTIONS = {"create_job": "CreateJob", "create_monitor": "CreateMonitor", "import_data": "ImportData"}
+
+
+class _Job(NamedTuple):
+    """The job of a schedule: its document and where that lies, or the id of the job it repeats, or why there is none."""
+
+    document: JsonObject | None = None
+    source_id: str = ""
+    why: str = ""
+    folder: PurePosixPath = PurePosixPath()
+
+
+def _schedule(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
+    action = next((kind for key, kind in _ACTIONS.items() if key in document), "")
+    job = _job_of(document.get("create_job"), around) if action == "CreateJob" else _Job()
+    defaults: JsonObject = {"/properties/isEnabled": True}  # `Schedule._is_enabled`
+    if action:
+        defaults["/properties/action/actionType"] = action
+    if job.source_id:
+        defaults["/properties/action/jobDefinition"] = {"jobType": "Pipeline", "sourceJobId": job.source_id}
+    if action == "CreateMonitor":
+        defaults[f"{_MONITOR}/computeConfiguration/computeType"] = "ServerlessSpark"
+    unreadable = {"/properties/action/jobDefinition": job.why} if job.why else {}
+    run = _run_of(document, job, pointer, around)
+    if run is not None:
+        defaults["/properties/action/jobDefinition"] = run.resource["properties"]
+        unreadable |= {
+            f"/properties/action/jobDefinition{at.removeprefix('/properties')}": reason
+            for at, reason in run.unreadable.items()
+            if at.startswith("/properties/")
+        }
+    yield placed(document, pointer, around, TYPE, TABLE, Made(defaults, unreadable=unreadable))
+    if run is not None:
+        yield run
+    elif job.why:
+        yield Refusal(f"{pointer}/create_job", job.why, "give the file of the job")
+
+
+def _run_of(document: JsonObject, job: _Job, pointer: str, around: Surroundings) -> Placed | None:
+    """The job as a resource of its own, under the schedule's name; the service names each of its runs."""
+    if job.document is None:
+        return None
+    named = name_of(document.get("name")) or around.file
+    inner = {key: value for key, value in job.document.items() if key not in ("name", "id")}
+    place = f"{pointer}/create_job"
+    run = job_at(inner, place, inside(around, f"schedule {named}", job.folder))
+    if not _is_inline(document.get("create_job")):
+        run = run._replace(fields=dict.fromkeys(run.fields, place))
+    return run
+
+
+def _job_of(said: object, around: Surroundings) -> _Job:
+    """What `create_job` leads to: a document, inline or in a file, with what the schedule changes of it; or an id."""
+    reference = said["job"] if isinstance(said, dict) and "job" in said else said
+    changes = {key: value for key, value in said.items() if key != "job"} if isinstance(said, dict) else {}
+    if isinstance(reference, dict):
+        return _Job(_merged(reference, changes))
+    if not isinstance(reference, str) or is_open(reference):
+        return _Job(why=f"`create_job` is {spelled(reference)}; it should be a job")
+    path = file_of(reference)
+    if not path:
+        name = reference.removeprefix("azureml:").strip()
+        return _Job(source_id=name if "/" in name else f"{around.workspace}/jobs/{name}")
+    try:
+        document = around.beside(path)
+    except InputError as error:
+        return _Job(why=f"the job `{path}` cannot be read: {error.message}")
+    if not isinstance(document, dict):
+        return _Job(why=f"`{path}` is {spelled(document)}, not a job")
+    return _Job(_merged(document, changes), folder=PurePosixPath(path).parent)
+
+
+def _merged(job: JsonObject, changes: JsonObject) -> JsonObject:
+    """A job with what a schedule says anew; objects are joined (`merge_dict`)."""
+    joined = {
+        key: {**job[key], **value} if isinstance(value, dict) and isinstance(job.get(key), dict) else value
+        for key, value in changes.items()
+    }
+    return {**job, **joined}
+
+
+def _is_inline(said: object) -> bool:
+    return isinstance(said, dict) and "job" not in said
+
+
+def _takes(document: JsonObject) -> bool:
+    """A trigger and what it starts."""
+    trigger = document.get("trigger")
+    kinds = ("cron", "recurrence")
+    return (
+        isinstance(trigger, dict)
+        and lowered(str(trigger.get("type"))) in kinds
+        and any(key in document for key in _ACTIONS)
+    )
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind(
+        TYPE,
+        ("schedule", "jobschedule", "monitorschedule", "monitoringschedule", "importdataschedule"),
+        _takes,
+        _schedule,
+        known=(*top_level(TABLE), "create_monitor"),
+        incomplete=OPEN,
+    ),
+)

@@ -1,0 +1,91 @@
+"""Documents of the Azure CLI's kinds of work, brought one by one, and what policies make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+from types import SimpleNamespace
+
+from policyeng.errors import InputError
+from policyeng.models import JsonObject, Snapshot, lowered
+from policyeng.sources.azure_cli import components, deployments, endpoints, jobs, schedules
+from policyeng.sources.azure_cli.bringing import schema_name
+from policyeng.sources.azure_cli.kinds import Kind
+from policyeng.sources.reading import ALONE, Placed, Reading, Refusal, Surroundings, reading_of
+from policyeng.workloads import Workload, derive
+from tests.workload_parts import FACTS
+
+SCOPE = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
+WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws"
+KINDS: tuple[Kind, ...] = (
+    *endpoints.KINDS,
+    *deployments.KINDS,
+    *jobs.KINDS,
+    *schedules.KINDS,
+    *components.KINDS,
+)
+
+
+def around(files: Mapping[str, object] | None = None, file: str = "work.yml") -> Surroundings:
+    """A file in the workspace, with others beside it."""
+
+    def beside(path: str) -> object:
+        named = str(PurePosixPath(path))
+        if named not in (files or {}):
+            raise InputError("there is no such file", place=(path,))
+        return (files or {})[named]
+
+    return Surroundings(file=file, scope=SCOPE, workspace=WORKSPACE, beside=beside)
+
+
+def kind_of(document: object) -> Kind | None:
+    """The kind that takes a document: by its schema, else by its content."""
+    if not isinstance(document, dict):
+        return None
+    schema = schema_name(document)
+    return next((kind for kind in KINDS if schema in kind.schemas or (not schema and kind.takes(document))), None)
+
+
+def entries(document: JsonObject, files: Mapping[str, object] | None = None) -> list[Placed | Refusal]:
+    """All that a document brings."""
+    kind = kind_of(document)
+    assert kind is not None, document
+    return list(kind.bring(document, "", around(files)))
+
+
+def only(document: JsonObject, files: Mapping[str, object] | None = None) -> Placed:
+    """The one resource of a document."""
+    [placed] = entries(document, files)
+    assert isinstance(placed, Placed)
+    return placed
+
+
+def workload(document: JsonObject, *resources: JsonObject, files: Mapping[str, object] | None = None) -> Workload:
+    """The one workload of a document, among other resources of the workspace."""
+    placed = only(document, files)
+    [found] = derive(snapshot_of([placed], resources), FACTS)
+    return found
+
+
+def snapshot_of(found: Iterable[Placed], resources: Iterable[JsonObject] = ()) -> Snapshot:
+    """A snapshot of what was brought, beside resources of another format."""
+    every = list(found)
+    return Snapshot.model_construct(
+        resources=(*resources, *(placed.resource for placed in every)),
+        unreadable={lowered(placed.resource["id"]): placed.unreadable for placed in every},
+        carried={lowered(placed.resource["id"]): placed.carried for placed in every if placed.carried},
+        workloads=(),
+    )
+
+
+def _read(document: object, said: Surroundings = ALONE) -> Reading:
+    kind = kind_of(document)
+    assert kind is not None
+    assert isinstance(document, dict)
+    return reading_of(kind.bring(document, "", said))
+
+
+#: The kinds of work as a format of their own, so that files of them can be read and judged.
+FORMAT = SimpleNamespace(
+    SUMMARY="work of the Azure CLI", detect=lambda document: kind_of(document) is not None, read=_read
+)
