@@ -93,7 +93,7 @@ def outcome(path: Path, bundle: Bundle) -> Judged:
     findings = evaluate(bundle, inputs.snapshot, as_of=AS_OF).findings
     judged = {finding.resource_type.lower() for finding in findings}
     types = {resource["type"].lower() for resource in inputs.snapshot.resources}
-    if unjudged := sorted(kind for kind in types - judged if kind.startswith(_ML)):
+    if unjudged := sorted(types - judged):
         entry["no policy judges"] = unjudged
     unknown = sum(finding.outcome is Outcome.UNKNOWN for finding in findings)
     assert not [finding for finding in findings if finding.outcome is Outcome.ERROR], path
@@ -111,9 +111,7 @@ def holds_machine_learning(path: Path) -> bool:
     try:
         documents = _documents(content, path.suffix)
     except (ValueError, yaml.YAMLError):
-        return (
-            re.search(rb"microsoft\.machinelearningservices/\w+|/schemas?/|azuremlschemas", content, re.I) is not None
-        )
+        return re.search(rb"microsoft\.machinelearningservices/\w+|azuremlschemas", content, re.I) is not None
     return any(_is_cli(document) for document in documents) or any(
         _is_resource(value, document) for document in documents for value in _objects(document)
     )
