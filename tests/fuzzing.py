@@ -36,6 +36,9 @@ MAX_SECONDS = 2.0
 #: The folder of our own samples, beside those of real files.
 SAMPLES = "samples"
 
+#: What may stand in a resource though it cannot be read: an id has to be there, and a role's scopes say where it is.
+KEPT = frozenset({"/id", "/properties/assignableScopes"})
+
 _SUFFIXES = (".json", ".yaml", ".yml")
 _SCOPE = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg"
 _PLACES = (
@@ -143,7 +146,7 @@ def _odd(random: Random, places: list[Place]) -> None:
 def _retype(random: Random, places: list[Place]) -> None:
     place = random.choice(places)
     value = _get(place)
-    others = [[value], {"value": value}, str(value), json.dumps(value), None, not value]
+    others: list[object] = [[value], {"value": value}, str(value), json.dumps(value), None, not value]
     if isinstance(value, str):
         others += [list(value[:9]), len(value), {value: value}]
     if isinstance(value, list):
@@ -232,10 +235,11 @@ def changed_value(random: Random, seed: Seed) -> bytes:
 # ---------------------------------------------------------------- bytes
 
 _TOKENS = (
-    *(b"\xef\xbb\xbf", b"\x00", b"\t", b"\r\n", b"\xff", b"!!python/object:os.system ", b"!Ref ", b"&a ", b"*a ", b"<<: *a\n"),
-    *(b"---\n", b"...\n", b"{{ x }}", b"{% if x %}", b"'", b'"', b"#", b"//", b"/* ", b"1e400", b"0x1F", b"1:30", b",,"),
-    *(b"[[", b"]", b"{", b"}", b": ", b"? ", b"- ", b"| ", b">\n", b"%YAML 1.2\n", b"\xc2\x85", b"\xe2\x80\xa8", b"\\ud800"),
-)  # fmt: skip
+    *(b"\xef\xbb\xbf", b"\x00", b"\t", b"\r\n", b"\xff", b"!!python/object:os.system ", b"!Ref ", b"&a ", b"*a "),
+    *(b"<<: *a\n", b"---\n", b"...\n", b"{{ x }}", b"{% if x %}", b"'", b'"', b"#", b"//", b"/* ", b"1e400", b"0x1F"),
+    *(b"1:30", b",,", b"[[", b"]", b"{", b"}", b": ", b"? ", b"- ", b"| ", b">\n", b"%YAML 1.2\n", b"\xc2\x85"),
+    *(b"\xe2\x80\xa8", b"\\ud800"),
+)
 
 
 def changed_bytes(random: Random, seed: Seed) -> bytes:
@@ -277,7 +281,7 @@ def fault(content: bytes, bundle: Bundle | None = None) -> str:
         said = _read(content) or (_judged(content, bundle) if bundle else "")
     except PolicyengError as error:
         return f"raised in place of a problem: {error!r}"
-    except Exception as error:  # noqa: BLE001  # that is what is looked for
+    except Exception as error:  # that is what is looked for
         return f"raised {type(error).__name__}: {error}"
     seconds = time.process_time() - began
     return said or (f"took {seconds:.1f} seconds" if seconds > MAX_SECONDS else "")
@@ -299,15 +303,15 @@ def _read(content: bytes) -> str:
         for name, each in FORMATS.items():
             each.detect(document)
             for around in _PLACES:
-                if said := unsound(each.read(document, around)):
+                if said := unsound(each.read(document, around), document):
                     return f"{name}: {said}"
         if json.dumps(document) != before:
             return "a reader changed the document"
     return ""
 
 
-def unsound(reading: Reading) -> str:
-    """What is wrong with a reading; empty when nothing is."""
+def unsound(reading: Reading, document: object) -> str:
+    """What is wrong with a reading; empty when nothing is. Only a list without entries comes to nothing without a word."""
     for placed in reading.resources:
         identity, kind = placed.resource.get("id"), placed.resource.get("type")
         if (
@@ -320,12 +324,18 @@ def unsound(reading: Reading) -> str:
         if any(pointer and not pointer.startswith("/") for pointer in (placed.pointer, *placed.fields.values())):
             return f"a pointer that is none at {identity!r}"
         kept = [
-            pointer for pointer in placed.unreadable if pointer != "/id" and _at(placed.resource, pointer) is not None
+            pointer
+            for pointer in placed.unreadable
+            if pointer not in KEPT and _at(placed.resource, pointer) is not None
         ]
         if kept:
             return f"{kept[0]} is unreadable and there, at {identity!r}"
     if not (reading.resources or reading.stated or reading.refusals or reading.nothing or reading.incomplete):
-        return "nothing read and nothing said"
+        return (
+            ""
+            if document == [] or (isinstance(document, dict) and [] in document.values())
+            else "nothing read and nothing said"
+        )
     return ""
 
 
