@@ -41,7 +41,9 @@ REFUSED = {
         "s.json:1:2: /0: this number does not fit a double, or 64",
     ),
     "a number beyond doubles": (b"[1e999]", "s.json:1:2: /0: this number does not fit a double, or 64 bits"),
-    "a second document": (b"{}\n{}", "s.json:2:1: more text follows the JSON document; keep one document per file"),
+    "more text": (b"{}\nx", "s.json:2:1: more text follows the JSON document; keep one document per file"),
+    "JSON Lines": (b"{}\n{}", "s.json:2:1: several JSON documents one after another, as in JSON Lines; make them one"),
+    "UTF-16 without a mark": ("{}".encode("utf-16-le"), "s.json:1:1: encoded as UTF-16 or UTF-32; save it as UTF-8"),
     "129 levels": (b"[" * 129 + b"]" * 129, "s.json:1:129: /0/0"),
     "a million open brackets": (b"[" * 1_000_000, "nested deeper than 128 levels; flatten the document"),
 }

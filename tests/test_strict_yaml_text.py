@@ -28,9 +28,12 @@ REFUSED = {
     "nothing": (b"", "e.yaml: the file is empty; give a YAML document"),
     "only a comment": (b"# x\n", "e.yaml: the file is empty; give a YAML document"),
     "a byte order mark": (b"\xef\xbb\xbfa: 1", "e.yaml:1:1: begins with a byte order mark; save it as UTF-8"),
-    "UTF-16": ("a: 1".encode("utf-16"), "e.yaml:1:1: begins with a byte order mark; save it as UTF-8"),
+    "UTF-16": ("a: 1".encode("utf-16"), "e.yaml:1:1: encoded as UTF-16 or UTF-32; save it as UTF-8"),
     "bytes that are not UTF-8": (b"a: 1\nb: \xff", "e.yaml:2:4: not valid UTF-8; save it as UTF-8"),
-    "a control character": (b"a: \x00", "e.yaml: not valid YAML ("),
+    "a control character": (
+        b"a: 1\nb: \x00",
+        "e.yaml:2:4: not valid YAML (the character `\\u0000` cannot stand in it)",
+    ),
     "broken syntax": (b"a: [1,\nb: {", "e.yaml:3:1: not valid YAML ("),
     "a tab": (b"a:\n\t- 1", "e.yaml:2:1: not valid YAML (found character that cannot start any token); correct it"),
     "a key twice": (b"a:\n  b: 1\n  b: 2", "e.yaml:3:3: /a/b: the key `b` stands twice, first in line 2; remove one"),
@@ -114,7 +117,14 @@ def test_lines_lead_to_the_key_of_an_entry() -> None:
     """A value that begins below its key is found at the key."""
     lines = parse_yaml(b"# comment\nlist:\n  - id: 1\n    when:\n      later: 2\n", "e.yaml").places
 
-    assert lines == {"": 2, "/list": 2, "/list/0": 3, "/list/0/id": 3, "/list/0/when": 4, "/list/0/when/later": 5}
+    assert dict(lines) == {
+        "": (2, 1),
+        "/list": (2, 1),
+        "/list/0": (3, 5),
+        "/list/0/id": (3, 5),
+        "/list/0/when": (4, 5),
+        "/list/0/when/later": (5, 7),
+    }
 
 
 @given(VALUES)

@@ -13,7 +13,9 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from policyeng.errors import InputError
-from policyeng.strict.json_text import parse_json, places_of
+from policyeng.sources.commented_json import parse_commented_json
+from policyeng.strict.json_text import is_json, parse_json, places_of
+from policyeng.strict.placeholders import refuse_placeholders
 
 if TYPE_CHECKING:  # YAML is loaded only where there is some
     from policyeng.strict.yaml_text import YamlDocument
@@ -33,11 +35,11 @@ SOURCE_CODE: Mapping[str, tuple[str, str]] = {
     ),
 }
 _ARCHIVE = b"PK\x03\x04"
-#: A string, which is left as it is, or a comment.
-_STRINGS_AND_COMMENTS = re.compile(rb'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
-#: The first of the lines that Terraform and OpenTofu log as JSON.
-_TERRAFORM_LOG = re.compile(rb'\s*\{"@level":"[a-z]+","@message":')
-_LINE_BREAK_IN_STRING = re.compile(rb"\r?\n")
+    except InputError as refused:
+        if _TERRAFORM_LOG.match(content):
+            remedy = "give what `terraform plan -out tfplan && terraform show -json tfplan > plan.json` prints"
+            raise InputError("the log of `terraform plan -json`, not the plan", place=(file,), remedy=remedy) from None
+        if len(content) > max_bytes or not _is_utf8(content):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -63,26 +65,27 @@ class Text:
 
 
 def read_text(content: bytes, file: str, *, max_bytes: int) -> Text:
-    """Parse the bytes of a file as JSON or YAML: by its suffix, else JSON where it begins as JSON does.
+    """Parse the bytes of a file as JSON or YAML: what begins as JSON is JSON, whatever its suffix says.
+
+    A file with a suffix of YAML that begins so and is no JSON is YAML; one with a suffix of JSON that begins otherwise,
+    too, if it holds a mapping or a list.
 
     Raises:
-        InputError: it is source code that has to be compiled first, or what the strict readers refuse.
+        InputError: it is source code that has to be compiled first, empty, or what the strict readers refuse.
     """
     refuse_source_code(file)
-    suffix = PurePath(file).suffix.lower()
     if content.startswith(_ARCHIVE):
         remedy = "a Terraform plan file is printed by `terraform show -json FILE`"
         raise InputError("not text: a ZIP archive", place=(file,), remedy=remedy)
-    is_json = content.lstrip().startswith((b"{", b"[")) if suffix not in YAML_SUFFIXES else False
-    if is_json or suffix in JSON_SUFFIXES:
-        return _json(content, file, max_bytes)
-    from policyeng.strict.yaml_text import parse_kubernetes_yaml
-
-    read = parse_kubernetes_yaml(content, file, max_bytes=max_bytes)
-    if len(read) == 1:
-        return Text(file, (("", read[0].value),), lambda pointers: [read[0].places.get(entry) for entry in pointers])
-    documents = tuple((f"/{index}", each.value) for index, each in enumerate(read) if each.value is not None)
-    return Text(file, documents, lambda pointers: [_in_stream(read, pointer) for pointer in pointers])
+    if not content.strip():
+        raise InputError("the file is empty", place=(file,), remedy="give a JSON or YAML document")
+    suffix = PurePath(file).suffix.lower()
+    if content.lstrip().startswith(_JSON_BEGINS):
+        if suffix not in YAML_SUFFIXES or is_json(content):
+            return _json(content, file, max_bytes)
+    elif suffix in JSON_SUFFIXES:
+        return _yaml_called_json(content, file, max_bytes)
+    return _yaml(content, file, max_bytes)
 
 
 def refuse_source_code(file: str) -> None:
@@ -101,28 +104,52 @@ def _json(content: bytes, file: str, max_bytes: int) -> Text:
     """JSON; with comments and strings of several lines, which ARM takes in templates, where it is not JSON without."""
     try:
         value = parse_json(content, file, max_bytes=max_bytes)
-    except InputError:
+    except InputError as refused:
         if _TERRAFORM_LOG.match(content):
             remedy = "give what `terraform plan -out tfplan && terraform show -json tfplan > plan.json` prints"
             raise InputError("the log of `terraform plan -json`, not the plan", place=(file,), remedy=remedy) from None
-        if len(content) > max_bytes or (not content.isascii() and not _is_utf8(content)):
+        if len(content) > max_bytes or not _is_utf8(content):
             raise
-        plain = _STRINGS_AND_COMMENTS.sub(_blanked, content)
-        one_line = _STRINGS_AND_COMMENTS.sub(_on_one_line, plain)
-        if one_line == content:
-            raise
-        value, content = parse_json(one_line, file, max_bytes=max_bytes), plain
+        value, content = _commented(content, file, max_bytes, refused)
     return Text(file, (("", value),), lambda pointers: places_of(content, pointers))
 
 
-def _blanked(part: re.Match[bytes]) -> bytes:
-    """A comment as spaces, so that everything else keeps its line and column."""
-    text = part[0]
-    return text if text.startswith(b'"') else re.sub(rb"[^\n]", b" ", text)
+def _commented(content: bytes, file: str, max_bytes: int, refused: InputError) -> tuple[object, bytes]:
+    try:
+        commented = parse_commented_json(content, file, max_bytes=max_bytes)
+        if commented is None:
+            raise refused
+    except InputError as error:
+        if error.message.startswith("not valid JSON"):
+            refuse_placeholders(content.decode(), file, "JSON")
+        raise error from None
+    return commented
 
 
-def _on_one_line(part: re.Match[bytes]) -> bytes:
-    return _LINE_BREAK_IN_STRING.sub(rb"\\n", part[0])
+def _yaml(content: bytes, file: str, max_bytes: int) -> Text:
+    from policyeng.strict.yaml_text import parse_kubernetes_yaml
+
+    read = parse_kubernetes_yaml(content, file, max_bytes=max_bytes)
+    if all(each.value is None for each in read):
+        raise InputError("holds empty documents only", place=(file,), remedy="give a JSON or YAML document")
+    if len(read) == 1:
+        return Text(file, (("", read[0].value),), lambda pointers: [read[0].places.get(entry) for entry in pointers])
+    documents = tuple((f"/{index}", each.value) for index, each in enumerate(read) if each.value is not None)
+    return Text(file, documents, lambda pointers: [_in_stream(read, pointer) for pointer in pointers])
+
+
+def _yaml_called_json(content: bytes, file: str, max_bytes: int) -> Text:
+    """What `-o yaml > file.json` writes; text that is neither is refused as JSON."""
+    try:
+        return _json(content, file, max_bytes)
+    except InputError as refused:
+        try:
+            text = _yaml(content, file, max_bytes)
+        except InputError:
+            raise refused from None
+        if not all(isinstance(document, dict | list) for _, document in text.documents):
+            raise
+        return text
 
 
 def _is_utf8(content: bytes) -> bool:

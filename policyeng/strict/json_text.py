@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Sequence
 
 import orjson
@@ -12,7 +13,9 @@ from policyeng.errors import InputError
 DEFAULT_MAX_BYTES = 128 * 1024 * 1024
 MAX_DEPTH = 128
 
-_UTF16 = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+#: Where the zeros stand among the first bytes of UTF-16 and UTF-32 that begin with ASCII and no byte order mark.
+_WIDE_ZEROS = ((0, 1, 0, 1), (1, 0, 1, 0), (0, 1, 1, 1), (1, 1, 1, 0), (0, 1), (1, 0))
 _REMEDY_ENCODING = "save it as UTF-8 without a byte order mark"
 #: What the native reader calls a fault, as message and remedy.
 _FAULTS: dict[str, tuple[str, str]] = {
@@ -22,6 +25,11 @@ _FAULTS: dict[str, tuple[str, str]] = {
     "duplicate-key": ("this key stands twice in one object", "remove one of the two"),
     "nan": ("NaN and Infinity are not JSON", "write a number or null"),
     "depth": (f"nested deeper than {MAX_DEPTH} levels", "flatten the document"),
+    "wide": ("encoded as UTF-16 or UTF-32", _REMEDY_ENCODING),
+    "lines": (
+        "several JSON documents one after another, as in JSON Lines",
+        "make them one list: `jq --slurp . FILE`, or keep one document per file",
+    ),
     "trailing": ("more text follows the JSON document", "keep one document per file"),
     "empty": ("the file is empty", "give a JSON document"),
     "number": ("this number does not fit a double, or 64 bits if it is whole", "write a smaller number, or a string"),
@@ -55,12 +63,26 @@ def require_json(content: bytes, file: str, *, max_bytes: int = DEFAULT_MAX_BYTE
         InputError: as `parse_json` does.
     """
     refuse_size(len(content), file, max_bytes)
-    if content.startswith(_UTF16):
-        raise InputError("encoded as UTF-16 or UTF-32", place=(f"{file}:1:1",), remedy=_REMEDY_ENCODING)
+    refuse_encoding(content, file)
     fault = _native.check_json(content, MAX_DEPTH)
     if fault is not None:
-        kind, pointer, line, column = fault
+        kind: str = fault[0]
+        _, pointer, line, column = fault
+        if kind == "trailing" and content.split(b"\n", line)[line - 1][column - 1 : column] in (b"{", b"["):
+            kind = "lines"
         raise refusal(file, kind, pointer=pointer, line=line, column=column)
+
+
+def refuse_encoding(content: bytes, file: str) -> None:
+    """Refuse text that is no UTF-8 from its first bytes on, or begins with a byte order mark.
+
+    Raises:
+        InputError: it is.
+    """
+    if content.startswith(_WIDE_MARKS) or tuple(int(not byte) for byte in content[:4]) in _WIDE_ZEROS:
+        raise refusal(file, "wide")
+    if content.startswith(codecs.BOM_UTF8):
+        raise refusal(file, "bom")
 
 
 def is_json(content: bytes, *, deeper: int = 0) -> bool:

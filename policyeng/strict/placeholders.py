@@ -1,0 +1,27 @@
+"""Templates of text: a document that some program renders first is neither JSON nor YAML yet, and says so best."""
+
+from __future__ import annotations
+
+from policyeng.errors import InputError
+
+_SIGNS = (("{{", "}}"), ("{%", "%}"))
+
+
+def refuse_placeholders(text: str, file: str, language: str) -> None:
+    """Refuse a text, which is no JSON or YAML, for the first placeholder that stands outside of quotes and comments.
+
+    Raises:
+        InputError: there is one, with its line and column.
+    """
+    for number, line in enumerate(text.split("\n"), 1):
+        for opening, closing in _SIGNS:
+            start = line.find(opening)
+            if start >= 0 and line.find(closing, start) > 0 and _is_outside(line[:start]):
+                message = f"not plain {language}: it holds `{opening}...{closing}` placeholders"
+                place = (f"{file}:{number}:{start + 1}",)
+                raise InputError(message, place=place, remedy="render the template first")
+
+
+def _is_outside(before: str) -> bool:
+    """Whether what stands before on the line opens no string and no comment; `${{` is text in YAML."""
+    return before.count('"') % 2 == 0 and before.count("'") % 2 == 0 and "#" not in before and before[-1:] != "$"

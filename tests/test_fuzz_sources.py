@@ -1,0 +1,64 @@
+"""Readers fed with mutants: whatever comes in, they answer in time, and with resources, problems or reasons only.
+
+`POLICYENG_MUTANTS` sets how many mutants each folder gives; `python -m tests.fuzzing` tries more by hand.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import seed as beginning
+from hypothesis import strategies as st
+
+from policyeng.bundle import Bundle
+from tests.fuzzing import SAMPLES, fault, kept, mutant, seeds
+from tests.real_files import FOLDERS, REAL
+
+#: Distinct mutants of each folder; together more than 20,000.
+MUTANTS = int(os.environ.get("POLICYENG_MUTANTS", "1600"))
+#: One mutant in so many is judged by all policies, too.
+JUDGED = 20
+#: Chance repeats itself now and then.
+_SPARE = 1.15
+#: Terraform configuration is refused by its suffix, so mutants of it say nothing of a reader.
+FUZZED = [folder for folder in (*FOLDERS, SAMPLES) if folder != "terraform"]
+
+
+@pytest.mark.parametrize("folder", FUZZED)
+def test_no_mutant_breaks_a_reader(folder: str, bundle: Bundle, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each is read by detection, by every format and, now and then, judged; one with a fault is kept for replay."""
+    if folder != SAMPLES and not REAL.is_dir():
+        pytest.skip(f"no real documents at {REAL}")
+    assert seeds(folder)
+    tried: set[bytes] = set()
+
+    @beginning(20260601)
+    @settings(
+        max_examples=int(MUTANTS * _SPARE),
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.integers(0, 2**64 - 1))
+    def each(chance: int) -> None:
+        name, content = mutant(Random(chance), folder)  # noqa: S311  # chance that hypothesis repeats
+        if content in tried:
+            return
+        tried.add(content)
+        said = fault(content, bundle if len(tried) % JUDGED == 0 else None)
+        assert not said, f"{name}: {said}; try it again with `python -m tests.fuzzing --replay {kept(content)}`"
+
+    each()
+    with capsys.disabled():
+        sys.stdout.write(f"\n{folder}: {len(tried)} distinct mutants, {len(tried) // JUDGED} of them judged")
+    assert len(tried) >= MUTANTS
+
+
+def test_there_are_enough_mutants() -> None:
+    """A run tries at least 20,000, unless somebody asks for another number."""
+    assert "POLICYENG_MUTANTS" in os.environ or MUTANTS * len(FUZZED) >= 20_000
