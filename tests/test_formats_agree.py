@@ -1,7 +1,7 @@
 """Law 12: one estate in two formats has the same findings where both can carry the fields.
 
-Every case of every policy is an estate; each is written in each format by the writers of `tests/writers`, read back, and
-judged beside the same resources in ARM shape.
+Every case of every policy is an estate; each is written in each format by the writers of `tests/writers`, read back,
+and judged beside the same resources in ARM shape.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from policyeng import evaluate
 from policyeng.bundle import Bundle
-from policyeng.evaluation.plan import has_value, value_at
+from policyeng.evaluation.pointers import has_value, value_at
 from policyeng.models import JsonObject, lowered
 from policyeng.sources import FORMATS, azure_cli, read_inputs
 from policyeng.sources.azure_cli.kinds import UNKNOWN_ID
@@ -782,7 +782,7 @@ INSTANCES = _some(
     enableOSPatching=st.booleans(),
     enableSSO=st.booleans(),
 )
-COMPUTES = st.one_of(
+COMPUTES: st.SearchStrategy[tuple[str, JsonObject, str | None]] = st.one_of(
     st.tuples(st.just("AmlCompute"), CLUSTERS, st.none()),
     st.tuples(st.just("ComputeInstance"), INSTANCES, st.none()),
     st.tuples(st.just("Kubernetes"), _some(namespace=WORDS, defaultInstanceType=WORDS), st.just(ID)),

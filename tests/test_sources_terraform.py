@@ -375,7 +375,7 @@ def test_attributes_become_arm_fields(kind: str, values: JsonObject, pointer: st
     placed = one(kind, {**SPECIMENS[kind], **values})
 
     assert at(placed, pointer) == expected
-    assert placed.resource["type"] == (machine_learning.KINDS | neighbours.KINDS)[kind].place.arm_type
+    assert placed.resource["type"] == {**machine_learning.KINDS, **neighbours.KINDS}[kind].place.arm_type
 
 
 @pytest.mark.parametrize("kind", SPECIMENS)
@@ -717,7 +717,9 @@ def test_a_finding_points_at_the_attribute(tmp_path: Path) -> None:
       "address": "azurerm_machine_learning_compute_cluster.cpu",
       "mode": "managed", "type": "azurerm_machine_learning_compute_cluster", "name": "cpu",
       "values": {
-        "name": "cpu", "machine_learning_workspace_id": "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w",
+        "name": "cpu",
+        "machine_learning_workspace_id":
+          "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w",
         "scale_settings": [{"max_node_count": 4,
           "min_node_count": 1}],
         "vm_size": "Standard_D4s_v3"

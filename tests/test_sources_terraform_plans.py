@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -42,7 +43,7 @@ def without(values: JsonObject, *names: str) -> JsonObject:
     return {name: value for name, value in values.items() if name not in names}
 
 
-def made(kind: str, values: JsonObject, unknown: JsonObject, expressions: JsonObject | None, **more: object) -> Placed:
+def made(kind: str, values: JsonObject, unknown: JsonObject, expressions: JsonObject | None, **more: Any) -> Placed:
     """What one resource becomes that is created with unknown attributes."""
     entry = resource(kind, without(values, *unknown))
     configuration = [] if expressions is None else [configured(kind, expressions)]
@@ -50,7 +51,7 @@ def made(kind: str, values: JsonObject, unknown: JsonObject, expressions: JsonOb
     return placed
 
 
-def of_workspace(expression: JsonObject, others: list[JsonObject] | None = None, **more: object) -> Placed:
+def of_workspace(expression: JsonObject, others: list[JsonObject] | None = None, **more: Any) -> Placed:
     """The cluster whose workspace comes from an expression, beside a workspace `this` and other resources."""
     cluster = resource(CPU, without(CLUSTER, "machine_learning_workspace_id"))
     workspace = resource(WS, WORKSPACE)
@@ -227,7 +228,7 @@ def test_the_same_key_of_for_each_chooses_among_several() -> None:
 
 def test_values_of_for_each_are_followed() -> None:
     """A map whose value is the one workspace."""
-    each = {"for_each_expression": refers(f"{WS}.this.id", f"{WS}.this")}
+    each: JsonObject = {"for_each_expression": refers(f"{WS}.this.id", f"{WS}.this")}
     placed = of_workspace(refers("each.value.workspace", "each.value"), **each)
 
     assert placed.resource["id"] == f"{WORKSPACE_ID}/computes/cpu"

@@ -1,4 +1,4 @@
-"""Nothing unresolved ever passes or fails: a field that makes a difference makes its policies unknown when it is unread.
+"""Nothing unresolved ever passes or fails: a field that makes a difference, unread, makes unknown.
 
 For the cases of all policies: wherever another value of a field, of the judged resource or of any other of the estate,
 would change an outcome, leaving the field out as unreadable, or as nothing that the format says, gives `unknown`.
@@ -279,7 +279,8 @@ def holes(trial: Trial) -> Iterator[str]:
             for identity in sorted(whose):
                 if outcomes.get(identity) != "unknown":
                     said_of = outcomes.get(identity, "not judged")
-                    yield f"{trial.policy.id} {how} {resource['type']} {leaf.pointer}: {said_of} {identity} [{trial.name}]"
+                    place = f"{resource['type']} {leaf.pointer}"
+                    yield f"{trial.policy.id} {how} {place}: {said_of} {identity} [{trial.name}]"
 
 
 def with_above(found: Mapping[Leaf, set[str]]) -> Mapping[Leaf, set[str]]:
@@ -310,6 +311,6 @@ if __name__ == "__main__":
     asked = sys.argv[2:] or [policy.id for policy in built_in().policies]
     with ProcessPoolExecutor(2) as processes:
         for policy, found in zip(asked, processes.map(holes_of, asked, [most or None] * len(asked)), strict=True):
-            print(policy, len(found), flush=True)
+            sys.stdout.write(f"{policy} {len(found)}\n")
             short = {hole.partition(" [")[0]: hole for hole in found}
-            print(*short.values(), sep="\n", flush=True)
+            sys.stdout.writelines(f"{line}\n" for line in short.values())

@@ -73,7 +73,7 @@ class Consulted(_Strict):
 
     @field_validator("through", mode="before")
     @classmethod
-    def _one_step(cls, value: Any) -> Any:
+    def _one_step(cls, value: object) -> object:
         return (value,) if isinstance(value, str) else value
 
     @model_validator(mode="after")

@@ -101,7 +101,7 @@ def _judged(entry: JsonObject) -> Judged:
 
 
 def _consulted(entry: JsonObject) -> Consulted:
-    fields = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    fields: JsonObject = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
     return Consulted.model_construct(**fields)
 
 

@@ -35,11 +35,10 @@ SOURCE_CODE: Mapping[str, tuple[str, str]] = {
     ),
 }
 _ARCHIVE = b"PK\x03\x04"
-    except InputError as refused:
-        if _TERRAFORM_LOG.match(content):
-            remedy = "give what `terraform plan -out tfplan && terraform show -json tfplan > plan.json` prints"
-            raise InputError("the log of `terraform plan -json`, not the plan", place=(file,), remedy=remedy) from None
-        if len(content) > max_bytes or not _is_utf8(content):
+#: How JSON begins, also that with comments.
+_JSON_BEGINS = (b"{", b"[", b"//", b"/*")
+#: The first of the lines that Terraform and OpenTofu log as JSON.
+_TERRAFORM_LOG = re.compile(rb'\s*\{"@level":"[a-z]+","@message":')
 
 
 @dataclass(frozen=True, eq=False, slots=True)
