@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import policyeng
@@ -249,6 +249,7 @@ SCALARS = st.sampled_from([None, True, 1, "x", "", "{", '{"a": 1}'])
 MEMBERS = st.dictionaries(st.sampled_from(["a", "kind", "id"]), SCALARS, max_size=3)
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.fixed_dictionaries(
@@ -295,6 +296,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(VALUES, st.booleans())
 def test_no_value_raises(value: object, wrapped: bool) -> None:
     """Whatever stands in an answer."""

@@ -192,6 +192,10 @@ def _draw_compute(drawn: _Drawn, spec: Spelled, version: str) -> Refusal | None:
     drawn.draw(COMPUTE.of(version), spec, at)
     drawn.draw(variant.table.of(version), spec, f"{at}/properties")
     properties = drawn.resource.setdefault("properties", {})
+    if isinstance(inner(spec.value, "properties", stated[0], "properties"), dict):
+        properties.setdefault("properties", {})
+    if "/properties/computeType" in drawn.unreadable:
+        return None
     said = properties.setdefault("computeType", variant.compute_type)
     if lowered(said) != lowered(variant.compute_type):
         del properties["computeType"]
