@@ -1140,6 +1140,28 @@ def test_deep_nesting_is_unresolved_and_not_a_hang() -> None:
     assert kubernetes.read(lists).resources == ()
 
 
+def test_owners_that_own_each_other_are_refused() -> None:
+    """Only a role assignment says what kind owns it, and none lies in another."""
+    group, kind = "authorization.azure.com", "RoleAssignment"
+    owner = {"group": group, "kind": kind, "name": "it"}
+    circle = other(f"{group}/v1api20220401", kind, {"owner": owner})
+    machine = other("compute.azure.com/v1api20201201", "VirtualMachine", {"owner": {**owner, "kind": "VirtualMachine"}})
+
+    [refusal] = kubernetes.read([circle, circle], HERE).refusals
+    assert refusal.message == "what owns the object cannot be told (like the next one)"
+    assert only([machine]).resource["id"] == f"{GROUP}/providers/Microsoft.Compute/virtualMachines/it"
+
+
+def test_keys_without_end_are_bounded() -> None:
+    """A `spec` with more keys than any has, and a body with more than anybody corrects."""
+    many = {f"key{index}": "${X}" for index in range(20_000)}
+    [refusal] = kubernetes.read(manifest("Workspace", many), HERE).refusals
+    reading = kubernetes.read(compute("amlCompute", dict.fromkeys(many, "x")), HERE)
+
+    assert refusal.message == "a `spec` with 20001 keys; at most 200 are read"
+    assert len(reading.remarks) == 20
+
+
 # ---------------------------------------------------------------- real files
 
 
