@@ -102,6 +102,7 @@ def test_a_workspace_says_that_its_computes_are_not_listed() -> None:
 def test_what_is_cut_off_is_said(more: JsonObject) -> None:
     """With how to page on."""
     assert "--skip-token" in resource_graph.read(rest(rows(MACHINE), **more)).truncated
+    assert "--skip-token" in resource_graph.read(rest([], **more)).truncated
 
 
 def only(row: JsonObject) -> Placed:
@@ -172,7 +173,7 @@ OPERATION = {"name": "Microsoft.ResourceGraph/operations/read", "display": {}}
         ({"count": 1, "snapshots": {"columns": [], "rows": []}}, "the history of resources"),
         ({"value": [OPERATION]}, "the operations of Azure Resource Graph"),
         ({"query": "", "status": {"category": "Failed"}}, "a query that was written"),
-        (rest([]), "a query that found nothing"),
+        (rest([], totalRecords=0), "a query that found nothing"),
         (rest({"columns": [], "rows": []}), "a query that found nothing"),
     ],
 )
