@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import policyeng
@@ -799,10 +799,13 @@ def test_a_compute_of_no_kind_and_one_of_two() -> None:
     """What it is cannot be told, so nothing of it is judged."""
     nothing = only(manifest("WorkspacesCompute", {}))
     two = only(compute("amlCompute", {}, computeType="AKS"))
+    later = only(compute("amlCompute", {}, computeType="${KIND}"))
 
     assert "give `spec.properties`" in nothing.unreadable["/properties"]
     assert "`computeType` says `AKS` below `amlCompute`" in two.unreadable["/properties/computeType"]
     assert at(two.resource, "/properties/computeType") == "absent"
+    assert at(later.resource, "/properties/computeType") == "absent"
+    assert "`${KIND}`" in later.unreadable["/properties/computeType"]
 
 
 NOT_OURS: list[object] = [
@@ -1068,6 +1071,7 @@ def held_by(value: object, whole: object) -> bool:
     return value == whole
 
 
+@settings(deadline=None)
 @given(estates())
 def test_every_estate_comes_back(estate: list[JsonObject]) -> None:
     """What the manifests can say is read as it was; nothing is added but what follows from the kind."""
@@ -1097,6 +1101,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from([*KINDS, ("amlarc.azureml.com", "InstanceType"), ("amlarc.azureml.com", "InstanceTypeList")]),
     st.fixed_dictionaries({}, optional=dict.fromkeys(("metadata", "spec", "status", "items", "kind"), VALUES)),
@@ -1133,6 +1138,28 @@ def test_deep_nesting_is_unresolved_and_not_a_hang() -> None:
     status = {"id": WORKSPACE, "managedNetwork": deep}
     assert only(live(manifest("Workspace", {"managedNetwork": {"a": {}}}), status)).resource["id"] == WORKSPACE
     assert kubernetes.read(lists).resources == ()
+
+
+def test_owners_that_own_each_other_are_refused() -> None:
+    """Only a role assignment says what kind owns it, and none lies in another."""
+    group, kind = "authorization.azure.com", "RoleAssignment"
+    owner = {"group": group, "kind": kind, "name": "it"}
+    circle = other(f"{group}/v1api20220401", kind, {"owner": owner})
+    machine = other("compute.azure.com/v1api20201201", "VirtualMachine", {"owner": {**owner, "kind": "VirtualMachine"}})
+
+    [refusal] = kubernetes.read([circle, circle], HERE).refusals
+    assert refusal.message == "what owns the object cannot be told (like the next one)"
+    assert only([machine]).resource["id"] == f"{GROUP}/providers/Microsoft.Compute/virtualMachines/it"
+
+
+def test_keys_without_end_are_bounded() -> None:
+    """A `spec` with more keys than any has, and a body with more than anybody corrects."""
+    many = {f"key{index}": "${X}" for index in range(20_000)}
+    [refusal] = kubernetes.read(manifest("Workspace", many), HERE).refusals
+    reading = kubernetes.read(compute("amlCompute", dict.fromkeys(many, "x")), HERE)
+
+    assert refusal.message == "a `spec` with 20001 keys; at most 200 are read"
+    assert len(reading.remarks) == 20
 
 
 # ---------------------------------------------------------------- real files

@@ -58,7 +58,7 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:  # noqa: AR
         return Reading(refusals=(Refusal(base, message, "give what `az graph query -o json` prints"),))
     rows = list(_rows(table, base if isinstance(body, list) else f"{base}/data"))
     if not rows:
-        return Reading(nothing="a query that found nothing")
+        return Reading(nothing="a query that found nothing", truncated=_truncated(body, 0))
     reading = reading_of((_read(row) for row in rows), _truncated(body, len(rows)))
     has_workspace = any(lowered(str(placed.resource["type"])) == WORKSPACE_TYPE for placed in reading.resources)
     return Reading(

@@ -18,6 +18,7 @@ class Kind(NamedTuple):
         arm_type: the ARM type that it becomes.
         parent: the group and kind of what owns it, in lower case; empty where that is a resource group.
         read: it is brought into ARM shape; of the others only the ids are known.
+        extension: it lies in whatever owns it, be that of any other kind.
         neighbour: policies only read it for what it says of other resources, and cannot tell what it leaves open.
     """
 
@@ -25,6 +26,7 @@ class Kind(NamedTuple):
     parent: tuple[str, str] | tuple[()] = ()
     read: bool = False
     neighbour: bool = False
+    extension: bool = False
 
 
 _WORKSPACE = (ML_GROUP, "workspace")
@@ -58,7 +60,9 @@ KINDS: Mapping[tuple[str, str], Kind] = {
     ("containerservice.azure.com", "managedclustersagentpool"): Kind(
         "Microsoft.ContainerService/managedClusters/agentPools", _CLUSTER, read=True, neighbour=True
     ),
-    ("authorization.azure.com", "roleassignment"): Kind("Microsoft.Authorization/roleAssignments", read=True),
+    ("authorization.azure.com", "roleassignment"): Kind(
+        "Microsoft.Authorization/roleAssignments", read=True, extension=True
+    ),
     ("containerregistry.azure.com", "registry"): Kind("Microsoft.ContainerRegistry/registries"),
     ("datafactory.azure.com", "factory"): Kind("Microsoft.DataFactory/factories"),
     ("insights.azure.com", "component"): Kind("Microsoft.Insights/components"),

@@ -138,8 +138,11 @@ class Names:
         owner = inner(document, "spec", "owner")
         if words(inner(owner, "armId")):
             return words(inner(owner, "armId")).rstrip("/")
-        stated = key_of(inner(owner, "group"), inner(owner, "kind"))
-        key = kind.parent or (stated if any(stated) else RESOURCE_GROUP)
+        key = kind.parent or RESOURCE_GROUP
+        if kind.extension and inner(owner, "kind"):
+            key = key_of(inner(owner, "group"), inner(owner, "kind"))
+            if key in KINDS and KINDS[key].extension:
+                raise KeyError(key)  # so that no two own each other
         name = words(inner(owner, "name"))
         if key == RESOURCE_GROUP:
             return ""

@@ -41,6 +41,10 @@ _UNPLACED = (
 _PLAIN: Mapping[tuple[str, str], Table] = {(ML_GROUP, "workspace"): WORKSPACE, (ML_GROUP, "registry"): REGISTRY}
 #: What stands at the top of every ARM resource and of every `spec`; all else of a `spec` is ARM's `properties`.
 _TOP = ("extendedLocation", "identity", "kind", "location", "plan", "sku", "tags", "zones")
+#: Of one part of an object; more keys than these say no more of what is wrong.
+_MOST_REMARKS = 20
+#: More keys at the top than the `spec` of any kind has.
+_MOST_KEYS = 200
 _ALWAYS_SAID = ("/name", "/properties/isAttachedCompute")
 _OPERATORS_OWN = ("$propertyBag", "azureName", "operatorSpec", "originalVersion", "owner")
 
@@ -82,7 +86,7 @@ class _Drawn:
                 rest = ""
             self.unreadable[row.target + rest] = unresolved[place]
         known = [in_operator_spelling(row.source.split("/")[1]) for row in rows]
-        for pointer in drawn.unknown:
+        for pointer in drawn.unknown[:_MOST_REMARKS]:
             there = moved.get(pointer.removeprefix(f"/spec{at}"), pointer.removeprefix("/spec"))
             key = there.rpartition("/")[2]
             self.remarks[f"/spec{there}"] = f"unknown key `{shortened(key)}`{nearest(key, known)}"
@@ -97,9 +101,12 @@ def read_operator_object(document: JsonObject, pointer: str, names: Names) -> Re
         return Read(Refusal(pointer, "an object without a `spec`", "give the whole manifest"))
     if not name_of(document):
         return Read(Refusal(pointer, "an object without a name", "give `metadata.name`"))
+    if isinstance(spec, dict) and len(spec) > _MOST_KEYS:
+        message = f"a `spec` with {len(spec)} keys; at most {_MOST_KEYS} are read"
+        return Read(Refusal(f"{pointer}/spec", message, "remove those that its kind does not have"))
     try:
         arm_id = names.identity(document)
-        scope = names.owner(document) if "roleassignments" in lowered(kind.arm_type) else ""
+        scope = names.owner(document) if kind.extension else ""
     except KeyError:
         return Read(Refusal(pointer, "what owns the object cannot be told", "give `spec.owner.armId`"))
     home = lowered(arm_id).find("/providers/")
@@ -111,7 +118,7 @@ def read_operator_object(document: JsonObject, pointer: str, names: Names) -> Re
     refused = _draw(drawn, spelled, document)
     if refused is not None:
         return Read(refused._replace(pointer=pointer + refused.pointer))
-    if "roleassignments" in lowered(kind.arm_type):
+    if kind.extension:
         drawn.resource.setdefault("properties", {})["scope"] = scope or names.around.scope
     if kind.neighbour and drawn.unreadable and not is_live:
         where, why = next(iter(drawn.unreadable.items()))
@@ -192,6 +199,10 @@ def _draw_compute(drawn: _Drawn, spec: Spelled, version: str) -> Refusal | None:
     drawn.draw(COMPUTE.of(version), spec, at)
     drawn.draw(variant.table.of(version), spec, f"{at}/properties")
     properties = drawn.resource.setdefault("properties", {})
+    if isinstance(inner(spec.value, "properties", stated[0], "properties"), dict):
+        properties.setdefault("properties", {})
+    if "/properties/computeType" in drawn.unreadable:
+        return None
     said = properties.setdefault("computeType", variant.compute_type)
     if lowered(said) != lowered(variant.compute_type):
         del properties["computeType"]
