@@ -782,7 +782,7 @@ INSTANCES = _some(
     enableOSPatching=st.booleans(),
     enableSSO=st.booleans(),
 )
-COMPUTES = st.one_of(
+COMPUTES: st.SearchStrategy[tuple[str, JsonObject, str | None]] = st.one_of(
     st.tuples(st.just("AmlCompute"), CLUSTERS, st.none()),
     st.tuples(st.just("ComputeInstance"), INSTANCES, st.none()),
     st.tuples(st.just("Kubernetes"), _some(namespace=WORDS, defaultInstanceType=WORDS), st.just(ID)),
