@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from policyeng import evaluate
 from policyeng.bundle import Bundle
 from policyeng.evaluation.plan import has_value, value_at
 from policyeng.models import JsonObject, Outcome
-from policyeng.sources import FORMATS, az_output, read_inputs
-from policyeng.sources.reading import Placed, Surroundings
+from policyeng.sources import FORMATS, az_output, azure_cli, read_inputs
+from policyeng.sources.azure_cli.kinds import Kind, identity
+from policyeng.sources.reading import Placed, Refusal, Surroundings
 from tests.test_sources_azure_cli import (
     AROUND,
     ID,
@@ -294,6 +296,21 @@ def test_assets_hold_nothing_to_judge() -> None:
 
     assert az_output.read(asset).nothing == "an environment, which holds nothing to judge"
     assert [placed.pointer for placed in az_output.read([asset, CLUSTER]).resources] == ["/1"]
+
+
+def test_a_kind_without_tables_is_brought_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kinds are asked by the type of the id, whatever they are; nothing is said of what they lack."""
+    arm_type = "Microsoft.MachineLearningServices/workspaces/onlineEndpoints"
+
+    def bring(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
+        yield Placed({"id": identity(document, arm_type, around), "type": arm_type, "properties": {}}, pointer)
+        yield Refusal(pointer, "and a part of it that cannot be read")
+
+    monkeypatch.setattr(azure_cli, "KINDS", (*azure_cli.KINDS, Kind(arm_type, (), lambda _: False, bring)))
+    reading = az_output.read([CLUSTER, {"id": f"{WORKSPACE}/onlineEndpoints/e", "auth_mode": "key"}])
+
+    assert [placed.resource["id"] for placed in reading.resources] == [CLUSTER["id"], f"{WORKSPACE}/onlineEndpoints/e"]
+    assert [refusal.pointer for refusal in reading.refusals] == ["/1"]
 
 
 def test_an_output_without_its_id_is_placed_by_its_name() -> None:
