@@ -11,7 +11,7 @@ from dataclasses import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import is_placeholder, types_of
 from policyeng.sources.azure_cli import kind_of_file, kind_of_output, movable
-from policyeng.sources.azure_cli.kinds import Kind
+from policyeng.sources.azure_cli.kinds import PRINTED, Kind
 from policyeng.sources.azure_cli.shapes import said_by_output
 from policyeng.sources.reading import ALONE, Placed, Reading, Refusal, Surroundings, kind_of, reading_of
 from policyeng.strict.json_text import shortened
@@ -20,8 +20,6 @@ SUMMARY = "what `az ml ... show` or `list` prints, as JSON or YAML"
 
 _PROVIDER = "/providers/microsoft.machinelearningservices/"
 _REMEDY = "save what `az ml ... show -o json` prints"
-#: Keys that only an output has, by which one is known whose `id` was left out.
-_PRINTED = frozenset({"creation_context", "mlflow_tracking_uri", "provisioning_state"})
 _OF_ERRORS = frozenset({"ERROR", "Code", "Message", "Exception Details", "Target"})
 _NO_ID = "the output was cut: it does not state its `id`; save the whole of it"
 
@@ -92,7 +90,7 @@ def _is_output(entry: object) -> bool:
     if not isinstance(entry, dict) or ("properties" in entry and _names_arm_type(entry)):
         return False
     if "id" not in entry:
-        return "name" in entry and "$schema" not in entry and not entry.keys().isdisjoint(_PRINTED)
+        return "name" in entry and "$schema" not in entry and not entry.keys().isdisjoint(PRINTED)
     stated = entry.get("type")
     cli_words = "_" in "".join(entry) or (isinstance(stated, str) and "/" not in stated and stated != "string")
     return cli_words and bool(_type_of(entry))

@@ -22,7 +22,7 @@ from policyeng.sources.azure_cli import (
     stores,
     workspaces,
 )
-from policyeng.sources.azure_cli.kinds import Kind, schema_of
+from policyeng.sources.azure_cli.kinds import PRINTED, Kind, schema_of
 from policyeng.sources.azure_cli.shapes import unknown_keys
 from policyeng.sources.reading import ALONE, UNKNOWN_SCOPE, Placed, Reading, Refusal, Surroundings, kind_of, reading_of
 from policyeng.strict.json_text import escaped, shortened
@@ -47,7 +47,7 @@ _SCHEMAS = {schema: kind for kind in reversed(KINDS) for schema in kind.schemas}
 
 def detect(document: object) -> bool:
     """Whether the document is a file that the CLI takes: by its `$schema`, without one by its keys."""
-    if not isinstance(document, dict) or _states_an_id(document):
+    if not isinstance(document, dict) or _is_printed(document):
         return False
     if "$schema" in document:
         return schema_of(document) is not None
@@ -113,9 +113,12 @@ def movable(resources: tuple[Placed, ...]) -> str:
     return identity if unknown else ""
 
 
-def _states_an_id(document: JsonObject) -> bool:
+def _is_printed(document: JsonObject) -> bool:
+    """Whether a document states an ARM id, or what else only a command prints."""
     stated = document.get("id")
-    return isinstance(stated, str) and bool(types_of(stated.removeprefix("azureml:")))
+    if isinstance(stated, str) and types_of(stated.removeprefix("azureml:")):
+        return True
+    return "$schema" not in document and not document.keys().isdisjoint(PRINTED)
 
 
 def _unknown(document: JsonObject) -> Refusal:

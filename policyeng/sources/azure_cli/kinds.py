@@ -15,6 +15,8 @@ PROVIDER = "Microsoft.MachineLearningServices"
 UNKNOWN_ID = "the file does not say which subscription and resource group it is deployed to; give `--workspace`"
 UNKNOWN_HOME = "the file does not say which workspace it belongs to; give `--workspace`"
 
+#: Keys that only a command's output has, by which one is known whose `id` was left out.
+PRINTED = frozenset({"creation_context", "mlflow_tracking_uri", "provisioning_state"})
 _SCHEMA_PLACES = re.compile(r"azuremlschemas|azuremlsdk2|azureml/sdk-2-0", re.IGNORECASE)
 
 

@@ -179,8 +179,10 @@ def _takes(marks: frozenset[str], kind: str) -> Callable[[JsonObject], bool]:
 
     def takes(document: JsonObject) -> bool:
         schema, stated = schema_of(document), document.get("kind")
-        if schema == kind or (schema is None and ("name" not in document or document.keys() & _OF_OTHERS)):
-            return schema == kind
+        if schema == kind:
+            return True
+        if schema is None and ("name" not in document or document.keys() & _OF_OTHERS):
+            return False
         said = isinstance(stated, str) and lowered(stated) == kind
         return bool((said and (schema or document.keys() & _MARKS)) or document.keys() & marks)
 
