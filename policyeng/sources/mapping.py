@@ -143,9 +143,8 @@ def chosen(words: Mapping[object, object]) -> Bring:
     known = {_folded(word): value for word, value in words.items()}
 
     def bring(value: object) -> object:
-        if _folded(value) in known:
-            return known[_folded(value)]
-        return text(value)
+        folded = _folded(value)
+        return text(value) if isinstance(folded, (list, dict)) or folded not in known else known[folded]
 
     return bring
 
