@@ -67,7 +67,7 @@ _ACTIONS = {"create_job": "CreateJob", "create_monitor": "CreateMonitor", "impor
 
 
 class _Job(NamedTuple):
-    """The job of a schedule: its document and place, or the id of the job it repeats, or why there is none."""
+    """The job of a schedule: its document and where that lies, or the id of the job it repeats, or why neither."""
 
     document: JsonObject | None = None
     source_id: str = ""

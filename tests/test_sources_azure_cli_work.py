@@ -1,0 +1,281 @@
+"""The work in files of the Azure CLI as a whole: written estates, declared gaps, real files, places of findings."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given as drawn
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from policyeng import sources
+from policyeng.bundle import Bundle
+from policyeng.errors import InputError
+from policyeng.evaluation import evaluate
+from policyeng.models import JsonObject, lowered
+from policyeng.sources.azure_cli.bringing import schema_name
+from policyeng.sources.reading import Placed
+from policyeng.sources.texts import read_text
+from tests.azure_cli_work import FORMAT, KINDS, WORKSPACE, around, kind_of
+from tests.writers import azure_cli_work
+from tests.writers.azure_cli_work import seconds
+
+ROOT = Path(__file__).resolve().parents[1]
+REAL = ROOT.parent / "shared" / "real" / "cli_v2_yaml"
+_ML = "Microsoft.MachineLearningServices/workspaces/"
+_COMPUTES = st.sampled_from([f"{WORKSPACE}/computes/{name}" for name in ("cpu", "gpu")])
+_COUNTS = st.integers(0, 50)
+_TAGS = st.dictionaries(st.sampled_from(["owner", "stage"]), st.sampled_from(["a", "prod"]))
+_SPANS = st.sampled_from(["PT30S", "PT5M", "PT1H30M", "P1D"])
+_ACCESS = st.sampled_from(["Enabled", "Disabled"])
+
+
+def _resource(
+    below: str, properties: st.SearchStrategy[JsonObject], **rest: st.SearchStrategy[object]
+) -> st.SearchStrategy[JsonObject]:
+    kind = _ML + "/".join(below.split("/")[::2])
+    fixed = {"id": st.just(f"{WORKSPACE}/{below}"), "name": st.just(below.rpartition("/")[2]), "type": st.just(kind)}
+    return st.fixed_dictionaries({**fixed, "properties": properties, **rest})
+
+
+def _some(**fields: st.SearchStrategy[object]) -> st.SearchStrategy[JsonObject]:
+    return st.fixed_dictionaries({}, optional=fields)
+
+
+_STEPS = st.dictionaries(
+    st.sampled_from(["prep", "train"]),
+    st.fixed_dictionaries(
+        {"type": st.just("command"), "componentId": st.just(f"{WORKSPACE}/components/c/versions/1")},
+        optional={"computeId": _COMPUTES, "resources": st.fixed_dictionaries({"instance_count": _COUNTS})},
+    ),
+    min_size=1,
+)
+ESTATE = st.one_of(
+    _resource(
+        "onlineEndpoints/e",
+        _some(
+            authMode=st.sampled_from(["Key", "AMLToken", "AADToken"]), publicNetworkAccess=_ACCESS, compute=_COMPUTES
+        ),
+        tags=_TAGS,
+    ),
+    _resource("batchEndpoints/e", _some(authMode=st.just("AADToken")), tags=_TAGS),
+    _resource(
+        "onlineEndpoints/e/deployments/d",
+        st.builds(
+            lambda kind, more: {"endpointComputeType": kind, **more},
+            st.sampled_from(["Managed", "Kubernetes"]),
+            _some(
+                instanceType=st.sampled_from(["Standard_DS3_v2", "standard_nc6"]),
+                egressPublicNetworkAccess=_ACCESS,
+                appInsightsEnabled=st.booleans(),
+                model=st.just(f"{WORKSPACE}/models/m/versions/3"),
+                requestSettings=st.fixed_dictionaries({"requestTimeout": _SPANS}),
+                livenessProbe=st.fixed_dictionaries({"period": _SPANS, "failureThreshold": _COUNTS}),
+            ),
+        ),
+        tags=_TAGS,
+        sku=st.fixed_dictionaries({"capacity": _COUNTS}),
+    ),
+    _resource(
+        "batchEndpoints/e/deployments/d",
+        _some(
+            compute=_COMPUTES,
+            resources=st.fixed_dictionaries({"instanceCount": _COUNTS}),
+            outputAction=st.sampled_from(["AppendRow", "SummaryOnly"]),
+            retrySettings=st.fixed_dictionaries({"timeout": _SPANS}),
+        ),
+        tags=_TAGS,
+    ),
+    _resource(
+        "jobs/j",
+        st.one_of(
+            st.builds(
+                lambda more: {"jobType": "Command", "command": "x", **more},
+                _some(computeId=_COMPUTES, tags=_TAGS, resources=st.fixed_dictionaries({"instanceCount": _COUNTS})),
+            ),
+            st.builds(
+                lambda limits, more: {"jobType": "Sweep", "limits": limits, **more},
+                st.fixed_dictionaries({"maxTotalTrials": _COUNTS, "timeout": _SPANS}),
+                _some(computeId=_COMPUTES),
+            ),
+            st.builds(
+                lambda steps, more: {"jobType": "Pipeline", "jobs": steps, **more},
+                _STEPS,
+                _some(settings=st.fixed_dictionaries({"default_compute": _COMPUTES})),
+            ),
+        ),
+    ),
+)
+
+
+def _leaves(value: object, at: str = "") -> dict[str, object]:
+    """Every plain value by its place, durations as seconds."""
+    if isinstance(value, dict):
+        return {place: leaf for key, inner in value.items() for place, leaf in _leaves(inner, f"{at}/{key}").items()}
+    is_span = isinstance(value, str) and value.startswith("P") and any(sign.isdigit() for sign in value)
+    return {at: seconds(str(value)) if is_span else value}
+
+
+@settings(max_examples=150, deadline=None)
+@drawn(ESTATE)
+def test_what_is_written_comes_back(resource: JsonObject) -> None:
+    """Every field of an ARM resource that its file can have is read as it was, and none is unreadable."""
+    [content] = azure_cli_work.write([resource]).values()
+    document = yaml.safe_load(content)
+    kind = kind_of(document)
+    assert kind is not None
+    [placed] = kind.bring(document, "", around())
+    assert isinstance(placed, Placed)
+    read = _leaves(placed.resource)
+    assert {place: read.get(place) for place in _leaves(resource)} == _leaves(resource)
+    assert all("provisioningState" in pointer for pointer in placed.unreadable)
+
+
+def test_the_baselines_are_written_and_read() -> None:
+    """One of each type: nothing that the file says is read as anything else."""
+    written = 0
+    for path in sorted((ROOT / "samples" / "baselines").glob("*.json")):
+        resource = json.loads(path.read_text(encoding="utf-8"))
+        for content in azure_cli_work.write([resource]).values():
+            document = yaml.safe_load(content)
+            kind = kind_of(document)
+            assert kind is not None
+            [placed] = kind.bring(document, "", around())
+            assert isinstance(placed, Placed)
+            there, read = _leaves(resource), _leaves(placed.resource)
+            assert {place: value for place, value in read.items() if there.get(place, value) != value} == {}
+            written += 1
+    assert written == 8
+
+
+#: By ARM type, what policies look at and such a file cannot say.
+GAPS: dict[str, set[str]] = {
+    "onlineEndpoints": set(),
+    "batchEndpoints": set(),
+    "onlineEndpoints/deployments": set(),
+    "batchEndpoints/deployments": set(),
+    "jobs": set(),
+    "schedules": set(),
+}
+_SAMPLES: dict[str, JsonObject] = {
+    "onlineEndpoints": {"name": "e", "auth_mode": "key"},
+    "batchEndpoints": {"name": "e", "auth_mode": "key", "defaults": {}},
+    "onlineEndpoints/deployments": {"name": "d", "endpoint_name": "e", "instance_type": "x"},
+    "batchEndpoints/deployments": {"name": "d", "endpoint_name": "e", "compute": "c"},
+    "jobs": {"name": "j", "type": "command", "command": "x", "environment": "azureml:e:1"},
+    "schedules": {"name": "s", "trigger": {"type": "cron"}, "create_job": "azureml:j"},
+}
+
+
+@pytest.mark.parametrize("below", GAPS)
+def test_gaps_are_declared(below: str, bundle: Bundle) -> None:
+    """A change of the tables or of what policies inspect shows here."""
+    kind = kind_of(_SAMPLES[below])
+    assert kind is not None
+    placed = next(entry for entry in kind.bring(_SAMPLES[below], "", around()) if isinstance(entry, Placed))
+    assert placed.carried is not None
+    said = [*placed.carried.pointers, "/id", "/type"]
+    gaps = {
+        pointer
+        for policy in bundle.policies
+        if any(lowered(judged.type) == lowered(_ML + below) for judged in policy.header.judges)
+        for pointer in policy.header.inspects
+        if not pointer.startswith("workspace:")
+        and not any(f"{pointer}/".startswith(f"{known}/") or f"{known}/".startswith(f"{pointer}/") for known in said)
+    }
+    assert gaps | (placed.unreadable.keys() - {"/properties/provisioningState"}) == GAPS[below]
+
+
+def test_real_files_are_read_or_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every file of these kinds; the rest belongs to other kinds of the CLI, or to nothing of it."""
+    if not REAL.is_dir():
+        pytest.skip("the reference files are not beside the repository")
+    counts: Counter[tuple[str, str]] = Counter()
+    for path in sorted(REAL.rglob("*.y*ml")):
+        try:
+            documents = read_text(path.read_bytes(), str(path), max_bytes=10**7).documents
+        except InputError:
+            counts["", "unparsable"] += 1
+            continue
+        for _, document in documents:
+            kind = kind_of(document)
+            if kind is None or not isinstance(document, dict):
+                continue
+            for entry in kind.bring(document, "", around(file=str(path))):
+                what = entry.resource["type"].removeprefix(_ML) if isinstance(entry, Placed) else entry.message
+                counts[schema_name(document), what] += 1
+    lines = [f"{count:4} {schema or '-'}: {what}\n" for (schema, what), count in sorted(counts.items())]
+    with capsys.disabled():
+        sys.stdout.writelines(["\n", *lines])
+    assert counts["pipelinejob", "jobs"] == 58
+    assert counts["commandcomponent", "a component, which runs only in a job"] == 51
+    assert sum(count for (_, what), count in counts.items() if what in GAPS) == 157
+    assert counts["", "unparsable"] <= 4
+
+
+def test_a_finding_stands_where_its_value_does(tmp_path: Path, bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Line and column of the step's compute in the file."""
+    monkeypatch.setattr(sources, "FORMATS", {"work": FORMAT})
+    file = tmp_path / "job.yml"
+    file.write_text(
+        "type: pipeline\nname: p\njobs:\n  train:\n    command: x\n    compute: azureml:gone\n", encoding="utf-8"
+    )
+    read = sources.read_inputs([file], said=sources.given("", WORKSPACE, {}))
+    evaluation = evaluate(bundle, read.snapshot, as_of=datetime(2026, 11, 1, tzinfo=UTC))
+    [finding] = [each for each in evaluation.findings if each.policy == "AML-TRN-109"]
+    place = finding.location.fields["/properties/jobs/train/computeId"]
+    assert finding.outcome == "fail"
+    assert (place.file, place.line, place.column) == (str(file), 6, 5)
+
+
+def test_no_two_kinds_take_one_document() -> None:
+    """Neither by schema nor by content."""
+    schemas = Counter(schema for kind in KINDS for schema in kind.schemas)
+    assert max(schemas.values()) == 1
+    for sample in _SAMPLES.values():
+        assert sum(kind.takes(sample) for kind in KINDS) == 1
+
+
+@settings(max_examples=300, deadline=None)
+@drawn(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    [
+                        "type",
+                        "jobs",
+                        "compute",
+                        "component",
+                        "trial",
+                        "tags",
+                        "resources",
+                        "limits",
+                        "settings",
+                        "a",
+                        "job",
+                    ]
+                ),
+                inner,
+                max_size=5,
+            )
+        ),
+        max_leaves=20,
+    ),
+    st.sampled_from([schema for kind in KINDS for schema in kind.schemas]),
+    st.sampled_from(["create_job", "jobs", "trial", "identity", "trigger", "type", "name", "resources", "settings"]),
+)
+def test_nothing_raises(value: object, schema: str, key: str) -> None:
+    """Whatever stands anywhere in a document."""
+    kind = next(kind for kind in KINDS if schema in kind.schemas)
+    below = value if isinstance(value, dict) else {}
+    for entry in kind.bring({**below, "$schema": schema, key: value}, "", around({"a": value})):
+        assert isinstance(entry, Placed) == hasattr(entry, "resource")

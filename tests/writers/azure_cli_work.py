@@ -1,0 +1,221 @@
+"""Endpoints, deployments and jobs as files of the Azure CLI, one each, from the public reference of its YAML."""
+
+from __future__ import annotations
+
+import re
+
+import yaml
+
+from policyeng.models import JsonObject
+
+_TYPE = "Microsoft.MachineLearningServices/workspaces/"
+_HOST = "https://azuremlschemas.azureedge.net/latest/"
+#: The types that the writer can write.
+CARRIES = {
+    _TYPE + "onlineEndpoints",
+    _TYPE + "batchEndpoints",
+    _TYPE + "onlineEndpoints/deployments",
+    _TYPE + "batchEndpoints/deployments",
+    _TYPE + "jobs",
+}
+_UNITS = {"D": 86400, "H": 3600, "M": 60, "S": 1}
+
+
+def expressible(resource: JsonObject) -> bool:
+    """Whether the resource is of a type that the writer knows, and a job of a type that it knows."""
+    if resource["type"] not in CARRIES:
+        return False
+    kind = resource["properties"].get("jobType")
+    return kind in (None, "Command", "Sweep", "AutoML", "Pipeline")
+
+
+def write(resources: list[JsonObject]) -> dict[str, bytes]:
+    """One file for each resource; those that cannot be expressed are left out."""
+    files = {}
+    for number, resource in enumerate(filter(expressible, resources)):
+        name = resource["type"].removeprefix(_TYPE)
+        document = _WRITERS[name](resource, resource["properties"])
+        files[f"{number}-{name.replace('/', '-')}.yml"] = yaml.safe_dump(_there(document), sort_keys=False).encode()
+    return files
+
+
+def seconds(duration: str | None) -> float | None:
+    """The length of an ISO 8601 duration such as `PT1H30M`."""
+    if duration is None:
+        return None
+    return sum(float(amount) * _UNITS[unit] for amount, unit in re.findall(r"([\d.]+)([DHMS])", duration))
+
+
+def _whole_seconds(duration: str | None) -> int | None:
+    length = seconds(duration)
+    return None if length is None else int(length)
+
+
+def _snake(word: str | None) -> str | None:
+    return None if word is None else re.sub(r"(?<=[a-z])(?=[A-Z])", "_", word).lower()
+
+
+def _there(value: object) -> object:
+    """Without nulls and the objects that are empty then."""
+    if isinstance(value, dict):
+        kept = {key: _there(inner) for key, inner in value.items()}
+        return {key: inner for key, inner in kept.items() if inner is not None and inner != {}}
+    return value
+
+
+def _compute(arm_id: str | None) -> str | None:
+    return None if arm_id is None else f"azureml:{arm_id.rpartition('/')[2]}"
+
+
+def _asset(arm_id: str | None) -> str | None:
+    if arm_id is None:
+        return None
+    *_, name, _, version = arm_id.split("/")
+    return f"azureml:{name}:{version}"
+
+
+def _endpoint(resource: JsonObject, properties: JsonObject) -> JsonObject:
+    mode = {"Key": "key", "AMLToken": "aml_token", "AADToken": "aad_token"}
+    online = "onlineEndpoints" in resource["type"]
+    kind = (
+        "kubernetesOnlineEndpoint"
+        if "compute" in properties
+        else "managedOnlineEndpoint"
+        if online
+        else "batchEndpoint"
+    )
+    return {
+        "$schema": f"{_HOST}{kind}.schema.json",
+        "name": resource["name"],
+        "tags": resource.get("tags"),
+        "auth_mode": mode.get(properties.get("authMode", "")),
+        "public_network_access": _snake(properties.get("publicNetworkAccess")),
+        "traffic": properties.get("traffic"),
+        "mirror_traffic": properties.get("mirrorTraffic"),
+        "compute": _compute(properties.get("compute")),
+        "defaults": {"deployment_name": properties.get("defaults", {}).get("deploymentName")},
+    }
+
+
+def _online(resource: JsonObject, properties: JsonObject) -> JsonObject:
+    kind = properties["endpointComputeType"].lower()
+    scale, asked = properties.get("scaleSettings", {}), properties.get("containerResourceRequirements", {})
+    probe = properties.get("livenessProbe", {})
+    timeout = seconds(properties.get("requestSettings", {}).get("requestTimeout"))
+    return {
+        "$schema": f"{_HOST}{kind}OnlineDeployment.schema.json",
+        "type": kind,
+        "name": resource["name"],
+        "endpoint_name": resource["id"].split("/")[-3],
+        "tags": resource.get("tags"),
+        "instance_type": properties.get("instanceType"),
+        "instance_count": resource.get("sku", {}).get("capacity"),
+        "model": _asset(properties.get("model")),
+        "environment": _asset(properties.get("environmentId")),
+        "egress_public_network_access": _snake(properties.get("egressPublicNetworkAccess")),
+        "app_insights_enabled": properties.get("appInsightsEnabled"),
+        "scale_settings": {"type": _snake(scale.get("scaleType")), "max_instances": scale.get("maxInstances")},
+        "request_settings": {"request_timeout_ms": None if timeout is None else int(timeout * 1000)},
+        "liveness_probe": {
+            "initial_delay": _whole_seconds(probe.get("initialDelay")),
+            "period": _whole_seconds(probe.get("period")),
+            "timeout": _whole_seconds(probe.get("timeout")),
+            "failure_threshold": probe.get("failureThreshold"),
+            "success_threshold": probe.get("successThreshold"),
+        },
+        "resources": {
+            "requests": asked.get("containerResourceRequests"),
+            "limits": {
+                {"gpu": "nvidia.com/gpu"}.get(key, key): amount
+                for key, amount in asked.get("containerResourceLimits", {}).items()
+            },
+        },
+    }
+
+
+def _batch(resource: JsonObject, properties: JsonObject) -> JsonObject:
+    retry, resources = properties.get("retrySettings", {}), properties.get("resources", {})
+    return {
+        "$schema": f"{_HOST}modelBatchDeployment.schema.json",
+        "type": "model",
+        "name": resource["name"],
+        "endpoint_name": resource["id"].split("/")[-3],
+        "tags": resource.get("tags"),
+        "compute": _compute(properties.get("compute")),
+        "model": _asset(properties.get("model", {}).get("assetId")),
+        "environment": _asset(properties.get("environmentId")),
+        "resources": {"instance_count": resources.get("instanceCount"), "instance_type": resources.get("instanceType")},
+        "settings": {
+            "mini_batch_size": properties.get("miniBatchSize"),
+            "max_concurrency_per_instance": properties.get("maxConcurrencyPerInstance"),
+            "error_threshold": properties.get("errorThreshold"),
+            "output_action": _snake(properties.get("outputAction")),
+            "output_file_name": properties.get("outputFileName"),
+            "logging_level": _snake(properties.get("loggingLevel")),
+            "retry_settings": {"max_retries": retry.get("maxRetries"), "timeout": _whole_seconds(retry.get("timeout"))},
+        },
+    }
+
+
+def _job(resource: JsonObject, properties: JsonObject) -> JsonObject:
+    kind = properties["jobType"].lower()
+    resources, limits = properties.get("resources", {}), properties.get("limits", {})
+    document: JsonObject = {
+        "$schema": f"{_HOST}{kind}Job.schema.json",
+        "type": kind,
+        "name": resource["name"],
+        "tags": properties.get("tags"),
+        "display_name": properties.get("displayName"),
+        "experiment_name": properties.get("experimentName"),
+        "compute": _compute(properties.get("computeId")),
+        "identity": {"type": _snake(properties.get("identity", {}).get("identityType"))},
+        "resources": {"instance_count": resources.get("instanceCount"), "instance_type": resources.get("instanceType")},
+        "limits": {
+            "timeout": _whole_seconds(limits.get("timeout")),
+            "trial_timeout": _whole_seconds(limits.get("trialTimeout")),
+            "max_concurrent_trials": limits.get("maxConcurrentTrials"),
+            "max_total_trials": limits.get("maxTotalTrials"),
+        },
+        "command": properties.get("command"),
+        "distribution": _distribution(properties.get("distribution", {})),
+    }
+    if kind == "pipeline":
+        default = properties.get("settings", {}).get("default_compute")
+        steps = {key: _step(step) for key, step in properties.get("jobs", {}).items()}
+        return {**document, "settings": {"default_compute": _compute(default)}, "jobs": steps, "resources": None}
+    if kind == "sweep":
+        trial = properties.get("trial", {})
+        count = trial.get("resources", {}).get("instanceCount")
+        document["trial"] = {"command": trial.get("command"), "resources": {"instance_count": count}}
+    if kind == "automl":
+        details = properties.get("taskDetails", {})
+        document["task"] = _snake(details.get("taskType"))
+        document["limits"] = {"max_concurrent_trials": details.get("limitSettings", {}).get("maxConcurrentTrials")}
+    return document
+
+
+def _distribution(distribution: JsonObject) -> JsonObject:
+    kind = distribution.get("distributionType")
+    return {
+        "type": None if kind is None else kind.lower(),
+        "process_count_per_instance": distribution.get("processCountPerInstance"),
+    }
+
+
+def _step(step: JsonObject) -> JsonObject:
+    component = _asset(step.get("componentId"))
+    return {
+        "type": step["type"],
+        "component": component,
+        "compute": _compute(step.get("computeId")),
+        "resources": step.get("resources"),
+    }
+
+
+_WRITERS = {
+    "onlineEndpoints": _endpoint,
+    "batchEndpoints": _endpoint,
+    "onlineEndpoints/deployments": _online,
+    "batchEndpoints/deployments": _batch,
+    "jobs": _job,
+}
