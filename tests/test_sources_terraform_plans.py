@@ -1,0 +1,506 @@
+"""Terraform plans: what is known only after apply, what it comes from, what is sensitive; and the azapi provider."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from policyeng.models import JsonObject
+from policyeng.sources import terraform
+from policyeng.sources.reading import ALONE, Placed, Surroundings
+from tests.terraform_parts import (
+    CLUSTER,
+    HERE,
+    INSTANCE,
+    ML,
+    SCOPE,
+    SUBNET_ID,
+    SUBSCRIPTION,
+    WORKSPACE,
+    WORKSPACE_ID,
+    at,
+    change,
+    configured,
+    plan,
+    read,
+    refers,
+    resource,
+    state,
+    state_file,
+)
+
+C = "/properties/properties"
+WS, CPU, CI = f"{ML}_workspace", f"{ML}_compute_cluster", f"{ML}_compute_instance"
+API = "Microsoft.MachineLearningServices/workspaces/computes@2024-10-01"
+
+
+def without(values: JsonObject, *names: str) -> JsonObject:
+    """Attributes as a plan has them when some are known only after apply: those are left out."""
+    return {name: value for name, value in values.items() if name not in names}
+
+
+def made(kind: str, values: JsonObject, unknown: JsonObject, expressions: JsonObject | None, **more: object) -> Placed:
+    """What one resource becomes that is created with unknown attributes."""
+    entry = resource(kind, without(values, *unknown))
+    configuration = [] if expressions is None else [configured(kind, expressions)]
+    [placed] = read(plan([entry], [change(entry, {"id": True, **unknown}, **more)], configuration)).resources
+    return placed
+
+
+def of_workspace(expression: JsonObject, others: list[JsonObject] | None = None, **more: object) -> Placed:
+    """The cluster whose workspace comes from an expression, beside a workspace `this` and other resources."""
+    cluster = resource(CPU, without(CLUSTER, "machine_learning_workspace_id"))
+    workspace = resource(WS, WORKSPACE)
+    every = [workspace, *(others or []), cluster]
+    changes = [change(cluster, {"id": True, "machine_learning_workspace_id": True}), change(workspace, {"id": True})]
+    said = configured(CPU, {"machine_learning_workspace_id": expression}, **more)
+    return read(plan(every, changes, [said, configured(WS, {})])).resources[-1]
+
+
+def test_unknown_attributes_are_unreadable_with_the_reason() -> None:
+    """They are left out, and the reason names the attribute."""
+    placed = made(CPU, CLUSTER, {"vm_size": True, "tags": True}, {"vm_size": refers("random_shuffle.size.result")})
+
+    assert (at(placed, f"{C}/vmSize"), at(placed, "/tags")) == (..., ...)
+    assert placed.unreadable[f"{C}/vmSize"].startswith("`vm_size` is known only after apply")
+    assert "/tags" in placed.unreadable
+
+
+def test_a_part_of_a_block_and_one_tag_can_be_unknown() -> None:
+    """What lies beside it stays readable."""
+    values = {**CLUSTER, "tags": {"owner": "me"}, "scale_settings": [{"max_node_count": 4}]}
+    placed = made(CPU, values, {}, {})
+    entry = resource(CPU, values)
+    marks = {"id": True, "tags": {"stage": True}, "scale_settings": [{"min_node_count": True}]}
+    [placed] = read(plan([entry], [change(entry, marks)])).resources
+
+    assert at(placed, "/tags") == {"owner": "me"}
+    assert at(placed, f"{C}/scaleSettings") == {"maxNodeCount": 4}
+    assert {"/tags/stage", f"{C}/scaleSettings/minNodeCount"} <= placed.unreadable.keys()
+    assert "/tags" not in placed.unreadable
+
+
+@pytest.mark.parametrize(
+    ("values", "expressions", "is_open"),
+    [
+        (WORKSPACE, {"name": {"constant_value": "ws"}}, False),
+        (WORKSPACE, {"high_business_impact": refers("var.hbi")}, False),
+        (WORKSPACE, {"high_business_impact": refers("var.unheard")}, True),
+        (WORKSPACE, {"high_business_impact": refers("local.hbi")}, True),
+        (WORKSPACE, {"high_business_impact": refers("azurerm_x.y.hbi", "azurerm_x.y")}, True),
+        (WORKSPACE, None, True),
+        ({**WORKSPACE, "encryption": [{"key_vault_id": "/kv", "key_id": "k"}]}, {}, True),
+    ],
+)
+def test_what_nobody_states_is_left_to_azure(values: JsonObject, expressions: JsonObject | None, is_open: bool) -> None:
+    """`high_business_impact` is computed when it is not stated; with a key of the customer Azure decides it."""
+    entry = resource(WS, values)
+    other = resource("azurerm_x", {}, "y")
+    said = [] if expressions is None else [configured(WS, expressions)]
+    document = plan([entry, other], [change(entry, {"id": True, "high_business_impact": True})], said)
+    [placed] = read({**document, "variables": {"hbi": {}}}).resources
+
+    assert ("/properties/hbiWorkspace" in placed.unreadable) is is_open
+    assert at(placed, "/properties/hbiWorkspace") is ...
+
+
+def test_the_provider_closes_ssh_that_nobody_states() -> None:
+    """It asks for `Disabled` though Azure's own default is another."""
+    placed = made(CPU, CLUSTER, {"ssh_public_access_enabled": True}, {})
+
+    assert at(placed, f"{C}/remoteLoginPortPublicAccess") == "Disabled"
+
+
+def test_what_stays_on_an_update_is_as_before() -> None:
+    """A computed attribute that nobody states keeps its value; the id is there."""
+    entry = resource(WS, without({**WORKSPACE, "id": WORKSPACE_ID}, "high_business_impact"))
+    before = {"id": WORKSPACE_ID, "high_business_impact": True}
+    said = change(entry, {"high_business_impact": True}, before=before, actions=["update"])
+    [placed] = read(plan([entry], [said], [configured(WS, {})]), ALONE).resources
+
+    assert at(placed, "/properties/hbiWorkspace") is True
+    assert (placed.resource["id"], "/id" in placed.unreadable) == (WORKSPACE_ID, False)
+
+
+def test_what_is_replaced_takes_nothing_from_before_but_the_subscription() -> None:
+    """The new one is made up below the subscription of the old one."""
+    entry = resource(WS, WORKSPACE)
+    before = {"id": WORKSPACE_ID, "high_business_impact": True}
+    marks = {"id": True, "high_business_impact": True}
+    said = change(entry, marks, before=before, actions=["delete", "create"])
+    [placed] = read(plan([entry], [said], [configured(WS, {})]), ALONE).resources
+
+    assert at(placed, "/properties/hbiWorkspace") is ...
+    assert (placed.resource["id"], "/id" in placed.unreadable) == (WORKSPACE_ID, False)
+
+
+def test_an_old_copy_that_goes_does_not_speak_for_the_new_one() -> None:
+    """A deposed object has the address of its successor."""
+    entry = resource(CPU, CLUSTER)
+    old = {**change(entry, {"vm_size": True}), "deposed": "abcd1234"}
+    [placed] = read(plan([entry], [change(entry, {"id": True}), old])).resources
+
+    assert at(placed, f"{C}/vmSize") == "Standard_D4s_v3"
+
+
+SENSITIVE = [
+    plan([resource(CPU, CLUSTER)], [change(resource(CPU, CLUSTER), sensitive={"vm_size": True})]),
+    state([{**resource(CPU, CLUSTER), "sensitive_values": {"vm_size": True}}]),
+    state_file(CPU, CLUSTER, sensitive_attributes=[[{"type": "get_attr", "value": "vm_size"}]]),
+]
+
+
+@pytest.mark.parametrize("document", SENSITIVE)
+def test_sensitive_values_are_in_nothing_that_is_read(document: JsonObject) -> None:
+    """They are left out, and no reason quotes them."""
+    [placed] = read(document).resources
+
+    assert placed.unreadable[f"{C}/vmSize"].startswith("`vm_size` is marked sensitive")
+    assert "Standard_D4s_v3" not in repr(placed)
+
+
+def test_passwords_are_left_out_without_a_word() -> None:
+    """No policy needs them, so that is no gap; an empty sensitive value is none either."""
+    values = {**CLUSTER, "ssh": [{"admin_username": "me", "admin_password": "hidden"}], "vm_size": None}
+    entry = resource(CPU, values)
+    marks = {"ssh": [{"admin_password": True}], "vm_size": True}
+    [placed] = read(plan([entry], [change(entry, {"id": True}, marks)])).resources
+
+    assert "hidden" not in repr(placed)
+    assert placed.unreadable == {}
+
+
+REFERENCES: list[tuple[JsonObject, list[JsonObject], bool]] = [
+    (refers(f"{WS}.this.id", f"{WS}.this"), [], True),
+    (refers(f"{WS}.this"), [], True),
+    (refers(f"{WS}.this[0].id", f"{WS}.this[0]", f"{WS}.this"), [], False),
+    (refers(f"{WS}.other.id", f"{WS}.other"), [], False),
+    (refers(f"{WS}.this.id", f"{WS}.this", "var.flag"), [], False),
+    (refers(f"{WS}.this.id", f"{WS}.this", "local.flag"), [], False),
+    (refers(f"{WS}.this.id", f"{WS}.this", "count.index"), [], True),
+    (refers(f"{WS}.this.id", f"{WS}.this", "each.value"), [], False),
+    (refers("azurerm_subnet.this.id", "azurerm_subnet.this"), [resource("azurerm_subnet", {"name": "s"})], False),
+    (refers(f"{WS}.this.id", f"{WS}.two.id"), [resource(WS, {**WORKSPACE, "name": "two"}, "two")], False),
+    (refers(f"{WS}.this.id", f"{WS}.gone[0].id"), [], True),
+    (refers("local.workspace"), [], False),
+    ({"constant_value": "x"}, [], False),
+]
+
+
+@pytest.mark.parametrize(("expression", "others", "resolves"), REFERENCES)
+def test_a_reference_to_one_resource_is_its_id(
+    expression: JsonObject, others: list[JsonObject], resolves: bool
+) -> None:
+    """To no one, to several, to another type or through a local it leads nowhere, and the workspace is not known."""
+    placed = of_workspace(expression, others)
+
+    expected = f"{WORKSPACE_ID}/computes/cpu" if resolves else f"{HERE.workspace}/computes/cpu"
+    assert placed.resource["id"] == expected
+    assert ("/id" in placed.unreadable) is not resolves
+
+
+def test_a_compute_whose_workspace_is_unknown_leaves_the_reading_incomplete() -> None:
+    """Any workspace may have it, so nothing that asks for all computes may pass."""
+    cluster = resource(CPU, without(CLUSTER, "machine_learning_workspace_id"))
+    reading = read(plan([cluster], [change(cluster, {"id": True, "machine_learning_workspace_id": True})]))
+
+    assert reading.incomplete == ("plan.json: the workspace of `cpu` is known only after apply",)
+    assert "give `--workspace`" in reading.resources[0].unreadable["/id"]
+    home = Surroundings(scope=SCOPE, workspace=WORKSPACE_ID)
+    assert read(plan([cluster]), home).resources[0].resource["id"] == f"{WORKSPACE_ID}/computes/cpu"
+
+
+def test_the_same_key_of_for_each_chooses_among_several() -> None:
+    """`azurerm_x.this[each.key].id` is that of the same key."""
+    spaces = [resource(WS, {**WORKSPACE, "name": f"ws-{key}"}, index=key) for key in ("a", "b")]
+    clusters = [resource(CPU, without(CLUSTER, "machine_learning_workspace_id"), index=key) for key in ("a", "b", "c")]
+    changes = [change(entry, {"id": True, "machine_learning_workspace_id": True}) for entry in clusters]
+    said = configured(CPU, {"machine_learning_workspace_id": refers(f"{WS}.this", "each.key")})
+    _, _, *placed = read(plan([*spaces, *clusters], changes, [said])).resources
+
+    names = [one.resource["id"].split("/")[8] for one in placed]
+    assert names == ["ws-a", "ws-b", "{workspace}"]
+
+
+def test_values_of_for_each_are_followed() -> None:
+    """A map whose value is the one workspace."""
+    each = {"for_each_expression": refers(f"{WS}.this.id", f"{WS}.this")}
+    placed = of_workspace(refers("each.value.workspace", "each.value"), **each)
+
+    assert placed.resource["id"] == f"{WORKSPACE_ID}/computes/cpu"
+
+
+def modules(output: JsonObject, given: JsonObject, inside: JsonObject) -> JsonObject:
+    """A plan with a workspace in one module and a cluster in another, and what the configuration says of them."""
+    space = resource(WS, WORKSPACE, module="module.space")
+    cluster = resource(CPU, without(CLUSTER, "machine_learning_workspace_id"), module="module.nodes[0]")
+    document = plan(
+        [], [change(space, {"id": True}), change(cluster, {"id": True, "machine_learning_workspace_id": True})]
+    )
+    document["planned_values"]["root_module"] = {
+        "child_modules": [
+            {"address": "module.space", "resources": [space]},
+            {"address": "module.nodes[0]", "resources": [cluster]},
+        ]
+    }
+    document["configuration"]["root_module"] = {
+        "module_calls": {
+            "space": {
+                "module": {"resources": [configured(WS, {})], "outputs": {"id": {"expression": output}}},
+            },
+            "nodes": {
+                "expressions": {"workspace_id": given},
+                "module": {"resources": [configured(CPU, {"machine_learning_workspace_id": inside})]},
+            },
+        }
+    }
+    return document
+
+
+@pytest.mark.parametrize(
+    ("output", "given", "inside", "resolves"),
+    [
+        (
+            refers(f"{WS}.this.id", f"{WS}.this"),
+            refers("module.space.id", "module.space"),
+            refers("var.workspace_id"),
+            True,
+        ),
+        (refers(f"{WS}.this.id"), refers("module.space[0].id", "module.space[0]"), refers("var.workspace_id"), False),
+        (refers("local.id"), refers("module.space.id", "module.space"), refers("var.workspace_id"), False),
+        (refers(f"{WS}.this.id"), refers("module.space.other"), refers("var.workspace_id"), False),
+        (refers(f"{WS}.this.id"), refers("module.space.id"), refers("var.other"), False),
+        (refers(f"{WS}.this.id"), refers("module.gone.id"), refers("var.workspace_id"), False),
+    ],
+)
+def test_references_are_followed_through_modules(
+    output: JsonObject, given: JsonObject, inside: JsonObject, resolves: bool
+) -> None:
+    """An input of one module that is an output of another."""
+    _, placed = read(modules(output, given, inside)).resources
+
+    assert (placed.resource["id"] == f"{WORKSPACE_ID}/computes/cpu") is resolves
+
+
+def test_names_and_groups_that_are_unknown_keep_resources_apart() -> None:
+    """A random suffix: the id holds the address, references still lead there, and the remedy is said."""
+    space = resource(WS, without(WORKSPACE, "name", "resource_group_name"))
+    group = resource("azurerm_resource_group", {"location": "westeurope"}, "rg")
+    cluster = resource(CPU, without(CLUSTER, "machine_learning_workspace_id"))
+    changes = [
+        change(space, {"id": True, "name": True, "resource_group_name": True}),
+        change(group, {"id": True, "name": True}),
+        change(cluster, {"id": True, "machine_learning_workspace_id": True}),
+    ]
+    said = [
+        configured(WS, {"resource_group_name": refers("azurerm_resource_group.rg.name", "azurerm_resource_group.rg")}),
+        configured(CPU, {"machine_learning_workspace_id": refers(f"{WS}.this.id", f"{WS}.this")}),
+    ]
+    document = plan([space, group, cluster], changes, said)
+    alone, nodes = read(document, ALONE).resources
+    assert alone.resource["id"].startswith("/subscriptions/{subscription}/resourceGroups/{resource-group}/")
+    assert nodes.resource["id"] == f"{alone.resource['id']}/computes/cpu"
+    assert "name" not in alone.resource
+
+    here, _ = read(document).resources
+    assert here.resource["id"] == f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/{{{WS}.this}}"
+    assert "its name" in here.unreadable["/id"]
+    assert read(document).incomplete == ()
+
+
+@pytest.mark.parametrize(
+    ("more", "known"),
+    [
+        ({}, False),
+        (
+            {
+                "provider_config": {
+                    "azurerm": {"name": "azurerm", "expressions": {"subscription_id": {"constant_value": "s1"}}}
+                }
+            },
+            True,
+        ),
+        (
+            {
+                "provider_config": {
+                    "azurerm": {"name": "azurerm", "expressions": {"subscription_id": {"constant_value": "s1"}}},
+                    "azurerm.hub": {"name": "azurerm", "alias": "hub"},
+                }
+            },
+            False,
+        ),
+    ],
+)
+def test_the_subscription_may_stand_in_the_configuration(more: JsonObject, known: bool) -> None:
+    """With a second provider it is open which one a resource has."""
+    entry = resource(WS, WORKSPACE)
+    document = plan([entry], [change(entry, {"id": True})])
+    document["configuration"] |= more
+    [placed] = read(document, ALONE).resources
+
+    assert ("/id" in placed.unreadable) is not known
+    assert placed.resource["id"].startswith("/subscriptions/s1/resourceGroups/rg-ml/") is known
+
+
+def test_the_subscription_may_be_looked_up() -> None:
+    """`azurerm_client_config` of the prior state is that of the provider."""
+    entry = resource(WS, WORKSPACE)
+    client = resource("azurerm_client_config", {"subscription_id": "s2"}, mode="data")
+    prior = {"format_version": "1.0", "values": {"root_module": {"resources": [client]}}}
+    [placed] = read(plan([entry], [change(entry, {"id": True})], prior_state=prior), ALONE).resources
+
+    assert placed.resource["id"].startswith("/subscriptions/s2/resourceGroups/rg-ml/")
+    assert read(plan([entry]), HERE).movable == f"{SUBSCRIPTION}/resourceGroups/{{resource-group}}"
+    assert read(plan([entry]), ALONE).movable == "/subscriptions/{subscription}"
+
+
+def test_a_subnet_of_the_plan_is_the_subnet_of_the_compute() -> None:
+    """Without a scope it is in some network that cannot be compared with others."""
+    subnet = resource(
+        "azurerm_subnet", {"name": "train", "resource_group_name": "rg-ml", "virtual_network_name": "net"}
+    )
+    entry = resource(CI, without(INSTANCE, "subnet_resource_id"))
+    changes = [change(entry, {"id": True, "subnet_resource_id": True})]
+    said = [configured(CI, {"subnet_resource_id": refers("azurerm_subnet.this.id", "azurerm_subnet.this")})]
+    document = plan([subnet, entry], changes, said)
+
+    placed = read(document).resources[1]
+    assert at(placed, f"{C}/subnet/id") == SUBNET_ID
+    assert not any("subnet" in pointer for pointer in placed.unreadable)
+    alone = read(document, ALONE).resources
+    assert at(alone[1], f"{C}/subnet/id") == alone[0].resource["id"]
+    assert f"{C}/subnet/subscription" in alone[1].unreadable
+
+
+def azapi(values: JsonObject, unknown: JsonObject | None = None, kind: str = "azapi_resource") -> Placed:
+    """What an azapi resource becomes."""
+    entry = resource(kind, values)
+    reading = read(plan([entry], [change(entry, {"id": True, **(unknown or {})})]))
+    assert reading.refusals == ()
+    return reading.resources[-1]
+
+
+BODY: JsonObject = {"properties": {"computeType": "AmlCompute", "properties": {"vmSize": "Standard_D4s_v3"}}}
+
+
+@pytest.mark.parametrize("body", [BODY, json.dumps(BODY)])
+def test_azapi_bodies_are_arm(body: object) -> None:
+    """As an object (version 2) and as a JSON string (version 1)."""
+    identity = [{"type": "SystemAssigned, UserAssigned", "identity_ids": ["/id"]}]
+    placed = azapi(
+        {
+            "type": API,
+            "name": "cpu",
+            "parent_id": WORKSPACE_ID,
+            "body": body,
+            "location": "eastus",
+            "identity": identity,
+        }
+    )
+
+    assert placed.resource == {
+        "id": f"{WORKSPACE_ID}/computes/cpu",
+        "type": "Microsoft.MachineLearningServices/workspaces/computes",
+        "name": "cpu",
+        "location": "eastus",
+        "identity": {"type": "SystemAssigned,UserAssigned", "userAssignedIdentities": {"/id": {}}},
+        "properties": {**BODY["properties"], "isAttachedCompute": False},
+    }
+    assert placed.carried is None
+    assert f"{C}/state" in placed.unreadable
+    place = "/planned_values/root_module/resources/0/values/body"
+    assert placed.fields["/properties"] == (place if isinstance(body, str) else f"{place}/properties")
+
+
+def test_unknown_parts_of_a_body_are_unreadable() -> None:
+    """A part, or all of it."""
+    values = {"type": API, "name": "cpu", "parent_id": WORKSPACE_ID, "body": BODY}
+    part = azapi(values, {"body": {"properties": {"properties": {"subnet": {"id": True}}}}})
+    assert at(part, f"{C}/vmSize") == "Standard_D4s_v3"
+    assert f"{C}/subnet/id" in part.unreadable
+
+    whole = azapi(without(values, "body"), {"body": True})
+    assert {"/properties", "/kind", "/sku"} <= whole.unreadable.keys()
+    hidden = azapi({**values, "sensitive_body": {"properties": {}}})
+    assert "`sensitive_body`" in hidden.unreadable["/properties"]
+
+
+@pytest.mark.parametrize("change_of", [{"type": "x"}, {"type": None}, {"body": "{"}, {"body": [1]}, {"body": 3}])
+def test_azapi_resources_without_a_type_or_a_body_are_refused(change_of: JsonObject) -> None:
+    """The others are not touched by them."""
+    entry = resource("azapi_resource", {"type": API, "name": "c", "parent_id": WORKSPACE_ID, "body": {}, **change_of})
+    reading = read(plan([entry, resource(WS, WORKSPACE)]))
+
+    assert (len(reading.resources), len(reading.refusals)) == (1, 1)
+
+
+def test_an_update_is_merged_over_its_target() -> None:
+    """What azurerm cannot say, azapi sets; over what is not in the plan it stays a part."""
+    update = {"type": API, "body": {"properties": {"properties": {"idleTimeBeforeShutdown": "PT30M"}}}}
+    here = resource("azapi_update_resource", {**update, "resource_id": f"{WORKSPACE_ID}/computes/notebook"})
+    there = resource("azapi_update_resource", {**update, "name": "far", "parent_id": WORKSPACE_ID}, "far")
+    merged, alone = read(plan([here, there, resource(CI, INSTANCE)])).resources
+
+    assert at(merged, f"{C}/idleTimeBeforeShutdown") == "PT30M"
+    assert at(merged, f"{C}/vmSize") == "Standard_DS3_v2"
+    assert merged.carried is not None
+    assert f"{C}/idleTimeBeforeShutdown" in merged.carried.pointers
+    place = "/resources/0/values/body/properties/properties/idleTimeBeforeShutdown"
+    assert merged.fields[f"{C}/idleTimeBeforeShutdown"].endswith(place)
+    assert alone.resource["id"] == f"{WORKSPACE_ID}/computes/far"
+    assert alone.carried is not None
+    assert "only says what it changes" in alone.carried.reason
+
+
+def test_an_unknown_update_makes_its_target_unreadable() -> None:
+    """What is set is known only after apply."""
+    update = resource("azapi_update_resource", {"type": API, "resource_id": f"{WORKSPACE_ID}/computes/cpu"})
+    marks = {"body": {"properties": {"properties": {"vmSize": True}}}}
+    [placed] = read(plan([resource(CPU, CLUSTER), update], [change(update, marks)])).resources
+
+    assert f"{C}/vmSize" in placed.unreadable
+    assert at(placed, f"{C}/vmSize") is ...
+
+
+def test_actions_are_left_out_aloud() -> None:
+    """What comes of an action is not said."""
+    reading = read(plan([resource("azapi_resource_action", {"type": API, "action": "stop"})]))
+
+    assert "`azapi_resource_action` does not say what comes of it" in reading.remarks[0][1]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+WHOLE = modules(refers(f"{WS}.this.id"), refers("module.space.id"), refers("var.workspace_id"))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_nothing_makes_the_reader_raise(data: st.DataObject) -> None:
+    """Any value in any place of a plan or a state."""
+    update = resource(
+        "azapi_update_resource", {"type": API, "resource_id": f"{WORKSPACE_ID}/computes/cpu", "body": BODY}
+    )
+    rule = {"name": "r", "workspace_id": WORKSPACE_ID, "destination_fqdn": "x"}
+    wide = plan(
+        [resource(WS, WORKSPACE), resource(CPU, CLUSTER), update, resource(f"{WS}_network_outbound_rule_fqdn", rule)],
+        [change(resource(CPU, CLUSTER), {"id": True, "scale_settings": [{"min_node_count": True}]})],
+        [configured(CPU, {"subnet_resource_id": refers("var.x")})],
+    )
+    document = json.loads(json.dumps(data.draw(st.sampled_from([WHOLE, wide, *SENSITIVE]))))
+    here = document
+    while isinstance(here, dict | list) and here:
+        key = data.draw(st.sampled_from(sorted(here) if isinstance(here, dict) else range(len(here))))
+        if not isinstance(here[key], dict | list) or not here[key] or data.draw(st.integers(0, 5)) == 0:
+            here[key] = data.draw(JSON)
+            break
+        here = here[key]
+
+    reading = terraform.read(document)
+    assert all(isinstance(placed.resource["id"], str) for placed in reading.resources)
