@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from policyeng.models import JsonObject
 from policyeng.sources import terraform
-from policyeng.sources.reading import ALONE, Placed, Reading, Surroundings
+from policyeng.sources.reading import Placed, Reading, Surroundings
 
 SUBSCRIPTION = "/subscriptions/11111111-1111-1111-1111-111111111111"
 SCOPE = f"{SUBSCRIPTION}/resourceGroups/rg-ml"
