@@ -10,7 +10,11 @@ from policyeng.sources.reading import Placed, Reading, Surroundings
 
 SUBSCRIPTION = "/subscriptions/11111111-1111-1111-1111-111111111111"
 SCOPE = f"{SUBSCRIPTION}/resourceGroups/rg-ml"
-HERE = Surroundings(file="plan.json", scope=SCOPE, workspace=f"{SCOPE}/providers/x/workspaces/{{workspace}}")
+HERE = Surroundings(
+    file="plan.json",
+    scope=SCOPE,
+    workspace=f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/{{workspace}}",
+)
 ML = "azurerm_machine_learning"
 WORKSPACE_ID = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws"
 SUBNET_ID = f"{SCOPE}/providers/Microsoft.Network/virtualNetworks/net/subnets/train"

@@ -10,7 +10,7 @@ from policyeng import evaluate, load_bundle
 from policyeng.models import JsonObject
 from policyeng.sources import FORMATS, read_inputs, terraform
 from policyeng.sources.reading import ALONE
-from policyeng.sources.terraform import machine_learning, neighbours
+from policyeng.sources.terraform.estate import KINDS
 from tests.terraform_parts import (
     CLUSTER,
     INSTANCE,
@@ -375,7 +375,7 @@ def test_attributes_become_arm_fields(kind: str, values: JsonObject, pointer: st
     placed = one(kind, {**SPECIMENS[kind], **values})
 
     assert at(placed, pointer) == expected
-    assert placed.resource["type"] == {**machine_learning.KINDS, **neighbours.KINDS}[kind].place.arm_type
+    assert placed.resource["type"] == KINDS[kind].place.arm_type
 
 
 @pytest.mark.parametrize("kind", SPECIMENS)
@@ -717,9 +717,7 @@ def test_a_finding_points_at_the_attribute(tmp_path: Path) -> None:
       "address": "azurerm_machine_learning_compute_cluster.cpu",
       "mode": "managed", "type": "azurerm_machine_learning_compute_cluster", "name": "cpu",
       "values": {
-        "name": "cpu",
-        "machine_learning_workspace_id":
-          "/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces/w",
+        "name": "cpu", "machine_learning_workspace_id": "WORKSPACE",
         "scale_settings": [{"max_node_count": 4,
           "min_node_count": 1}],
         "vm_size": "Standard_D4s_v3"
@@ -727,7 +725,7 @@ def test_a_finding_points_at_the_attribute(tmp_path: Path) -> None:
     }
   ]}}
 }"""
-    file.write_text(text, encoding="utf-8")
+    file.write_text(text.replace("WORKSPACE", WORKSPACE_ID), encoding="utf-8")
     inputs = read_inputs([file])
     evaluation = evaluate(load_bundle(), inputs.snapshot)
     [finding] = [one for one in evaluation.findings if one.policy == "AML-CMP-008"]

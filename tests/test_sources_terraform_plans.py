@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -43,21 +42,23 @@ def without(values: JsonObject, *names: str) -> JsonObject:
     return {name: value for name, value in values.items() if name not in names}
 
 
-def made(kind: str, values: JsonObject, unknown: JsonObject, expressions: JsonObject | None, **more: Any) -> Placed:
+def made(kind: str, values: JsonObject, unknown: JsonObject, expressions: JsonObject | None) -> Placed:
     """What one resource becomes that is created with unknown attributes."""
     entry = resource(kind, without(values, *unknown))
     configuration = [] if expressions is None else [configured(kind, expressions)]
-    [placed] = read(plan([entry], [change(entry, {"id": True, **unknown}, **more)], configuration)).resources
+    [placed] = read(plan([entry], [change(entry, {"id": True, **unknown})], configuration)).resources
     return placed
 
 
-def of_workspace(expression: JsonObject, others: list[JsonObject] | None = None, **more: Any) -> Placed:
+def of_workspace(
+    expression: JsonObject, others: list[JsonObject] | None = None, more: JsonObject | None = None
+) -> Placed:
     """The cluster whose workspace comes from an expression, beside a workspace `this` and other resources."""
     cluster = resource(CPU, without(CLUSTER, "machine_learning_workspace_id"))
     workspace = resource(WS, WORKSPACE)
     every = [workspace, *(others or []), cluster]
     changes = [change(cluster, {"id": True, "machine_learning_workspace_id": True}), change(workspace, {"id": True})]
-    said = configured(CPU, {"machine_learning_workspace_id": expression}, **more)
+    said = configured(CPU, {"machine_learning_workspace_id": expression}) | (more or {})
     return read(plan(every, changes, [said, configured(WS, {})])).resources[-1]
 
 
@@ -228,8 +229,8 @@ def test_the_same_key_of_for_each_chooses_among_several() -> None:
 
 def test_values_of_for_each_are_followed() -> None:
     """A map whose value is the one workspace."""
-    each: JsonObject = {"for_each_expression": refers(f"{WS}.this.id", f"{WS}.this")}
-    placed = of_workspace(refers("each.value.workspace", "each.value"), **each)
+    each = {"for_each_expression": refers(f"{WS}.this.id", f"{WS}.this")}
+    placed = of_workspace(refers("each.value.workspace", "each.value"), more=each)
 
     assert placed.resource["id"] == f"{WORKSPACE_ID}/computes/cpu"
 

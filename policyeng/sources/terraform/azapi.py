@@ -80,7 +80,7 @@ def _over(placed: Placed, update: Placed) -> Placed:
     more = {leaf: _moved(update.fields, leaf) for leaf in leaves}
     unknown = {at: why for at, why in update.unreadable.items() if at not in ("/id", "/name")}
     return placed._replace(
-        resource=_merged(placed.resource, settings),
+        resource=_without_null(_merged(placed.resource, settings), unknown),
         unreadable={**unreadable, **unknown},
         carried=carried,
         fields={**placed.fields, **more},
