@@ -33,7 +33,7 @@ ALONE = {"AML-COST-106", "AML-RBAC-101", "AML-RBAC-102", "AML-RBAC-104"}
 BATCH = 40
 #: How many values of a field are tried.
 VALUES = 7
-_SUBSCRIPTION = re.compile(rb"/subscriptions/([^/\"]+)")
+_SUBSCRIPTION = re.compile(rb"(?i)(/subscriptions/[^/\"]+)")
 _NUMBERED = re.compile(r"~(\d+)(?=/|$)")
 
 #: By resource id, the outcome of its finding.
@@ -85,7 +85,7 @@ def snapshot_of(*documents: JsonObject, **more: object) -> Snapshot:
     together: dict[str, list[JsonObject]] = {}
     for number, document in enumerate(documents):
         suffix = f"~{number}" if number else ""
-        text = _SUBSCRIPTION.sub(rb"/subscriptions/\g<1>" + suffix.encode(), orjson.dumps(document))
+        text = _SUBSCRIPTION.sub(rb"\g<1>" + suffix.encode(), orjson.dumps(document))
         for kind, entries in orjson.loads(text).items():
             if kind in ("approvals", "workloads"):
                 entries = [{**entry, "id": entry["id"] + suffix} for entry in entries]
@@ -254,32 +254,39 @@ def edited(document: JsonObject, leaf: Leaf, value: object) -> JsonObject:
 
 
 def sensitive(trial: Trial) -> Mapping[Leaf, set[str]]:
-    """By field, whose outcome another value of it changes."""
+    """By field, whose outcome another value of it changes; not where one that is judged passes whatever it is."""
     variants = [(leaf, value) for leaf in fields(trial) for value in (None, *values_for(trial, leaf))]
     documents = [trial.document, *(edited(trial.document, leaf, value) for leaf, value in variants)]
     first, *rest = trial.several(documents)
     assert first == trial.outcomes(snapshot_of(trial.document)), "the variants touch each other"
     found: dict[Leaf, set[str]] = {}
     for (leaf, _), outcomes in zip(variants, rest, strict=True):
-        changed = {identity for identity in {*first, *outcomes} if first.get(identity) != outcomes.get(identity)}
-        if changed:
-            found.setdefault(leaf, set()).update(changed)
+        for identity in {*first, *outcomes}:
+            pair = {first.get(identity, "pass"), outcomes.get(identity, "pass")}
+            if len(pair) > 1:
+                found.setdefault(leaf, set()).add(identity)
     return found
 
 
 def holes(trial: Trial) -> Iterator[str]:
     """Where an unread field still passes, fails or keeps a resource from being judged."""
-    for leaf, whose in with_above(sensitive(trial)).items():
+    found = sensitive(trial)
+    for leaf, whose in with_above(found).items():
         resource = trial.document["resources"][leaf.at]
         less = edited(trial.document, leaf, None)
-        key, said = lowered(str(resource["id"])), [one for one in leaves(resource) if not related(one, leaf.pointer)]
-        marks = {"unreadable": {leaf.pointer: REASON}, "carried": {"pointers": said, "reason": REASON}}
-        for how, mark in marks.items():
-            outcomes = trial.outcomes(snapshot_of(less, **{how: {key: mark}}))
+        key, own = lowered(str(resource["id"])), general(leaf.pointer)
+        said = {general(one) for one in leaves(resource)}
+        marks: dict[str, tuple[JsonObject, JsonObject]] = {"unreadable": (less, {leaf.pointer: REASON})}
+        if leaf in found and not own.endswith("*"):  # a format says a field of all members of a list, or of none
+            rest = [one for one in said if not related(one, own)]
+            none = edited(trial.document, Leaf(leaf.at, own), None)
+            marks["carried"] = none, {"pointers": rest, "reason": REASON}
+        for how, (document, mark) in marks.items():
+            outcomes = trial.outcomes(snapshot_of(document, **{how: {key: mark}}))
             for identity in sorted(whose):
                 if outcomes.get(identity) != "unknown":
-                    said_of = outcomes.get(identity, "not judged")
-                    yield f"{trial.policy.id} {how} {resource['type']} {leaf.pointer}: {said_of} {identity} [{trial.name}]"
+                    said_of = f"{leaf.pointer}: {outcomes.get(identity, 'not judged')} {identity}"
+                    yield f"{trial.policy.id} {how} {resource['type']} {said_of} [{trial.name}]"
 
 
 def with_above(found: Mapping[Leaf, set[str]]) -> Mapping[Leaf, set[str]]:
@@ -294,7 +301,8 @@ def with_above(found: Mapping[Leaf, set[str]]) -> Mapping[Leaf, set[str]]:
 
 def related(pointer: str, other: str) -> bool:
     """Whether a pointer is another one, above or below it."""
-    return f"{pointer}/".startswith(f"{other}/") or f"{other}/".startswith(f"{pointer}/")
+    one, two = lowered(f"{pointer}/"), lowered(f"{other}/")
+    return one.startswith(two) or two.startswith(one)
 
 
 def holes_of(policy: str, most: int | None = None, seed: int = 7) -> list[str]:

@@ -33,7 +33,10 @@ SCALE: tuple[JsonObject, ...] = (
         "type": COMPUTE_TYPE,
         "reads": ["/properties/properties/vmPriority", "/properties/properties/scaleSettings/maxNodeCount"],
     },
-    {"type": DEPLOYMENT_TYPE, "reads": ["/properties/scaleSettings", "/sku/capacity"]},
+    {
+        "type": DEPLOYMENT_TYPE,
+        "reads": [*(f"/properties/scaleSettings/{name}" for name in ("scaleType", "maxInstances")), "/sku/capacity"],
+    },
 )
 
 #: What a quota is for: a VM family and a region, both for comparing.
