@@ -30,7 +30,7 @@ MACHINES: tuple[JsonObject, ...] = (
     {"through": "/computeId", "reads": ["/properties/computeType", *_SIZES]},
     {
         "through": ["/computeId", "/properties/resourceId"],
-        "reads": ["/properties/hardwareProfile/vmSize", "/properties/agentPoolProfiles"],
+        "reads": ["/properties/hardwareProfile/vmSize", "/properties/agentPoolProfiles/*/vmSize"],
     },
 )
 

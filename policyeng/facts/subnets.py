@@ -22,6 +22,7 @@ DEFAULT_PODS = 30
 
 _NETWORK_TYPE = "microsoft.network/virtualnetworks"
 _SUBNET_TYPE = f"{_NETWORK_TYPE}/subnets"
+_POOL = ("enableAutoScaling", "maxCount", "count", "podSubnetID", "maxPods")
 _SUBNET_PLACES = {
     "amlcompute": ("properties", "properties", "subnet", "id"),
     "computeinstance": ("properties", "properties", "subnet", "id"),
@@ -35,15 +36,18 @@ def consulted_through(pointer: str) -> list[JsonObject]:
     `pointer` is where the judged resource names the subnet.
     """
     subnet = ["/properties/addressPrefix", "/properties/addressPrefixes"]
+    parts = [f"/properties/subnets/*{part}" for part in ("/id", "/name", *subnet)]
     computes = [
         *("/properties/computeType", "/properties/resourceId"),
         *("/properties/properties/scaleSettings/maxNodeCount", "/properties/properties/agentCount"),
     ]
-    clusters = {"type": CLUSTER_TYPE, "reads": ["/properties/agentPoolProfiles", "/properties/networkProfile"]}
+    pools = [f"/properties/agentPoolProfiles/*/{name}" for name in _POOL]
+    network = ["/properties/networkProfile/networkPlugin", "/properties/networkProfile/networkPluginMode"]
+    clusters = {"type": CLUSTER_TYPE, "reads": [*pools, *network]}
     places = dict.fromkeys("/" + "/".join(place) for place in _SUBNET_PLACES.values())
     return [
         {"type": _SUBNET_TYPE, "through": pointer, "reads": subnet},
-        {"type": _NETWORK_TYPE, "through": pointer, "reads": ["/properties/subnets"]},
+        {"type": _NETWORK_TYPE, "through": pointer, "reads": parts},
         *({"type": COMPUTE_TYPE, "through": pointer, "naming": place, "reads": computes} for place in places),
         {**clusters, "through": pointer, "naming": "/properties/agentPoolProfiles/*/vnetSubnetID"},
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -108,6 +108,10 @@ class Reader:
     def each(self, *path: str) -> Answer[tuple[Reader, ...]]:
         """Every object inside the object at `path`, in the order of its keys; none where it is absent."""
         parent = self.inside(*path)
+        written = {_fold(key) for key in parent.value.body} if parent.value else set()
+        for pointer, gap in self._below(*path):
+            if pointer not in written:  # an object that is left out as a whole
+                return undecided(f"`{pointer_to(*gap.parts)}`: {gap.reason}")
         if parent.value is None:
             return undecided(parent.reason) if parent.reason else Answer(())
         children = [parent.value.inside(key) for key in sorted(parent.value.body)]
@@ -116,12 +120,15 @@ class Reader:
 
     def gaps_under(self, *path: str) -> Mapping[str, str]:
         """Reason by pointer, relative to `path`, of what is unreadable strictly below it, such as `/environment`."""
+        depth = len(self.base) + len(path)
+        return {pointer_to(*gap.parts[depth:]): gap.reason for _, gap in self._below(*path)}
+
+    def _below(self, *path: str) -> Iterator[tuple[str, Unreadable]]:
+        """What is unreadable strictly below `path`, with the folded key below it that leads there."""
         top = _folded((*self.base, *path))
-        return {
-            pointer_to(*gap.parts[len(top) :]): gap.reason
-            for pointer, gap in self.unreadable.items()
-            if len(pointer) > len(top) and pointer[: len(top)] == top
-        }
+        for pointer, gap in self.unreadable.items():
+            if len(pointer) > len(top) and pointer[: len(top)] == top:
+                yield pointer[len(top)], gap
 
     def _refusal(self, answer: Answer[object], path: Segments, wanted: str) -> str:
         return answer.reason if answer.value is None else f"{self._pointer(path)} is not {wanted}"

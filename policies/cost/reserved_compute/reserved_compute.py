@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.computes import region_of
-from policyeng.facts.reservations import RESERVATION_TYPE, Place, Steady, reserves, steady_nodes
+from policyeng.facts.reservations import RESERVATION_TYPE, RESERVATIONS, Place, Steady, reserves, steady_nodes
 from policyeng.facts.words import folded
 
 _ABSENT = {
@@ -46,7 +46,7 @@ def _steady(given: PolicyInput) -> list[Steady]:
         "Microsoft.ContainerService/managedClusters",
     ],
     inspects=list(_ABSENT),
-    consults=[{"type": RESERVATION_TYPE, "reads": ["/location", "/sku/name", "/properties"]}],
+    consults=[RESERVATIONS],
     when_absent=_ABSENT,
     remediation="Buy a reservation of the series for the region (`az reservations reservation-order purchase "
     "--reserved-resource-type VirtualMachines --sku <size> --location <region> ...`), or let the compute scale to "

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.computes import max_instances
+from policyeng.facts.quotas import DEPLOYMENT_SCALE
 from policyeng.facts.serving import HEADROOM, MACHINES, has_room, serving_machine, source_of
 from policyeng.facts.siblings import larger_siblings
 from policyeng.facts.words import folded
@@ -27,7 +28,7 @@ _MEMORY = "/model/memoryGiB"
     judges=[{"type": "workload", "where": {"/purpose": ["realtime-inference"], "/target": _TARGETS}}],
     # What the model needs only a declaration says, and only of a deployment that has too many instances is it asked.
     inspects=["/purpose", "/target"],
-    consults=[*MACHINES, {"through": "/sourceId", "reads": ["/properties/scaleSettings", "/sku/capacity"]}],
+    consults=[*MACHINES, {**DEPLOYMENT_SCALE, "through": "/sourceId"}],
     when_absent="unknown",
     remediation={
         "text": "Create a second deployment with the larger size as `instance_type` and fewer instances (`az ml "

@@ -12,10 +12,11 @@
 #     - {type: Microsoft.MachineLearningServices/workspaces/computes, where: {/properties/computeType: [AKS]}}
 #   inspects: [/properties/computeType, /properties/properties/agentCount, /properties/properties/clusterPurpose,
 #     /properties/resourceId, /tags/environment, /tags/stage, "workspace:/tags/environment", "workspace:/tags/stage"]
-#   consults: [{type: Microsoft.ContainerService/managedClusters, through: /properties/resourceId, reads: [/properties/agentPoolProfiles]}]
-#   when_absent: {/properties/computeType: not_judged, /properties/properties/agentCount: unknown,
+#   consults: [{type: Microsoft.ContainerService/managedClusters, through: /properties/resourceId,
+#     reads: [/properties/agentPoolProfiles/*/count]}]
+#   when_absent: {/properties/computeType: not_judged, /properties/properties/agentCount: unknown, /tags/stage: pass,
 #     /properties/properties/clusterPurpose: pass, /properties/resourceId: pass, /tags/environment: pass,
-#     /tags/stage: pass, "workspace:/tags/environment": pass, "workspace:/tags/stage": pass}
+#     "workspace:/tags/environment": pass, "workspace:/tags/stage": pass}
 #   remediation:
 #     text: >-
 #       Give the cluster two nodes or more (`az aks nodepool scale --cluster-name <cluster> --name <pool> --node-count 3`)
@@ -61,7 +62,6 @@ unknown contains {"msg": "nothing states how many nodes there are", "path": "/pr
 has_purpose if is_string(computes.purpose(input.resource))
 
 stage := words.stage(input.resource, input.workspace)
-
 settings := input.resource.properties.properties
 
 nodes := sum(counts) if {

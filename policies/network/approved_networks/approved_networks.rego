@@ -46,12 +46,28 @@ deny contains {
 } if {
 	count(input.parameters.allowed_vnets) > 0
 	not is_approved
+	not is_perhaps
 }
 
-# The id of a subnet is the id of its network and the two segments `subnets` and the name.
+unknown contains {"msg": "where the network of the subnet lies is not stated", "path": path} if {
+	path := networks.subnet_pointer(input.resource)
+	not is_approved
+	is_perhaps
+}
+
 is_approved if {
-	parts = ids.segments(networks.subnet(input.resource))
-	parts[count(parts) - 2] == "subnets"
 	some network in input.parameters.allowed_vnets
-	ids.segments(network) == array.slice(parts, 0, count(parts) - 2)
+	ids.segments(network) == parts
+}
+
+is_perhaps if {
+	some network in input.parameters.allowed_vnets
+	count(ids.segments(network)) == count(parts)
+	ids.agree_perhaps(ids.segments(network), parts)
+}
+
+# Of the network: the id of a subnet is that and the two segments `subnets` and the name.
+parts := array.slice(all, 0, count(all) - 2) if {
+	all = ids.segments(networks.subnet(input.resource))
+	all[count(all) - 2] == "subnets"
 }

@@ -17,7 +17,7 @@
 #       reads: [/properties/publicNetworkAccess, /properties/managedNetwork/isolationMode]}
 #     - {type: Microsoft.MachineLearningServices/workspaces/computes, within: resource, reads: [/properties/computeType,
 #       /properties/properties/subnet, /properties/properties/aksNetworkingConfiguration, /properties/resourceId]}
-#     - {type: Microsoft.ContainerService/managedClusters, reads: [/properties/agentPoolProfiles]}
+#     - {type: Microsoft.ContainerService/managedClusters, reads: [/properties/agentPoolProfiles/*/vnetSubnetID]}
 #   when_absent: {/properties/publicNetworkAccess: fail, /properties/managedNetwork/isolationMode: pass, /kind: pass,
 #     /properties/hbiWorkspace: not_judged, /tags/data-classification: pass}
 #   remediation:

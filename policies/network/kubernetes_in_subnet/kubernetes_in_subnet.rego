@@ -18,10 +18,10 @@
 #     - /properties/agentPoolProfiles
 #     - /properties/properties/aksNetworkingConfiguration/subnetId
 #     - /properties/resourceId
-#   consults: [{type: Microsoft.ContainerService/managedClusters, through: /properties/resourceId, reads: [/properties/agentPoolProfiles]}]
-#   when_absent:
-#     {/properties/agentPoolProfiles: fail, /properties/properties/aksNetworkingConfiguration/subnetId: pass,
-#     /properties/resourceId: pass}
+#   consults: [{type: Microsoft.ContainerService/managedClusters, through: /properties/resourceId,
+#     reads: [/properties/agentPoolProfiles/*/vnetSubnetID]}]
+#   when_absent: {/properties/agentPoolProfiles: fail, /properties/resourceId: pass,
+#     /properties/properties/aksNetworkingConfiguration/subnetId: pass}
 #   remediation:
 #     text: >-
 #       Create the node pools in a subnet (`az aks nodepool add --vnet-subnet-id <subnet id>`, or

@@ -10,7 +10,9 @@
 #   severity: critical
 #   judges: [Microsoft.Authorization/roleAssignments]
 #   inspects: [/properties/roleDefinitionId, /properties/scope, /properties/condition]
-#   consults: [{type: Microsoft.Authorization/roleDefinitions, through: /properties/roleDefinitionId, reads: [/properties]}]
+#   consults: [{type: Microsoft.Authorization/roleDefinitions, through: /properties/roleDefinitionId, reads: [
+#     /properties/permissions/*/actions, /properties/permissions/*/notActions, /properties/permissions/*/condition,
+#     /properties/roleName]}]
 #   when_absent: {/properties/roleDefinitionId: unknown, /properties/scope: pass, /properties/condition: pass}
 #   remediation:
 #     text: >-
@@ -72,9 +74,7 @@ assigned := roles.named(id, input.snapshot)
 names := array.concat([roles.guid(id)], [role.name | some role in assigned])
 
 listed if roles.is_listed(names, input.parameters.compute_manager_roles)
-
 asked := [role | some role in assigned; not listed]
 
 answered(role, said) := [action | some action in wanted; roles.granted(input.resource, role, action) == said]
-
 wanted := [action | scope; some action in input.parameters.compute_actions]

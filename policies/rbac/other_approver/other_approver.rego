@@ -11,7 +11,9 @@
 #   judges: [approval]
 #   inspects: [/requestedBy, /approvedBy]
 #   consults:
-#     - {type: Microsoft.Authorization/roleAssignments, parameter: approver_roles, reads: [/properties]}
+#     - {type: Microsoft.Authorization/roleAssignments, parameter: approver_roles, reads: [
+#       /properties/principalId, /properties/principalType, /properties/roleDefinitionId, /properties/scope,
+#       /properties/condition]}
 #     - {type: Microsoft.Authorization/roleDefinitions, parameter: approver_roles, reads: [/properties/roleName]}
 #   when_absent: unknown
 #   remediation:

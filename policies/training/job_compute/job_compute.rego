@@ -11,8 +11,8 @@
 #   severity: high
 #   judges: [Microsoft.MachineLearningServices/workspaces/jobs]
 #   inspects:
-#     [/properties/computeId, /properties/settings/defaultCompute, /properties/settings/default_compute,
-#     /properties/jobs/*/computeId]
+#     [/properties/computeId, /properties/compute_id, /properties/settings/defaultCompute,
+#     /properties/settings/default_compute, /properties/jobs/*/computeId, /properties/jobs/*/compute_id]
 #   when_absent: pass
 #   remediation:
 #     text: >-
