@@ -44,8 +44,8 @@ _OF_TEMPLATES = frozenset(
     }
 )
 _MORE = frozenset({"$options", "identity", "options", "overrides", "retryPolicy"})
-#: By their lower case.
-_KEYS = {lowered(key): key for key in ENVELOPE | _OF_TEMPLATES | _MORE}
+#: By their lower case; the providers themselves differ in how they spell `etag`.
+_KEYS = {lowered(key): key for key in ENVELOPE | _OF_TEMPLATES | _MORE if key != "etag"}
 
 
 class Draft(NamedTuple):
@@ -176,7 +176,7 @@ class Walk:
 
     def _remark_keys(self, body: JsonObject, pointer: str) -> None:
         for key in body:
-            if lowered(key) not in _KEYS:
+            if lowered(key) not in _KEYS and lowered(key) != "etag":
                 message = f"unknown key `{shortened(key)}`{nearest(key, _KEYS.values())}"
                 self.remarks.append((f"{pointer}/{escaped(key)}", message))
 
