@@ -32,6 +32,13 @@ def read_back(resources: list[JsonObject]) -> Reading:
     return arm_template.read(document, Surroundings(scope=SCOPE))
 
 
+def without_nulls(value: Any) -> Any:
+    """The value without the keys that say null, which a template takes as absent."""
+    if isinstance(value, dict):
+        return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
+    return [without_nulls(inner) for inner in value] if isinstance(value, list) else value
+
+
 def assert_same(resources: list[JsonObject]) -> None:
     """Everything that can be written comes back, and nothing else is unreadable than what the service makes."""
     reading = read_back(resources)
@@ -43,7 +50,7 @@ def assert_same(resources: list[JsonObject]) -> None:
     found = {placed.resource["id"]: placed for placed in reading.resources}
     assert found.keys() == expected.keys()
     for identity, placed in found.items():
-        assert with_attachment(placed.resource) == with_attachment(expected[identity])
+        assert with_attachment(placed.resource) == with_attachment(without_nulls(expected[identity]))
         assert placed.unreadable == service_made(placed.resource["type"])
 
 

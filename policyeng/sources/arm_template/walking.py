@@ -221,11 +221,14 @@ def _draft(body: JsonObject, names: Called, resolver: Resolver, reasons: list[st
     last = names.name.rsplit("/", maxsplit=1)[-1]
     reason = "; ".join(dict.fromkeys(reasons)) if "{" in names.id else ""
     resource: JsonObject = {"name": Unresolved(reason, last) if "{" in last else last, "type": names.arm_type}
+    is_ours = lowered(names.arm_type).startswith("microsoft.machinelearningservices/")
     for key, written in body.items():
         if key not in _OF_TEMPLATES and key not in ("name", "type"):
             there = f"{resolver.base}/{escaped(key)}"
             value = resolver.value(written, there, f"/{escaped(key)}")
-            resource[key] = respelled(value, resolver.fields, there, "/properties") if key == "properties" else value
+            if is_ours and key == "properties":
+                value = respelled(value, resolver.fields, there, "/properties")
+            resource[key] = value
     if lowered(names.arm_type) == _ROLE_ASSIGNMENT:
         _put_scope(resource, names, reason)
     return Draft(resource, names, reason, doubt, resolver.base, resolver.fields)
