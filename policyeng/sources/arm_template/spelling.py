@@ -1,6 +1,7 @@
 """Property names as ARM spells them: it reads them without case, so templates write `VMSize` for `vmSize`.
 
-Source: the OpenAPI of Microsoft.MachineLearningServices 2025-12-01, as far as policies look at it.
+Source: the OpenAPI of Microsoft.MachineLearningServices 2025-12-01, as far as policies look at it. Other providers spell
+some of these in another way, such as AKS `enableNodePublicIP`.
 """
 
 from __future__ import annotations
@@ -30,14 +31,26 @@ _NAMES = """
 """
 _SPELLED: Mapping[str, str] = {lowered(name): name for name in _NAMES.split()}
 #: What holds names that the user gives.
-_NAMED_BY_USERS = frozenset({"tags", "traffic", "mirrorTraffic", "outboundRules", "userAssignedIdentities", "jobs"})
+_NAMED_BY_USERS = frozenset(
+    {
+        "environmentVariables",
+        "inputs",
+        "jobs",
+        "mirrorTraffic",
+        "outboundRules",
+        "outputs",
+        "tags",
+        "traffic",
+        "userAssignedIdentities",
+    }
+)
 
 
 def respelled(value: object, fields: dict[str, str], there: str, here: str = "") -> object:
     """The value with known property names as ARM spells them.
 
     Args:
-        value: the properties of a resource.
+        value: the properties of a resource of Machine Learning.
         fields: by pointer into the resource, the pointer in the document; those of other names are added.
         there: the JSON Pointer of the value in the document.
         here: its JSON Pointer in the resource.

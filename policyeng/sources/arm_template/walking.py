@@ -44,8 +44,8 @@ _OF_TEMPLATES = frozenset(
     }
 )
 _MORE = frozenset({"$options", "identity", "options", "overrides", "retryPolicy"})
-#: By their lower case.
-_KEYS = {lowered(key): key for key in ENVELOPE | _OF_TEMPLATES | _MORE}
+#: By their lower case; the providers themselves differ in how they spell `etag`.
+_KEYS = {lowered(key): key for key in ENVELOPE | _OF_TEMPLATES | _MORE if key != "etag"}
 
 
 class Draft(NamedTuple):
@@ -176,7 +176,7 @@ class Walk:
 
     def _remark_keys(self, body: JsonObject, pointer: str) -> None:
         for key in body:
-            if lowered(key) not in _KEYS:
+            if lowered(key) not in _KEYS and lowered(key) != "etag":
                 message = f"unknown key `{shortened(key)}`{nearest(key, _KEYS.values())}"
                 self.remarks.append((f"{pointer}/{escaped(key)}", message))
 
@@ -221,11 +221,14 @@ def _draft(body: JsonObject, names: Called, resolver: Resolver, reasons: list[st
     last = names.name.rsplit("/", maxsplit=1)[-1]
     reason = "; ".join(dict.fromkeys(reasons)) if "{" in names.id else ""
     resource: JsonObject = {"name": Unresolved(reason, last) if "{" in last else last, "type": names.arm_type}
+    is_ours = lowered(names.arm_type).startswith("microsoft.machinelearningservices/")
     for key, written in body.items():
         if key not in _OF_TEMPLATES and key not in ("name", "type"):
             there = f"{resolver.base}/{escaped(key)}"
             value = resolver.value(written, there, f"/{escaped(key)}")
-            resource[key] = respelled(value, resolver.fields, there, "/properties") if key == "properties" else value
+            if is_ours and key == "properties":
+                value = respelled(value, resolver.fields, there, "/properties")
+            resource[key] = value
     if lowered(names.arm_type) == _ROLE_ASSIGNMENT:
         _put_scope(resource, names, reason)
     return Draft(resource, names, reason, doubt, resolver.base, resolver.fields)
