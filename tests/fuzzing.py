@@ -311,7 +311,7 @@ def _read(content: bytes) -> str:
 
 
 def unsound(reading: Reading, document: object) -> str:
-    """What is wrong with a reading; empty when nothing is. Only an empty list comes to nothing without a word."""
+    """What is wrong with a reading, if anything: only a list without entries comes to nothing without a word."""
     for placed in reading.resources:
         identity, kind = placed.resource.get("id"), placed.resource.get("type")
         if (

@@ -1,4 +1,4 @@
-"""Laws of every format: no JSON value makes a reader raise, detection is stable, and what is read stays as it was."""
+"""Laws of every format: no JSON value makes a reader raise, detection is stable, no reader changes its input."""
 
 from __future__ import annotations
 
