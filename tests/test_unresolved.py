@@ -317,7 +317,7 @@ def related(pointer: str, other: str) -> bool:
 def holes_of(policy: str, most: int | None = None, seed: int = 7) -> list[str]:
     """The holes in all cases of a policy, or in so many that are drawn."""
     known = list(cases_of(policy))
-    random = Random(f"{seed} {policy}")  # noqa: S311 (nothing secret hangs on it)
+    random = Random(f"{seed} {policy}")
     drawn = known if most is None else random.sample(known, min(most, len(known)))
     one = next(one for one in built_in().policies if one.id == policy)
     return [hole for trial in trials(one, drawn) for hole in holes(trial)]
@@ -382,7 +382,7 @@ def moved(document: JsonObject, place: str) -> Snapshot:
 def test_what_hangs_on_the_place_is_unknown_until_it_is_stated(policy: str) -> None:
     """Where nobody says to which resource group the estate is deployed, what differs between groups is not decided."""
     one = next(one for one in built_in().policies if one.id == policy)
-    random = Random(f"7 {policy}")  # noqa: S311 (nothing secret hangs on it)
+    random = Random(f"7 {policy}")
     cases = random.sample(cases_of(policy), min(8, len(cases_of(policy))))
     for name, case in cases:
         document = document_of(estate(baselines_of(built_in()), case, name))
