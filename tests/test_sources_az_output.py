@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from policyeng import evaluate
 from policyeng.bundle import Bundle
-from policyeng.evaluation.plan import has_value, value_at
+from policyeng.evaluation.pointers import has_value, value_at
 from policyeng.models import JsonObject, Outcome
 from policyeng.sources import FORMATS, az_output, azure_cli, read_inputs
 from policyeng.sources.azure_cli.kinds import Kind, identity

@@ -1,6 +1,6 @@
 """Property names as ARM spells them: it reads them without case, so templates write `VMSize` for `vmSize`.
 
-Source: the OpenAPI of Microsoft.MachineLearningServices 2025-12-01, as far as policies look at it. Other providers spell
+Source: the OpenAPI of Microsoft.MachineLearningServices 2025-12-01, as far as policies look at it. Others spell
 some of these in another way, such as AKS `enableNodePublicIP`.
 """
 
