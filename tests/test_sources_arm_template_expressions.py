@@ -180,7 +180,7 @@ def test_what_is_known_is_evaluated(expression: str, value: object) -> None:
         ("[parameters('group')]", "give `--parameters group=<region>`", "{group}"),
         ("[parameters('missing')]", "the template declares no parameter `missing`", "{missing}"),
         ("[parameters('loop')]", "leads to itself", "{loop}"),
-        ("[variables('circle')]", "the variable `CIRCLE` leads to itself", "{CIRCLE}"),
+        ("[variables('circle')]", "the variable `circle` leads to itself", "{circle}"),
         ("[variables('partly').unknown]", "the parameter `none` has no value", "{none}"),
         ("[variables('partly').absent]", "there is no `absent` in it", ""),
         ("[concat('a-', parameters('none'))]", "the parameter `none` has no value", "a-{none}"),

@@ -18,7 +18,7 @@ from policyeng.sources.arm_template.expressions import (
 )
 from policyeng.sources.arm_template.functions import FUNCTIONS, Function, a_number, a_text
 from policyeng.sources.arm_template.scopes import Scope
-from policyeng.sources.arm_template.values import first_unresolved, in_braces, stand_in, text_of
+from policyeng.sources.arm_template.values import LONGEST_TEXT, first_unresolved, in_braces, stand_in, text_of
 from policyeng.sources.template_parameters import Unresolved
 from policyeng.strict.json_text import shortened
 
@@ -159,7 +159,7 @@ def _stand_in(node: Call, arguments: list[object]) -> str:
             )
         except (ExpressionError, TypeError):
             text = None
-        if isinstance(text, str) and text:
+        if isinstance(text, str) and 0 < len(text) <= LONGEST_TEXT:
             return text
     return stand_in(node.name, arguments)
 

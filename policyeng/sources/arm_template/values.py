@@ -8,11 +8,14 @@ from collections.abc import Iterator, Sequence
 from policyeng.sources.template_parameters import Unresolved
 
 #: What all expressions of one document may make, in values and in 16 letters of text.
-MAX_WORK = 2_000_000
+MAX_WORK = 500_000
 #: How deep expressions, and variables and parameters in them, may lead into one another.
 MAX_LEVELS = 80
 #: How deep a value may be, as everywhere in documents.
 MAX_VALUE_DEPTH = 128
+
+#: What stands for a text is no longer; an ARM id is not either.
+LONGEST_TEXT = 2_048
 
 _LONGEST_STAND_IN = 100
 
