@@ -1,4 +1,4 @@
-"""Terraform documents for tests, as `terraform show -json` prints them: parts, with what providers state."""
+"""Terraform documents for tests, as `terraform show -json` prints them, with what the provider states by itself."""
 
 from __future__ import annotations
 

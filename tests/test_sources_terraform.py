@@ -410,9 +410,15 @@ def test_without_a_scope_the_id_is_unreadable(kind: str) -> None:
         ),
         (f"{ML}_compute_instance", {"ssh": True}, f"{C}/sshSettings/sshPublicAccess", "a block"),
         (f"{ML}_workspace", {"identity": [{"identity_ids": 1}]}, "/identity/userAssignedIdentities", "a list of ids"),
-        ("azurerm_container_group", {"container": [1]}, "/properties/containers", "a block"),
+        ("azurerm_container_group", {"container": [1]}, "/properties/containers", "a list of blocks"),
+        (
+            "azurerm_container_group",
+            {"container": [{"image": 1}]},
+            "/properties/containers",
+            "in which `image` is `1`; it should be text",
+        ),
         ("azurerm_container_group", {"subnet_ids": [1]}, "/properties/subnetIds", "a list of ids"),
-        ("azurerm_role_definition", {"permissions": "*"}, "/properties/permissions", "a list"),
+        ("azurerm_role_definition", {"permissions": "*"}, "/properties/permissions", "a list of blocks"),
     ],
 )
 def test_unfit_values_are_unreadable(kind: str, values: JsonObject, pointer: str, why: str) -> None:

@@ -86,6 +86,50 @@ def test_a_part_of_a_block_and_one_tag_can_be_unknown() -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "values", "marks", "expected", "unreadable"),
+    [
+        (
+            "azurerm_container_group",
+            {"container": [{"memory": 4}]},
+            {"container": [{"image": True, "commands": True}]},
+            {"containers": [{"properties": {"resources": {"requests": {"memoryInGB": 4}}}}]},
+            {"/properties/containers/0/properties/image"},
+        ),
+        (
+            "azurerm_container_group",
+            {"container": [{"image": "x"}]},
+            {"container": [{"memory": True}]},
+            {"containers": [{"properties": {"image": "x"}}]},
+            {"/properties/containers/0/properties/resources/requests/memoryInGB"},
+        ),
+        (
+            "azurerm_consumption_budget_subscription",
+            {"subscription_id": SUBSCRIPTION, "notification": [{"threshold": 90}]},
+            {"notification": [{"contact_groups": True}]},
+            {"category": "Cost", "notifications": {"1": {"enabled": True, "threshold": 90}}},
+            {"/properties/notifications/1/contactGroups"},
+        ),
+        (
+            "azurerm_container_group",
+            {},
+            {"container": True},
+            None,
+            {"/properties/containers"},
+        ),
+    ],
+)
+def test_blocks_are_read_part_by_part(
+    kind: str, values: JsonObject, marks: JsonObject, expected: object, unreadable: set[str]
+) -> None:
+    """What is unknown of one block leaves the rest of it; what nobody judges is no gap."""
+    entry = resource(kind, {"name": "x", "resource_group_name": "rg-ml", **values})
+    [placed] = read(plan([entry], [change(entry, {"id": True, **marks})])).resources
+
+    assert placed.resource.get("properties") == expected
+    assert placed.unreadable.keys() == unreadable
+
+
+@pytest.mark.parametrize(
     ("values", "expressions", "is_open"),
     [
         (WORKSPACE, {"name": {"constant_value": "ws"}}, False),

@@ -13,6 +13,7 @@ from policyeng.sources.reading import Placed
 from policyeng.sources.service_made import with_attachment
 from policyeng.sources.terraform.estate import KINDS, Estate, Settled
 from policyeng.sources.terraform.instances import Instance, value_at
+from policyeng.sources.terraform.kinds import Blocks
 from policyeng.strict.json_text import escaped
 
 _NOT_CARRIED = "the azurerm provider has no attribute for it; check what is deployed, too"
@@ -54,19 +55,30 @@ def _unresolved(table: tuple[Field, ...], settled: Settled) -> Mapping[str, str]
     unresolved = dict(settled.unread)
     for row in table:
         inside = [why for at, why in settled.unread.items() if at.startswith(f"{row.source}/")]
-        if inside and not isinstance(value_at(settled.values, row.source), dict):
+        if inside and not _in_parts(row, settled):
             unresolved[row.source] = inside[0]
     return unresolved
 
 
+def _in_parts(row: Field, settled: Settled) -> bool:
+    """Whether an attribute is taken part by part: an object such as tags, or blocks that are all there."""
+    value = value_at(settled.values, row.source)
+    if isinstance(row.bring, Blocks):
+        return isinstance(value, list) and all(isinstance(block, dict) for block in value)
+    return isinstance(value, dict)
+
+
 def _within(table: tuple[Field, ...], settled: Settled) -> dict[str, str]:
-    """Why parts of an object cannot be read that is taken part by part, such as one tag."""
-    return {
-        row.target + at[len(row.source) :]: why
-        for row in table
-        for at, why in settled.unread.items()
-        if row.target and at.startswith(f"{row.source}/") and isinstance(value_at(settled.values, row.source), dict)
-    }
+    """Why parts of attributes cannot be read that are taken part by part, such as one tag."""
+    found: dict[str, str] = {}
+    for row in table:
+        if row.target and _in_parts(row, settled):
+            for at, why in settled.unread.items():
+                if at.startswith(f"{row.source}/"):
+                    inside = at[len(row.source) :]
+                    parts = row.bring.targets(inside) if isinstance(row.bring, Blocks) else (inside,)
+                    found |= {row.target + part: why for part in parts}
+    return found
 
 
 def _listed(resource: JsonObject, pointer: str) -> None:

@@ -36,7 +36,6 @@ class Instance:
         unread: by JSON Pointer into `values`, why a value cannot be read.
         before: the attributes that stay as they are unless they change; empty when it is created or replaced.
         is_data: it is looked up and not managed here.
-        deployed: it is there already, and this is its state.
     """
 
     address: str
@@ -50,7 +49,6 @@ class Instance:
     unread: Mapping[str, str] = field(default_factory=dict)
     before: Mapping[str, object] = field(default_factory=dict)
     is_data: bool = False
-    deployed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +108,6 @@ def in_state_file(document: JsonObject) -> Iterator[Instance]:
                 attributes=f"{pointer}/attributes",
                 unread=unread,
                 is_data=entry.get("mode") == "data",
-                deployed=True,
             )
 
 
@@ -156,7 +153,6 @@ def _instance(entry: JsonObject, module: str, pointer: str, changes: Mapping[str
         unread=unread,
         before=change.before,
         is_data=entry.get("mode") == "data",
-        deployed=changes is None,
     )
 
 

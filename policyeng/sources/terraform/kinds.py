@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from policyeng.models import JsonObject
-from policyeng.sources.mapping import Bring, Field, UnfitError, text
+from policyeng.sources.mapping import Field, UnfitError, mapped, text
 
 
 class Addressed(NamedTuple):
@@ -113,15 +114,43 @@ def access(value: object) -> object:
     raise UnfitError("true or false")
 
 
-def entries(bring: Bring) -> Bring:
-    """A list with each entry brought over."""
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Brings a list of blocks over, each by a table of its own.
 
-    def each(value: object) -> object:
-        if isinstance(value, list):
-            return [bring(entry) for entry in value]
-        raise UnfitError("a list")
+    Attributes:
+        table: its rows, with pointers within a block and within what it becomes.
+        fixed: what every block becomes, where it says nothing else.
+        numbered: they become an object with the keys `1`, `2`, ... and no list.
+    """
 
-    return each
+    table: tuple[Field, ...]
+    fixed: Mapping[str, object] = field(default_factory=dict)
+    numbered: bool = False
+
+    def __call__(self, value: object) -> object:
+        """The ARM value.
+
+        Raises:
+            UnfitError: it is no list of blocks, or one of them has a value that it cannot have.
+        """
+        if not isinstance(value, list) or not all(isinstance(block, dict) for block in value):
+            raise UnfitError("a list of blocks")
+        every = [mapped(self.table, block, "") for block in value]
+        if any(one.unreadable for one in every):
+            raise UnfitError(
+                f"a list of blocks in which {next(why for one in every for why in one.unreadable.values())}"
+            )
+        made = [{**self.fixed, **one.resource} for one in every]
+        return {str(at): one for at, one in enumerate(made, 1)} if self.numbered else made
+
+    def targets(self, inside: str) -> tuple[str, ...]:
+        """What a pointer within the list (`/0/memory`) is in ARM; nothing where nothing of it is judged."""
+        _, at, *rest = inside.split("/")
+        number = str(int(at) + 1) if self.numbered and at.isdigit() else at
+        within = f"/{'/'.join(rest)}/" if rest else "/"
+        rows = (row for row in self.table if within.startswith(f"{row.source}/") or f"{row.source}/".startswith(within))
+        return tuple(f"/{number}{row.target}" for row in rows)
 
 
 #: What most resources have.

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from policyeng.models import JsonObject
-from policyeng.sources.mapping import Field, UnfitError, boolean, mapped, text, whole
+from policyeng.sources.mapping import Field, UnfitError, boolean, text, whole
 from policyeng.sources.terraform.kinds import (
     COMMON,
     GROUPED,
     IDENTITY,
     Addressed,
+    Blocks,
     Kind,
     Unstated,
-    entries,
     foreign_to,
     passed,
 )
@@ -103,55 +102,31 @@ _NODE_POOL = Kind(
 )
 
 
-def _inline_subnet(value: object) -> object:
-    if not isinstance(value, dict):
-        raise UnfitError("a block")
-    table = (
+_SUBNETS = Blocks(
+    (
         Field("/name", "/name", text),
         Field("/id", "/id", text),
         Field("/address_prefix", "/properties/addressPrefix", text),
         Field("/address_prefixes", "/properties/addressPrefixes"),
     )
-    return mapped(table, value, "").resource
-
-
-_CONTAINER = (
-    Field("/name", "/name", text),
-    Field("/image", "/properties/image", text),
-    Field("/cpu", "/properties/resources/requests/cpu"),
-    Field("/memory", "/properties/resources/requests/memoryInGB"),
 )
-
-
-def _container(value: object) -> object:
-    if not isinstance(value, dict):
-        raise UnfitError("a block")
-    return mapped(_CONTAINER, value, "").resource
-
-
-def _named_ids(value: object) -> object:
-    if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
-        return [{"id": entry} for entry in value]
-    raise UnfitError("a list of ids")
-
-
-def _permission(value: object) -> object:
-    names = {
-        "actions": "actions",
-        "not_actions": "notActions",
-        "data_actions": "dataActions",
-        "not_data_actions": "notDataActions",
-    }
-    if not isinstance(value, dict):
-        raise UnfitError("a block")
-    return {arm: value.get(name) or [] for name, arm in names.items()}
-
-
-def _notifications(value: object) -> JsonObject:
-    """The notifications of a budget by a name, as ARM has them."""
-    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
-        raise UnfitError("a list of blocks")
-    table = (
+_CONTAINERS = Blocks(
+    (
+        Field("/name", "/name", text),
+        Field("/image", "/properties/image", text),
+        Field("/cpu", "/properties/resources/requests/cpu"),
+        Field("/memory", "/properties/resources/requests/memoryInGB"),
+    )
+)
+_ACTIONS = (
+    Field("/actions", "/actions"),
+    Field("/not_actions", "/notActions"),
+    Field("/data_actions", "/dataActions"),
+    Field("/not_data_actions", "/notDataActions"),
+)
+_PERMISSIONS = Blocks(_ACTIONS, fixed={row.target[1:]: [] for row in _ACTIONS})
+_NOTIFICATIONS = Blocks(
+    (
         Field("/enabled", "/enabled"),
         Field("/operator", "/operator"),
         Field("/threshold", "/threshold"),
@@ -159,9 +134,16 @@ def _notifications(value: object) -> JsonObject:
         Field("/contact_emails", "/contactEmails"),
         Field("/contact_groups", "/contactGroups"),
         Field("/contact_roles", "/contactRoles"),
-    )
-    # The provider leaves it out where it is on.
-    return {f"{at + 1}": {"enabled": True, **mapped(table, entry, "").resource} for at, entry in enumerate(value)}
+    ),
+    fixed={"enabled": True},
+    numbered=True,
+)
+
+
+def _named_ids(value: object) -> object:
+    if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
+        return [{"id": entry} for entry in value]
+    raise UnfitError("a list of ids")
 
 
 def _budget(parent: str, parent_type: str) -> Kind:
@@ -175,7 +157,7 @@ def _budget(parent: str, parent_type: str) -> Kind:
             Field("/time_period/0/start_date", "/properties/timePeriod/startDate", text),
             Field("/time_period/0/end_date", "/properties/timePeriod/endDate", text),
             Field("/filter/0", "/properties/filter"),
-            Field("/notification", "/properties/notifications", _notifications),
+            Field("/notification", "/properties/notifications", _NOTIFICATIONS),
         ),
         fixed={"/properties/category": "Cost"},
         named={f"/{parent}": parent_type},
@@ -193,7 +175,7 @@ KINDS: Mapping[str, Kind] = {
         (
             *GROUPED,
             Field("/address_space", "/properties/addressSpace/addressPrefixes"),
-            Field("/subnet", "/properties/subnets", entries(_inline_subnet)),
+            Field("/subnet", "/properties/subnets", _SUBNETS),
         ),
         unstated=(Unstated("/subnet"),),
     ),
@@ -217,7 +199,7 @@ KINDS: Mapping[str, Kind] = {
             Field("/ip_address_type", "/properties/ipAddress/type", text),
             Field("/subnet_ids", "/properties/subnetIds", _named_ids),
             Field("/network_profile_id", "/properties/networkProfile/id", text),
-            Field("/container", "/properties/containers", entries(_container)),
+            Field("/container", "/properties/containers", _CONTAINERS),
             Field("/os_type", "/properties/osType", text),
             Field("/sku", "/properties/sku", text),
         ),
@@ -246,7 +228,7 @@ KINDS: Mapping[str, Kind] = {
             *passed("scope", "role_definition_id", "role_definition_resource_id"),
             Field("/name", "/properties/roleName", text),
             Field("/description", "/properties/description"),
-            Field("/permissions", "/properties/permissions", entries(_permission)),
+            Field("/permissions", "/properties/permissions", _PERMISSIONS),
             Field("/assignable_scopes", "/properties/assignableScopes"),
         ),
         fixed={"/properties/type": "CustomRole"},
