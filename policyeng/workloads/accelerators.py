@@ -93,7 +93,8 @@ def of_containers(asked: Reader, *places: Segments) -> Answer[str]:
 def _accelerator_keys(asked: Reader, place: Segments) -> dict[str, str]:
     """The keys that can ask for an accelerator: ARM's own `gpu` and `fpga`, and Kubernetes' `<vendor>/gpu`."""
     written = asked.inside(*place).value
-    names = {key: lowered(key).rpartition("/")[2] for key in written.body} if written else {}
+    keys = {*(written.body if written else ()), *asked.lost_keys(*place)}
+    names = {key: lowered(key).rpartition("/")[2] for key in sorted(keys)}
     vendors = {key: "gpu" for key, name in names.items() if "/" in key and (name == "gpu" or name.startswith("mig-"))}
     return {"gpu": "gpu", "fpga": "fpga"} | vendors
 

@@ -123,6 +123,11 @@ class Reader:
         depth = len(self.base) + len(path)
         return {pointer_to(*gap.parts[depth:]): gap.reason for _, gap in self._below(*path)}
 
+    def lost_keys(self, *path: str) -> set[str]:
+        """The keys of the object at `path` at or below which something is unreadable, as they are written."""
+        depth = len(self.base) + len(path)
+        return {gap.parts[depth] for _, gap in self._below(*path)}
+
     def _below(self, *path: str) -> Iterator[tuple[str, Unreadable]]:
         """What is unreadable strictly below `path`, with the folded key below it that leads there."""
         top = _folded((*self.base, *path))
