@@ -1,7 +1,7 @@
 """Property names as ARM spells them: it reads them without case, so templates write `VMSize` for `vmSize`.
 
-Source: the OpenAPI of Microsoft.MachineLearningServices 2025-12-01, as far as policies look at it. Others spell
-some of these in another way, such as AKS `enableNodePublicIP`.
+Source: the OpenAPI of Microsoft.MachineLearningServices 2025-12-01, as far as policies look at it. Other providers
+spell some of these in another way, such as AKS `enableNodePublicIP`.
 """
 
 from __future__ import annotations
