@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.pointers import overlap, values_at
 from policyeng.models import Finding, JsonObject, Snapshot
+from policyeng.sources import read_inputs
 from policyeng.verify.cases import DEFAULT_AS_OF
 from tests.bundles import deny_when, rego, write
 
@@ -61,6 +63,18 @@ def test_any_resource_of_a_type_counts_and_is_named(tmp_path: Path) -> None:
     assert judged(bundle, home(), thing(), lost={OTHER: {"/properties/y": "nobody says"}}).outcome.value == "pass"
     assert judged(bundle, home(), thing(), lost={OTHER: {"/properties": "nobody says"}}).outcome.value == "unknown"
     assert judged(bundle, home(bad=True), thing()).outcome.value == "fail"
+
+
+def test_a_finding_points_at_the_place_in_the_neighbour(tmp_path: Path) -> None:
+    """The file, line and column of the field that could not be read are those of the other resource."""
+    bundle = policy(tmp_path, "{type: A.B/things, reads: [/properties/x]}")
+    text = json.dumps([home(), thing(x=1)], indent=1)
+    (tmp_path / "estate.json").write_text(text, encoding="utf-8")
+    loaded = read_inputs([str(tmp_path / "estate.json")])
+    lost = loaded.snapshot.model_copy(update={"unreadable": {OTHER.lower(): {"/properties/x": "nobody says"}}})
+    (found,) = evaluate(bundle, lost, as_of=DEFAULT_AS_OF).findings
+    place = found.location.fields[f"{OTHER}:/properties/x"]
+    assert text.splitlines()[place.line - 1].strip() == '"x": 1'
 
 
 @pytest.mark.parametrize(

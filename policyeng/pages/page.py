@@ -165,17 +165,16 @@ def pointer_words(pointer: str, code: Callable[[str], str]) -> str:
 
 def neighbour_words(consulted: Consulted, code: Callable[[str], str]) -> str:
     """Which resources beside the judged one are consulted; `code` marks names."""
-    steps = list(consulted.through)
-    named = " names at ".join(["what it", *(pointer_words(step, code) for step in steps[:1])])
-    for step in steps[1:]:
-        named += f", and what that names at {code(step)}"
+    named = ", and what that names at ".join(pointer_words(step, code) for step in consulted.through)
+    naming = code(consulted.naming)
     words = [code(consulted.type) if consulted.type else "any resource"]
     if consulted.naming:
-        words.append(f"that names {'the same' if steps else 'it'} at {code(consulted.naming)}")
-    words += [f"as {named}"] if steps else []
+        words[0] += f" that names at {naming} what it names at {named}" if named else f" that names it at {naming}"
+    elif named:
+        words[0] += f" that it names at {named}"
     words += ["at or below it"] if consulted.within == "resource" else []
     words += ["in its subscription"] if consulted.within == "subscription" else []
-    words += [f"when it judges {code(consulted.judging)}"] if consulted.judging else []
+    words += [f"when it is a {code(consulted.judging)}"] if consulted.judging else []
     words += [f"when {code(consulted.parameter)} is not empty"] if consulted.parameter else []
     return ", ".join(words)
 
