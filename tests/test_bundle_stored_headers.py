@@ -21,6 +21,7 @@ custom:
   severity: high
   judges: [workload, {type: a/b, where: {/kind: [X, true, 1]}}]
   inspects: [/properties/x, "workspace:/properties/y"]
+  consults: [{through: [/properties/x, /y], reads: [/z, "workspace:/z"]}, {type: a/b, reads: [/z], within: resource}]
   when_absent: {/properties/x: fail, "workspace:/properties/y": unknown}
   remediation: {text: Mend it, patch: [{op: remove, path: /properties/x}]}
   controls: {mcsb-v1: [NS-1, NS-2]}

@@ -246,10 +246,18 @@ def values_for(trial: Trial, leaf: Leaf) -> Iterator[Any]:
 def fields(trial: Trial) -> Iterator[Leaf]:
     """Every field of every resource, and those that cases of the policy give such a resource."""
     for at, resource in enumerate(trial.document["resources"]):
-        more = trial.pool.get(("own", kind_of(resource)), ())
+        more = [one for one in trial.pool.get(("own", kind_of(resource)), ()) if can_have(resource, one)]
         for pointer in dict.fromkeys((*leaves(resource), *more)):
             if pointer.split("/")[1] not in ("id", "type", "name"):
                 yield Leaf(at, pointer)
+
+
+def can_have(resource: JsonObject, pointer: str) -> bool:
+    """Whether a resource may get a field without becoming another kind of thing: only objects grow."""
+    parts = pointer.split("/")
+    above = ["/".join(parts[:length]) for length in range(1, len(parts))]
+    held = [value_at(resource, one) if one else resource for one in above if has_value(resource, one) or not one]
+    return all(isinstance(one, dict) for one in held) and not any(part.isdigit() for part in parts)
 
 
 def edited(document: JsonObject, leaf: Leaf, value: object) -> JsonObject:
@@ -280,7 +288,7 @@ def holes(trial: Trial) -> Iterator[str]:
     """Where an unread field still passes, fails or keeps a resource from being judged."""
     found = sensitive(trial)
     # What the organisation declares of a workload stands for what cannot be read of it.
-    declared = {str(one["sourceId"]) for one in trial.document["workloads"]}
+    declared = {lowered(str(one["sourceId"])).removesuffix("/") for one in trial.document["workloads"]}
     for leaf, whose in with_above(found).items():
         resource = trial.document["resources"][leaf.at]
         less = edited(trial.document, leaf, None)
@@ -294,7 +302,7 @@ def holes(trial: Trial) -> Iterator[str]:
             marks["carried"] = none, {"pointers": rest, "reason": REASON}
         for how, (document, mark) in marks.items():
             outcomes = trial.outcomes(snapshot_of(document, **{how: {key: mark}}))
-            for identity in sorted(whose - declared):
+            for identity in sorted(one for one in whose if lowered(one) not in declared):
                 if outcomes.get(identity) != "unknown":
                     said_of = f"{leaf.pointer}: {outcomes.get(identity, 'not judged')} {identity}"
                     yield f"{trial.policy.id} {how} {resource['type']} {said_of} [{trial.name}]"

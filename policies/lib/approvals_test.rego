@@ -60,6 +60,19 @@ test_region_of_the_nodes_goes_first if {
 	approvals.lacking(object.union(good, {"region": "eastus"}), blank) == []
 }
 
+test_where_a_workspace_will_lie_may_not_be_stated if {
+	there := "/subscriptions/{s}/resourceGroups/{g}/providers/Microsoft.MachineLearningServices/workspaces/ws/computes/c"
+	unplaced := object.union(asked, {"resource": {"id": there}})
+	approvals.lacking(good, unplaced) == [approvals.unscoped]
+	approvals.lacking(object.union(good, {"scope": "/"}), unplaced) == ["another scope"]
+	approvals.lacking(object.union(good, {"status": "denied"}), unplaced) == ["not granted", approvals.unscoped]
+	approvals.may_count([approvals.unscoped])
+	approvals.may_count([approvals.unscoped, approvals.unplaced])
+	not approvals.may_count([])
+	not approvals.may_count(["expired", approvals.unscoped])
+	approvals.open[approvals.unscoped].path == "/id"
+}
+
 test_region_of_the_workspace_stands_in if {
 	nowhere := {"resource": {"id": asked.resource.id}, "workspace": null, "as_of": asked.as_of}
 	western := object.union(good, {"region": "westus"})

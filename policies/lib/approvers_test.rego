@@ -55,6 +55,12 @@ test_what_cannot_be_read_is_undecided if {
 	approvers.holds(ann, "no id", ["Approver"], snapshot({})) == null
 }
 
+test_an_assignment_that_is_not_placed_yet_may_reach_the_scope if {
+	holds(ann, ["Approver"], {"scope": "/subscriptions/{subscription}"}) == null
+	holds(ann, ["Approver"], {"scope": "/subscriptions/s/resourceGroups/{resource-group}"}) == null
+	holds(ann, ["Approver"], {"scope": "/subscriptions/s2/resourceGroups/{resource-group}"}) == false
+}
+
 test_a_group_may_have_the_approver_as_a_member if {
 	holds("bob", ["Approver"], {"principalType": "Group"}) == null
 	holds("bob", ["Approver"], {"principalType": "ForeignGroup", "condition": "x"}) == null

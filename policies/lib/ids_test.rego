@@ -59,6 +59,24 @@ test_workspace_of_what_lies_in_it if {
 	not ids.workspace_id("/providers/a/b/c/providers/Microsoft.MachineLearningServices/workspaces/w")
 }
 
+open := "/subscriptions/{subscription}/resourceGroups/{resource-group}"
+
+test_what_is_not_placed_yet_may_lie_anywhere if {
+	there := concat("", [open, "/providers/Microsoft.MachineLearningServices/workspaces/w"])
+	every scope in ["/subscriptions/s", group, "/subscriptions/S/resourceGroups/{other}"] {
+		ids.may_hold(scope, there)
+		not ids.is_at_or_under(there, scope)
+	}
+	ids.may_hold(there, workspace)
+	not ids.may_hold(open, there)
+	not ids.may_hold(there, open)
+	not ids.may_hold(group, workspace)
+	not ids.may_hold("/", there)
+	not ids.may_hold("/subscriptions/s", "/providers/{x}/y")
+	not ids.may_hold("no id", there)
+	not ids.may_hold("/subscriptions/s", concat("", ["/subscriptions/{s", "x"]))
+}
+
 test_resources_are_found_without_case if {
 	by_id := {lower(workspace): {"id": workspace}}
 	ids.named(upper(workspace), by_id).id == workspace

@@ -8,6 +8,8 @@ from policyeng.evaluation.estate import Estate, Subject
 from policyeng.models import Finding, Location, Origin, Place, Places, Snapshot, lowered
 
 _WORKSPACE = "workspace:"
+#: Between the id of another resource and the JSON Pointer into it.
+NEIGHBOUR = ":/"
 
 
 def with_places(findings: Sequence[tuple[Finding, int]], estate: Estate, snapshot: Snapshot) -> list[Finding]:
@@ -49,11 +51,13 @@ def _fields(
 ) -> Iterator[tuple[str, Origin, str]]:
     """Each path that a finding speaks of, the origin of its resource, and the pointer in the file."""
     for path in dict.fromkeys(reason.path for reason in (*finding.denials, *finding.unknowns)):
-        holder = subject
+        holder, inner = subject.reported_id, path
         if path.startswith(_WORKSPACE) and subject.workspace >= 0:
-            holder = subjects[subject.workspace]
-        origin = snapshot.origins.get(lowered(holder.reported_id))
-        inner = path.removeprefix(_WORKSPACE)
+            holder, inner = subjects[subject.workspace].reported_id, path.removeprefix(_WORKSPACE)
+        elif NEIGHBOUR in path:
+            holder, _, pointer = path.partition(NEIGHBOUR)
+            inner = f"/{pointer}"
+        origin = snapshot.origins.get(lowered(holder))
         if origin is not None and inner.startswith("/") and origin.file in snapshot.texts:
             yield path, origin, _pointer_in(origin, inner)
 

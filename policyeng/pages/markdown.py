@@ -13,6 +13,7 @@ from policyeng.pages.page import (
     exemption_words,
     judged_words,
     narrowing_words,
+    neighbour_words,
     pointer_words,
     shared_case,
     type_words,
@@ -97,6 +98,13 @@ def _inspected(page: Page) -> Iterator[str]:
     if header.inspects:
         rows = [(pointer_words(pointer, code), ABSENCE[header.absent(pointer)]) for pointer in header.inspects]
         yield table(("Field", "When it is absent, the resource"), rows)
+    if header.consults:
+        yield "It is also unknown where one of these fields of other resources cannot be read:"
+        others = [
+            (neighbour_words(one, code), ", ".join(pointer_words(pointer, code) for pointer in one.reads))
+            for one in header.consults
+        ]
+        yield table(("Resource", "Fields"), others)
 
 
 def _parameters(page: Page) -> Iterator[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.header import Judged, Verdict
+from policyeng.bundle.header import Consulted, Judged, Verdict
 from policyeng.models import JsonObject
 from policyeng.report.escapes import compact
 from policyeng.verify.cases import Case, CaseFile
@@ -161,6 +161,22 @@ def pointer_words(pointer: str, code: Callable[[str], str]) -> str:
     """An inspected pointer, and whose it is when it is not the judged resource's."""
     inside = pointer.removeprefix("workspace:")
     return code(inside) if inside == pointer else f"{code(inside)} of the workspace"
+
+
+def neighbour_words(consulted: Consulted, code: Callable[[str], str]) -> str:
+    """Which resources beside the judged one are consulted; `code` marks names."""
+    named = ", and what that names at ".join(pointer_words(step, code) for step in consulted.through)
+    naming = code(consulted.naming)
+    words = [code(consulted.type) if consulted.type else "any resource"]
+    if consulted.naming:
+        words[0] += f" that names at {naming} what it names at {named}" if named else f" that names it at {naming}"
+    elif named:
+        words[0] += f" that it names at {named}"
+    words += ["at or below it"] if consulted.within == "resource" else []
+    words += ["in its subscription"] if consulted.within == "subscription" else []
+    words += [f"when it is a {code(consulted.judging)}"] if consulted.judging else []
+    words += [f"when {code(consulted.parameter)} is not empty"] if consulted.parameter else []
+    return ", ".join(words)
 
 
 def type_words(schema: JsonObject) -> str:

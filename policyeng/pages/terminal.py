@@ -14,6 +14,7 @@ from policyeng.pages.page import (
     exemption_words,
     judged_words,
     narrowing_words,
+    neighbour_words,
     pointer_words,
     shared_case,
     type_words,
@@ -46,6 +47,7 @@ def _lines(page: Page, room: int) -> Iterator[Line]:
         ("Why", _why(page, width)),
         ("Judges", _judged(page, width)),
         ("Inspects", _inspected(page, width)),
+        ("Consults", _consulted(page, width)),
         ("Parameters", _parameters(page, width)),
         ("How to mend it", _mended(page, width)),
         ("Exemptions", paragraph(exemption_words(page.policy), width, indent=2)),
@@ -104,6 +106,12 @@ def _inspected(page: Page, width: int) -> Iterator[Line]:
         else:
             yield ((f"  {field}", ""),)
             yield ("    ", ""), said
+
+
+def _consulted(page: Page, width: int) -> Iterator[Line]:
+    for consulted in page.policy.header.consults:
+        yield from _hanging(visible(neighbour_words(consulted, str)), width)
+        yield from labelled("fields", ", ".join(pointer_words(one, str) for one in consulted.reads), width, indent=4)
 
 
 def _parameters(page: Page, width: int) -> Iterator[Line]:
