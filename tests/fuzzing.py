@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -24,7 +25,8 @@ from policyeng.errors import PolicyengError
 from policyeng.evaluation import evaluate
 from policyeng.models import Outcome
 from policyeng.sources import FORMATS, read_inputs
-from policyeng.sources.reading import Reading, Surroundings
+from policyeng.sources.reading import Placed, Reading, Surroundings
+from policyeng.sources.service_made import service_made
 from policyeng.sources.texts import read_text
 from policyeng.strict.json_text import DEFAULT_MAX_BYTES
 from tests.real_files import AS_OF, FOLDERS, REAL, ROOT, files_in
@@ -36,8 +38,9 @@ MAX_SECONDS = 2.0
 #: The folder of our own samples, beside those of real files.
 SAMPLES = "samples"
 
-#: What may stand in a resource though it cannot be read: an id has to be there, and a role's scopes say where it is.
-KEPT = frozenset({"/id", "/properties/assignableScopes"})
+#: What may stand in a resource though it cannot be read: it has to have an id and a name, even if all of it is unknown
+#: (the empty pointer), and a role's scopes say where it is. What the service makes a file may state, and is not heard.
+KEPT = frozenset({"", "/id", "/name", "/properties/assignableScopes"})
 
 _SUFFIXES = (".json", ".yaml", ".yml")
 _SCOPE = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg"
@@ -63,13 +66,39 @@ ODD_SCALARS: tuple[object, ...] = (
         "../..",
         "%s%n",
     ),
+    *(
+        "9" * 5000,
+        f"[format('{{{'9' * 5000}}}', 'a')]",
+        f"[add({'9' * 5000}, 1)]",
+        "--5",
+        "²",
+        "٣",
+        "1.0",
+        "+1",
+        "0x10",
+    ),
     *("[reference(resourceId('a/b', 'c')).d]", "[" + "if(" * 300, "[" + "concat('a'," * 60 + "'b'" + ")" * 60 + "]"),
     *("[variables('a')]", "[copyIndex()]", "[range(0, 999999999)]", "[parameters('x')[0]['y'].z]", "[format('{9}')]"),
     *("/subscriptions/s/resourceGroups/g/providers/Microsoft.MachineLearningServices/workspaces", "/providers//x//"),
     *("/subscriptions//providers/Microsoft.MachineLearningServices/workspaces/w/computes/c/x/y/z", "azureml:x@latest"),
-    *([], {}, [None], {"": None}, [[]], {"id": {"id": []}}),
+    *([], {}, [None], {"": None}, [[]], {"id": {"id": []}}, {"²": True, "9" * 5000: 1, "-1": 2}),
 )
-_KEYS = ("id", "type", "name", "properties", "resources", "value", "copy", "kind", "apiVersion", "$schema", "", "a/b~c")
+_KEYS = (
+    "id",
+    "type",
+    "name",
+    "properties",
+    "resources",
+    "value",
+    "copy",
+    "kind",
+    "apiVersion",
+    "$schema",
+    "",
+    "a/b~c",
+    "²",
+    "0",
+)
 
 
 class Seed(NamedTuple):
@@ -227,9 +256,15 @@ def changed_value(random: Random, seed: Seed) -> bytes:
         places = _places([document])
         random.choice(VALUE_MUTATORS)(random, places)
         document = places[0][0][0] if places[0][0] else document  # type: ignore[index]  # the list around it
-    as_yaml = random.randint(0, 4) == 0
-    text = yaml.dump(document, Dumper=yaml.CSafeDumper, allow_unicode=True) if as_yaml else json.dumps(document)
-    return text.encode("utf-8", "replace")
+    return _written(document, as_yaml=random.randint(0, 4) == 0)
+
+
+def _written(document: object, *, as_yaml: bool) -> bytes:
+    """A value as text; what is too deep for the writer of YAML as JSON."""
+    with suppress(RecursionError):
+        if as_yaml:
+            return bytes(yaml.dump(document, Dumper=yaml.CSafeDumper, allow_unicode=True, encoding="utf-8"))
+    return json.dumps(document).encode()
 
 
 # ---------------------------------------------------------------- bytes
@@ -312,30 +347,22 @@ def _read(content: bytes) -> str:
 
 def unsound(reading: Reading, document: object) -> str:
     """What is wrong with a reading, if anything: only a list without entries comes to nothing without a word."""
-    for placed in reading.resources:
-        identity, kind = placed.resource.get("id"), placed.resource.get("type")
-        if (
-            not isinstance(identity, str)
-            or not identity.startswith("/")
-            or not isinstance(kind, str)
-            or "/" not in kind
-        ):
-            return f"a resource with id {identity!r} and type {kind!r}"
-        if any(pointer and not pointer.startswith("/") for pointer in (placed.pointer, *placed.fields.values())):
-            return f"a pointer that is none at {identity!r}"
-        kept = [
-            pointer
-            for pointer in placed.unreadable
-            if pointer not in KEPT and _at(placed.resource, pointer) is not None
-        ]
-        if kept:
-            return f"{kept[0]} is unreadable and there, at {identity!r}"
-    if not (reading.resources or reading.stated or reading.refusals or reading.nothing or reading.incomplete):
-        return (
-            ""
-            if document == [] or (isinstance(document, dict) and [] in document.values())
-            else "nothing read and nothing said"
-        )
+    says = reading.resources or reading.stated or reading.refusals or reading.nothing or reading.incomplete
+    empty = document == [] or (isinstance(document, dict) and [] in document.values())
+    if not says and not empty:
+        return "nothing read and nothing said"
+    return next((said for placed in reading.resources if (said := _unsound(placed))), "")
+
+
+def _unsound(placed: Placed) -> str:
+    identity, kind = placed.resource.get("id"), placed.resource.get("type")
+    if not (isinstance(identity, str) and identity.startswith("/") and isinstance(kind, str) and "/" in kind):
+        return f"a resource with id {identity!r} and type {kind!r}"
+    if any(pointer and not pointer.startswith("/") for pointer in (placed.pointer, *placed.fields.values())):
+        return f"a pointer that is none at {identity!r}"
+    for pointer in placed.unreadable.keys() - KEPT - service_made(kind).keys():
+        if _at(placed.resource, pointer) is not None:
+            return f"{pointer} is unreadable and there, at {identity!r}"
     return ""
 
 

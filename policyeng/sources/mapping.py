@@ -6,6 +6,7 @@ ARM field no row leads to, the format cannot carry.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
@@ -14,6 +15,9 @@ from policyeng.sources.reading import spelled
 from policyeng.strict.json_text import escaped
 
 Bring = Callable[[object], object]
+
+#: A whole number of 64 bits, written as text.
+_WHOLE = re.compile(r"\s*-?[0-9]{1,18}\s*")
 
 
 class UnfitError(ValueError):
@@ -120,8 +124,8 @@ def inverted(value: object) -> object:
 
 def whole(value: object) -> object:
     """A whole number, also written as a string."""
-    if isinstance(value, str) and value.strip().isascii() and value.strip().lstrip("-").isdigit():
-        value = int(value.strip())
+    if isinstance(value, str) and _WHOLE.fullmatch(value):
+        value = int(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     raise UnfitError("a whole number")
