@@ -482,8 +482,9 @@ def test_the_parameter_file_beside_a_template_is_used(tmp_path: Path) -> None:
     parameters = {"name": {"type": "string"}, "kind": {"type": "string"}}
     resource = {**WORKSPACE, "name": "[parameters('name')]", "kind": "[parameters('kind')]"}
     path = write(tmp_path, "azuredeploy.json", template(resource, parameters=parameters))
-    values = {"$schema": SCHEMA.format("deploymentParameters"), "parameters": {"name": {"value": "GEN-UNIQUE"}}}
-    values["parameters"]["kind"] = {"reference": {"keyVault": {}, "secretName": "s"}}
+    given: JsonObject = {"name": {"value": "GEN-UNIQUE"}}
+    given["kind"] = {"reference": {"keyVault": {}, "secretName": "s"}}
+    values = {"$schema": SCHEMA.format("deploymentParameters"), "parameters": given}
     write(tmp_path, "azuredeploy.parameters.json", values)
     write(tmp_path, "azuredeploy.parameters.us.json", values)
 

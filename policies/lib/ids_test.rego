@@ -62,7 +62,7 @@ test_workspace_of_what_lies_in_it if {
 open := "/subscriptions/{subscription}/resourceGroups/{resource-group}"
 
 test_what_is_not_placed_yet_may_lie_anywhere if {
-	there := concat("", [open, "/providers/Microsoft.MachineLearningServices/workspaces/w"])
+	there := concat("", [open, "/providers/Microsoft.MachineLearningServices/workspaces/WS"])
 	every scope in ["/subscriptions/s", group, "/subscriptions/S/resourceGroups/{other}"] {
 		ids.may_hold(scope, there)
 		not ids.is_at_or_under(there, scope)

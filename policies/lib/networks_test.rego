@@ -80,6 +80,11 @@ test_settings_of_a_project_are_its_hubs if {
 	not networks.settings_holder(null, {})
 }
 
+test_a_setting_is_the_hubs_for_a_project if {
+	networks.settings_pointer(workspace("Disabled"), "/properties/managedNetwork") == "/properties/managedNetwork"
+	networks.settings_pointer(project, "/properties/managedNetwork") == "/properties/hubResourceId"
+}
+
 test_isolation_mode if {
 	networks.isolation_mode(workspace("AllowInternetOutbound")) == "allowinternetoutbound"
 	every mode in [null, "", 7] {

@@ -34,7 +34,8 @@ def entity(resource: JsonObject) -> JsonObject:
     properties = resource["properties"]
     kind = resource["type"].rpartition("/")[2].lower()
     if kind == "computes" and properties["computeType"] not in azure_cli.COMPUTES:
-        written = {"name": resource["name"], "type": UNSUPPORTED, "resource_id": properties.get("resourceId")}
+        written = {key: resource.get(key) for key in ("name", "location", "tags")}
+        written |= {"type": UNSUPPORTED, "resource_id": properties.get("resourceId")}
     else:
         written = azure_cli.document(resource)
     written = {key: value for key, value in written.items() if key not in ("$schema", "kind")}

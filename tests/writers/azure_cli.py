@@ -45,7 +45,7 @@ def document(resource: JsonObject) -> JsonObject:
     properties = resource["properties"]
     written = {
         "name": resource["name"],
-        "location": resource.get("location"),
+        "location": at(properties, "computeLocation") or resource.get("location"),
         "tags": resource.get("tags"),
         "description": properties.get("description"),
         **WRITERS[resource["type"].rpartition("/")[2].lower()](resource, properties),
@@ -53,10 +53,10 @@ def document(resource: JsonObject) -> JsonObject:
     return {key: value for key, value in written.items() if value is not None}
 
 
-def snake(word: str | None) -> str | None:
-    """`LowPriority` as `low_priority`."""
-    if word is None:
-        return None
+def snake(word: Any) -> Any:
+    """`LowPriority` as `low_priority`; what is no word as it is."""
+    if not isinstance(word, str):
+        return word
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in word).lstrip("_")
 
 

@@ -26,7 +26,9 @@ def expressible(resource: JsonObject) -> bool:
     if resource["type"] not in CARRIES:
         return False
     kind = resource["properties"].get("jobType")
-    return kind in (None, "Command", "Sweep", "AutoML", "Pipeline")
+    if kind == "Pipeline":
+        return "jobs" in resource["properties"]  # the CLI always sends some
+    return kind in (None, "Command", "Sweep", "AutoML")
 
 
 def write(resources: list[JsonObject]) -> dict[str, bytes]:
@@ -64,7 +66,7 @@ def _there(value: object) -> object:
 
 
 def _compute(arm_id: str | None) -> str | None:
-    return None if arm_id is None else f"azureml:{arm_id.rpartition('/')[2]}"
+    return None if arm_id is None else f"azureml:{arm_id.rpartition('/')[2].removeprefix('azureml:')}"
 
 
 def _asset(arm_id: str | None) -> str | None:
