@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
-from types import SimpleNamespace
 
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, Snapshot, lowered
-from policyeng.sources.azure_cli import components, deployments, endpoints, jobs, schedules
-from policyeng.sources.azure_cli.bringing import schema_name
+from policyeng.sources.azure_cli import kind_of_file
 from policyeng.sources.azure_cli.kinds import Kind
-from policyeng.sources.reading import ALONE, Placed, Reading, Refusal, Surroundings, reading_of
+from policyeng.sources.reading import Placed, Refusal, Surroundings
 from policyeng.workloads import Workload, derive
 from tests.workload_parts import FACTS
 
 SCOPE = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws"
-KINDS: tuple[Kind, ...] = (
-    *endpoints.KINDS,
-    *deployments.KINDS,
-    *jobs.KINDS,
-    *schedules.KINDS,
-    *components.KINDS,
-)
 
 
 def around(files: Mapping[str, object] | None = None, file: str = "work.yml") -> Surroundings:
@@ -39,11 +30,8 @@ def around(files: Mapping[str, object] | None = None, file: str = "work.yml") ->
 
 
 def kind_of(document: object) -> Kind | None:
-    """The kind that takes a document: by its schema, else by its content."""
-    if not isinstance(document, dict):
-        return None
-    schema = schema_name(document)
-    return next((kind for kind in KINDS if schema in kind.schemas or (not schema and kind.takes(document))), None)
+    """The kind that takes a document, if any."""
+    return kind_of_file(document) if isinstance(document, dict) else None
 
 
 def entries(document: JsonObject, files: Mapping[str, object] | None = None) -> list[Placed | Refusal]:
@@ -76,16 +64,3 @@ def snapshot_of(found: Iterable[Placed], resources: Iterable[JsonObject] = ()) -
         carried={lowered(placed.resource["id"]): placed.carried for placed in every if placed.carried},
         workloads=(),
     )
-
-
-def _read(document: object, said: Surroundings = ALONE) -> Reading:
-    kind = kind_of(document)
-    assert kind is not None
-    assert isinstance(document, dict)
-    return reading_of(kind.bring(document, "", said))
-
-
-#: The kinds of work as a format of their own, so that files of them can be read and judged.
-FORMAT = SimpleNamespace(
-    SUMMARY="work of the Azure CLI", detect=lambda document: kind_of(document) is not None, read=_read
-)

@@ -105,6 +105,7 @@ def test_columns_give_what_a_walk_gives(given: list[Policy], rows: list[tuple[di
     assert [tuple(entry.pair) for entry in planned] == walked(bundle, estate)
     for entry in planned:
         header, subject = bundle.policies[entry.pair.policy].header, estate.subjects[entry.pair.subject]
-        read = [*header.inspects, *(pointer for judged in header.judges for pointer in judged.where)]
+        mine = [judged for judged in header.judges if judged.type.lower() == subject.judged_type]
+        read = [*header.inspects, *(pointer for judged in mine for pointer in judged.where)]
         met = {other for other in subject.unreadable for pointer in read if overlap(pointer, other)}
         assert {unknown.path for unknown in entry.unknowns} == met

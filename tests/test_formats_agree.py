@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 import pytest
@@ -21,6 +22,7 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Finding, JsonObject, Outcome, Snapshot, lowered
 from policyeng.sources import FORMATS, given, read_inputs
+from policyeng.sources.arm_entry import types_of
 from policyeng.sources.native import read as read_native
 from policyeng.sources.service_made import service_made, with_attachment
 from policyeng.verify.estates import Estates
@@ -83,12 +85,22 @@ def written(name: str, estate: list[JsonObject], folder: Path) -> list[JsonObjec
     """The resources of an estate that a format can say, after writing them into a folder."""
     said = []
     for module in map(import_module, (f"tests.writers.{writer}" for writer in WRITERS[name][0])):
-        sayable = [before_deployment(entry) for entry in estate if module.expressible(entry)]
+        sayable = [before_deployment(entry) for entry in estate if _is_sayable(module, entry)]
         for file, content in module.write(sayable).items() if sayable else ():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_bytes(content)
         said += sayable
     return said
+
+
+def _is_sayable(module: ModuleType, resource: JsonObject) -> bool:
+    """Whether a writer can say a resource: its id is of its type, and all values are of the types of their fields."""
+    try:
+        texts = all(isinstance(value, str) for value in resource.get("tags", {}).values())
+        own = lowered(resource["type"]) in types_of(resource["id"])
+        return bool(texts and own and module.expressible(resource) and module.write([resource]))
+    except (AttributeError, KeyError, TypeError):
+        return False
 
 
 def compared(name: str, document: JsonObject, folder: Path) -> tuple[int, list[Difference]]:
@@ -131,9 +143,9 @@ def _key(finding: Finding) -> tuple[str, str]:
 
 
 def _said(finding: Finding) -> str:
-    """What a finding says; the formats write `"1"` where a number belongs as the number that it is."""
+    """What a finding says; `"1"` where a number belongs and words without their capitals are read as ARM means them."""
     denials = [{**denial.model_dump(mode="json"), "actual": str(denial.actual)} for denial in finding.denials]
-    return f"{finding.outcome} {denials}"
+    return f"{finding.outcome} {denials}".lower()
 
 
 @pytest.mark.parametrize("name", WRITERS)

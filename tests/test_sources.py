@@ -133,7 +133,7 @@ def test_an_unreadable_input_hides_no_other(here: Path) -> None:
     """What can be read is judged; each of the others is an error with file, place and remedy."""
     written(here / "good.json", resource("a"))
     (here / "broken.json").write_text('{"a":\n 1,}')
-    written(here / "terraform.json", {"format_version": "1.2", "planned_values": {}})
+    written(here / "terraform.json", {"format_version": "9.2", "planned_values": {}})
     written(here / "error.json", {"error": {"code": "Forbidden"}})
     (here / "empty").mkdir()
     inputs = read_inputs(
@@ -141,12 +141,12 @@ def test_an_unreadable_input_hides_no_other(here: Path) -> None:
     )
 
     assert ids(inputs.snapshot.resources) == ["a"]
-    assert inputs.files == ("error.json", "good.json")
+    assert inputs.files == ("terraform.json", "error.json", "good.json")
     assert {problem.level for problem in inputs.problems} == {"error"}
     assert [problem.place for problem in inputs.problems] == [
         "missing.json",
         "broken.json:2:4",
-        "terraform.json",
+        "terraform.json:2",
         "error.json:1",
         "empty",
         "a\0b",

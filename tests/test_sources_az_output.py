@@ -294,7 +294,7 @@ def test_assets_hold_nothing_to_judge() -> None:
     """Alone they are understood; among others they are passed over."""
     asset = {"id": f"azureml:{WORKSPACE}/environments/e/versions/1", "conda_file": {}, "name": "e"}
 
-    assert az_output.read(asset).nothing == "an environment, which holds nothing to judge"
+    assert az_output.read(asset).nothing == "an environment: nothing to judge"
     assert [placed.pointer for placed in az_output.read([asset, CLUSTER]).resources] == ["/1"]
 
 
@@ -338,7 +338,7 @@ def test_findings_point_at_the_key_of_the_output(tmp_path: Path, bundle: Bundle)
     access = failed["AML-NET-001"].location.fields[f"{P}/publicNetworkAccess"]
 
     assert (Path(nodes.file).name, nodes.line, nodes.column) == ("computes.json", 10, 20)
-    assert (Path(access.file).name, access.line, access.column) == ("workspace.yaml", 8, 2)
+    assert (Path(access.file).name, access.line, access.column) == ("workspace.yaml", 8, 27)
 
 
 @settings(max_examples=150, deadline=None)

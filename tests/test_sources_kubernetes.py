@@ -878,7 +878,7 @@ GAPS: list[tuple[JsonObject, set[str]]] = [
         compute("computeInstance", {}, OLD),
         {*MADE, f"{C}/idleTimeBeforeShutdown", f"{C}/schedules/computeStartStop"},
     ),
-    (compute("amlCompute", {}), {*MADE, f"{C}/idleTimeBeforeShutdown"}),
+    (compute("amlCompute", {}), MADE),
 ]
 
 

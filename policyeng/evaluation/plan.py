@@ -112,7 +112,8 @@ def _allowed(subject: Subject, pointer: str, allowed: Iterable[str | bool | int]
 def _unknowns(policy: Policy, subject: Subject, subjects: Sequence[Subject]) -> tuple[Unknown, ...]:
     """One unknown for every unreadable field that the policy inspects or is narrowed by."""
     own = {pointer for pointer in policy.header.inspects if not pointer.startswith("workspace:")}
-    own |= {pointer for judged in policy.header.judges for pointer in judged.where}
+    judges = [judged for judged in policy.header.judges if lowered(judged.type) == subject.judged_type]
+    own |= {pointer for judged in judges for pointer in judged.where}
     found = {
         Unknown.model_construct(msg=reason, path=path)
         for path, reason in unread(subject.document, subject.unreadable, subject.carried, own)

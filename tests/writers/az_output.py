@@ -34,7 +34,7 @@ def entity(resource: JsonObject) -> JsonObject:
     properties = resource["properties"]
     kind = resource["type"].rpartition("/")[2].lower()
     if kind == "computes" and properties["computeType"] not in azure_cli.COMPUTES:
-        written = {key: resource.get(key) for key in ("name", "location", "tags")}
+        written: JsonObject = {key: resource.get(key) for key in ("name", "location", "tags")}
         written |= {"type": UNSUPPORTED, "resource_id": properties.get("resourceId")}
     else:
         written = azure_cli.document(resource)

@@ -21,19 +21,46 @@ CARRIES = {
     "microsoft.machinelearningservices/workspaces/datastores",
     "microsoft.machinelearningservices/registries",
 }
+#: The workspace that `--workspace` names: a file does not say its own.
+WORKSPACE = (
+    "/subscriptions/11111111-1111-1111-1111-111111111111/resourcegroups/rg-ml"
+    "/providers/microsoft.machinelearningservices/workspaces/ws"
+)
 COMPUTES = ("AmlCompute", "ComputeInstance", "Kubernetes", "VirtualMachine", "SynapseSpark")
 
 
 def expressible(resource: JsonObject) -> bool:
+    """Whether the CLI has a file for it, and it lies in the one workspace and states what the CLI else fills in."""
+    kind, properties = resource["type"].lower(), resource["properties"]
+    if kind.endswith("/registries"):
+        return True
+    if not has_file(resource) or not f"{resource['id']}/".lower().startswith(f"{WORKSPACE}/"):
+        return False
+    if kind.endswith("/workspaces"):
+        return properties.get("publicNetworkAccess") in ("Enabled", "Disabled")
+    return properties.get("computeType") != "AmlCompute" or _sized(properties)
+
+
+def has_file(resource: JsonObject) -> bool:
     """Whether the CLI has a file for such a resource."""
     kind = resource["type"].lower()
     return kind in CARRIES and (not kind.endswith("/computes") or resource["properties"]["computeType"] in COMPUTES)
 
 
+def _sized(properties: JsonObject) -> bool:
+    scale = at(properties, "properties", "scaleSettings")
+    return (
+        at(properties, "properties", "vmPriority") in (None, "Dedicated", "LowPriority")
+        and at(properties, "properties", "vmSize") is not None
+        and at(scale, "minNodeCount") is not None
+        and at(scale, "maxNodeCount") is not None
+    )
+
+
 def write(resources: list[JsonObject]) -> dict[str, bytes]:
     """The files by name, those of a workspace under the name that the CLI's users give it."""
     files: dict[str, bytes] = {}
-    for index, resource in enumerate(filter(expressible, resources)):
+    for index, resource in enumerate(filter(has_file, resources)):
         kind = resource["type"].rpartition("/")[2].lower()
         stem = "workspace" if kind == "workspaces" else f"{kind}-{index}"
         files[f"{stem}.yml"] = yaml.safe_dump(document(resource), sort_keys=False).encode()

@@ -7,6 +7,7 @@ import re
 import yaml
 
 from policyeng.models import JsonObject
+from tests.writers.azure_cli import WORKSPACE
 
 _TYPE = "Microsoft.MachineLearningServices/workspaces/"
 _HOST = "https://azuremlschemas.azureedge.net/latest/"
@@ -18,17 +19,25 @@ CARRIES = {
     _TYPE + "batchEndpoints/deployments",
     _TYPE + "jobs",
 }
+_SERVED_BY = ("Managed", "Kubernetes")
 _UNITS = {"D": 86400, "H": 3600, "M": 60, "S": 1}
 
 
 def expressible(resource: JsonObject) -> bool:
-    """Whether the resource is of a type that the writer knows, and a job of a type that it knows."""
-    if resource["type"] not in CARRIES:
+    """Whether it lies in the one workspace, and the writer knows its type and all that it says of its work."""
+    if resource["type"] not in CARRIES or not resource["id"].lower().startswith(f"{WORKSPACE}/"):
         return False
-    kind = resource["properties"].get("jobType")
-    if kind == "Pipeline":
-        return "jobs" in resource["properties"]  # the CLI always sends some
-    return kind in (None, "Command", "Sweep", "AutoML")
+    properties = resource["properties"]
+    homes = (properties.get("computeId"), properties.get("compute"))
+    if any(home and home.startswith("/") and not home.lower().startswith(f"{WORKSPACE}/") for home in homes):
+        return False  # a name cannot say it
+    if "deploymentConfiguration" in properties or properties.get("endpointComputeType") not in (None, *_SERVED_BY):
+        return False
+    if "fpga" in properties.get("containerResourceRequirements", {}):
+        return False
+    kind = properties.get("jobType")
+    # The CLI always sends the steps of a pipeline.
+    return "jobs" in properties if kind == "Pipeline" else kind in (None, "Command", "Sweep", "AutoML")
 
 
 def write(resources: list[JsonObject]) -> dict[str, bytes]:
@@ -182,7 +191,8 @@ def _job(resource: JsonObject, properties: JsonObject) -> JsonObject:
         "distribution": _distribution(properties.get("distribution", {})),
     }
     if kind == "pipeline":
-        default = properties.get("settings", {}).get("default_compute")
+        of_all = properties.get("settings", {})
+        default = of_all.get("default_compute", of_all.get("defaultCompute"))
         steps = {key: _step(step) for key, step in properties.get("jobs", {}).items()}
         return {**document, "settings": {"default_compute": _compute(default)}, "jobs": steps, "resources": None}
     if kind == "sweep":
@@ -211,6 +221,7 @@ def _step(step: JsonObject) -> JsonObject:
         "component": component,
         "compute": _compute(step.get("computeId")),
         "resources": step.get("resources"),
+        "limits": {str(_snake(key)): limit for key, limit in step.get("limits", {}).items()},
     }
 
 

@@ -12,6 +12,8 @@ import yaml
 
 from policyeng.models import JsonObject
 
+#: What `--scope` names: an object says no more of its owner than the name.
+SCOPE = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml/"
 _KINDS = {
     "microsoft.machinelearningservices/workspaces": ("machinelearningservices.azure.com/v1api20240401", "Workspace"),
     "microsoft.machinelearningservices/workspaces/computes": (
@@ -75,9 +77,12 @@ _REFERENCES = {
 def expressible(resource: JsonObject) -> bool:
     """Whether there is a kind of object for a resource."""
     kind = str(resource["type"]).lower()
-    if kind not in _KINDS:
+    if kind not in _KINDS or not str(resource["id"]).startswith(SCOPE):
         return False
-    return not kind.endswith("/computes") or isinstance(resource.get("properties", {}).get("computeType"), str)
+    properties = resource.get("properties", {})
+    if not isinstance(properties.get("agentPoolProfiles", []), list) or not properties.keys().isdisjoint(_TOP):
+        return False
+    return not kind.endswith("/computes") or isinstance(properties.get("computeType"), str)
 
 
 def expressed(resource: JsonObject) -> JsonObject:
@@ -118,8 +123,8 @@ def _object(resource: JsonObject) -> JsonObject:
         spec["properties"] = {key: {name: value for name, value in properties.items() if value is not None}}
     else:
         spec |= _workspace(_referring(properties)) if kind == "Workspace" else properties
-        if kind == "ManagedCluster":
-            spec["agentPoolProfiles"] = [_pool(pool) for pool in properties.get("agentPoolProfiles", [])]
+        if "agentPoolProfiles" in properties:
+            spec["agentPoolProfiles"] = [_pool(pool) for pool in properties["agentPoolProfiles"]]
     return {
         "apiVersion": version,
         "kind": kind,

@@ -13,7 +13,6 @@ from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import types_of
 from policyeng.sources.azure_cli import (
     assets,
-    components,
     computes,
     deployments,
     endpoints,
@@ -38,7 +37,6 @@ KINDS: tuple[Kind, ...] = (
     *deployments.KINDS,
     *schedules.KINDS,
     *jobs.KINDS,
-    *components.KINDS,
     *assets.KINDS,
 )
 

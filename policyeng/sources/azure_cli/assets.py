@@ -1,4 +1,4 @@
-"""Assets: environments, models, data, components and the like, which are versions of something and hold no setting."""
+"""Assets: environments, models, data and the like, which hold no setting, and components, which run only in a job."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from policyeng.sources.reading import Placed, Refusal
 
 _DATA_TYPES = ("uri_file", "uri_folder", "mltable")
 _MODEL_TYPES = ("custom_model", "mlflow_model", "triton_model")
+#: What only components have; a job has neither.
+_MARKS = ("version", "is_deterministic")
+_RUN = ("command", "pipeline", "parallel", "spark", "import", "automl", "data_transfer", "flow_parallel", "sweep")
 
 
 def _brings_nothing(*_: object) -> Iterator[Placed | Refusal]:
@@ -18,6 +21,18 @@ def _brings_nothing(*_: object) -> Iterator[Placed | Refusal]:
 
 def _never(_: JsonObject) -> bool:
     return False
+
+
+def is_component(document: JsonObject) -> bool:
+    """A component without `$schema`: the type of a job, and what only components have."""
+    kind = document.get("type")
+    return (
+        isinstance(kind, str)
+        and lowered(kind).removesuffix("_component") in _RUN
+        and any(mark in document for mark in _MARKS)
+        and not {"compute", "experiment_name", "id", "apiVersion"} & document.keys()
+        and not {"command", "jobs", "task", "entry", "source"}.isdisjoint(document)
+    )
 
 
 def _is_environment(document: JsonObject) -> bool:
@@ -38,7 +53,7 @@ _OF_ENVIRONMENTS = frozenset({"name", "version", "build", "description", "tags",
 
 
 def _asset(what: str, segments: str, takes: Callable[[JsonObject], bool], *schemas: str) -> Kind:
-    nothing = f"{what}, which holds nothing to judge"
+    nothing = f"{what}: nothing to judge"
     arm_type = f"{PROVIDER}/workspaces/{segments}"
     return Kind(arm_type, schemas, takes, _brings_nothing, nothing=nothing)
 
@@ -48,12 +63,14 @@ KINDS: tuple[Kind, ...] = (
     _asset("a model", "models/versions", _typed(_MODEL_TYPES), "model"),
     _asset("a data asset", "data/versions", _typed(_DATA_TYPES), "data", "dataset", "dataimport"),
     _asset(
-        "a component",
+        "a component, which runs only in a job",
         "components/versions",
-        _never,
-        "commandcomponent",
+        is_component,
         "automlcomponent",
+        "commandcomponent",
+        "component",
         "datatransfercomponent",
+        "flowcomponent",
         "importcomponent",
         "parallelcomponent",
         "pipelinecomponent",
@@ -63,7 +80,7 @@ KINDS: tuple[Kind, ...] = (
     _asset("a feature set", "featuresets/versions", _never, "featureset"),
     _asset("a feature store entity", "featurestoreentities/versions", _never, "featurestoreentity"),
     _asset("code", "codes/versions", _never, "code"),
-    _asset("a prompt flow or its run", "flows", _never, "flow", "run"),
+    _asset("a prompt flow or its run, which runs only in a deployment or a job", "flows", _never, "flow", "run"),
     _asset("an index", "indexes/versions", _never, "index", "dataindex"),
     _asset("a package of a model", "models/versions/packages", _never, "modelversionpackage"),
 )

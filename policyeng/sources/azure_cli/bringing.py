@@ -10,6 +10,7 @@ from typing import NamedTuple
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import is_placeholder
 from policyeng.sources.azure_cli.kinds import identity, unplaced
+from policyeng.sources.foreign import foreign_to
 from policyeng.sources.mapping import Field, Mapped, carried, mapped, put
 from policyeng.sources.reading import Placed, Surroundings, spelled
 from policyeng.sources.service_made import service_made
@@ -19,15 +20,6 @@ from policyeng.strict.json_text import escaped
 OPEN = "a file of the Azure CLI says nothing of the computes that its workspace has already"
 NO_KEY = "the Azure CLI has no key for it"
 NO_NAME = "the file gives no `name`, which the service or the command line then does; write it in the file"
-#: What no resource of this format has and a policy may ask of other types, so that it is known to be absent; a
-#: resource below a workspace has the workspace's location, which the CLI puts there.
-NEVER_HERE = (
-    "/location",
-    "/properties/agentPoolProfiles",
-    "/properties/computeLocation",
-    "/properties/properties",
-    "/properties/resourceId",
-)
 #: How deep objects are looked through for placeholders; no field that is judged lies deeper.
 _DEPTH = 12
 _VARIABLE = re.compile(r"\$\w+|\$\(.*\)")
@@ -65,6 +57,7 @@ def placed(
     arm_id = identity(
         {**document, "name": name or absent}, arm_type, around, *(each or absent for each in made.parents)
     )
+    below = arm_type.partition("/")[2]
     unreadable = {**_service_made(arm_type, done.fields), **unplaced(arm_id), **made.unreadable, **done.unreadable}
     if not name:
         unreadable["/name"] = NO_NAME
@@ -74,7 +67,8 @@ def placed(
         {"id": arm_id, **({"name": name} if name else {}), "type": arm_type, **resource},
         pointer,
         unreadable,
-        carried(table, NO_KEY, "/name", *made.defaults, *made.elsewhere, *NEVER_HERE),
+        # It has the workspace's location, which the CLI puts there.
+        carried(table, NO_KEY, "/name", "/location", *made.defaults, *made.elsewhere, *foreign_to(below)),
         {"/id": f"{pointer}/name", **done.fields},
     )
 

@@ -22,6 +22,7 @@ from policyeng.sources.azure_cli.values import (
     tags,
     word,
 )
+from policyeng.sources.foreign import foreign_to
 from policyeng.sources.mapping import Field, boolean, text, whole
 
 _P, _C = "/properties", "/properties/properties"
@@ -49,19 +50,8 @@ _NETWORK = (
     # Only with its virtual network a subnet's name is an id.
     Field("/network_settings/vnet_name", ""),
 )
-#: Fields of other resources that a policy of several types may look for.
-_OF_OTHERS = (
-    f"{_P}/agentPoolProfiles",
-    f"{_P}/computeLocation",
-    f"{_P}/endpointComputeType",
-    f"{_P}/instanceType",
-    f"{_P}/powerState",
-    f"{_C}/agentCount",
-    f"{_C}/agentVmSize",
-    f"{_C}/aksNetworkingConfiguration",
-    f"{_C}/clusterPurpose",
-)
-_OF_ATTACHED = (f"{_C}/vmSize", f"{_C}/vmPriority", f"{_C}/scaleSettings", f"{_C}/subnet")
+#: The CLI sends the region as `location`, and prints the nodes' there.
+_NOT_SENT = (f"{_P}/computeLocation",)
 
 
 def _of_type(name: str) -> Sent:
@@ -96,7 +86,7 @@ _CLUSTER = Shape(
         Sent(f"{_C}/enableNodePublicIp", True),
         Sent(f"{_C}/remoteLoginPortPublicAccess", "NotSpecified"),
     ),
-    never=(*_OF_OTHERS, f"{_P}/resourceId", f"{_C}/virtualMachineSize"),
+    never=(*foreign_to("AmlCompute"), *_NOT_SENT),
     always=(
         "location",
         "size",
@@ -188,13 +178,7 @@ _INSTANCE = Shape(
         Sent(f"{_C}/enableOSPatching", False),
         Sent(f"{_C}/releaseQuotaOnStop", False),
     ),
-    never=(
-        *_OF_OTHERS,
-        f"{_P}/resourceId",
-        f"{_C}/virtualMachineSize",
-        f"{_C}/vmPriority",
-        f"{_C}/scaleSettings",
-    ),
+    never=(*foreign_to("ComputeInstance"), *_NOT_SENT),
     always=("location", "size", "state", "enable_node_public_ip", "provisioning_state"),
     lossy=(
         Lossy(
@@ -233,7 +217,7 @@ _KUBERNETES = Shape(
         _of_type("Kubernetes"),
         Sent(f"{_C}/namespace", "default"),
     ),
-    never=_OF_OTHERS,
+    never=(*foreign_to("Kubernetes"), *_NOT_SENT),
     always=("location", "resource_id", "namespace", "provisioning_state"),
 )
 
@@ -252,7 +236,7 @@ _MACHINE = Shape(
         _of_type("VirtualMachine"),
         Sent(f"{_C}/sshPort", 22, within=f"{_C}/administratorAccount"),
     ),
-    never=(*_OF_OTHERS, *_OF_ATTACHED),
+    never=(*foreign_to("VirtualMachine"), *_NOT_SENT),
     always=("location", "resource_id", "provisioning_state"),
 )
 
@@ -271,7 +255,7 @@ _SPARK = Shape(
         Field("/auto_pause_settings/auto_pause_enabled", f"{_C}/autoPauseProperties/enabled", boolean),
     ),
     sent=(_of_type("SynapseSpark"),),
-    never=(*_OF_OTHERS, *_OF_ATTACHED, f"{_C}/virtualMachineSize"),
+    never=(*foreign_to("SynapseSpark"), *_NOT_SENT),
     always=("location", "resource_id", "provisioning_state"),
 )
 

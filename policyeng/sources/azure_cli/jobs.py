@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from policyeng.models import JsonObject, lowered
+from policyeng.sources.azure_cli.assets import is_component
 from policyeng.sources.azure_cli.bringing import OPEN, Made, is_open, placed, prose, schema_name, top_level
-from policyeng.sources.azure_cli.components import is_component
 from policyeng.sources.azure_cli.kinds import PROVIDER, Kind
 from policyeng.sources.azure_cli.pipelines import Steps, steps_of
 from policyeng.sources.azure_cli.references import an_object, asset_in, compute_in

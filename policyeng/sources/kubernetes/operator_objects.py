@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from policyeng.errors import nearest
 from policyeng.models import JsonObject, lowered
+from policyeng.sources.foreign import foreign_to
 from policyeng.sources.kubernetes.kinds import KINDS, ML_GROUP, group_of, key_of
 from policyeng.sources.kubernetes.live import fill_in, is_unmanaged, stands_in
 from policyeng.sources.kubernetes.objects import Names, inner, name_of, words
@@ -27,7 +28,6 @@ from policyeng.sources.kubernetes.tables import (
     WORKSPACE,
     Rows,
     Table,
-    compute_pointers,
     identity,
 )
 from policyeng.sources.mapping import Field, carried, mapped
@@ -193,7 +193,7 @@ def _draw_compute(drawn: _Drawn, spec: Spelled, version: str) -> Refusal | None:
         message = f"no kind of compute: `{shortened(stated[0])}`{known}"
         return Refusal("/spec/properties", message, f"there are {', '.join(COMPUTES)}")
     at = f"/properties/{escaped(stated[0])}"
-    drawn.more = compute_pointers(version)
+    drawn.more = foreign_to(variant.compute_type)
     drawn.fields |= {"/properties": f"/spec{at}", "/properties/computeType": f"/spec{at}"}
     drawn.fields["/properties/properties"] = f"/spec{at}/properties"
     drawn.draw(COMPUTE.of(version), spec, at)

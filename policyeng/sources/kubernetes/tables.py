@@ -231,14 +231,6 @@ _SPARK = Table(
     )
 )
 
-#: What policies that judge computes and other types together look at in those others alone.
-_NOT_OF_COMPUTES = (
-    "/properties/agentPoolProfiles",
-    "/properties/endpointComputeType",
-    "/properties/instanceType",
-    "/properties/powerState",
-)
-
 #: By the key below `spec.properties` in lower case.
 COMPUTES: Mapping[str, Variant] = {
     lowered(compute_type): Variant(compute_type, table)
@@ -255,10 +247,3 @@ COMPUTES: Mapping[str, Variant] = {
         "VirtualMachine": _MACHINE,
     }.items()
 }
-
-
-def compute_pointers(version: str) -> tuple[str, ...]:
-    """What an object of an `apiVersion` can say of computes of any kind; no kind has the fields of another one."""
-    tables = (OUTER, COMPUTE, *(variant.table for variant in COMPUTES.values()))
-    said = [row.target for table in tables for row in table.of(version) if row.target]
-    return (*dict.fromkeys(said), *_NOT_OF_COMPUTES)

@@ -60,36 +60,6 @@ class Kind(NamedTuple):
     lists: tuple[str, ...] = ()
 
 
-#: The fields that only some kinds of computes and what holds them have, with those kinds.
-#: Source: the OpenAPI of Microsoft.MachineLearningServices 2025-12-01 and of Microsoft.ContainerService.
-_ONLY_OF: Mapping[str, frozenset[str]] = {
-    "/properties/agentPoolProfiles": frozenset({"managedCluster"}),
-    "/properties/powerState": frozenset({"managedCluster"}),
-    "/properties/endpointComputeType": frozenset({"deployment"}),
-    "/properties/instanceType": frozenset({"deployment"}),
-    "/properties/computeLocation": frozenset({"AmlCompute", "ComputeInstance", "AKS", "SynapseSpark"}),
-    "/properties/resourceId": frozenset({"AKS", "SynapseSpark"}),
-    "/properties/properties/agentCount": frozenset({"AKS"}),
-    "/properties/properties/agentVmSize": frozenset({"AKS"}),
-    "/properties/properties/aksNetworkingConfiguration": frozenset({"AKS"}),
-    "/properties/properties/clusterPurpose": frozenset({"AKS"}),
-    "/properties/properties/virtualMachineSize": frozenset({"VirtualMachine"}),
-    "/properties/properties/vmSize": frozenset({"AmlCompute", "ComputeInstance"}),
-    "/properties/properties/subnet": frozenset({"AmlCompute", "ComputeInstance"}),
-    "/properties/properties/vmPriority": frozenset({"AmlCompute"}),
-    "/properties/properties/scaleSettings": frozenset({"AmlCompute"}),
-    "/properties/properties/idleTimeBeforeShutdown": frozenset({"ComputeInstance"}),
-    "/properties/properties/schedules": frozenset({"ComputeInstance"}),
-    "/properties/properties/lastOperation": frozenset({"ComputeInstance"}),
-    "/properties/properties/state": frozenset({"ComputeInstance"}),
-}
-
-
-def foreign_to(kind: str) -> tuple[str, ...]:
-    """The ARM pointers that a kind of compute (`AmlCompute`), or `managedCluster`, does not have."""
-    return tuple(pointer for pointer, kinds in _ONLY_OF.items() if kind not in kinds)
-
-
 def passed(*names: str) -> tuple[Field, ...]:
     """Rows of attributes of which nothing is judged."""
     return tuple(Field(f"/{name}", "") for name in names)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from policyeng.sources.foreign import foreign_to
 from policyeng.sources.mapping import Field, UnfitError, boolean, chosen, inverted, text, whole
 from policyeng.sources.terraform.kinds import (
     COMMON,
@@ -18,7 +19,6 @@ from policyeng.sources.terraform.kinds import (
     Kind,
     Unstated,
     access,
-    foreign_to,
     passed,
 )
 
