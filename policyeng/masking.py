@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from policyeng.strict.json_pointer import unescaped
+
 MASK = "***"
 
 # How a name ends, in lower case without separators, when a secret stands under it.
@@ -56,7 +58,7 @@ def masked(value: object, path: str = "") -> object:
     """
     secret = False
     for segment in path.split("/")[1:]:
-        secret = _is_secret(segment.replace("~1", "/").replace("~0", "~"), secret)
+        secret = _is_secret(unescaped(segment), secret)
     return _masked(value, secret)
 
 

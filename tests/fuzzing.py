@@ -348,8 +348,7 @@ def _read(content: bytes) -> str:
 def unsound(reading: Reading, document: object) -> str:
     """What is wrong with a reading, if anything: only a list without entries comes to nothing without a word."""
     says = reading.resources or reading.stated or reading.refusals or reading.nothing or reading.incomplete
-    empty = document == [] or (isinstance(document, dict) and [] in document.values())
-    if not says and not empty:
+    if not says and "[]" not in json.dumps(document):
         return "nothing read and nothing said"
     return next((said for placed in reading.resources if (said := _unsound(placed))), "")
 

@@ -133,20 +133,20 @@ def test_an_unreadable_input_hides_no_other(here: Path) -> None:
     """What can be read is judged; each of the others is an error with file, place and remedy."""
     written(here / "good.json", resource("a"))
     (here / "broken.json").write_text('{"a":\n 1,}')
-    written(here / "terraform.json", {"format_version": "9.2", "planned_values": {}})
+    written(here / "unknown.json", {"version": "1.2", "planned": {}})
     written(here / "error.json", {"error": {"code": "Forbidden"}})
     (here / "empty").mkdir()
     inputs = read_inputs(
-        ["missing.json", "broken.json", "terraform.json", "error.json", "empty", "a\0b", "-", "good.json"]
+        ["missing.json", "broken.json", "unknown.json", "error.json", "empty", "a\0b", "-", "good.json"]
     )
 
     assert ids(inputs.snapshot.resources) == ["a"]
-    assert inputs.files == ("terraform.json", "error.json", "good.json")
+    assert inputs.files == ("error.json", "good.json")
     assert {problem.level for problem in inputs.problems} == {"error"}
     assert [problem.place for problem in inputs.problems] == [
         "missing.json",
         "broken.json:2:4",
-        "terraform.json:2",
+        "unknown.json",
         "error.json:1",
         "empty",
         "a\0b",
@@ -155,7 +155,7 @@ def test_an_unreadable_input_hides_no_other(here: Path) -> None:
     said = [problem.message for problem in inputs.problems]
     assert said[0] == "cannot be read (no such file or directory); name a file that exists and that you may read"
     assert said[1] == "/a: not valid JSON; correct the syntax there"
-    assert said[2].startswith("of no readable format: an object with the keys `format_version`, `planned_values`; ")
+    assert said[2].startswith("of no readable format: an object with the keys `version`, `planned`; ")
     assert all(f"`{name}`: {reader.SUMMARY}" in said[2] for name, reader in FORMATS.items())
     assert said[3] == "an error answer (`Forbidden`), not a resource; mend the request and save its answer again"
     assert said[4].startswith("the directory holds no `*.json` or `*.jsonc` or ")

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policyeng.errors import InputError
-from policyeng.strict.json_text import escaped, is_json, lines_of, parse_json, shortened
+from policyeng.strict.json_pointer import escaped
+from policyeng.strict.json_text import is_json, lines_of, parse_json, shortened
 
 TEXT = st.text(st.characters(codec="utf-8"))
 SCALARS = (

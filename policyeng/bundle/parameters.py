@@ -10,7 +10,8 @@ from policyeng.bundle.declaration import Policy
 from policyeng.bundle.reader import Bundle
 from policyeng.errors import BundleError, UsageError, nearest
 from policyeng.models import JsonObject
-from policyeng.strict.json_text import escaped, shortened
+from policyeng.strict.json_pointer import escaped
+from policyeng.strict.json_text import shortened
 
 #: In the place of a policy's id: every policy that has such a parameter.
 EVERY = "*"

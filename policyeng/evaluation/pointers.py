@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from policyeng.models import Carried, JsonObject, lowered
+from policyeng.strict.json_pointer import keys_of, list_index
 
 _ABSENT = object()
 
@@ -22,8 +23,7 @@ def value_at(document: JsonObject, pointer: str) -> object:
 def values_at(document: JsonObject, pointer: str) -> Iterator[object]:
     """The values at a JSON Pointer; `*` stands for every member of a list or object that has no such key."""
     values: list[object] = [document]
-    for part in pointer.split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
+    for key in keys_of(pointer):
         values = [member for value in values for member in _members(value, key)]
     yield from values
 
@@ -32,7 +32,8 @@ def _members(value: object, key: str) -> Iterable[object]:
     if isinstance(value, dict):
         return [value[key]] if key in value else value.values() if key == "*" else ()
     if isinstance(value, list):
-        return value if key == "*" else [value[int(key)]] if key.isdigit() and int(key) < len(value) else ()
+        index = list_index(key)
+        return value if key == "*" else [value[index]] if index is not None and index < len(value) else ()
     return ()
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from policyeng.models import JsonObject
 from policyeng.sources.arm_entry import ENVELOPE, looks_like_arm, read_entry
 from policyeng.sources.reading import ALONE, Placed, Reading, Refusal, Surroundings, kind_of, next_page, reading_of
-from policyeng.strict.json_text import escaped, shortened
+from policyeng.strict.json_pointer import escaped
+from policyeng.strict.json_text import shortened
 
 SUMMARY = "ARM resources, alone, in a `value` list or in a bare list"
 

@@ -14,7 +14,8 @@ from policyeng.sources.opening import Named, content_of, display
 from policyeng.sources.problems import problem_of, raise_errors
 from policyeng.sources.reading import Refusal, kind_of, seen
 from policyeng.sources.validation import validated
-from policyeng.strict.json_text import DEFAULT_MAX_BYTES, escaped, lines_of, parse_json, shortened
+from policyeng.strict.json_pointer import escaped
+from policyeng.strict.json_text import DEFAULT_MAX_BYTES, lines_of, parse_json, shortened
 
 DEFAULT_MAX_DAYS = 365
 

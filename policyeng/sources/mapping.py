@@ -7,12 +7,12 @@ ARM field no row leads to, the format cannot carry.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import NamedTuple
 
 from policyeng.models import Carried, JsonObject, lowered
 from policyeng.sources.reading import spelled
-from policyeng.strict.json_text import escaped
+from policyeng.strict.json_pointer import escaped, keys_of, value_at
 
 Bring = Callable[[object], object]
 
@@ -68,7 +68,7 @@ def mapped(
     unreadable: dict[str, str] = {}
     for row in rows:
         why = next((reason for at, reason in (unresolved or {}).items() if f"{row.source}/".startswith(f"{at}/")), "")
-        value = _at(source, row.source)
+        value = value_at(source, row.source)
         if row.target and (why or value is not None):
             fields[row.target] = pointer + row.source
             try:
@@ -90,7 +90,7 @@ def carried(table: Iterable[Field], reason: str, *more: str) -> Carried:
 
 def put(resource: JsonObject, pointer: str, value: object) -> None:
     """Set a value at a JSON Pointer of plain keys, making the objects on the way; objects are joined."""
-    *parents, last = (part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
+    *parents, last = keys_of(pointer)
     here = resource
     for part in parents:
         if not isinstance(here.get(part), dict):
@@ -100,6 +100,15 @@ def put(resource: JsonObject, pointer: str, value: object) -> None:
         here[last] = {**here[last], **value}
     else:
         here[last] = value
+
+
+def without(resource: JsonObject, dropped: Container[str], above: str = "") -> JsonObject:
+    """A copy of an object without what stands at some JSON Pointers, none of which leads through a list."""
+    return {
+        key: without(inner, dropped, pointer) if isinstance(inner, dict) else inner
+        for key, inner in resource.items()
+        if (pointer := f"{above}/{escaped(key)}") not in dropped
+    }
 
 
 def text(value: object) -> object:
@@ -155,16 +164,6 @@ def chosen(words: Mapping[object, object]) -> Bring:
 
 def _folded(word: object) -> object:
     return lowered(word).replace("_", "").replace("-", "") if isinstance(word, str) else word
-
-
-def _at(source: object, pointer: str) -> object:
-    for part in pointer.split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(source, list) and key.isdigit():
-            source = source[int(key)] if int(key) < len(source) else None
-        else:
-            source = source.get(key) if isinstance(source, dict) else None
-    return source
 
 
 def _unknown(rows: Iterable[Field], source: JsonObject, pointer: str) -> Iterable[str]:

@@ -25,7 +25,8 @@ from policyeng.sources.reading import (
     spelled,
 )
 from policyeng.sources.validation import validated
-from policyeng.strict.json_text import escaped, shortened
+from policyeng.strict.json_pointer import escaped
+from policyeng.strict.json_text import shortened
 
 SUMMARY = "snapshots with `snapshotVersion` and `resources`"
 

@@ -13,7 +13,8 @@ from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
 from policyeng.sources.arm_entry import ENVELOPE, read_entry, types_of
 from policyeng.sources.arm_rest import example_body
 from policyeng.sources.reading import ALONE, Placed, Reading, Refusal, Surroundings, keys_seen, kind_of, reading_of
-from policyeng.strict.json_text import DEFAULT_MAX_BYTES, escaped, parse_json
+from policyeng.strict.json_pointer import escaped
+from policyeng.strict.json_text import DEFAULT_MAX_BYTES, parse_json
 
 SUMMARY = "Azure Resource Graph rows, as `az graph query` and the REST API print them"
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from policyeng.errors import InputError
 from policyeng.sources.commented_json import parse_commented_json
+from policyeng.strict.json_pointer import list_index
 from policyeng.strict.json_text import is_json, parse_json, places_of
 from policyeng.strict.placeholders import refuse_placeholders
 
@@ -167,6 +168,7 @@ def _upwards(pointer: str) -> list[str]:
 
 def _in_stream(documents: Sequence[YamlDocument], pointer: str) -> _Place | None:
     index, _, rest = pointer[1:].partition("/")
-    if not index.isdigit() or int(index) >= len(documents):
+    at = list_index(index)
+    if at is None or at >= len(documents):
         return None
-    return documents[int(index)].places.get(f"/{rest}" if rest else "")
+    return documents[at].places.get(f"/{rest}" if rest else "")

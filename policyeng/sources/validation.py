@@ -14,7 +14,8 @@ from pydantic_core import ErrorDetails
 from policyeng.errors import nearest
 from policyeng.models import Model
 from policyeng.sources.reading import Refusal
-from policyeng.strict.json_text import escaped, shortened
+from policyeng.strict.json_pointer import escaped
+from policyeng.strict.json_text import shortened
 
 M = TypeVar("M", bound=Model)
 

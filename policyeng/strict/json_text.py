@@ -118,11 +118,6 @@ def places_of(content: bytes, pointers: Sequence[str]) -> list[tuple[int, int] |
     return _native.locate(content, list(pointers)) if pointers else []
 
 
-def escaped(key: object) -> str:
-    """A key as a token of a JSON Pointer (RFC 6901)."""
-    return str(key).replace("~", "~0").replace("/", "~1")
-
-
 def shortened(text: str, limit: int = 80) -> str:
     """User input cut to a length that a message can carry, control characters made visible."""
     visible = "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in text[: limit + 1])

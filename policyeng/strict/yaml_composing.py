@@ -9,7 +9,8 @@ from typing import NamedTuple
 import yaml
 
 from policyeng.errors import InputError
-from policyeng.strict.json_text import MAX_DEPTH, escaped, shortened
+from policyeng.strict.json_pointer import escaped
+from policyeng.strict.json_text import MAX_DEPTH, shortened
 from policyeng.strict.yaml_places import Inner, Part
 
 #: How many values a document may hold, those that aliases repeat counted each time.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from policyeng.strict.json_text import escaped
+from policyeng.strict.json_pointer import escaped, list_index, unescaped
 
 Inner = dict[str, "Part"] | list["Part"] | None
 
@@ -46,10 +46,9 @@ class Places(Mapping[str, tuple[int, int]]):
 
 def _step(inner: Inner, token: str) -> Part | None:
     if isinstance(inner, dict):
-        return inner.get(token.replace("~1", "/").replace("~0", "~"))
-    if inner is None or not (token.isascii() and token.isdigit()) or len(token) > 9:
-        return None
-    return inner[int(token)] if int(token) < len(inner) else None
+        return inner.get(unescaped(token))
+    index = list_index(token)
+    return inner[index] if inner is not None and index is not None and index < len(inner) else None
 
 
 def _pointers(part: Part, pointer: str) -> Iterator[str]:

@@ -16,6 +16,7 @@ from policyeng.evaluation.pointers import has_value
 from policyeng.facts import Facts
 from policyeng.facts.ids import workspace_of
 from policyeng.models import Approval, DeclaredWorkload, Finding, JsonObject, Snapshot, lowered
+from policyeng.strict.json_pointer import keys_of
 from policyeng.verify.cases import (
     DEFAULT_AS_OF,
     Baselines,
@@ -172,7 +173,7 @@ def _deleted(snapshot: Snapshot, identity: str, pointer: str) -> Snapshot:
 
 def without(document: JsonObject, pointer: str) -> JsonObject:
     """A copy without what a JSON Pointer names; `*` stands for every member of a list or object."""
-    parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+    parts = keys_of(pointer)
     copy: JsonObject = _less(document, parts)
     return copy
 

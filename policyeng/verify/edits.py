@@ -11,6 +11,8 @@ from typing import TypeAlias
 
 import orjson
 
+from policyeng.strict.json_pointer import list_index, unescaped
+
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 #: The steps from the root of a document to a place in it.
 Place = tuple[str | int, ...]
@@ -207,12 +209,12 @@ def place_of(random: Random, document: Json, pointer: str) -> Place:
     """A JSON Pointer as a place of this document: `*` is one of the members that are there."""
     steps: list[str | int] = []
     for part in pointer.split("/")[1:]:
-        key: str | int = part.replace("~1", "/").replace("~0", "~")
+        key: str | int = unescaped(part)
         if isinstance(document, list):
             if part == "*":
                 key = random.randrange(len(document)) if document else 0
-            elif part.isdigit():
-                key = int(part)
+            elif (index := list_index(part)) is not None:
+                key = index
         elif isinstance(document, dict) and part == "*" and document:
             key = random.choice(sorted(document))
         steps.append(key)

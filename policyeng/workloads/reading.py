@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from policyeng.models import Carried, JsonObject, lowered
+from policyeng.strict.json_pointer import keys_of
 from policyeng.workloads.answers import Answer, undecided
 
 Segments = tuple[str, ...]
@@ -152,7 +153,7 @@ def reader(body: JsonObject, unreadable: Mapping[str, str], carried: Carried | N
 
 
 def _parts(pointer: str) -> Segments:
-    return tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
+    return tuple(keys_of(pointer))
 
 
 def pointer_to(*parts: str) -> str:

@@ -138,7 +138,7 @@ def _one(draft: Draft, identity: str, known: frozenset[str], place: Place) -> Pl
     if draft.reason:
         why["/id"] = draft.reason
     why |= {**service_made(draft.names.arm_type), **unreadable}
-    resource: JsonObject = {"id": identity, **body}
+    resource: JsonObject = {**body, "id": identity}  # a template cannot state an id
     return Placed(_attached(resource, why), draft.pointer, why, None, draft.fields)
 
 

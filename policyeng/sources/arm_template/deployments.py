@@ -17,7 +17,8 @@ from policyeng.sources.arm_template.templates import Template
 from policyeng.sources.arm_template.values import text_of
 from policyeng.sources.arm_template.walking import Level, Walk, entries_of
 from policyeng.sources.template_parameters import Unresolved, parameters_of
-from policyeng.strict.json_text import escaped, shortened
+from policyeng.strict.json_pointer import escaped
+from policyeng.strict.json_text import shortened
 
 #: Deployments inside one another; ARM itself has a limit of its own.
 MAX_NESTING = 8

@@ -17,6 +17,7 @@ import orjson
 from policyeng.models import lowered
 from policyeng.sources.arm_template.expressions import ExpressionError
 from policyeng.sources.reading import kind_of
+from policyeng.strict.json_pointer import list_index
 
 #: One function; what it may raise besides TypeError for a wrong number of arguments is ExpressionError.
 Function = Callable[..., object]
@@ -127,14 +128,15 @@ def _format(pattern: object, *arguments: object) -> str:
     def filled(found: re.Match[str]) -> str:
         if found[1] is None:
             return found[0][0]
-        if int(found[1]) >= len(texts):
+        at = list_index(found[1])
+        if at is None or at >= len(texts):
             raise ExpressionError(f"`{found[0]}` stands for an argument that is not there")
-        if not (found[2] and isinstance(arguments[int(found[1])], int)):
-            return texts[int(found[1])]
+        if not (found[2] and isinstance(arguments[at], int)):
+            return texts[at]
         width = re.fullmatch(r"[Dd0]([0-9]{0,2})", found[2])
         if width is None:
             raise ExpressionError(f"the number format `{found[2]}` is not evaluated here")
-        return texts[int(found[1])].zfill(int(width[1] or 1) if found[2][0] in "Dd" else len(found[2]))
+        return texts[at].zfill(int(width[1] or 1) if found[2][0] in "Dd" else len(found[2]))
 
     return bounded(_BRACES.sub(filled, a_text(pattern)))
 

@@ -13,7 +13,8 @@ from policyeng.sources.arm_template.scopes import Scope
 from policyeng.sources.arm_template.values import MAX_VALUE_DEPTH, TooMuchError, text_of
 from policyeng.sources.reading import kind_of
 from policyeng.sources.template_parameters import Unresolved
-from policyeng.strict.json_text import escaped, shortened
+from policyeng.strict.json_pointer import escaped
+from policyeng.strict.json_text import shortened
 
 #: ARM makes no more copies in one loop.
 MAX_COPIES = 800

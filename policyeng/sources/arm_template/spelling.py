@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from policyeng.models import lowered
-from policyeng.strict.json_text import escaped
+from policyeng.strict.json_pointer import escaped
 
 _NAMES = """
     adminPublicKey adminUserName agentCount agentPoolProfiles agentVmSize aksNetworkingConfiguration

@@ -13,7 +13,8 @@ from policyeng.sources.arm_template.scopes import Declared, Place, Scope
 from policyeng.sources.arm_template.values import Work, first_unresolved, text_of
 from policyeng.sources.reading import kind_of, spelled
 from policyeng.sources.template_parameters import Unresolved
-from policyeng.strict.json_text import escaped, shortened
+from policyeng.strict.json_pointer import escaped
+from policyeng.strict.json_text import shortened
 
 _KINDS: Mapping[str, type | tuple[type, ...]] = {
     "string": str,

@@ -17,7 +17,8 @@ from policyeng.sources.arm_template.spelling import respelled
 from policyeng.sources.arm_template.values import text_of
 from policyeng.sources.reading import Refusal, Surroundings, kind_of
 from policyeng.sources.template_parameters import Unresolved
-from policyeng.strict.json_text import escaped, shortened
+from policyeng.strict.json_pointer import escaped
+from policyeng.strict.json_text import shortened
 
 #: Resources of one document, copies and those of nested templates among them.
 MAX_RESOURCES = 5_000

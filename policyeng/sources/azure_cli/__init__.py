@@ -24,7 +24,8 @@ from policyeng.sources.azure_cli import (
 from policyeng.sources.azure_cli.kinds import PRINTED, Kind, schema_of
 from policyeng.sources.azure_cli.shapes import unknown_keys
 from policyeng.sources.reading import ALONE, UNKNOWN_SCOPE, Placed, Reading, Refusal, Surroundings, kind_of, reading_of
-from policyeng.strict.json_text import escaped, shortened
+from policyeng.strict.json_pointer import escaped
+from policyeng.strict.json_text import shortened
 
 SUMMARY = "YAML files of the Azure CLI (`az ml ... --file`)"
 

@@ -11,10 +11,10 @@ from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import is_placeholder
 from policyeng.sources.azure_cli.kinds import identity, unplaced
 from policyeng.sources.foreign import foreign_to
-from policyeng.sources.mapping import Field, Mapped, carried, mapped, put
+from policyeng.sources.mapping import Field, Mapped, carried, mapped, put, without
 from policyeng.sources.reading import Placed, Surroundings, spelled
 from policyeng.sources.service_made import service_made
-from policyeng.strict.json_text import escaped
+from policyeng.strict.json_pointer import escaped
 
 #: Why a compute that no file describes may be there all the same.
 OPEN = "a file of the Azure CLI says nothing of the computes that its workspace has already"
@@ -48,7 +48,7 @@ def placed(
 ) -> Placed:
     """The resource of a document; without a name it has one in braces that no other file has."""
     done = settled(table, document, pointer, made.unresolved)
-    resource = {"properties": {}, **done.resource}
+    resource = {"properties": {}, **without(done.resource, done.unreadable)}
     for target, value in made.defaults.items():
         if not any(f"{field}/".startswith(f"{target}/") for field in done.fields):
             put(resource, target, value)

@@ -20,7 +20,7 @@ from policyeng.sources.azure_cli.bringing import is_open, prose, settled
 from policyeng.sources.azure_cli.references import an_object, asset_in, compute_in, file_of, is_label
 from policyeng.sources.mapping import Field, put, text
 from policyeng.sources.reading import Surroundings, kind_of, spelled
-from policyeng.strict.json_text import escaped
+from policyeng.strict.json_pointer import escaped
 
 #: Pipelines in pipelines: how deep, how many steps and how many component files altogether.
 MAX_DEPTH = 8

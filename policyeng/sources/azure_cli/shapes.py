@@ -13,10 +13,11 @@ from typing import NamedTuple
 from policyeng.models import Carried, JsonObject
 from policyeng.sources.arm_entry import is_placeholder
 from policyeng.sources.azure_cli.values import tags
-from policyeng.sources.mapping import Field, carried, mapped, put
+from policyeng.sources.mapping import Field, carried, mapped, put, without
 from policyeng.sources.reading import Placed, kind_of
 from policyeng.sources.service_made import service_made
-from policyeng.strict.json_text import escaped, shortened
+from policyeng.strict.json_pointer import escaped, value_at
+from policyeng.strict.json_text import shortened
 
 NOT_CARRIED = "Azure CLI documents have no key for it; judge what the REST API answers about the deployed resource"
 NO_NAME = "the file does not name it; write its `name` there"
@@ -100,10 +101,10 @@ def placed(
     whole = {**resource, **found.resource}
     for sent in shape.sent:
         within = not sent.within or any(f"{target}/".startswith(f"{sent.within}/") for target in found.fields)
-        known = sent.target in found.fields or _below(whole, sent.target) is not None
+        known = sent.target in found.fields or value_at(whole, sent.target) is not None
         if (sent.printed or not printed) and within and not known:
             put(whole, sent.target, sent.value)
-    whole = _pruned(whole, "", frozenset(unreadable) - {"/id", "/name"})
+    whole = without(whole, unreadable.keys() - {"/id", "/name"})
     whole.setdefault("properties", {})
     fields = {"/name": f"{pointer}/name", **found.fields}
     return Placed(whole, pointer, unreadable, _carried(shape, rows, unreadable), fields)
@@ -120,9 +121,7 @@ def said_by_output(shape: Shape, document: JsonObject, given: Placed) -> Placed:
     for lossy in shape.lossy:
         if document.get(lossy.source) == lossy.value:
             unreadable[lossy.target] = lossy.reason
-    return given._replace(
-        resource=_pruned(given.resource, "", frozenset(unreadable)), unreadable={**given.unreadable, **unreadable}
-    )
+    return given._replace(resource=without(given.resource, unreadable), unreadable={**given.unreadable, **unreadable})
 
 
 def unknown_keys(shape: Shape, document: JsonObject) -> Iterator[tuple[str, str, list[str]]]:
@@ -136,7 +135,7 @@ def unknown_keys(shape: Shape, document: JsonObject) -> Iterator[tuple[str, str,
     for row in shape.rows:
         known.pop(row.source, None)
     for above, keys in known.items():
-        inner = _below(document, above)
+        inner = value_at(document, above)
         for key in inner if isinstance(inner, dict) else ():
             if escaped(key) not in keys:
                 yield f"{above}/{escaped(key)}", key, list(keys)
@@ -153,17 +152,17 @@ def _settled(rows: Iterable[Field], document: JsonObject) -> tuple[JsonObject, d
     unresolved = dict(_misshapen(by_source, document))
     inside: dict[str, str] = {}
     dropped: set[str] = set()
-    for pointer, value in _unresolved_values(document, ""):
+    for pointer, value, in_list in _unresolved_values(document, "", in_list=False):
         reason = f"`{pointer[1:]}` is `{shortened(value)}`, which stands for a value; write that in its place"
         above = _row_above(by_source, pointer)
         if above is None:
             unresolved[pointer] = reason
-        elif above.bring in _AS_THEY_ARE and _below(document, pointer) is not None:  # and in no list
+        elif above.bring in _AS_THEY_ARE and not in_list:
             dropped.add(pointer)
             inside[above.target + pointer.removeprefix(above.source)] = reason
         else:
             unresolved[above.source] = reason
-    settled = _pruned(document, "", frozenset(dropped)) if dropped else document
+    settled = without(document, dropped) if dropped else document
     return settled, unresolved, inside
 
 
@@ -178,34 +177,20 @@ def _misshapen(rows: Mapping[str, Field], document: JsonObject) -> Iterator[tupl
     for source in rows:
         parts = source.split("/")
         for end in range(2, len(parts)):
-            value = _below(document, "/".join(parts[:end]))
+            value = value_at(document, "/".join(parts[:end]))
             if value is not None and not isinstance(value, dict):
                 key = "/".join(parts[1:end])
                 yield f"/{key}", f"`{key}` is {kind_of(value)}; it should be an object"
                 break
 
 
-def _unresolved_values(value: object, pointer: str) -> Iterator[tuple[str, str]]:
+def _unresolved_values(value: object, pointer: str, *, in_list: bool) -> Iterator[tuple[str, str, bool]]:
+    """Where a placeholder stands, the placeholder, and whether a list holds it."""
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _unresolved_values(inner, f"{pointer}/{escaped(key)}")
+            yield from _unresolved_values(inner, f"{pointer}/{escaped(key)}", in_list=in_list)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _unresolved_values(inner, f"{pointer}/{index}")
+            yield from _unresolved_values(inner, f"{pointer}/{index}", in_list=True)
     elif isinstance(value, str) and (is_placeholder(value) or _STANDS_FOR.fullmatch(value)):
-        yield pointer, value
-
-
-def _pruned(value: JsonObject, pointer: str, dropped: frozenset[str]) -> JsonObject:
-    """A copy of an object without what stands at some JSON Pointers, none of which leads through a list."""
-    return {
-        key: _pruned(inner, below, dropped) if isinstance(inner, dict) else inner
-        for key, inner in value.items()
-        if (below := f"{pointer}/{escaped(key)}") not in dropped
-    }
-
-
-def _below(value: object, pointer: str) -> object:
-    for part in pointer.split("/")[1:]:
-        value = value.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(value, dict) else None
-    return value
+        yield pointer, value, in_list

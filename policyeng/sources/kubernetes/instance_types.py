@@ -10,7 +10,7 @@ from policyeng.models import Carried, JsonObject
 from policyeng.sources.kubernetes.objects import Held, Names, inner, words
 from policyeng.sources.kubernetes.spelling import in_arm_spelling
 from policyeng.sources.reading import Placed, Refusal, kind_of
-from policyeng.strict.json_text import escaped
+from policyeng.strict.json_pointer import escaped
 
 _TYPES = "/properties/properties/instanceTypes"
 _NAMELESS = "an instance type says nothing else of the compute that it belongs to"

@@ -19,13 +19,11 @@ class Kind(NamedTuple):
         parent: the group and kind of what owns it, in lower case; empty where that is a resource group.
         read: it is brought into ARM shape; of the others only the ids are known.
         extension: it lies in whatever owns it, be that of any other kind.
-        neighbour: policies only read it for what it says of other resources, and cannot tell what it leaves open.
     """
 
     arm_type: str
     parent: tuple[str, str] | tuple[()] = ()
     read: bool = False
-    neighbour: bool = False
     extension: bool = False
 
 
@@ -43,22 +41,22 @@ KINDS: Mapping[tuple[str, str], Kind] = {
         "Microsoft.MachineLearningServices/workspaces/connections", _WORKSPACE, read=True
     ),
     (ML_GROUP, "registry"): Kind("Microsoft.MachineLearningServices/registries", read=True),
-    _NETWORK: Kind("Microsoft.Network/virtualNetworks", read=True, neighbour=True),
+    _NETWORK: Kind("Microsoft.Network/virtualNetworks", read=True),
     ("network.azure.com", "virtualnetworkssubnet"): Kind(
-        "Microsoft.Network/virtualNetworks/subnets", _NETWORK, read=True, neighbour=True
+        "Microsoft.Network/virtualNetworks/subnets", _NETWORK, read=True
     ),
     ("network.azure.com", "networkinterface"): Kind("Microsoft.Network/networkInterfaces"),
     ("network.azure.com", "networksecuritygroup"): Kind("Microsoft.Network/networkSecurityGroups"),
     ("network.azure.com", "natgateway"): Kind("Microsoft.Network/natGateways"),
     ("network.azure.com", "publicipaddress"): Kind("Microsoft.Network/publicIPAddresses"),
     ("network.azure.com", "routetable"): Kind("Microsoft.Network/routeTables"),
-    ("compute.azure.com", "virtualmachine"): Kind("Microsoft.Compute/virtualMachines", read=True, neighbour=True),
+    ("compute.azure.com", "virtualmachine"): Kind("Microsoft.Compute/virtualMachines", read=True),
     ("compute.azure.com", "disk"): Kind("Microsoft.Compute/disks"),
     ("compute.azure.com", "diskencryptionset"): Kind("Microsoft.Compute/diskEncryptionSets"),
     ("compute.azure.com", "image"): Kind("Microsoft.Compute/images"),
     _CLUSTER: Kind("Microsoft.ContainerService/managedClusters", read=True),
     ("containerservice.azure.com", "managedclustersagentpool"): Kind(
-        "Microsoft.ContainerService/managedClusters/agentPools", _CLUSTER, read=True, neighbour=True
+        "Microsoft.ContainerService/managedClusters/agentPools", _CLUSTER, read=True
     ),
     ("authorization.azure.com", "roleassignment"): Kind(
         "Microsoft.Authorization/roleAssignments", read=True, extension=True

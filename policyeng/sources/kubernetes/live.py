@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.kubernetes.kinds import ML_GROUP, group_of, key_of
 from policyeng.sources.kubernetes.objects import inner
-from policyeng.strict.json_text import escaped
+from policyeng.strict.json_pointer import escaped
 
 #: What of a `status` stands at the top of an ARM resource; its `id`, `name` and `type` are made out before.
 _TOP = ("etag", "extendedLocation", "identity", "kind", "location", "managedBy", "plan", "sku", "systemData", "tags")

@@ -33,7 +33,8 @@ from policyeng.sources.kubernetes.tables import (
 from policyeng.sources.mapping import Field, carried, mapped
 from policyeng.sources.reading import UNKNOWN_SCOPE, Placed, Refusal
 from policyeng.sources.service_made import service_made, with_attachment
-from policyeng.strict.json_text import escaped, shortened
+from policyeng.strict.json_pointer import escaped
+from policyeng.strict.json_text import shortened
 
 _UNPLACED = (
     "the manifest does not say which subscription and resource group it is deployed to; give `--scope` or `--workspace`"
@@ -120,10 +121,6 @@ def read_operator_object(document: JsonObject, pointer: str, names: Names) -> Re
         return Read(refused._replace(pointer=pointer + refused.pointer))
     if kind.extension:
         drawn.resource.setdefault("properties", {})["scope"] = scope or names.around.scope
-    if kind.neighbour and drawn.unreadable and not is_live:
-        where, why = next(iter(drawn.unreadable.items()))
-        place = drawn.fields.get(where, "/spec")
-        return Read(None, ((pointer + place, f"left out, because a part of it is not known: {why}"),))
     return _placed(document, pointer, arm_id, drawn, is_live=is_live)
 
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from policyeng.models import JsonObject
 from policyeng.sources.kubernetes.kinds import key_of
 from policyeng.sources.kubernetes.objects import Names, words
-from policyeng.strict.json_text import escaped, shortened
+from policyeng.strict.json_pointer import escaped
+from policyeng.strict.json_text import shortened
 
 #: ARM's names of the references that are not called as the reference with `Id` for `Reference`.
 _CALLED: Mapping[str, str] = {

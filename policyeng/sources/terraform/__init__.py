@@ -5,6 +5,7 @@ Source: https://developer.hashicorp.com/terraform/internals/json-format.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from policyeng.models import JsonObject
@@ -38,6 +39,7 @@ _BLOCKS = frozenset(
         "variable",
     }
 )
+_MAJOR = re.compile(r"[0-9]{1,9}")
 _LAST_MAJOR = 1
 _PLAN_COMMAND = "`terraform plan -out tfplan && terraform show -json tfplan > plan.json`"
 _STATE_COMMAND = "`terraform show -json > state.json`"
@@ -68,7 +70,7 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:
     if "format_version" not in document:
         return _state_file(document, around)
     major = document["format_version"].partition(".")[0]
-    if not major.isdigit() or int(major[:9]) > _LAST_MAJOR:
+    if not _MAJOR.fullmatch(major) or int(major) > _LAST_MAJOR:
         version = shortened(document["format_version"])
         message = f"a Terraform document of the format `{version}`, and only those up to {_LAST_MAJOR} are readable"
         return _refused("/format_version", message, "make it with an older Terraform, or update policyeng")

@@ -14,9 +14,10 @@ from policyeng.sources.mapping import Field, mapped, text
 from policyeng.sources.reading import Placed, Refusal
 from policyeng.sources.service_made import service_made, with_attachment
 from policyeng.sources.terraform.estate import Estate
-from policyeng.sources.terraform.instances import MAX_DEPTH, Instance, parts_of, value_at
+from policyeng.sources.terraform.instances import MAX_DEPTH, Instance
 from policyeng.sources.terraform.kinds import IDENTITY
-from policyeng.strict.json_text import DEFAULT_MAX_BYTES, escaped, parse_json
+from policyeng.strict.json_pointer import escaped, keys_of, value_at
+from policyeng.strict.json_text import DEFAULT_MAX_BYTES, parse_json
 
 _ROWS = (
     Field("/name", "/name", text),
@@ -131,7 +132,7 @@ def _of_body(unread: Mapping[str, str]) -> dict[str, str]:
 def _without_null(body: JsonObject, unreadable: Mapping[str, str]) -> JsonObject:
     """The body without the places that are unreadable, in which null stands."""
     for at in unreadable:
-        body = _cut(body, parts_of(at))
+        body = _cut(body, keys_of(at))
     return body
 
 

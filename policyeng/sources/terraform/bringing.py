@@ -12,9 +12,9 @@ from policyeng.sources.mapping import Field, mapped, put
 from policyeng.sources.reading import Placed
 from policyeng.sources.service_made import with_attachment
 from policyeng.sources.terraform.estate import KINDS, Estate, Settled
-from policyeng.sources.terraform.instances import Instance, value_at
+from policyeng.sources.terraform.instances import Instance
 from policyeng.sources.terraform.kinds import Blocks
-from policyeng.strict.json_text import escaped
+from policyeng.strict.json_pointer import escaped, value_at
 
 _NOT_CARRIED = "the azurerm provider has no attribute for it; check what is deployed, too"
 _SUBNET = "/subnet/id"

@@ -12,9 +12,10 @@ from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
 from policyeng.sources.arm_entry import is_placeholder, types_of
 from policyeng.sources.reading import Surroundings
 from policyeng.sources.terraform import machine_learning, neighbours
-from policyeng.sources.terraform.instances import AFTER_APPLY, SENSITIVE, Instance, filled, parts_of, value_at
+from policyeng.sources.terraform.instances import AFTER_APPLY, SENSITIVE, Instance, filled
 from policyeng.sources.terraform.kinds import Addressed, Kind, Unstated
 from policyeng.sources.terraform.references import Configuration
+from policyeng.strict.json_pointer import keys_of, value_at
 
 KINDS: Mapping[str, Kind] = {**machine_learning.KINDS, **neighbours.KINDS}
 GROUP = "azurerm_resource_group"
@@ -72,12 +73,12 @@ class Estate:
             if unknown and self.configuration.is_null(instance, one.source):
                 before = value_at(dict(instance.before), one.source)
                 _forget(unread, one.source)
-                values = filled(values, parts_of(one.source), one.value if before is None else before)
+                values = filled(values, keys_of(one.source), one.value if before is None else before)
         for pointer, wanted in named.items():
             if (found := self._named(instance, pointer, wanted)) is not None:
                 arm_id = self.identity(found)
                 _forget(unread, pointer)
-                values = filled(values, parts_of(pointer), [arm_id] if pointer.endswith("_ids") else arm_id)
+                values = filled(values, keys_of(pointer), [arm_id] if pointer.endswith("_ids") else arm_id)
         why = {pointer: _why(pointer, reason) for pointer, reason in unread.items()}
         return Settled(values if isinstance(values, dict) else {}, why)
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from policyeng.models import lowered
 from policyeng.sources.arm_entry import is_placeholder
 from policyeng.sources.reading import Placed
-from policyeng.sources.terraform.instances import filled, parts_of, value_at
-from policyeng.strict.json_text import escaped
+from policyeng.sources.terraform.instances import filled
+from policyeng.strict.json_pointer import escaped, keys_of, value_at
 
 
 class _Fold(NamedTuple):
@@ -90,7 +90,7 @@ def _with(parent: Placed, parts: Sequence[Placed]) -> Placed:
                 continue
             fields |= {base: part.pointer, **dict(_moved(part.fields, base))}
             unreadable |= dict(_moved(part.unreadable, base))
-        resource = filled(resource, parts_of(fold.pointer), listed if fold.is_list else by_name)
+        resource = filled(resource, keys_of(fold.pointer), listed if fold.is_list else by_name)
     return parent._replace(
         resource=resource if isinstance(resource, dict) else parent.resource, unreadable=unreadable, fields=fields
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from policyeng.models import JsonObject
-from policyeng.strict.json_text import escaped
+from policyeng.strict.json_pointer import escaped, keys_of, list_index, value_at
 
 #: Modules below modules, and lists and objects within attributes, deeper than this are not looked into.
 MAX_DEPTH = 64
@@ -122,16 +122,6 @@ def parent_module(module: str) -> str:
     return ".".join(steps[:-1])
 
 
-def value_at(source: object, pointer: str) -> object:
-    """What stands at a JSON Pointer; None where nothing does."""
-    for key in parts_of(pointer):
-        if isinstance(source, list) and key.isdigit():
-            source = source[int(key)] if int(key) < len(source) else None
-        else:
-            source = source.get(key) if isinstance(source, dict) else None
-    return source
-
-
 def _instance(entry: JsonObject, module: str, pointer: str, changes: Mapping[str, Change] | None) -> Instance:
     address = str(entry.get("address") or f"{entry['type']}.{entry.get('name')}")
     change = (changes or {}).get(address, Change())
@@ -179,13 +169,8 @@ def _without(values: JsonObject, unread: Mapping[str, str]) -> tuple[JsonObject,
     cut: object = values
     for pointer in kept:
         if value_at(cut, pointer) is not None:
-            cut = filled(cut, parts_of(pointer), None)
+            cut = filled(cut, keys_of(pointer), None)
     return cut if isinstance(cut, dict) else {}, kept
-
-
-def parts_of(pointer: str) -> list[str]:
-    """The keys of a JSON Pointer."""
-    return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
 
 
 def filled(source: object, parts: Sequence[str], value: object) -> object:
@@ -193,8 +178,8 @@ def filled(source: object, parts: Sequence[str], value: object) -> object:
     if not parts:
         return value
     key, *rest = parts
-    if isinstance(source, list) and key.isdigit() and int(key) <= len(source):
-        at = int(key)
+    at = list_index(key)
+    if isinstance(source, list) and at is not None and at <= len(source):
         return [*source[:at], filled(source[at] if at < len(source) else None, rest, value), *source[at + 1 :]]
     known = source if isinstance(source, dict) else {}
     return {**known, key: filled(known.get(key), rest, value)}

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from policyeng.models import JsonObject
 from policyeng.sources.mapping import Field, UnfitError, mapped, text
+from policyeng.strict.json_pointer import list_index
 
 
 class Addressed(NamedTuple):
@@ -117,7 +118,8 @@ class Blocks:
     def targets(self, inside: str) -> tuple[str, ...]:
         """What a pointer within the list (`/0/memory`) is in ARM; nothing where nothing of it is judged."""
         _, at, *rest = inside.split("/")
-        number = str(int(at) + 1) if self.numbered and at.isdigit() else at
+        place = list_index(at)
+        number = str(place + 1) if self.numbered and place is not None else at
         within = f"/{'/'.join(rest)}/" if rest else "/"
         rows = (row for row in self.table if within.startswith(f"{row.source}/") or f"{row.source}/".startswith(within))
         return tuple(f"/{number}{row.target}" for row in rows)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from policyeng.models import JsonObject
 from policyeng.sources.terraform.instances import Instance, module_calls, parent_module
+from policyeng.strict.json_pointer import keys_of, member
 
 #: Inputs and outputs that lead to one another further than this lead nowhere.
 MAX_STEPS = 64
@@ -60,13 +61,10 @@ class Configuration:
     def expression(self, instance: Instance, pointer: str) -> object:
         """The expression of an attribute (`/scale_settings/0/min_node_count`); None where none is stated."""
         found: object = self._stated(instance).get("expressions")
-        for part in pointer.split("/")[1:]:
+        for part in keys_of(pointer):
             if isinstance(found, dict) and "references" in found:
                 return found
-            if isinstance(found, list) and part.isdigit():
-                found = found[int(part)] if int(part) < len(found) else None
-            else:
-                found = found.get(part) if isinstance(found, dict) else None
+            found = member(found, part)
         return found
 
     def is_null(self, instance: Instance, pointer: str) -> bool:

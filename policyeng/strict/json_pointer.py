@@ -1,0 +1,42 @@
+"""JSON Pointers (RFC 6901): their tokens, and what stands where they lead."""
+
+from __future__ import annotations
+
+#: More digits are no place in a list that fits into memory.
+_MOST_DIGITS = 9
+
+
+def escaped(key: object) -> str:
+    """A key as a token of a JSON Pointer."""
+    return str(key).replace("~", "~0").replace("/", "~1")
+
+
+def unescaped(token: str) -> str:
+    """The key that a token of a JSON Pointer stands for."""
+    return token.replace("~1", "/").replace("~0", "~")
+
+
+def keys_of(pointer: str) -> list[str]:
+    """The keys that lead to the place."""
+    return [unescaped(token) for token in pointer.split("/")[1:]]
+
+
+def list_index(key: str) -> int | None:
+    """The place in a list that a key means; None for what is no such place."""
+    is_index = key.isascii() and key.isdigit() and len(key) <= _MOST_DIGITS
+    return int(key) if is_index else None
+
+
+def member(holder: object, key: str) -> object:
+    """What stands in a list or an object at a key; None where nothing does."""
+    if isinstance(holder, list):
+        index = list_index(key)
+        return holder[index] if index is not None and index < len(holder) else None
+    return holder.get(key) if isinstance(holder, dict) else None
+
+
+def value_at(document: object, pointer: str) -> object:
+    """What stands at a JSON Pointer; None where nothing does."""
+    for key in keys_of(pointer):
+        document = member(document, key)
+    return document
