@@ -128,6 +128,7 @@ def read_inputs(
     found = Gathering(formats if resources else {}, max_bytes, documents=documents)
     for named in named_inputs(paths, suffixes):
         found.add(named, stdin)
+    found.settle_source_code()
     if resources and not documents:
         found.add_what_lies_beside()
     done = loaded(found.parts, said or Given(), max_bytes)

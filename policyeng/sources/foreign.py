@@ -7,20 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_CLUSTER, _INSTANCE, _AKS, _MACHINE = "AmlCompute", "ComputeInstance", "AKS", "VirtualMachine"
-_ATTACHED = frozenset(
-    {_AKS, _MACHINE, "Kubernetes", "SynapseSpark", "Databricks", "DataFactory", "DataLakeAnalytics", "HDInsight"}
-)
-_COMPUTES = _ATTACHED | {_CLUSTER, _INSTANCE}
-_NODES = frozenset({_CLUSTER, _INSTANCE})
+from policyeng.models import JsonObject, lowered
+from policyeng.strict.json_pointer import value_at
 
-#: By ARM pointer, the compute types, and of other resources the ARM types below the provider, that have the field.
-#: Source: the OpenAPI of Microsoft.MachineLearningServices 2025-12-01 and of Microsoft.ContainerService.
+_COMPUTE = "workspaces/computes"
+_CLUSTER, _INSTANCE, _AKS, _MACHINE = "amlcompute", "computeinstance", "aks", "virtualmachine"
+_NODES = frozenset({_CLUSTER, _INSTANCE})
+_ATTACHED = frozenset(
+    {_AKS, _MACHINE, "kubernetes", "synapsespark", "databricks", "datafactory", "datalakeanalytics", "hdinsight"}
+)
+_COMPUTES = _NODES | _ATTACHED
+_ONLINE = "workspaces/onlineendpoints/deployments"
+
+#: By ARM pointer, what has the field: compute types, and ARM types below their provider; all in lower case.
+#: Source: the OpenAPI of Microsoft.MachineLearningServices 2025-12-01, Microsoft.ContainerService, Microsoft.Compute.
 _ONLY_OF: Mapping[str, frozenset[str]] = {
-    "/properties/agentPoolProfiles": frozenset({"managedClusters"}),
-    "/properties/powerState": frozenset({"managedClusters"}),
-    "/properties/endpointComputeType": frozenset({"workspaces/onlineEndpoints/deployments"}),
-    "/properties/instanceType": frozenset({"workspaces/onlineEndpoints/deployments"}),
+    "/properties/agentPoolProfiles": frozenset({"managedclusters"}),
+    "/properties/powerState": frozenset({"managedclusters"}),
+    "/properties/hardwareProfile": frozenset({"virtualmachines"}),
+    "/properties/endpointComputeType": frozenset({_ONLINE}),
+    "/properties/instanceType": frozenset({_ONLINE}),
+    "/properties/resources": frozenset({"workspaces/jobs", "workspaces/batchendpoints/deployments"}),
     # The SDK of old wrote it into jobs; nothing that is deployed from a file has it.
     "/properties/compute_id": frozenset(),
     "/properties/computeType": _COMPUTES,
@@ -42,10 +49,11 @@ _ONLY_OF: Mapping[str, frozenset[str]] = {
 }
 
 
-def foreign_to(kind: str) -> tuple[str, ...]:
-    """The ARM pointers that a kind of resource does not have.
-
-    Args:
-        kind: a compute type (`AmlCompute`), or an ARM type below its provider (`managedClusters`).
-    """
-    return tuple(pointer for pointer, kinds in _ONLY_OF.items() if kind not in kinds)
+def foreign_to(resource: JsonObject) -> tuple[str, ...]:
+    """The ARM pointers that no resource of its `type` has, nor a compute of its `computeType` where that is known."""
+    below = lowered(resource["type"]).partition("/")[2]
+    kinds = frozenset({below})
+    if below == _COMPUTE:
+        stated = value_at(resource, "/properties/computeType")
+        kinds = frozenset({lowered(stated)}) if isinstance(stated, str) else _COMPUTES
+    return tuple(pointer for pointer, having in _ONLY_OF.items() if kinds.isdisjoint(having))

@@ -15,6 +15,7 @@ from policyeng.sources.loading import Part, belongs_to_workspace, parts_of
 from policyeng.sources.opening import Named, content_of, display
 from policyeng.sources.problems import problem_of
 from policyeng.sources.reading import Format, Refusal
+from policyeng.sources.source_code import made_of
 from policyeng.sources.surroundings import lies_beside
 from policyeng.sources.texts import JSON_SUFFIXES, SOURCE_CODE, read_text
 
@@ -62,6 +63,7 @@ class Gathering:
     files: list[str] = field(default_factory=list)
     written: list[Document] = field(default_factory=list)
     _problems: list[tuple[int, Problem]] = field(default_factory=list)
+    _sources: list[tuple[int, Named, InputError]] = field(default_factory=list)
     _positions: dict[Path | str, int] = field(default_factory=dict)
     _count: int = 0
 
@@ -81,10 +83,21 @@ class Gathering:
             content = content_of(named, stdin, self.max_bytes)
             self._take(named, content)
         except InputError as error:
-            if self.documents or not _may_be_left_out(named, content):
+            if named.found and named.file.lower().endswith(tuple(SOURCE_CODE)) and concerns_machine_learning(content):
+                self._sources.append((position, named, error))
+            elif self.documents or not _may_be_left_out(named, content):
                 self._problems.append((position, problem_of(error)))
             else:
                 self.skipped.append(Skipped(named.file, error.message))
+
+    def settle_source_code(self) -> None:
+        """Source code of Machine Learning is an error, unless what was made of it is among the inputs."""
+        for position, named, error in self._sources:
+            made = made_of(named, self.parts)
+            if made:
+                self.skipped.append(Skipped(named.file, f"`{made}`, which was made of it, is read in its place"))
+            else:
+                self._problems.append((position, problem_of(error)))
 
     def add_what_lies_beside(self) -> None:
         """Look at the workspace that lies beside files which belong to one, where nothing else was named."""

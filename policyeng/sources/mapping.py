@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from typing import NamedTuple
 
 from policyeng.models import Carried, JsonObject, lowered
+from policyeng.sources.foreign import foreign_to
 from policyeng.sources.reading import spelled
 from policyeng.strict.json_pointer import escaped, keys_of, value_at
 
@@ -82,9 +83,9 @@ def mapped(
     return Mapped(resource, fields, unreadable, tuple(_unknown(rows, source, pointer)))
 
 
-def carried(table: Iterable[Field], reason: str, *more: str) -> Carried:
-    """What a table can fill, and beside it the ARM pointers `more`."""
-    targets = dict.fromkeys((*(row.target for row in table if row.target), *more))
+def carried(resource: JsonObject, table: Iterable[Field], reason: str, *more: str) -> Carried:
+    """What a table can fill of a resource, beside it the ARM pointers `more`, and what no such resource has."""
+    targets = dict.fromkeys((*(row.target for row in table if row.target), *more, *foreign_to(resource)))
     return Carried(pointers=tuple(targets), reason=reason)
 
 

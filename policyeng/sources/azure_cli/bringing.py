@@ -10,7 +10,6 @@ from typing import NamedTuple
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import is_placeholder
 from policyeng.sources.azure_cli.kinds import identity, unplaced
-from policyeng.sources.foreign import foreign_to
 from policyeng.sources.mapping import Field, Mapped, carried, mapped, put, without
 from policyeng.sources.reading import Placed, Surroundings, spelled
 from policyeng.sources.service_made import service_made
@@ -57,7 +56,6 @@ def placed(
     arm_id = identity(
         {**document, "name": name or absent}, arm_type, around, *(each or absent for each in made.parents)
     )
-    below = arm_type.partition("/")[2]
     unreadable = {**_service_made(arm_type, done.fields), **unplaced(arm_id), **made.unreadable, **done.unreadable}
     if not name:
         unreadable["/name"] = NO_NAME
@@ -68,7 +66,7 @@ def placed(
         pointer,
         unreadable,
         # It has the workspace's location, which the CLI puts there.
-        carried(table, NO_KEY, "/name", "/location", *made.defaults, *made.elsewhere, *foreign_to(below)),
+        carried({"type": arm_type}, table, NO_KEY, "/name", "/location", *made.defaults, *made.elsewhere),
         {"/id": f"{pointer}/name", **done.fields},
     )
 

@@ -22,7 +22,6 @@ from policyeng.sources.azure_cli.values import (
     tags,
     word,
 )
-from policyeng.sources.foreign import foreign_to
 from policyeng.sources.mapping import Field, boolean, text, whole
 
 _P, _C = "/properties", "/properties/properties"
@@ -86,7 +85,7 @@ _CLUSTER = Shape(
         Sent(f"{_C}/enableNodePublicIp", True),
         Sent(f"{_C}/remoteLoginPortPublicAccess", "NotSpecified"),
     ),
-    never=(*foreign_to("AmlCompute"), *_NOT_SENT),
+    never=_NOT_SENT,
     always=(
         "location",
         "size",
@@ -178,7 +177,7 @@ _INSTANCE = Shape(
         Sent(f"{_C}/enableOSPatching", False),
         Sent(f"{_C}/releaseQuotaOnStop", False),
     ),
-    never=(*foreign_to("ComputeInstance"), *_NOT_SENT),
+    never=_NOT_SENT,
     always=("location", "size", "state", "enable_node_public_ip", "provisioning_state"),
     lossy=(
         Lossy(
@@ -217,7 +216,7 @@ _KUBERNETES = Shape(
         _of_type("Kubernetes"),
         Sent(f"{_C}/namespace", "default"),
     ),
-    never=(*foreign_to("Kubernetes"), *_NOT_SENT),
+    never=_NOT_SENT,
     always=("location", "resource_id", "namespace", "provisioning_state"),
 )
 
@@ -236,7 +235,7 @@ _MACHINE = Shape(
         _of_type("VirtualMachine"),
         Sent(f"{_C}/sshPort", 22, within=f"{_C}/administratorAccount"),
     ),
-    never=(*foreign_to("VirtualMachine"), *_NOT_SENT),
+    never=_NOT_SENT,
     always=("location", "resource_id", "provisioning_state"),
 )
 
@@ -255,7 +254,7 @@ _SPARK = Shape(
         Field("/auto_pause_settings/auto_pause_enabled", f"{_C}/autoPauseProperties/enabled", boolean),
     ),
     sent=(_of_type("SynapseSpark"),),
-    never=(*foreign_to("SynapseSpark"), *_NOT_SENT),
+    never=_NOT_SENT,
     always=("location", "resource_id", "provisioning_state"),
 )
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from policyeng.models import Carried, JsonObject
+from policyeng.models import JsonObject
 from policyeng.sources.arm_entry import is_placeholder
 from policyeng.sources.azure_cli.values import tags
 from policyeng.sources.mapping import Field, carried, mapped, put, without
@@ -107,7 +107,9 @@ def placed(
     whole = without(whole, unreadable.keys() - {"/id", "/name"})
     whole.setdefault("properties", {})
     fields = {"/name": f"{pointer}/name", **found.fields}
-    return Placed(whole, pointer, unreadable, _carried(shape, rows, unreadable), fields)
+    more = (*(sent.target for sent in shape.sent), *shape.never, *unreadable)
+    said = carried(whole, rows, NOT_CARRIED, "/id", "/name", "/type", *more)
+    return Placed(whole, pointer, unreadable, said, fields)
 
 
 def said_by_output(shape: Shape, document: JsonObject, given: Placed) -> Placed:
@@ -139,11 +141,6 @@ def unknown_keys(shape: Shape, document: JsonObject) -> Iterator[tuple[str, str,
         for key in inner if isinstance(inner, dict) else ():
             if escaped(key) not in keys:
                 yield f"{above}/{escaped(key)}", key, list(keys)
-
-
-def _carried(shape: Shape, rows: Iterable[Field], unreadable: Iterable[str]) -> Carried:
-    more = (*(sent.target for sent in shape.sent), *shape.never, *unreadable)
-    return carried(rows, NOT_CARRIED, "/id", "/name", "/type", *more)
 
 
 def _settled(rows: Iterable[Field], document: JsonObject) -> tuple[JsonObject, dict[str, str], dict[str, str]]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from policyeng.errors import nearest
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.foreign import foreign_to
 from policyeng.sources.kubernetes.kinds import KINDS, ML_GROUP, group_of, key_of
 from policyeng.sources.kubernetes.live import fill_in, is_unmanaged, stands_in
 from policyeng.sources.kubernetes.objects import Names, inner, name_of, words
@@ -67,7 +66,6 @@ class _Drawn:
     unreadable: dict[str, str] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict)
     rows: Rows = ()
-    more: tuple[str, ...] = ()
 
     def draw(self, rows: Rows, spec: Spelled, at: str) -> None:
         """Bring the part of a spec at a JSON Pointer over, and say what is not known of it."""
@@ -145,7 +143,7 @@ def _placed(document: JsonObject, pointer: str, arm_id: str, drawn: _Drawn, *, i
     said = None
     if group == ML_GROUP:
         reason = f"an object of `{shortened(document['apiVersion'])}` cannot say it"
-        said = carried(drawn.rows, reason, *_ALWAYS_SAID, *drawn.more, *made)
+        said = carried(resource, drawn.rows, reason, *_ALWAYS_SAID, *made)
     remarks = [(pointer + place, message) for place, message in drawn.remarks.items()]
     if is_unmanaged(document) and not is_live:
         message = "the operator leaves the resource as it is (`reconcile-policy: skip`); it is judged as it stands here"
@@ -190,7 +188,6 @@ def _draw_compute(drawn: _Drawn, spec: Spelled, version: str) -> Refusal | None:
         message = f"no kind of compute: `{shortened(stated[0])}`{known}"
         return Refusal("/spec/properties", message, f"there are {', '.join(COMPUTES)}")
     at = f"/properties/{escaped(stated[0])}"
-    drawn.more = foreign_to(variant.compute_type)
     drawn.fields |= {"/properties": f"/spec{at}", "/properties/computeType": f"/spec{at}"}
     drawn.fields["/properties/properties"] = f"/spec{at}/properties"
     drawn.draw(COMPUTE.of(version), spec, at)

@@ -46,8 +46,11 @@ def brought(estate: Estate, instance: Instance) -> Placed:
 @cache
 def _carried(terraform_type: str) -> Carried:
     kind = KINDS[terraform_type]
+    any_such: JsonObject = {"type": kind.place.arm_type}
+    for pointer, value in kind.fixed.items():
+        put(any_such, pointer, value)
     more = ("/id", "/type", "/properties/isAttachedCompute", *kind.fixed, *kind.foreign)
-    return mapping.carried(kind.table, _NOT_CARRIED, *more)
+    return mapping.carried(any_such, kind.table, _NOT_CARRIED, *more)
 
 
 def _unresolved(table: tuple[Field, ...], settled: Settled) -> Mapping[str, str]:

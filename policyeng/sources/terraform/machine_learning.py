@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from policyeng.sources.foreign import foreign_to
 from policyeng.sources.mapping import Field, UnfitError, boolean, chosen, inverted, text, whole
 from policyeng.sources.terraform.kinds import (
     COMMON,
@@ -172,7 +171,6 @@ _AML_COMPUTE = Kind(
         Field("/ssh/0/admin_password", ""),
     ),
     fixed={"/properties/computeType": "AmlCompute"},
-    foreign=foreign_to("AmlCompute"),
     named={"/subnet_resource_id": SUBNET, f"/{_IN_WORKSPACE}": WORKSPACE},
     unstated=(Unstated("/ssh_public_access_enabled", value=False),),
 )
@@ -192,7 +190,7 @@ _INSTANCE = Kind(
     ),
     fixed={"/properties/computeType": "ComputeInstance"},
     # An instance is where its workspace is.
-    foreign=(*foreign_to("ComputeInstance"), "/properties/computeLocation"),
+    foreign=("/properties/computeLocation",),
     named={"/subnet_resource_id": SUBNET, f"/{_IN_WORKSPACE}": WORKSPACE},
     unstated=(Unstated("/location"),),
 )
@@ -207,14 +205,12 @@ _AKS = Kind(
         Field("/ssl/0/overwrite_existing_domain", f"{_INNER}/sslConfiguration/overwriteExistingDomain"),
     ),
     fixed={"/properties/computeType": "AKS"},
-    foreign=foreign_to("AKS"),
     named={"/kubernetes_cluster_id": CLUSTER, f"/{_IN_WORKSPACE}": WORKSPACE},
 )
 _SYNAPSE = Kind(
     Addressed(_COMPUTE, parent=_IN_WORKSPACE),
     (*_COMPUTE_ROWS, Field("/synapse_spark_pool_id", "/properties/resourceId", text)),
     fixed={"/properties/computeType": "SynapseSpark"},
-    foreign=foreign_to("SynapseSpark"),
     named={"/synapse_spark_pool_id": "Microsoft.Synapse/workspaces/bigDataPools", f"/{_IN_WORKSPACE}": WORKSPACE},
 )
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from policyeng.sources.foreign import foreign_to
 from policyeng.sources.mapping import Field, UnfitError, boolean, text, whole
 from policyeng.sources.terraform.kinds import (
     COMMON,
@@ -89,7 +88,6 @@ _AKS_CLUSTER = Kind(
         Field("/private_cluster_enabled", "/properties/apiServerAccessProfile/enablePrivateCluster", boolean),
         Field("/sku_tier", "/sku/tier", text),
     ),
-    foreign=foreign_to("managedClusters"),
     named={_FIRST + source: kind for source, kind in _POOL_NAMED.items()},
     unstated=tuple(Unstated(_FIRST + one.source) for one in _POOL_UNSTATED),
     lists=(_POOLS,),
