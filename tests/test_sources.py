@@ -206,7 +206,7 @@ def test_a_found_file_that_holds_nothing_is_skipped(here: Path, document: object
 def test_a_found_file_that_is_broken_is_an_error(here: Path) -> None:
     """It may have held resources."""
     written(here / "d/a.json", {"error": {"code": "x"}})
-    (here / "d/b.json").write_text("{")
+    (here / "d/b.json").write_text('{"id": "/subscriptions/s')
     (here / "d/c.yaml").write_text("{")
     (here / "d/d.yaml").write_text("$schema: https://azuremlschemas.azureedge.net/latest/workspace.schema.json\na: {")
 

@@ -16,10 +16,30 @@ TEMPLATE: JsonObject = {
     "contentVersion": "1.0.0.0",
     "resources": [{"type": ML, "apiVersion": "2024-04-01", "name": "ws", "location": "westeurope", "properties": {}}],
 }
-COMPILED: JsonObject = {**TEMPLATE, "metadata": {"_generator": {"name": "bicep", "version": "0.30.3"}}}
-PLAN: JsonObject = {"format_version": "1.2", "terraform_version": "1.9.0", "planned_values": {"root_module": {}}}
+WORKSPACE: JsonObject = {
+    "address": "azurerm_machine_learning_workspace.ws",
+    "mode": "managed",
+    "type": "azurerm_machine_learning_workspace",
+    "name": "ws",
+    "values": {"name": "ws", "resource_group_name": "rg", "location": "westeurope"},
+}
+EMPTY: JsonObject = {"format_version": "1.2", "terraform_version": "1.9.0", "planned_values": {"root_module": {}}}
+PLAN: JsonObject = {
+    **EMPTY,
+    "planned_values": {"root_module": {"resources": [WORKSPACE]}},
+    "configuration": {
+        "root_module": {
+            "module_calls": {
+                "ml": {"source": "../ml", "module": {"module_calls": {"deep": {"source": "./deep"}}}},
+                "registry": {"source": "Azure/avm/azurerm"},
+            }
+        }
+    },
+}
 BICEP = f"resource ws '{ML}@2024-04-01' = {{ name: 'ws' }}\n"
+CALLING = "module ws '../b/x.bicep' = { name: 'ws' }\nmodule z 'br/public:avm/x:1' = { name: 'z' }\n"
 HCL = 'resource "azurerm_machine_learning_workspace" "ws" {}\n'
+HCL_JSON: JsonObject = {"resource": {"azurerm_machine_learning_workspace": {"ws": {"name": "ws"}}}}
 
 
 def read(folder: Path, files: dict[str, str | JsonObject]) -> Inputs:
@@ -34,15 +54,18 @@ def read(folder: Path, files: dict[str, str | JsonObject]) -> Inputs:
     ("files", "source", "made"),
     [
         ({"main.bicep": BICEP, "main.json": TEMPLATE}, "main.bicep", "main.json"),
-        ({"infra/modules/ws.bicep": BICEP, "infra/main.json": COMPILED}, "infra/modules/ws.bicep", "infra/main.json"),
-        ({"main.bicepparam": BICEP, "out.json": COMPILED}, "main.bicepparam", "out.json"),
-        ({"ml/main.tf": HCL, "plan.json": PLAN}, "ml/main.tf", "plan.json"),
+        ({"a/main.bicep": CALLING, "a/main.json": TEMPLATE, "b/x.bicep": BICEP}, "b/x.bicep", "a/main.json"),
+        ({"ws.bicepparam": f"using './y.bicep'\n// {BICEP}", "ws.json": TEMPLATE}, "ws.bicepparam", "ws.json"),
+        ({"main.tf": HCL, "plan.json": PLAN}, "main.tf", "plan.json"),
+        ({"main.tf.json": HCL_JSON, "plan.json": PLAN}, "main.tf.json", "plan.json"),
+        ({"env/plan.json": PLAN, "ml/main.tf": HCL}, "ml/main.tf", "env/plan.json"),
+        ({"env/plan.json": PLAN, "ml/deep/main.tf": HCL}, "ml/deep/main.tf", "env/plan.json"),
     ],
 )
 def test_what_was_made_of_it_is_read_in_its_place(
     files: dict[str, str | JsonObject], source: str, made: str, tmp_path: Path
 ) -> None:
-    """From its directory or one above, and it is said."""
+    """The file of its name, the plan of its directory, and what those call; it is said."""
     inputs = read(tmp_path, files)
 
     assert [problem for problem in inputs.problems if problem.level == "error"] == []
@@ -54,11 +77,13 @@ def test_what_was_made_of_it_is_read_in_its_place(
     ("files", "command"),
     [
         ({"main.bicep": BICEP}, "az bicep build"),
-        ({"other.bicep": BICEP, "main.json": TEMPLATE}, "az bicep build"),
-        ({"ws.bicep": BICEP, "below/main.json": COMPILED}, "az bicep build"),
+        ({"main.bicep": "param a string", "main.json": TEMPLATE, "ws.bicep": BICEP}, "az bicep build"),
+        ({"ws.bicep": BICEP, "below/ws.json": TEMPLATE}, "az bicep build"),
         ({"main.tf": HCL}, "terraform show -json"),
-        ({"main.tf": HCL, "main.json": COMPILED}, "terraform show -json"),
-        ({"main.tf": HCL, "other/plan.json": PLAN}, "terraform show -json"),
+        ({"main.tf": HCL, "main.json": TEMPLATE}, "terraform show -json"),
+        ({"prod/main.tf": HCL, "plan.json": {**PLAN, "configuration": {}}}, "terraform show -json"),
+        ({"main.tf": HCL, "plan.json": EMPTY}, "terraform show -json"),
+        ({"main.tf.json": HCL_JSON, "ws.json": TEMPLATE}, "terraform show -json"),
     ],
 )
 def test_without_that_it_is_an_error(files: dict[str, str | JsonObject], command: str, tmp_path: Path) -> None:
@@ -82,3 +107,41 @@ def test_source_code_of_something_else_is_skipped(tmp_path: Path) -> None:
 
     assert [problem for problem in inputs.problems if problem.level == "error"] == []
     assert len(inputs.skipped) == 1
+
+
+def test_a_state_gives_way_to_the_plan_beside_it(tmp_path: Path) -> None:
+    """The plan holds what stays, too."""
+    state = {"format_version": "1.0", "values": {"root_module": {"resources": [WORKSPACE]}}}
+    inputs = read(tmp_path, {"plan.json": PLAN, "state.json": state})
+
+    assert len(inputs.snapshot.resources) == 1
+    assert not inputs.problems
+    assert [Path(skipped.file).name for skipped in inputs.skipped] == ["state.json"]
+    assert len(read_inputs([tmp_path / "state.json"]).snapshot.resources) == 1
+
+
+def test_links_are_not_read_twice_and_those_to_directories_are_said(tmp_path: Path) -> None:
+    """A finding stands in the file; what lies outside is read when somebody names it."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "repository").mkdir()
+    (tmp_path / "repository" / "all").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "repository" / "a.json").symlink_to("main.json")
+    inputs = read(tmp_path / "repository", {"main.json": TEMPLATE})
+
+    assert [Path(file).name for file in inputs.files] == ["main.json"]
+    assert not inputs.problems
+    assert [(Path(skipped.file).name, skipped.reason[:21]) for skipped in inputs.skipped] == [
+        ("all", "a link to a directory")
+    ]
+
+
+@pytest.mark.parametrize("content", ["", '{"a": 1,}', '{"a": 1}\n{"a": 2}\n', '{"a": NaN}', '{"a": 1, "a": 2}'])
+def test_broken_json_of_something_else_is_skipped(content: str, tmp_path: Path) -> None:
+    """A configuration of an editor fails no run; what may hold resources of Azure does."""
+    (tmp_path / "tsconfig.json").write_text(content)
+    inputs = read(tmp_path, {"main.json": TEMPLATE})
+    assert not inputs.problems
+    assert [Path(skipped.file).name for skipped in inputs.skipped] == ["tsconfig.json"]
+
+    (tmp_path / "tsconfig.json").write_text('{"resources": [{"type": "Microsoft.Network/virtualNetworks",}]}')
+    assert [problem.level for problem in read_inputs([tmp_path]).problems] == ["error"]

@@ -112,13 +112,16 @@ def exit_code(
 ) -> int:
     """2 when something went wrong, else 1 when a failure at or above `fail_on` has no exemption, else 0.
 
-    With `strict_unknown` an unknown finding at or above `fail_on` counts as a failure does.
+    With `strict_unknown` an unknown finding at or above `fail_on` counts as a failure does, and so does a part of the
+    inputs that was not read.
     """
-    listed = list(findings)
+    listed, said = list(findings), list(problems)
     if any(finding.outcome is Outcome.ERROR for finding in listed):
         return 2
-    if any(problem.level == "error" for problem in problems):
+    if any(problem.level == "error" for problem in said):
         return 2
+    if strict_unknown and any(problem.undecided for problem in said):
+        return 1
     return int(any(fails(finding, fail_on, strict_unknown=strict_unknown) for finding in listed))
 
 
@@ -208,7 +211,11 @@ def _ordered(unknowns: Iterable[Unknown]) -> tuple[Unknown, ...]:
 
 
 def _incomplete(snapshot: Snapshot) -> list[Problem]:
-    return [Problem(level="warning", message=f"the snapshot is incomplete: {line}") for line in snapshot.incomplete]
+    lines = [*((line, True) for line in snapshot.incomplete), *((line, False) for line in snapshot.beyond)]
+    return [
+        Problem(level="warning", message=f"the snapshot is incomplete: {line}", undecided=unread)
+        for line, unread in lines
+    ]
 
 
 def _nothing_evaluated(bundle: Bundle, estate: Estate) -> str:

@@ -77,7 +77,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
         "quotas": sorted((_plain(entry) for entry in snapshot.quotas), key=orjson.dumps),
         "metrics": sorted((_plain(entry) for entry in snapshot.metrics), key=orjson.dumps),
         "principals": sorted((_plain(entry) for entry in snapshot.principals), key=orjson.dumps),
-        "incomplete": list(snapshot.incomplete),
+        "incomplete": [*snapshot.incomplete, *snapshot.beyond],
     }
     body = _listed(rows)
     declared = sorted((_plain(entry) for entry in snapshot.workloads), key=lambda entry: str(entry["id"]))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from policyeng.models import Evaluation, Finding, Outcome, Place, Problem
 from policyeng.report.escapes import visible
-from policyeng.report.places import first_place, reasons
+from policyeng.report.places import first_place, problem_place, reasons
 from policyeng.report.wording import exemption_sentence, level, verdict
 
 
@@ -56,7 +56,9 @@ def _sentences(finding: Finding) -> Iterator[str]:
 
 def _problem(problem: Problem) -> str:
     message = f"{problem.place}: {problem.message}" if problem.place else problem.message
-    return _command("task.logissue", {"type": problem.level}, visible(message))
+    at = problem_place(problem)
+    where = {"sourcepath": at.file, "linenumber": str(at.line), "columnnumber": str(at.column)} if at.file else {}
+    return _command("task.logissue", {"type": problem.level, **where}, visible(message))
 
 
 def _command(name: str, properties: dict[str, str], message: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from policyeng.models import Evaluation, Finding, Outcome, Problem
 from policyeng.report.escapes import visible
-from policyeng.report.places import first_place, reasons
+from policyeng.report.places import first_place, problem_place, reasons
 from policyeng.report.wording import (
     exemption_sentence,
     level,
@@ -64,7 +64,9 @@ def _undecided(finding: Finding) -> str:
 
 def _problem(problem: Problem) -> str:
     message = f"{problem.place}: {problem.message}" if problem.place else problem.message
-    return _command(problem.level, {"title": "policyeng"}, visible(message))
+    at = problem_place(problem)
+    where = {"file": at.file, "line": str(at.line), "col": str(at.column)} if at.file else {}
+    return _command(problem.level, {**where, "title": "policyeng"}, visible(message))
 
 
 def _command(name: str, properties: dict[str, str], message: str) -> str:

@@ -5,16 +5,25 @@ A place is shown as `file:line:column`, which terminals and editors jump to.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from policyeng.models import Finding, Outcome, Place
+from policyeng.models import Finding, Outcome, Place, Problem
 from policyeng.report.escapes import visible
 from policyeng.report.wording import denial_sentence, denials, unknown_sentence, unknowns
+
+_IN_FILE = re.compile(r"(.+?):([0-9]{1,9})(?::([0-9]{1,9}))?", re.DOTALL)
 
 
 def place(at: Place) -> str:
     """Give `file:line:column`, or nothing for what came from no file."""
     return visible(f"{at.file}:{at.line}:{at.column}") if at.file else ""
+
+
+def problem_place(problem: Problem) -> Place:
+    """Give the place of a problem that names a file with a line; one without a file for any other."""
+    found = _IN_FILE.fullmatch(problem.place)
+    return Place(file=found[1], line=int(found[2]), column=int(found[3] or 1)) if found else Place()
 
 
 def place_of(finding: Finding, path: str) -> Place:

@@ -19,7 +19,7 @@ from pydantic_core import to_json
 from policyeng import __version__
 from policyeng.models import Denial, Evaluation, Finding, JsonObject, Outcome, Place, Severity, Unknown
 from policyeng.report.escapes import markdown_text, visible
-from policyeng.report.places import elsewhere, place_of
+from policyeng.report.places import elsewhere, place_of, problem_place
 from policyeng.report.wording import (
     denial_sentence,
     denials,
@@ -207,7 +207,10 @@ def _invocation(evaluation: Evaluation, index: Mapping[str, int], subject: str) 
     ]
     for problem in evaluation.problems:
         text = f"{problem.place}: {problem.message}" if problem.place else problem.message
-        notifications.append({"level": problem.level, "message": {"text": _literal(visible(text)) or "problem"}})
+        notification: JsonObject = {"level": problem.level, "message": {"text": _literal(visible(text)) or "problem"}}
+        if (at := problem_place(problem)).file:
+            notification["locations"] = [{"physicalLocation": _physical(at, subject)}]
+        notifications.append(notification)
     return {
         "executionSuccessful": evaluation.exit_code in (0, 1),
         "exitCode": evaluation.exit_code,

@@ -128,10 +128,11 @@ def read_inputs(
     found = Gathering(formats if resources else {}, max_bytes, documents=documents)
     for named in named_inputs(paths, suffixes):
         found.add(named, stdin)
-    found.settle_source_code()
     if resources and not documents:
         found.add_what_lies_beside()
+    found.leave_out_superseded()
     done = loaded(found.parts, said or Given(), max_bytes)
+    found.settle_source_code(done)
     for part, document in done:
         found.hear(part, document)
     snapshot, conflicts = joined([document for _, document in done])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -12,10 +12,10 @@ from policyeng.models import Document, Problem
 from policyeng.sources.documents import read_documents
 from policyeng.sources.joining import Loaded
 from policyeng.sources.loading import Part, belongs_to_workspace, parts_of
-from policyeng.sources.opening import Named, content_of, display
+from policyeng.sources.opening import Link, Named, content_of, display
 from policyeng.sources.problems import problem_of
 from policyeng.sources.reading import Format, Refusal
-from policyeng.sources.source_code import made_of
+from policyeng.sources.source_code import is_superseded, made_of
 from policyeng.sources.surroundings import lies_beside
 from policyeng.sources.texts import JSON_SUFFIXES, SOURCE_CODE, read_text
 
@@ -30,6 +30,8 @@ _MARKS = (
     b"azurerm_machine_learning",
 )
 
+#: What stands in JSON that may hold resources of Azure, in lower case.
+_OF_AZURE = (b"microsoft.", b"snapshotversion", b"/subscriptions/", b"deploymenttemplate")
 
 #: What is found in a directory for its resources alone.
 _NEVER_WRITTEN = (*SOURCE_CODE, *(suffix for suffix in JSON_SUFFIXES if suffix != ".json"))
@@ -63,14 +65,17 @@ class Gathering:
     files: list[str] = field(default_factory=list)
     written: list[Document] = field(default_factory=list)
     _problems: list[tuple[int, Problem]] = field(default_factory=list)
-    _sources: list[tuple[int, Named, InputError]] = field(default_factory=list)
+    _sources: list[tuple[int, Named, bytes, InputError]] = field(default_factory=list)
     _positions: dict[Path | str, int] = field(default_factory=dict)
     _count: int = 0
 
-    def add(self, named: Named | InputError, stdin: bytes | None = None) -> None:
+    def add(self, named: Named | Link | InputError, stdin: bytes | None = None) -> None:
         """Look at a file; what cannot be read becomes a problem, or is skipped where nothing is lost."""
         self._count += 1
         position = self._count
+        if isinstance(named, Link):
+            self.skipped.append(Skipped(named.file, "a link to a directory, which is not followed; name it to read it"))
+            return
         if isinstance(named, InputError):
             self._problems.append((position, problem_of(named)))
             return
@@ -78,26 +83,40 @@ class Gathering:
             again = Problem(level="warning", message="named twice; it is read once", place=named.file)
             self._problems.append((position, again))
             return
-        content = b""
+        content: bytes | None = None
         try:
             content = content_of(named, stdin, self.max_bytes)
             self._take(named, content)
         except InputError as error:
-            if named.found and named.file.lower().endswith(tuple(SOURCE_CODE)) and concerns_machine_learning(content):
-                self._sources.append((position, named, error))
+            is_code = named.found and named.file.lower().endswith(tuple(SOURCE_CODE))
+            if is_code and content is not None and not self.documents:
+                self._sources.append((position, named, content, error))
             elif self.documents or not _may_be_left_out(named, content):
                 self._problems.append((position, problem_of(error)))
             else:
                 self.skipped.append(Skipped(named.file, error.message))
 
-    def settle_source_code(self) -> None:
-        """Source code of Machine Learning is an error, unless what was made of it is among the inputs."""
-        for position, named, error in self._sources:
-            made = made_of(named, self.parts)
-            if made:
-                self.skipped.append(Skipped(named.file, f"`{made}`, which was made of it, is read in its place"))
-            else:
+    def leave_out_superseded(self) -> None:
+        """Leave out what another document of the same directory goes before."""
+        newer = [(part, is_superseded(part, self.parts)) for part in self.parts]
+        self.parts = [part for part, plan in newer if not plan]
+        reason = "a state, and the plan `{}` beside it is read in its place"
+        self.skipped += [Skipped(part.named.file, reason.format(plan)) for part, plan in newer if plan]
+
+    def settle_source_code(self, done: Iterable[tuple[Part, Loaded]]) -> None:
+        """Source code of Machine Learning is an error, unless what was made of it is among what was read."""
+        made = made_of(
+            {named.path: content for _, named, content, _ in self._sources if named.path},
+            (part for part, document in done if document.reading.resources),
+        )
+        for position, named, content, error in self._sources:
+            if named.path in made:
+                reason = f"`{made[named.path]}`, which was made of it, is read in its place"
+                self.skipped.append(Skipped(named.file, reason))
+            elif concerns_machine_learning(content):
                 self._problems.append((position, problem_of(error)))
+            else:
+                self.skipped.append(Skipped(named.file, error.message))
 
     def add_what_lies_beside(self) -> None:
         """Look at the workspace that lies beside files which belong to one, where nothing else was named."""
@@ -158,13 +177,15 @@ def concerns_machine_learning(content: bytes) -> bool:
     return any(mark in folded for mark in _MARKS)
 
 
-def _may_be_left_out(named: Named, content: bytes) -> bool:
+def _may_be_left_out(named: Named, content: bytes | None) -> bool:
     """Whether nothing is lost where a file cannot be read: nobody named it, and it has nothing of Machine Learning.
 
-    Broken JSON may have held resources that do not say what they are; broken YAML is mostly a template of something.
+    Broken JSON may hold resources of a snapshot that do not say what they are, so it has nothing of Azure either.
     """
-    is_json = named.file.lower().endswith(JSON_SUFFIXES)
-    return named.found and bool(content) and not is_json and not concerns_machine_learning(content)
+    if content is None or not named.found or concerns_machine_learning(content):
+        return False
+    folded = content.lower()
+    return not (named.file.lower().endswith(JSON_SUFFIXES) and any(mark in folded for mark in _OF_AZURE))
 
 
 def _key(named: Named) -> Path | str:

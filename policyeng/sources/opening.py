@@ -30,7 +30,15 @@ class Named(NamedTuple):
     found: bool = False
 
 
-def named_inputs(paths: Iterable[str | Path], suffixes: tuple[str, ...] = (".json",)) -> Iterator[Named | InputError]:
+class Link(NamedTuple):
+    """A link to a directory that was found in a directory; it is not followed."""
+
+    file: str
+
+
+def named_inputs(
+    paths: Iterable[str | Path], suffixes: tuple[str, ...] = (".json",)
+) -> Iterator[Named | Link | InputError]:
     """The documents behind the inputs, in their order; a directory stands for every file below it of those suffixes."""
     for given in paths:
         if str(given) == "-":
@@ -69,11 +77,12 @@ def display(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def _below(directory: Path, suffixes: tuple[str, ...]) -> Iterator[Named | InputError]:
+def _below(directory: Path, suffixes: tuple[str, ...]) -> Iterator[Named | Link | InputError]:
     faults: list[OSError] = []
+    links: list[Path] = []
     files = [
         Path(folder) / name
-        for folder, names in _walked(directory, faults)
+        for folder, names in _walked(directory, faults, links)
         for name in names
         if name.lower().endswith(suffixes) and not (Path(folder) / name).is_fifo()
     ]
@@ -82,13 +91,18 @@ def _below(directory: Path, suffixes: tuple[str, ...]) -> Iterator[Named | Input
         sought = " or ".join(f"`*{suffix}`" for suffix in suffixes)
         remedy = "name a directory with JSON or YAML documents, or a file"
         yield InputError(f"the directory holds no {sought} file", place=(display(directory),), remedy=remedy)
-    yield from (Named(display(path), path, found=True) for path in sorted(files))
+    yield from (Link(display(path)) for path in sorted(links))
+    real = {path.resolve() for path in files if not path.is_symlink()}
+    for path in sorted(files):
+        if not path.is_symlink() or path.resolve() not in real:  # findings stand in the file, not in a link to it
+            yield Named(display(path), path, found=True)
 
 
-def _walked(directory: Path, faults: list[OSError]) -> Iterator[tuple[str, list[str]]]:
+def _walked(directory: Path, faults: list[OSError], links: list[Path]) -> Iterator[tuple[str, list[str]]]:
     """The folders below a directory with their files, hidden ones and those of tools aside."""
     for folder, inner, names in os.walk(directory, onerror=faults.append):
         inner[:] = [name for name in inner if name == _SDK or not (name.startswith(".") or name in _TOOLS)]
+        links += (Path(folder) / name for name in inner if (Path(folder) / name).is_symlink())
         yield folder, names
 
 

@@ -77,6 +77,7 @@ class Reading:
     Attributes:
         scope, taken_at: as the document states them, if it does.
         incomplete: what the document says is missing, one line each.
+        beyond: what no document of its format says though policies ask for it, one line each.
         truncated: why the document is not the whole of its list; empty when it is.
         refusals: the parts that could not be read; the others are not touched by them.
         remarks: what a reader should know of the document, by JSON Pointer, such as a key that nothing understands.
@@ -90,6 +91,7 @@ class Reading:
     scope: str = ""
     taken_at: datetime | None = None
     incomplete: tuple[str, ...] = ()
+    beyond: tuple[str, ...] = ()
     truncated: str = ""
     refusals: tuple[Refusal, ...] = ()
     remarks: tuple[tuple[str, str], ...] = ()

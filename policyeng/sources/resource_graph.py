@@ -66,7 +66,7 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:  # noqa: AR
         resources=reading.resources,
         refusals=reading.refusals,
         truncated=reading.truncated,
-        incomplete=(_UNSEEN,) if has_workspace else (),
+        beyond=(_UNSEEN,) if has_workspace else (),
     )
 
 

@@ -34,6 +34,10 @@ SOURCE_CODE: Mapping[str, tuple[str, str]] = {
         "Terraform configuration",
         "give its plan: `terraform plan -out tfplan && terraform show -json tfplan > plan.json`",
     ),
+    ".tf.json": (
+        "Terraform configuration",
+        "give its plan: `terraform plan -out tfplan && terraform show -json tfplan > plan.json`",
+    ),
 }
 _ARCHIVE = b"PK\x03\x04"
 #: How JSON begins, also that with comments.
@@ -94,9 +98,9 @@ def refuse_source_code(file: str) -> None:
     Raises:
         InputError: it does, with the command.
     """
-    code = SOURCE_CODE.get(PurePath(file).suffix.lower())
-    if code is not None:
-        what, remedy = code
+    for suffix, (what, remedy) in SOURCE_CODE.items():
+        if not file.lower().endswith(suffix):
+            continue
         raise InputError(f"{what}, which is not judged as it is", place=(file,), remedy=remedy.format(file=file))
 
 
