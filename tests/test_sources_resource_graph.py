@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import policyeng
+from policyeng.bundle import Bundle
+from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject
 from policyeng.sources import FORMATS, arm_rest, read_inputs, resource_graph
 from policyeng.sources.reading import Placed
@@ -80,12 +83,23 @@ def test_every_form_gives_the_resource(document: object, pointer: str) -> None:
 
 def test_a_workspace_says_that_its_computes_are_not_listed() -> None:
     """With what lists them; other rows say nothing of it."""
-    [line] = resource_graph.read(rest(rows(WORKSPACE, MACHINE), totalRecords=2)).incomplete
+    [line] = resource_graph.read(rest(rows(WORKSPACE, MACHINE), totalRecords=2)).beyond
 
     assert "does not list the computes" in line
     assert "az ml compute list" in line
     assert "az rest" in line
-    assert resource_graph.read(rest(rows(MACHINE))).incomplete == ()
+    assert resource_graph.read(rest(rows(MACHINE))).beyond == ()
+
+
+def test_what_sums_up_computes_is_unknown(tmp_path: Path, bundle: Bundle) -> None:
+    """A workspace without its computes fits every quota only perhaps."""
+    file = tmp_path / "graph.json"
+    file.write_text(json.dumps(rest(rows(WORKSPACE))), encoding="utf-8")
+    evaluation = evaluate(bundle, read_inputs([file]).snapshot, as_of=datetime(2026, 6, 1, tzinfo=UTC))
+    [finding] = [each for each in evaluation.findings if each.policy == "AML-SKU-105"]
+
+    assert finding.outcome == "unknown"
+    assert "the snapshot is incomplete" in finding.unknowns[0].msg
 
 
 @pytest.mark.parametrize(

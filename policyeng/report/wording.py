@@ -185,18 +185,21 @@ def verdict(evaluation: Evaluation) -> str:
         unknown = evaluation.summary.unknown
         words += f"; {count(unknown, 'finding')} could not be decided" if unknown else ""
     elif evaluation.exit_code == 1:
-        words = _failing(failing, having(evaluation, Outcome.UNKNOWN))
+        unread = sum(problem.undecided for problem in evaluation.problems)
+        words = _failing(failing, having(evaluation, Outcome.UNKNOWN), unread)
     else:
         words = f"could not decide: {', '.join(_undecided(evaluation))}"
         words += f"; {count(failures, 'failure')} besides" if failures else ""
     return f"exit {evaluation.exit_code}: {words}"
 
 
-def _failing(failures: Sequence[Finding], unknown: Sequence[Finding]) -> str:
+def _failing(failures: Sequence[Finding], unknown: Sequence[Finding], unread: int) -> str:
     """What failed a run; an evaluation does not say whether unknown findings counted, and sometimes they must have."""
     undecided = f"{count(len(unknown), 'finding')} that could not be decided"
     if not failures:
-        return f"{undecided}, which --strict-unknown counts"
+        parts = f"{count(unread, 'unread part')} of the inputs"
+        both = [words for words, number in ((undecided, len(unknown)), (parts, unread)) if number]
+        return f"{' and '.join(both)}, which --strict-unknown counts"
     if max((finding.severity.rank for finding in unknown), default=-1) > max(f.severity.rank for f in failures):
         return f"{count(len(failures), 'failure')} and {undecided}, at least one of all at or above --fail-on"
     return f"{count(len(failures), 'failure')}, at least one at or above --fail-on"

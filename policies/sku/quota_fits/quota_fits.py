@@ -61,6 +61,8 @@ def quota_fits(given: PolicyInput) -> Iterator[Denial | Unknown]:
     quotas = given.snapshot.once(("AML-SKU-105", "quotas"), lambda: _quotas(given))
     if home is None or any(demand.quota is None for demand in own.undecided):
         yield Unknown(msg="the VM family or the region of a compute is not known")
+    if given.snapshot.incomplete:
+        yield Unknown(msg="the snapshot is incomplete: other computes may take from the same quota")
     for key in sorted({*own.vcpus, *(demand.quota for demand in own.undecided if demand.quota)}):
         limits = [(quota, _scale(given, scope)) for scope in scopes for quota in quotas.get((scope, key), ())]
         beyond = [(scale.vcpus.get(key, 0) - quota["limitVCpus"], quota) for quota, scale in limits]
