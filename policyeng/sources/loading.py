@@ -61,8 +61,8 @@ def loaded(parts: Iterable[Part], said: Given, max_bytes: int) -> list[tuple[Par
             if belongs_to_workspace(part) is later:
                 done[index] = _load(part, surroundings(part.named, said, homes, max_bytes))
                 homes += _homes(part, done[index].reading)
-        if not later:
-            done |= _without_linked(waiting, done)
+        if not later and (left := _without_linked(waiting, done)):
+            done |= left
             homes = [home for index, document in done.items() for home in _homes(waiting[index], document.reading)]
     return [(part, done[index]) for index, part in enumerate(waiting)]
 
@@ -90,6 +90,8 @@ def _without_linked(parts: Sequence[Part], done: Mapping[int, Loaded]) -> dict[i
 
 def _links(parts: Sequence[Part], done: Mapping[int, Loaded]) -> dict[int, frozenset[int]]:
     """Which documents are read as part of which, by their positions, where any are."""
+    if not any(document.reading.linked for document in done.values()):
+        return {}
     files = {index: path for index in done if (path := parts[index].named.path)}
     by_file: dict[PurePath, set[int]] = {}
     for index, path in files.items():

@@ -28,7 +28,7 @@ _Given = Sequence[Node]
 _OF_TEXTS: Mapping[str, Callable[..., object]] = {
     "concat": lambda *parts: "".join(map(str, parts)),
     "format": FUNCTIONS["format"],
-    "uri": lambda base, relative: f"{base}/{relative}",
+    "uri": lambda base, relative: f"{base[: base.rfind('/') + 1] or f'{base}/'}{relative}",
     **dict.fromkeys(("string", "tolower", "toupper", "trim"), lambda text: text),
 }
 #: What is known at deployment only, by name in lower case or its beginning.

@@ -61,13 +61,15 @@ def beside(walk: Walk, path: str) -> Text | None:
 
 def _segments(uri: str) -> tuple[list[str], str]:
     """The folders and the file that a URI ends in, and how a message calls them: without what is not known before."""
-    for piece in reversed(_STAND_IN.split(uri)):
-        host = _HOST.match(piece)
-        path = re.split(r"[?#]", piece[host.end() :] if host else piece, maxsplit=1)[0]
-        segments = [segment for segment in path.split("/") if segment not in ("", ".")]
-        if segments and _NAME_OF_FILE.fullmatch(segments[-1]):
-            known = _file_and_folders(segments, may_rise=host is None)
-            return known, "/".join(known[-2:] if host else known)
+    host = _HOST.match(uri)
+    pieces = _STAND_IN.split(uri[host.end() :] if host else uri)
+    for index in reversed(range(len(pieces))):
+        path = re.split(r"[?#]", pieces[index], maxsplit=1)[0]
+        if _NAME_OF_FILE.fullmatch(path.rpartition("/")[2]):
+            segments = [segment for segment in path.split("/") if segment not in ("", ".")]
+            whole = host is not None and not index  # then nobody says which folders lie above the template
+            known = _file_and_folders(segments, may_rise=not whole)
+            return known, "/".join(known[-2:] if whole else known)
     return [], ""
 
 
