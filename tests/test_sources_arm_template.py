@@ -574,12 +574,12 @@ def test_a_deployment_that_may_not_be_made_makes_all_of_it_uncertain() -> None:
     [
         ({"relativePath": "modules/ws.json"}, "modules/ws.json"),
         ({"uri": "https://raw.example/x/modules/ws.json?sas=1"}, "ws.json"),
-        ({"uri": "[uri(parameters('base'), 'modules/ws.json')]"}, ""),
+        ({"uri": "[uri(parameters('base'), 'modules/ws.json')]"}, "modules/ws.json"),
         ({"uri": "[concat(parameters('base'), 'modules/ws.json', parameters('sas'))]"}, "modules/ws.json"),
     ],
 )
 def test_linked_templates_are_read_where_they_lie_beside(tmp_path: Path, link: JsonObject, file: str) -> None:
-    """Findings stand at the deployment; a template that is not there is said, and the snapshot is not whole."""
+    """A template that is not there is said, and the snapshot is not whole."""
     deployment = nested(None, parameters={"n": {"value": "linked"}})
     del deployment["properties"]["template"]
     deployment["properties"]["templateLink"] = link
@@ -588,14 +588,13 @@ def test_linked_templates_are_read_where_they_lie_beside(tmp_path: Path, link: J
     missing = read_inputs([path])
     assert not missing.snapshot.resources
     assert "the template of the deployment `inner` is not read" in missing.snapshot.incomplete[0]
-    assert not file or "ws.json" in missing.snapshot.incomplete[0]
-    if file:
-        (tmp_path / file).parent.mkdir(exist_ok=True)
-        inner = template({**WORKSPACE, "name": "[parameters('n')]"}, parameters={"n": {"type": "string"}})
-        write(tmp_path, file, inner)
-        inputs = read_inputs([path])
-        assert [resource["id"].rsplit("/", 1)[-1] for resource in inputs.snapshot.resources] == ["linked"]
-        assert next(iter(inputs.snapshot.origins.values())).pointer == "/resources/0/properties/templateLink"
+    assert "no template `modules/ws.json` beside the file; put it there, by that path" in missing.snapshot.incomplete[0]
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    inner = template({**WORKSPACE, "name": "[parameters('n')]"}, parameters={"n": {"type": "string"}})
+    write(tmp_path, file, inner)
+    inputs = read_inputs([path])
+    assert [resource["id"].rsplit("/", 1)[-1] for resource in inputs.snapshot.resources] == ["linked"]
+    assert next(iter(inputs.snapshot.origins.values())).file == str(tmp_path / file)
 
 
 def test_templates_that_link_to_themselves_end(tmp_path: Path) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar, get_args
 
 from policyeng.models import Origin, Problem, Snapshot, lowered
 from policyeng.sources.apart import kept_apart
-from policyeng.sources.reading import Collection, Noun, Placed, Reading
+from policyeng.sources.reading import Collection, Noun, Placed, Reading, Stated
 from policyeng.sources.texts import Text
 
 T = TypeVar("T")
@@ -23,18 +23,37 @@ class Loaded(NamedTuple):
     reading: Reading
     text: Text
 
-    def origins(self, pointers: Sequence[str], fields: Sequence[Mapping[str, str]]) -> list[Origin]:
-        """Where parts of the document stand."""
-        places = self.text.places(pointers)
+    def texts(self) -> dict[str, Text]:
+        """The files in which its resources stand: its own, and those that were read as part of it."""
+        others = {placed.text.file: placed.text for placed in self.reading.resources if placed.text is not None}
+        return {self.file: self.text} | others
+
+    def origins(self, parts: Sequence[Placed | Stated]) -> list[Origin]:
+        """Where resources or other entries of the document stand."""
+        texts = [(placed.text if isinstance(placed, Placed) else None) or self.text for placed in parts]
+        found: dict[Text, dict[str, tuple[int, int]]] = {}
+        for text in dict.fromkeys(texts):
+            pointers = [part.pointer for part, holder in zip(parts, texts, strict=True) if holder is text]
+            found[text] = dict(zip(pointers, text.places(pointers), strict=True))
         return [
-            Origin.model_construct(file=self.file, pointer=pointer, line=line, column=column, fields=moved)
-            for pointer, (line, column), moved in zip(pointers, places, fields, strict=True)
+            Origin.model_construct(
+                file=self.file if text is self.text else text.file,
+                pointer=part.pointer,
+                line=found[text][part.pointer][0],
+                column=found[text][part.pointer][1],
+                fields=part.fields if isinstance(part, Placed) else {},
+            )
+            for part, text in zip(parts, texts, strict=True)
         ]
 
 
 class _Entry(NamedTuple, Generic[T]):
-    """One entry among all documents: `key` tells entries apart, `says` is what makes two of them the same."""
+    """One entry among all documents: `key` tells entries apart, `says` is what makes two of them the same.
 
+    `file` is that of the document, also where the entry stands in another that is read as part of it.
+    """
+
+    file: str
     key: str
     called: str
     value: T
@@ -70,7 +89,7 @@ def joined(documents: Sequence[Loaded]) -> tuple[Snapshot, tuple[Problem, ...]]:
         unreadable={entry.key: entry.value.unreadable for entry in resources if entry.value.unreadable},
         carried={entry.key: entry.value.carried for entry in resources if entry.value.carried},
         origins=origins,
-        texts={document.file: document.text for document in documents},
+        texts={file: text for document in documents for file, text in document.texts().items()},
     ).model_copy(update=nouns)
     return snapshot, tuple(problems)
 
@@ -84,21 +103,19 @@ def _incomplete(document: Loaded) -> Iterator[str]:
 def _resources(documents: Iterable[Loaded]) -> Iterator[_Entry[Placed]]:
     for document in documents:
         every = document.reading.resources
-        origins = document.origins([placed.pointer for placed in every], [placed.fields for placed in every])
-        for placed, origin in zip(every, origins, strict=True):
+        for placed, origin in zip(every, document.origins(every), strict=True):
             identity = placed.resource["id"]
-            yield _Entry(lowered(identity), f"resource `{identity}`", placed, placed.resource, origin)
+            yield _Entry(document.file, lowered(identity), f"resource `{identity}`", placed, placed.resource, origin)
 
 
 def _stated(documents: Iterable[Loaded], collection: Collection) -> Iterator[_Entry[Noun]]:
     """Entries of one collection; quotas and metrics have no id, so each of them is its own."""
     for document in documents:
         every = [stated for stated in document.reading.stated if stated.collection == collection]
-        origins = document.origins([stated.pointer for stated in every], [{}] * len(every))
-        for stated, origin in zip(every, origins, strict=True):
+        for stated, origin in zip(every, document.origins(every), strict=True):
             identity = getattr(stated.noun, "id", None)
             key = f"{document.file}\n{stated.pointer}" if identity is None else lowered(identity)
-            yield _Entry(key, f"{collection[:-1]} `{identity}`", stated.noun, stated.noun, origin)
+            yield _Entry(document.file, key, f"{collection[:-1]} `{identity}`", stated.noun, stated.noun, origin)
 
 
 def _each_once(entries: Iterable[_Entry[T]]) -> tuple[list[_Entry[T]], list[Problem]]:
@@ -109,8 +126,8 @@ def _each_once(entries: Iterable[_Entry[T]]) -> tuple[list[_Entry[T]], list[Prob
         first = kept.setdefault(entry.key, entry)
         if first is entry:
             continue
-        if first.says == entry.says and first.origin.file != entry.origin.file:
-            repeated[(first.origin.file, entry.origin.file)] += 1
+        if first.says == entry.says and first.file != entry.file:
+            repeated[(first.file, entry.file)] += 1
         else:
             problems.append(_conflict(first, entry))
     return list(kept.values()), problems + [_repetition(*files, count) for files, count in repeated.items()]
@@ -118,8 +135,10 @@ def _each_once(entries: Iterable[_Entry[T]]) -> tuple[list[_Entry[T]], list[Prob
 
 def _conflict(first: _Entry[T], second: _Entry[T]) -> Problem:
     places = [f"{entry.origin.file}:{entry.origin.line}" for entry in (first, second)]
+    if first.file != second.file and places[0] == places[1]:
+        places = [f"{place} as part of {entry.file}" for place, entry in zip(places, (first, second), strict=True)]
     message = f"the {second.called} stands twice: {places[0]} and {places[1]}; the first is judged, remove one of them"
-    return Problem(level="error", message=message, place=places[1])
+    return Problem(level="error", message=message, place=f"{second.origin.file}:{second.origin.line}")
 
 
 def _repetition(first: str, second: str, count: int) -> Problem:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 
 from policyeng.errors import InputError
 from policyeng.models import WORKSPACE_TYPE, lowered
@@ -11,7 +12,7 @@ from policyeng.sources import workspace_config
 from policyeng.sources.joining import Loaded
 from policyeng.sources.opening import Named
 from policyeng.sources.reading import Format, Reading, Surroundings, seen
-from policyeng.sources.surroundings import Given, Home, directory_of, surroundings
+from policyeng.sources.surroundings import Given, Home, directory_of, surroundings, whole
 from policyeng.sources.texts import Text
 
 
@@ -60,7 +61,53 @@ def loaded(parts: Iterable[Part], said: Given, max_bytes: int) -> list[tuple[Par
             if belongs_to_workspace(part) is later:
                 done[index] = _load(part, surroundings(part.named, said, homes, max_bytes))
                 homes += _homes(part, done[index].reading)
+        if not later and (left := _without_linked(waiting, done)):
+            done |= left
+            homes = [home for index, document in done.items() for home in _homes(waiting[index], document.reading)]
     return [(part, done[index]) for index, part in enumerate(waiting)]
+
+
+def _without_linked(parts: Sequence[Part], done: Mapping[int, Loaded]) -> dict[int, Loaded]:
+    """The documents that are read as part of another one, with that as the reason why nothing of them is judged.
+
+    One that is left to another takes nothing with it. Of files that link to one another the first by name is kept.
+    """
+    left: dict[int, Loaded] = {}
+    links = _links(parts, done)
+    waiting = set(done)
+    while waiting:
+        linked = {other for index in waiting for other in links.get(index, ())}
+        free = waiting - linked or {
+            min(waiting, key=lambda index: (not _returns(index, links), parts[index].named.file))
+        }
+        for index in sorted(free, key=lambda index: parts[index].named.file):
+            for other in links.get(index, frozenset()) & waiting - free:
+                reason = f"read as part of `{parts[index].named.file}`"
+                left.setdefault(other, done[other]._replace(reading=Reading(nothing=reason)))
+        waiting -= free | left.keys()
+    return left
+
+
+def _links(parts: Sequence[Part], done: Mapping[int, Loaded]) -> dict[int, frozenset[int]]:
+    """Which documents are read as part of which, by their positions, where any are."""
+    if not any(document.reading.linked for document in done.values()):
+        return {}
+    files = {index: path for index in done if (path := parts[index].named.path)}
+    by_file: dict[PurePath, set[int]] = {}
+    for index, path in files.items():
+        by_file.setdefault(whole(path), set()).add(index)
+    found: dict[int, frozenset[int]] = {}
+    for index, path in files.items():
+        wholes = [whole(path.parent / linked) for linked in done[index].reading.linked]
+        others = frozenset(other for linked in wholes for other in by_file.get(linked, ()))
+        if wholes:
+            found[index] = frozenset(other for other in others - {index} if parts[other].format is parts[index].format)
+    return found
+
+
+def _returns(index: int, links: Mapping[int, frozenset[int]]) -> bool:
+    """Whether a document links to one that links back to it."""
+    return any(index in links.get(other, ()) for other in links.get(index, ()))
 
 
 def _homes(part: Part, reading: Reading) -> Iterator[Home]:
@@ -85,6 +132,8 @@ def _moved(reading: Reading, base: str) -> Reading:
             placed._replace(
                 pointer=base + placed.pointer, fields={key: base + place for key, place in placed.fields.items()}
             )
+            if placed.text is None
+            else placed
             for placed in reading.resources
         ),
         stated=tuple(stated._replace(pointer=base + stated.pointer) for stated in reading.stated),

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, NoReturn, Protocol
 
 from policyeng.errors import InputError
 from policyeng.models import Approval, Carried, DeclaredWorkload, JsonObject, Metric, Principal, Quota
+from policyeng.sources.texts import Text
 from policyeng.strict.json_text import shortened
 
 Collection = Literal["approvals", "workloads", "quotas", "metrics", "principals"]
@@ -22,7 +23,7 @@ UNKNOWN_WORKSPACE = f"{UNKNOWN_SCOPE}/providers/Microsoft.MachineLearningService
 _NONE: Mapping[str, str] = {}
 
 
-def nothing_beside(path: str) -> object:
+def nothing_beside(path: str) -> NoReturn:
     """What stands beside a document that is no file.
 
     Raises:
@@ -35,10 +36,11 @@ class Placed(NamedTuple):
     """A resource in ARM shape.
 
     Attributes:
-        pointer: its JSON Pointer in the document.
+        pointer: its JSON Pointer in the document, or in `text`.
         unreadable: by JSON Pointer into it, why a part cannot be read.
         carried: what the format can say at all about such a resource; None where that is everything.
         fields: by JSON Pointer into it, the pointer in the document of what stands elsewhere there.
+        text: the file that it stands in, where that is another than the document's; None where it is the document's.
     """
 
     resource: JsonObject
@@ -46,6 +48,7 @@ class Placed(NamedTuple):
     unreadable: Mapping[str, str] = _NONE
     carried: Carried | None = None
     fields: Mapping[str, str] = _NONE
+    text: Text | None = None
 
 
 class Stated(NamedTuple):
@@ -84,6 +87,7 @@ class Reading:
         nothing: why the document, though understood, holds nothing to judge; empty when it holds something.
         movable: the beginning of ids that the document does not state itself. Where such an id is already another
             resource's, the resources below it are kept apart from those of the other document.
+        linked: the files that were read as part of the document, by their paths relative to it.
     """
 
     resources: tuple[Placed, ...] = ()
@@ -97,6 +101,7 @@ class Reading:
     remarks: tuple[tuple[str, str], ...] = ()
     nothing: str = ""
     movable: str = ""
+    linked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +116,7 @@ class Surroundings:
         parameters: values of template parameters, by name in lower case.
         beside: the JSON value of another file, by its path relative to this one.
             Raises InputError when it is not there or cannot be read.
+        text_beside: the same file with the places in it; it holds one document.
         names_beside: the names of the files in the same directory, in order.
     """
 
@@ -119,6 +125,7 @@ class Surroundings:
     workspace: str = UNKNOWN_WORKSPACE
     parameters: Mapping[str, object] = field(default_factory=dict)
     beside: Callable[[str], object] = nothing_beside
+    text_beside: Callable[[str], Text] = nothing_beside
     names_beside: Callable[[], Sequence[str]] = tuple
 
 

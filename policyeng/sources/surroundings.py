@@ -11,7 +11,7 @@ from policyeng.models import WORKSPACE_TYPE, lowered
 from policyeng.sources.arm_entry import types_of
 from policyeng.sources.opening import STDIN, Named, content_of
 from policyeng.sources.reading import UNKNOWN_SCOPE, Surroundings
-from policyeng.sources.texts import read_text
+from policyeng.sources.texts import Text, read_text
 
 _WORKSPACES = "/providers/Microsoft.MachineLearningServices/workspaces/"
 
@@ -62,13 +62,15 @@ def given(scope: str, workspace: str, parameters: Mapping[str, object]) -> Given
 def surroundings(named: Named, said: Given, homes: Iterable[Home], max_bytes: int) -> Surroundings:
     """Those of one file, among the workspaces that the other inputs name."""
     scope = said.scope or UNKNOWN_SCOPE
+    text_beside = _beside(named, max_bytes)
     workspace = said.workspace or _nearest(directory_of(named), homes) or f"{scope}{_WORKSPACES}{{workspace}}"
     return Surroundings(
         file=named.file,
         scope=scope,
         workspace=workspace,
         parameters=said.parameters,
-        beside=_beside(named, max_bytes),
+        beside=lambda path: text_beside(path).documents[0][1],
+        text_beside=text_beside,
         names_beside=lambda: _names_beside(named),
     )
 
@@ -76,9 +78,17 @@ def surroundings(named: Named, said: Given, homes: Iterable[Home], max_bytes: in
 def directory_of(named: Named) -> PurePath:
     """The directory of a file, whole; that of standard input is the current one."""
     try:
-        return named.path.resolve().parent if named.path else Path.cwd()
-    except (OSError, RuntimeError, ValueError):
+        return whole(named.path).parent if named.path else Path.cwd()
+    except OSError:
         return PurePath(named.file).parent
+
+
+def whole(path: Path) -> PurePath:
+    """A path by which a file is told from others, whole and without links where it can be resolved."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError):
+        return path
 
 
 def _nearest(directory: PurePath, homes: Iterable[Home]) -> str:
@@ -99,17 +109,18 @@ def _only(workspaces: Sequence[str]) -> str:
     return workspaces[0] if len({lowered(workspace) for workspace in workspaces}) == 1 else ""
 
 
-def _beside(named: Named, max_bytes: int) -> Callable[[str], object]:
-    def beside(path: str) -> object:
+def _beside(named: Named, max_bytes: int) -> Callable[[str], Text]:
+    def beside(path: str) -> Text:
         if named.path is None:
             raise InputError("standard input has no file beside it", place=(STDIN,), remedy="name a file")
         found = named.path.parent / path
         file = str(PurePath(named.file).parent / path)
         content = content_of(Named(file, found), None, max_bytes)
-        documents: Sequence[tuple[str, object]] = read_text(content, file, max_bytes=max_bytes).documents
-        if len(documents) != 1:
-            raise InputError(f"{len(documents)} documents where one should be", place=(file,), remedy="keep one")
-        return documents[0][1]
+        text = read_text(content, file, max_bytes=max_bytes)
+        if len(text.documents) != 1:
+            message = f"{len(text.documents)} documents where one should be"
+            raise InputError(message, place=(file,), remedy="keep one")
+        return text
 
     return beside
 

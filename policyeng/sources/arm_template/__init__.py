@@ -61,6 +61,7 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:
         remarks=tuple(remarks),
         nothing="" if walk.drafts or walk.refusals or walk.incomplete else "a template that deploys no resource",
         movable=movable,
+        linked=tuple(dict.fromkeys(walk.linked)),
     )
 
 
@@ -139,7 +140,7 @@ def _one(draft: Draft, identity: str, known: frozenset[str], place: Place) -> Pl
         why["/id"] = draft.reason
     why |= {**service_made(draft.names.arm_type), **unreadable}
     resource: JsonObject = {**body, "id": identity}  # a template cannot state an id
-    return Placed(_attached(resource, why), draft.pointer, why, None, draft.fields)
+    return Placed(_attached(resource, why), draft.pointer, why, None, draft.fields, draft.text)
 
 
 def _attached(resource: JsonObject, unreadable: dict[str, str]) -> JsonObject:

@@ -20,6 +20,7 @@ from policyeng.sources.arm_template.functions import (
     bounded,
     spelled_out,
 )
+from policyeng.sources.arm_template.networks import FUNCTIONS as NETWORKS
 from policyeng.sources.template_parameters import Unresolved
 
 #: ARM makes no longer range.
@@ -222,6 +223,7 @@ SHALLOW: Mapping[str, Function] = {
 
 #: Those that need to know everything, by name in lower case.
 WHOLE: Mapping[str, Function] = {
+    **NETWORKS,
     "indexof": lambda entries, sought: _index(entries, sought, last=False),
     "intersection": _intersection,
     "join": _joined,

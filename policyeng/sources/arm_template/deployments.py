@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, lowered
+from policyeng.sources.arm_template.links import beside, link_of
 from policyeng.sources.arm_template.naming import Called
 from policyeng.sources.arm_template.resolving import Resolver
 from policyeng.sources.arm_template.scopes import Place, Scope
@@ -17,21 +16,21 @@ from policyeng.sources.arm_template.templates import Template
 from policyeng.sources.arm_template.values import text_of
 from policyeng.sources.arm_template.walking import Level, Walk, entries_of
 from policyeng.sources.template_parameters import Unresolved, parameters_of
+from policyeng.sources.texts import Text
 from policyeng.strict.json_pointer import escaped
 from policyeng.strict.json_text import shortened
 
 #: Deployments inside one another; ARM itself has a limit of its own.
 MAX_NESTING = 8
 
-_NAME_OF_FILE = re.compile(r"[\w. -]+\.jsonc?", re.IGNORECASE)
-
 
 class _Found(NamedTuple):
-    """A template that is deployed, its JSON Pointer, and of a linked one the directory of its file."""
+    """A template that is deployed, its JSON Pointer, and of a linked one its file and the path of that."""
 
     body: JsonObject
     pointer: str
-    linked: str | None = None
+    text: Text | None = None
+    path: str = ""
 
 
 def deployed(walk: Walk, body: JsonObject, pointer: str, names: Called, level: Level) -> None:
@@ -42,11 +41,13 @@ def deployed(walk: Walk, body: JsonObject, pointer: str, names: Called, level: L
         return
     found = _template_of(walk, body, pointer, level)
     if found is None:
-        what = _wanted(body, level)
+        what = _wanted(walk, body, level)
         message = f"the template of the deployment `{shortened(names.name)}` is not read: {what}"
         walk.incomplete.append(f"{walk.around.file}: {message}")
         return
-    inner = _inside(walk, body, found, level)
+    if found.text is not None:
+        walk.linked.append(found.path)
+    inner = _inside(walk, body, pointer, found, level)
     walk.resources(found.body.get("resources"), f"{found.pointer}/resources", inner)
 
 
@@ -55,13 +56,14 @@ def with_outputs(template: Template, walk: Walk, level: Level) -> None:
     template.scope = replace(template.scope, outputs=_outputs(walk, template, level))
 
 
-def _inside(walk: Walk, body: JsonObject, found: _Found, level: Level) -> Level:
+def _inside(walk: Walk, body: JsonObject, pointer: str, found: _Found, level: Level) -> Level:
     """The level of the resources of a deployed template."""
     place = _place(body, level)
-    linked = level.linked if found.linked is None else found.linked
-    pointer = level.pointer or (found.pointer if found.linked is not None else "")
-    inner = Level(level.scope, place, level.depth + 1, level.doubt, level.second, linked, pointer)
-    if found.linked is None and not _is_inner(body, level):
+    inner = level._replace(place=place, depth=level.depth + 1)
+    if found.text is not None:
+        there = level.pointer or f"{pointer}/properties/templateLink"
+        inner = inner._replace(linked=found.path.rpartition("/")[0], pointer=there, text=found.text)
+    elif not _is_inner(body, level):
         return inner
     given = _given(walk, body, found, level)
     template = Template(found.body, found.pointer, given, place, level.scope.work, is_inner=True)
@@ -86,51 +88,21 @@ def _template_of(walk: Walk, body: JsonObject, pointer: str, level: Level) -> _F
     template = properties.get("template")
     if isinstance(template, dict):
         return _Found(template, f"{pointer}/properties/template")
-    for path in _paths(properties, level):
-        linked = _beside(walk, path)
-        if isinstance(linked, dict):
-            return _Found(linked, f"{pointer}/properties/templateLink", path.rpartition("/")[0])
+    for path in link_of(properties.get("templateLink"), walk, level).paths:
+        text = beside(walk, path)
+        linked = text.documents[0][1] if text is not None else None
+        if isinstance(linked, dict) and isinstance(linked.get("resources"), list | dict):
+            return _Found(linked, "", text, path)
     return None
 
 
-def _paths(properties: JsonObject, level: Level, key: str = "templateLink") -> Iterator[str]:
-    """Where a linked file may lie, relative to the document."""
-    link = properties.get(key)
-    if not isinstance(link, dict):
-        return
-    folder = f"{level.linked}/" if level.linked else ""
-    relative = text_of(Resolver(level.scope).value(link.get("relativePath", "")))
-    if relative and not relative.startswith("/") and "{" not in relative:
-        yield folder + relative
-    uri = text_of(Resolver(level.scope).value(link.get("uri", "")))
-    try:
-        parts = [part for part in urlsplit(uri.replace("{", "/{").replace("}", "}/")).path.split("/") if part]
-    except ValueError:
-        return
-    names = [index for index, part in enumerate(parts) if _NAME_OF_FILE.fullmatch(part)]
-    if names:
-        last = names[-1]
-        if last and re.fullmatch(r"[\w-]+", parts[last - 1]):
-            yield f"{folder}{parts[last - 1]}/{parts[last]}"
-        yield folder + parts[last]
-
-
-def _beside(walk: Walk, path: str) -> object:
-    if path not in walk.files:
-        try:
-            walk.files[path] = walk.around.beside(path)
-        except InputError:
-            walk.files[path] = None
-    return walk.files[path]
-
-
-def _wanted(body: JsonObject, level: Level) -> str:
+def _wanted(walk: Walk, body: JsonObject, level: Level) -> str:
     """Which template is missing, and what to do."""
     properties = body.get("properties")
-    paths = list(_paths(properties, level)) if isinstance(properties, dict) else []
-    if paths:
-        return f"there is no template `{shortened(paths[0])}` beside the file; put it there, or give it as well"
-    return "the document does not hold it; give it as well, or compile everything into one template"
+    link = link_of(properties.get("templateLink"), walk, level) if isinstance(properties, dict) else None
+    if link is not None and link.paths:
+        return f"there is no template `{shortened(link.called)}` beside the file; put it there, by that path"
+    return "the document does not hold it, and names no file that may lie beside; compile everything into one template"
 
 
 def _place(body: JsonObject, level: Level) -> Place:
@@ -157,11 +129,10 @@ def _given(walk: Walk, body: JsonObject, found: _Found, level: Level) -> Mapping
     properties = body["properties"]
     link = properties.get("parametersLink")
     if isinstance(link, dict):
-        for path in _paths(properties, level, "parametersLink"):
-            document = _beside(walk, path)
-            if isinstance(document, dict):
+        for path in link_of(link, walk, level).paths:
+            if text := beside(walk, path):
                 try:
-                    return parameters_of(document, path)
+                    return parameters_of(text.documents[0][1], path)
                 except InputError:
                     continue
         declared = found.body.get("parameters")
@@ -220,7 +191,7 @@ class _Deployment:
             self._asked = True
             found = _template_of(walk, body, pointer, level) if level.depth < MAX_NESTING else None
             if found is not None:
-                self._scope = (_inside(walk, body, found, level).scope, found)
+                self._scope = (_inside(walk, body, pointer, found, level).scope, found)
         if self._scope is None:
             return None
         scope, found = self._scope

@@ -28,10 +28,8 @@ _Given = Sequence[Node]
 _OF_TEXTS: Mapping[str, Callable[..., object]] = {
     "concat": lambda *parts: "".join(map(str, parts)),
     "format": FUNCTIONS["format"],
-    "string": lambda text: text,
-    "tolower": lambda text: text,
-    "toupper": lambda text: text,
-    "trim": lambda text: text,
+    "uri": lambda base, relative: f"{base[: base.rfind('/') + 1] or f'{base}/'}{relative}",
+    **dict.fromkeys(("string", "tolower", "toupper", "trim"), lambda text: text),
 }
 #: What is known at deployment only, by name in lower case or its beginning.
 _LATER: Mapping[str, str] = {

@@ -17,6 +17,7 @@ from policyeng.sources.arm_template.spelling import respelled
 from policyeng.sources.arm_template.values import text_of
 from policyeng.sources.reading import Refusal, Surroundings, kind_of
 from policyeng.sources.template_parameters import Unresolved
+from policyeng.sources.texts import Text
 from policyeng.strict.json_pointer import escaped
 from policyeng.strict.json_text import shortened
 
@@ -59,6 +60,7 @@ class Draft(NamedTuple):
         doubt: why it is not known whether it is there; empty when it is.
         pointer: its JSON Pointer in the document.
         fields: by pointer into it, the pointer in the document of what stands elsewhere there.
+        text: the linked template's file, in which those pointers stand; None for the document.
     """
 
     resource: JsonObject
@@ -67,6 +69,7 @@ class Draft(NamedTuple):
     doubt: str
     pointer: str
     fields: Mapping[str, str]
+    text: Text | None = None
 
 
 class Level(NamedTuple):
@@ -79,7 +82,8 @@ class Level(NamedTuple):
         doubt: why it is not known whether the deployment around it is there.
         second: the template is written in the second version of the language.
         linked: the directory of the linked template's file, relative to the document's.
-        pointer: where the resources stand, if that is not in the document: at the deployment that links to them.
+        pointer: the deployment that links to that file, in the document.
+        text: that file; None where the resources stand in the document.
     """
 
     scope: Scope
@@ -89,6 +93,7 @@ class Level(NamedTuple):
     second: bool = False
     linked: str = ""
     pointer: str = ""
+    text: Text | None = None
 
 
 class Entry(NamedTuple):
@@ -109,7 +114,8 @@ class Walk:
     refusals: list[Refusal] = field(default_factory=list)
     remarks: list[tuple[str, str]] = field(default_factory=list)
     incomplete: list[str] = field(default_factory=list)
-    files: dict[str, object] = field(default_factory=dict)
+    files: dict[str, Text | None] = field(default_factory=dict)
+    linked: list[str] = field(default_factory=list)
     met: int = 0
 
     def resources(self, written: object, pointer: str, level: Level, parent: Called | None = None) -> None:
@@ -120,7 +126,7 @@ class Walk:
                 if self.met > MAX_RESOURCES:
                     if self.met == MAX_RESOURCES + 1:
                         message = f"more than {MAX_RESOURCES} resources, copies and nested ones among them"
-                        self.refusals.append(Refusal(entry.pointer, message, "split the template"))
+                        self._refuse(level, entry.pointer, message, "split the template")
                     return
                 self._one(entry, level._replace(scope=turn), doubt, parent)
 
@@ -128,7 +134,7 @@ class Walk:
         """The scope of each copy, and why it is not known whether it is there."""
         if not isinstance(entry.body, dict):
             message = f"not a resource: {kind_of(entry.body)} where an object should be"
-            self.refusals.append(Refusal(entry.pointer, message, "give it `type` and `name`"))
+            self._refuse(level, entry.pointer, message, "give it `type` and `name`")
             return
         if entry.body.get("existing") is True:
             return
@@ -140,7 +146,7 @@ class Walk:
         count = Resolver(level.scope).value(loop.get("count"))
         unfit = unfit_count(count)
         if unfit and not isinstance(count, Unresolved):
-            self.refusals.append(Refusal(f"{entry.pointer}/copy", unfit, "correct its `count`"))
+            self._refuse(level, f"{entry.pointer}/copy", unfit, "correct its `count`")
         elif unfit:
             yield level.scope.within(name, Unresolved(unfit, "{copyIndex}")), unfit
         else:
@@ -151,7 +157,7 @@ class Walk:
         body = entry.body
         if not isinstance(body, dict):
             return
-        pointer = level.pointer or entry.pointer
+        pointer = entry.pointer
         resolver = Resolver(level.scope, entry.pointer)
         body = _with_known_keys(body, resolver)
         condition = resolver.value(body.get("condition", True))
@@ -162,24 +168,36 @@ class Walk:
         try:
             names = _called(name, kind, parent, level.place.id if base is None else scope_id(base, level.place))
         except ExpressionError as error:
-            self.refusals.append(Refusal(pointer, str(error), "correct its `type` and `name`"))
+            self._refuse(level, pointer, str(error), "correct its `type` and `name`")
             return
         if not _is_no(condition):  # which does not hold for the resources inside it
             if lowered(names.arm_type) == _DEPLOYMENT:
                 self.deploy(self, body, pointer, names, level._replace(doubt=doubt))
             else:
-                self._remark_keys(body, pointer)
+                self._remark_keys(level, body, pointer)
                 reasons = [part.reason for part in (base, name) if isinstance(part, Unresolved)]
                 reasons += [level.place.reason] if "{" in level.place.id and base is None else []
-                self.drafts.append(_draft(body, names, resolver, reasons, doubt)._replace(pointer=pointer))
+                draft = _draft(body, names, resolver, reasons, doubt)
+                self.drafts.append(draft._replace(pointer=pointer, text=level.text))
         if "resources" in body:
             self.resources(body["resources"], f"{entry.pointer}/resources", level, names)
 
-    def _remark_keys(self, body: JsonObject, pointer: str) -> None:
+    def _remark_keys(self, level: Level, body: JsonObject, pointer: str) -> None:
         for key in body:
             if lowered(key) not in _KEYS and lowered(key) != "etag":
                 message = f"unknown key `{shortened(key)}`{nearest(key, _KEYS.values())}"
-                self.remarks.append((f"{pointer}/{escaped(key)}", message))
+                self.remarks.append(_said(level, f"{pointer}/{escaped(key)}", message))
+
+    def _refuse(self, level: Level, pointer: str, message: str, remedy: str) -> None:
+        self.refusals.append(Refusal(*_said(level, pointer, message), remedy))
+
+
+def _said(level: Level, pointer: str, message: str) -> tuple[str, str]:
+    """What is wrong and where; of a linked template at the deployment, since problems stand in the document."""
+    if level.text is None:
+        return pointer, message
+    place = f"{level.text.file}:{level.text.places([pointer])[0][0]}"
+    return level.pointer, f"{message}, in the linked template at `{shortened(place)}`"
 
 
 def entries_of(written: object, pointer: str) -> Iterator[Entry]:
