@@ -376,6 +376,18 @@ WRONG: list[tuple[JsonObject, str, str]] = [
         "`${ID}` is filled in by a tool",
     ),
     ({"associatedWorkspaces": ["a", "${B}"]}, "/properties/associatedWorkspaces", "`${B}` is filled in by a tool"),
+    *[
+        ({"publicNetworkAccess": text}, "/properties/publicNetworkAccess", f"`{found}` is filled in by a tool")
+        for text, found in (
+            ("$(ACCESS)", "$(ACCESS)"),
+            ("a $(variables.access) b", "$(variables.access)"),
+            ("__ACCESS__", "__ACCESS__"),
+            ("$ACCESS", "$ACCESS"),
+        )
+    ],
+    ({"keyVaultReference": {"armId": "$(VAULT)"}}, "/properties/keyVault", "`$(VAULT)` is filled in"),
+    ({"keyVaultReference": {"armId": "/subscriptions/__ID__/x"}}, "/properties/keyVault", "`__ID__` is filled in"),
+    ({"tags": {"owner": "$(OWNER)", "a": "b"}}, "/tags/owner", "`$(OWNER)` is filled in"),
 ]
 
 
@@ -386,6 +398,15 @@ def test_what_is_unfit_or_not_known_is_left_out_with_the_reason(spec: JsonObject
 
     assert reason in placed.unreadable[pointer]
     assert at(placed.resource, pointer) == "absent"
+
+
+@pytest.mark.parametrize("text", ["a__b__c", "snake__case__", "$5 a day", "US$ (2026)", "a$b", "__init__.py"])
+def test_a_text_that_only_looks_like_a_placeholder_is_a_value(text: str) -> None:
+    """Signs of tools inside of longer words are the user's."""
+    placed = only(manifest("Workspace", {"tags": {"a": text}}))
+
+    assert placed.resource["tags"] == {"a": text}
+    assert "/tags/a" not in placed.unreadable
 
 
 def test_whole_numbers_of_a_compute() -> None:
@@ -667,6 +688,8 @@ def test_instance_types_are_those_of_a_compute_that_they_do_not_name() -> None:
     }
     assert placed.carried is not None
     assert "/tags" not in placed.carried.pointers
+    assert {f"{C}/vmSize", f"{C}/subnet", f"{C}/agentCount", f"{C}/state"} <= set(placed.carried.pointers)
+    assert not {"/properties/resourceId", "/properties/computeLocation"} & set(placed.carried.pointers)
     assert "/id" in placed.unreadable
     assert placed.fields[f"{C}/instanceTypes/gpu"] == "/spec"
     assert list(listed.resource["properties"]["properties"]["instanceTypes"]) == ["a", "b"]
