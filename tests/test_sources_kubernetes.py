@@ -1235,7 +1235,10 @@ def test_deep_nesting_is_unresolved_and_not_a_hang() -> None:
     written = manifest("Workspace", {"managedNetwork": {"outboundRules": deep}})
     assert any("too deeply" in why for why in only(written).unreadable.values())
     status = {"id": WORKSPACE, "managedNetwork": {"outboundRules": deep}}
-    assert only(live(manifest("Workspace", {"managedNetwork": {"outboundRules": {"a": {}}}}), status)).resource["id"] == WORKSPACE
+    assert (
+        only(live(manifest("Workspace", {"managedNetwork": {"outboundRules": {"a": {}}}}), status)).resource["id"]
+        == WORKSPACE
+    )
     assert kubernetes.read(lists).resources == ()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
@@ -29,6 +29,28 @@ def nothing_beside(path: str) -> object:
         InputError: always.
     """
     raise InputError("there is no file beside it", place=(path,))
+
+
+class Found(NamedTuple):
+    """A thing that a document of some input names.
+
+    Attributes:
+        thing: as its format has it.
+        beside: what its document names, by key.
+        find: what finds things from there.
+    """
+
+    thing: JsonObject
+    beside: Mapping[Hashable, JsonObject]
+    find: Find
+
+
+Find = Callable[[Hashable], Sequence[Found]]
+
+
+def nothing_found(_: Hashable) -> Sequence[Found]:
+    """What a document finds that stands alone."""
+    return ()
 
 
 class Placed(NamedTuple):
@@ -110,6 +132,7 @@ class Surroundings:
         beside: the JSON value of another file, by its path relative to this one.
             Raises InputError when it is not there or cannot be read.
         names_beside: the names of the files in the same directory, in order.
+        find: the things of one key that documents of the same format name, all those that are equally near.
     """
 
     file: str = ""
@@ -118,6 +141,7 @@ class Surroundings:
     parameters: Mapping[str, object] = field(default_factory=dict)
     beside: Callable[[str], object] = nothing_beside
     names_beside: Callable[[], Sequence[str]] = tuple
+    find: Find = nothing_found
 
 
 #: Those of a document of which nobody says anything.

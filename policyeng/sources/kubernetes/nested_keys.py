@@ -76,7 +76,9 @@ def stray_keys(rows: Iterable[Field], part: JsonObject) -> Iterator[tuple[str, t
         yield from _strays(part.get(first), f"/{first}", f"/{first}", known)
 
 
-def _strays(value: object, path: str, pointer: str, known: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _strays(
+    value: object, path: str, pointer: str, known: Mapping[str, tuple[str, ...]]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Those at and below a value; the tables end the descent."""
     if isinstance(value, list) and f"{path}/*" in known:
         for index, entry in enumerate(value):

@@ -114,7 +114,7 @@ def read_operator_object(document: JsonObject, pointer: str, names: Names) -> Re
     except KeyError:
         return Read(Refusal(pointer, "what owns the object cannot be told", "give `spec.owner.armId`"))
     home = lowered(arm_id).find("/providers/")
-    names = replace(names, around=replace(names.around, scope=arm_id[:home] if home > 0 else names.around.scope))
+    names = replace(names, home=arm_id[:home] if home > 0 else "")
     spelled = in_arm_spelling(
         spec if isinstance(spec, dict) else {}, names, words(inner(document, "metadata", "namespace"))
     )
