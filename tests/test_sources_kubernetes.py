@@ -404,6 +404,17 @@ def test_what_is_unfit_or_not_known_is_left_out_with_the_reason(spec: JsonObject
     assert at(placed.resource, pointer) == "absent"
 
 
+def test_an_object_that_is_none_hides_nothing() -> None:
+    """What would stand in it is not known."""
+    placed = only(compute("amlCompute", {"scaleSettings": 3, "subnet": "/a/b", "vmSize": "x"}))
+    encrypted = only(manifest("Workspace", {"encryption": ["x"]}))
+
+    assert placed.unreadable[f"{C}/scaleSettings/minNodeCount"] == "`scaleSettings` is `3`; it should be an object"
+    assert placed.unreadable[f"{C}/subnet/id"] == "`subnet` is `/a/b`; it should be an object"
+    assert placed.resource["properties"]["properties"] == {"vmSize": "x"}
+    assert "it should be an object" in encrypted.unreadable["/properties/encryption/keyVaultProperties"]
+
+
 @pytest.mark.parametrize("text", ["a__b__c", "snake__case__", "$5 a day", "US$ (2026)", "a$b", "__init__.py"])
 def test_a_text_that_only_looks_like_a_placeholder_is_a_value(text: str) -> None:
     """Signs of tools inside of longer words are the user's."""

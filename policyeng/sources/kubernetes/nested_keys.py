@@ -1,4 +1,4 @@
-"""The keys that the objects inside of a `spec` have, so that a misspelled one is not passed over.
+"""The keys that the objects inside of a `spec` have, so that nothing misspelled or misshapen in it is passed over.
 
 Paths are those of the tables; `*` stands for any entry of a list. Objects that are not named here, such as tags, have
 keys of the user's own, or nothing of them is judged. Source: as of `tables`.
@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from policyeng.models import JsonObject
 from policyeng.sources.mapping import Field
-from policyeng.strict.json_pointer import escaped
+from policyeng.sources.reading import spelled
+from policyeng.strict.json_pointer import escaped, value_at
 
 _SCRIPT = ("scriptArguments", "scriptData", "scriptSource", "timeout")
 _ACCOUNT = ("password", "privateKeyData", "publicKeyData", "username")
@@ -74,6 +75,17 @@ def stray_keys(rows: Iterable[Field], part: JsonObject) -> Iterator[tuple[str, t
     known = {**_TAKEN_WHOLE, **led}
     for first in dict.fromkeys(source.split("/")[1] for source in sources):
         yield from _strays(part.get(first), f"/{first}", f"/{first}", known)
+
+
+def misshapen(rows: Iterable[Field], part: JsonObject) -> dict[str, str]:
+    """By path, why what stands where rows look for further keys is no object."""
+    above = dict.fromkeys(row.source.rpartition("/")[0] for row in rows)
+    stated = {path: value_at(part, path) for path in above if path}
+    return {
+        path: f"`{path[1:]}` is {spelled(value)}; it should be an object"
+        for path, value in stated.items()
+        if value is not None and not isinstance(value, dict)
+    }
 
 
 def _strays(

@@ -9,7 +9,7 @@ from policyeng.errors import nearest
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.kubernetes.kinds import KINDS, ML_GROUP, group_of, key_of
 from policyeng.sources.kubernetes.live import fill_in, is_unmanaged, stands_in
-from policyeng.sources.kubernetes.nested_keys import stray_keys
+from policyeng.sources.kubernetes.nested_keys import misshapen, stray_keys
 from policyeng.sources.kubernetes.objects import Names, inner, name_of, words
 from policyeng.sources.kubernetes.spelling import (
     Spelled,
@@ -74,7 +74,7 @@ class _Drawn:
         part = stated if isinstance(stated, dict) else {}
         unresolved = {place[len(at) :]: why for place, why in spec.unresolved.items() if place.startswith(f"{at}/")}
         moved = {place[len(at) :]: there for place, there in spec.moved.items() if place.startswith(f"{at}/")}
-        drawn = mapped(rows, part, f"/spec{at}", unresolved)
+        drawn = mapped(rows, part, f"/spec{at}", {**unresolved, **misshapen(rows, part)})
         _join(self.resource, drawn.resource)
         self.fields |= drawn.fields
         self.unreadable |= drawn.unreadable
