@@ -153,8 +153,12 @@ PROPERTIES: list[tuple[JsonObject, str, object]] = [
         [{"name": "l", "properties": {"groupId": "g", "privateLinkResourceId": "/a/b"}}],
     ),
     *[
-        ({name: {"k": 1}}, f"/properties/{name}", {"k": 1})
-        for name in ("featureStoreSettings", "serviceManagedResourcesSettings", "workspaceHubConfig")
+        ({name: body}, f"/properties/{name}", body)
+        for name, body in (
+            ("featureStoreSettings", {"computeRuntime": {"sparkRuntimeVersion": "3.3"}}),
+            ("serviceManagedResourcesSettings", {"cosmosDb": {"collectionsThroughput": 400}}),
+            ("workspaceHubConfig", {"defaultWorkspaceResourceGroup": "x"}),
+        )
     ],
 ]
 
@@ -376,6 +380,18 @@ WRONG: list[tuple[JsonObject, str, str]] = [
         "`${ID}` is filled in by a tool",
     ),
     ({"associatedWorkspaces": ["a", "${B}"]}, "/properties/associatedWorkspaces", "`${B}` is filled in by a tool"),
+    *[
+        ({"publicNetworkAccess": text}, "/properties/publicNetworkAccess", f"`{found}` is filled in by a tool")
+        for text, found in (
+            ("$(ACCESS)", "$(ACCESS)"),
+            ("a $(variables.access) b", "$(variables.access)"),
+            ("__ACCESS__", "__ACCESS__"),
+            ("$ACCESS", "$ACCESS"),
+        )
+    ],
+    ({"keyVaultReference": {"armId": "$(VAULT)"}}, "/properties/keyVault", "`$(VAULT)` is filled in"),
+    ({"keyVaultReference": {"armId": "/subscriptions/__ID__/x"}}, "/properties/keyVault", "`__ID__` is filled in"),
+    ({"tags": {"owner": "$(OWNER)", "a": "b"}}, "/tags/owner", "`$(OWNER)` is filled in"),
 ]
 
 
@@ -386,6 +402,26 @@ def test_what_is_unfit_or_not_known_is_left_out_with_the_reason(spec: JsonObject
 
     assert reason in placed.unreadable[pointer]
     assert at(placed.resource, pointer) == "absent"
+
+
+def test_an_object_that_is_none_hides_nothing() -> None:
+    """What would stand in it is not known."""
+    placed = only(compute("amlCompute", {"scaleSettings": 3, "subnet": "/a/b", "vmSize": "x"}))
+    encrypted = only(manifest("Workspace", {"encryption": ["x"]}))
+
+    assert placed.unreadable[f"{C}/scaleSettings/minNodeCount"] == "`scaleSettings` is `3`; it should be an object"
+    assert placed.unreadable[f"{C}/subnet/id"] == "`subnet` is `/a/b`; it should be an object"
+    assert placed.resource["properties"]["properties"] == {"vmSize": "x"}
+    assert "it should be an object" in encrypted.unreadable["/properties/encryption/keyVaultProperties"]
+
+
+@pytest.mark.parametrize("text", ["a__b__c", "snake__case__", "$5 a day", "US$ (2026)", "a$b", "__init__.py"])
+def test_a_text_that_only_looks_like_a_placeholder_is_a_value(text: str) -> None:
+    """Signs of tools inside of longer words are the user's."""
+    placed = only(manifest("Workspace", {"tags": {"a": text}}))
+
+    assert placed.resource["tags"] == {"a": text}
+    assert "/tags/a" not in placed.unreadable
 
 
 def test_whole_numbers_of_a_compute() -> None:
@@ -427,6 +463,78 @@ def test_unknown_keys_are_remarked_on() -> None:
     assert more.remarks == (
         ("/spec/keyVaultReferense", "unknown key `keyVaultReferense`; did you mean `keyVaultReference`"),
     )
+
+
+NESTED: list[tuple[JsonObject, str, str]] = [
+    (
+        manifest("Workspace", {"managedNetwork": {"isolationMod": "Disabled"}}),
+        "/spec/managedNetwork/isolationMod",
+        "`isolationMod`; did you mean `isolationMode`",
+    ),
+    (
+        manifest("Workspace", {"encryption": {"keyVaultPropertys": {}}}),
+        "/spec/encryption/keyVaultPropertys",
+        "`keyVaultPropertys`; did you mean `keyVaultProperties`",
+    ),
+    (
+        manifest("Workspace", {"encryption": {"keyVaultProperties": {"keyVaultArmReferense": PLACE}}}),
+        "/spec/encryption/keyVaultProperties/keyVaultArmReferense",
+        "`keyVaultArmReferense`; did you mean `keyVaultArmReference`",
+    ),
+    (
+        compute("amlCompute", {"scaleSettings": {"minNodeCont": 2, "maxNodeCount": 4}}),
+        "/spec/properties/amlCompute/properties/scaleSettings/minNodeCont",
+        "`minNodeCont`; did you mean `minNodeCount`",
+    ),
+    (
+        compute("amlCompute", {"subnet": {"referense": PLACE}}),
+        "/spec/properties/amlCompute/properties/subnet/referense",
+        "`referense`; did you mean `reference`",
+    ),
+    (
+        compute("computeInstance", {"schedules": {"computeStartStop": [{"cron": {}}, {"cron": {"timezone": "UTC"}}]}}),
+        "/spec/properties/computeInstance/properties/schedules/computeStartStop/1/cron/timezone",
+        "`timezone`; did you mean `timeZone`",
+    ),
+    (
+        compute("aks", {"aksNetworkingConfiguration": {"subnetReferenceX": PLACE}}),
+        "/spec/properties/aks/properties/aksNetworkingConfiguration/subnetReferenceX",
+        "`subnetReferenceX`; did you mean `subnetReference`",
+    ),
+]
+
+
+@pytest.mark.parametrize(("document", "pointer", "said"), NESTED)
+def test_unknown_keys_below_the_first_level_are_remarked_on(document: JsonObject, pointer: str, said: str) -> None:
+    """Wherever the keys of an object are known."""
+    assert kubernetes.read(document, HERE).remarks == ((pointer, f"unknown key {said}"),)
+
+
+FREE: list[JsonObject] = [
+    manifest("Workspace", {"tags": {"isolationMod": "x"}, "identity": {"$propertyBag": {}}, "operatorSpec": {"x": {}}}),
+    manifest("Workspace", {"managedNetwork": {"outboundRules": {"any-name": {"fqdn": {"destination": "a.b"}}}}}),
+    manifest("Workspace", {"encryption": {"identity": {"userAssignedIdentity": "/a/b"}}}, OLD),
+    compute("kubernetes", {"instanceTypes": {"any-name": {"resources": {"limits": {"cpu": "1"}}}}}),
+    compute("amlCompute", {"userAccountCredentials": {"adminUserName": "a", "adminUserPassword": "b"}}),
+    other("network.azure.com/v1api20201101", "VirtualNetwork", {"sku": {"any": 1}, "subnet": {"any": 1}}),
+]
+
+
+@pytest.mark.parametrize("document", FREE)
+def test_keys_of_the_users_own_are_not_remarked_on(document: JsonObject) -> None:
+    """Nor those of objects of which no table tells the keys."""
+    assert kubernetes.read(document, HERE).remarks == ()
+
+
+def test_the_status_of_an_encryption_is_what_a_live_object_reports() -> None:
+    """The `spec` of no version has it, so that the operator does not send it; the `status` of the object does."""
+    wanted = manifest("Workspace", {"encryption": {"status": "Enabled"}})
+    reported = {"id": WORKSPACE, "encryption": {"status": "Enabled"}}
+    placed = only({**manifest("Workspace", {"encryption": {"identity": {}}}), "status": reported})
+
+    assert kubernetes.read(wanted, HERE).remarks == (("/spec/encryption/status", "unknown key `status`"),)
+    assert at(placed.resource, "/properties/encryption/status") == "Enabled"
+    assert placed.fields["/properties/encryption/status"] == "/status/encryption/status"
 
 
 # ---------------------------------------------------------------- where an object belongs
@@ -667,6 +775,8 @@ def test_instance_types_are_those_of_a_compute_that_they_do_not_name() -> None:
     }
     assert placed.carried is not None
     assert "/tags" not in placed.carried.pointers
+    assert {f"{C}/vmSize", f"{C}/subnet", f"{C}/agentCount", f"{C}/state"} <= set(placed.carried.pointers)
+    assert not {"/properties/resourceId", "/properties/computeLocation"} & set(placed.carried.pointers)
     assert "/id" in placed.unreadable
     assert placed.fields[f"{C}/instanceTypes/gpu"] == "/spec"
     assert list(listed.resource["properties"]["properties"]["instanceTypes"]) == ["a", "b"]
@@ -1133,9 +1243,13 @@ def test_deep_nesting_is_unresolved_and_not_a_hang() -> None:
     for _ in range(20_000):
         lists = [lists]
 
-    assert any("too deeply" in why for why in only(manifest("Workspace", {"managedNetwork": deep})).unreadable.values())
-    status = {"id": WORKSPACE, "managedNetwork": deep}
-    assert only(live(manifest("Workspace", {"managedNetwork": {"a": {}}}), status)).resource["id"] == WORKSPACE
+    written = manifest("Workspace", {"managedNetwork": {"outboundRules": deep}})
+    assert any("too deeply" in why for why in only(written).unreadable.values())
+    status = {"id": WORKSPACE, "managedNetwork": {"outboundRules": deep}}
+    assert (
+        only(live(manifest("Workspace", {"managedNetwork": {"outboundRules": {"a": {}}}}), status)).resource["id"]
+        == WORKSPACE
+    )
     assert kubernetes.read(lists).resources == ()
 
 

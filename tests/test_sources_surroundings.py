@@ -144,6 +144,24 @@ def test_documents_that_contradict_each_other_are_kept_apart() -> None:
     assert (properties["other"], properties["text"]) == (made("x", SCOPE)["id"], f"see {UNKNOWN_SCOPE}")
 
 
+def test_documents_of_one_file_are_moved_together() -> None:
+    """What a document says of the resources of another one in its file stays true."""
+    one, other = ({"id": f"{made('x')['id']}/parts/{name}", "type": "t"} for name in "ab")
+    first = [document("1", made("x", n=1)), document("1", one)]
+    second = [document("2", other), document("2", made("x", n=2))]
+    again = [document("3", made("y", n=1)), document("3", made("y", n=2))]
+
+    rest = "/providers/Microsoft.A/a"
+    assert ids_of(kept_apart([*first, *second, *again])) == [
+        f"{{resource-group}}{rest}/x",
+        f"{{resource-group}}{rest}/x/parts/a",
+        f"{{resource-group@2}}{rest}/x/parts/b",
+        f"{{resource-group@2}}{rest}/x",
+        f"{{resource-group}}{rest}/y",
+        f"{{resource-group@3}}{rest}/y",
+    ]
+
+
 def test_documents_that_agree_belong_together() -> None:
     """Resources of other names, the same resource again, and ids that a document states are left as they are."""
     same = [document("1", made("x")), document("2", made("y")), document("3", made("x"))]

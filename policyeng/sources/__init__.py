@@ -1,7 +1,8 @@
 """Documents that come in: detect the format, read it into ARM shape, say what could not be read, join into a snapshot.
 
 A format is one module with `SUMMARY`, `detect` and `read`, named in `FORMATS`; nothing else knows about it. One whose
-documents lie within a workspace that they do not name has `belongs_to_workspace`, too.
+documents lie within a workspace that they do not name has `belongs_to_workspace`, too, and one whose documents name
+things of each other has `names_in`.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@ Two templates that both make a workspace `ws`, in whatever resource group each i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from policyeng.models import lowered
@@ -19,22 +20,32 @@ if TYPE_CHECKING:  # it joins what is kept apart here
 def kept_apart(documents: Sequence[Loaded]) -> list[Loaded]:
     """The documents, those moved whose `movable` ids are already those of other resources.
 
-    The same resource in two files stays one.
+    The same resource in two files stays one. Documents of one file that begin their ids alike are moved together.
     """
     taken: dict[str, object] = {}
     apart: list[Loaded] = []
-    for document in documents:
-        reading = document.reading
-        if reading.movable and any(
-            taken.get(lowered(placed.resource["id"]), placed.resource) != placed.resource
-            for placed in reading.resources
-            if _below(placed.resource["id"], reading.movable)
-        ):
-            document = document._replace(reading=_moved(reading, document.file))
-        for placed in document.reading.resources:
-            taken.setdefault(lowered(placed.resource["id"]), placed.resource)
-        apart.append(document)
+    for file, of_file in groupby(documents, lambda document: document.file):
+        together = list(of_file)
+        moving = {document.reading.movable for document in together if _contradicts(document.reading, taken)}
+        for document in together:
+            reading = document.reading
+            if reading.movable in moving:
+                reading = _moved(reading, file)
+            if _contradicts(reading, taken):  # another document of the same file
+                reading = _moved(reading, file)
+            for placed in reading.resources:
+                taken.setdefault(lowered(placed.resource["id"]), placed.resource)
+            apart.append(document._replace(reading=reading))
     return apart
+
+
+def _contradicts(reading: Reading, taken: Mapping[str, object]) -> bool:
+    """Whether other resources have ids that a document does not state itself."""
+    return bool(reading.movable) and any(
+        taken.get(lowered(placed.resource["id"]), placed.resource) != placed.resource
+        for placed in reading.resources
+        if _below(placed.resource["id"], reading.movable)
+    )
 
 
 def _moved(reading: Reading, file: str) -> Reading:

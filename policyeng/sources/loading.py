@@ -10,8 +10,9 @@ from policyeng.errors import InputError
 from policyeng.models import WORKSPACE_TYPE, lowered
 from policyeng.sources import workspace_config
 from policyeng.sources.joining import Loaded
+from policyeng.sources.naming import Naming
 from policyeng.sources.opening import Named
-from policyeng.sources.reading import Format, Reading, Surroundings, seen
+from policyeng.sources.reading import Find, Format, Reading, Surroundings, nothing_found, seen
 from policyeng.sources.surroundings import Given, Home, directory_of, surroundings, whole
 from policyeng.sources.texts import Text
 
@@ -54,12 +55,14 @@ def belongs_to_workspace(part: Part) -> bool:
 def loaded(parts: Iterable[Part], said: Given, max_bytes: int) -> list[tuple[Part, Loaded]]:
     """Read the documents, those that belong to a workspace once the others have said which there are."""
     waiting = list(parts)
+    finding = _finding(waiting)
     done: dict[int, Loaded] = {}
     homes: list[Home] = []
     for later in (False, True):
         for index, part in enumerate(waiting):
             if belongs_to_workspace(part) is later:
-                done[index] = _load(part, surroundings(part.named, said, homes, max_bytes))
+                around = surroundings(part.named, said, homes, max_bytes)
+                done[index] = _load(part, replace(around, find=finding[index]))
                 homes += _homes(part, done[index].reading)
         if not later and (left := _without_linked(waiting, done)):
             done |= left
@@ -108,6 +111,20 @@ def _links(parts: Sequence[Part], done: Mapping[int, Loaded]) -> dict[int, froze
 def _returns(index: int, links: Mapping[int, frozenset[int]]) -> bool:
     """Whether a document links to one that links back to it."""
     return any(index in links.get(other, ()) for other in links.get(index, ()))
+
+
+def _finding(parts: list[Part]) -> list[Find]:
+    """For each document, what finds the things that all documents of its format name."""
+    naming = {part.name: Naming() for part in parts}
+    finding: list[Find] = []
+    for part in parts:
+        names_in = getattr(part.format, "names_in", None)
+        if names_in:
+            names = names_in(part.document)
+            finding.append(naming[part.name].add(names, part.named.file, directory_of(part.named)))
+        else:
+            finding.append(nothing_found)
+    return finding
 
 
 def _homes(part: Part, reading: Reading) -> Iterator[Home]:

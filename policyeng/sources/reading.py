@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
@@ -30,6 +30,28 @@ def nothing_beside(path: str) -> NoReturn:
         InputError: always.
     """
     raise InputError("there is no file beside it", place=(path,))
+
+
+class Found(NamedTuple):
+    """A thing that a document of some input names.
+
+    Attributes:
+        thing: as its format has it.
+        beside: what its document names, by key.
+        find: what finds things from there.
+    """
+
+    thing: JsonObject
+    beside: Mapping[Hashable, JsonObject]
+    find: Find
+
+
+Find = Callable[[Hashable], Sequence[Found]]
+
+
+def nothing_found(_: Hashable) -> Sequence[Found]:
+    """What a document finds that stands alone."""
+    return ()
 
 
 class Placed(NamedTuple):
@@ -118,6 +140,7 @@ class Surroundings:
             Raises InputError when it is not there or cannot be read.
         text_beside: the same file with the places in it; it holds one document.
         names_beside: the names of the files in the same directory, in order.
+        find: the things of one key that documents of the same format name, all those that are equally near.
     """
 
     file: str = ""
@@ -127,6 +150,7 @@ class Surroundings:
     beside: Callable[[str], object] = nothing_beside
     text_beside: Callable[[str], Text] = nothing_beside
     names_beside: Callable[[], Sequence[str]] = tuple
+    find: Find = nothing_found
 
 
 #: Those of a document of which nobody says anything.

@@ -197,7 +197,7 @@ def _said(level: Level, pointer: str, message: str) -> tuple[str, str]:
     if level.text is None:
         return pointer, message
     place = f"{level.text.file}:{level.text.places([pointer])[0][0]}"
-    return level.pointer, f"{message}, in the linked template at `{shortened(place)}`"
+    return level.pointer, f"{message}, in the linked template at `{place}`"
 
 
 def entries_of(written: object, pointer: str) -> Iterator[Entry]:

@@ -42,7 +42,7 @@ def belongs_to_workspace(document: object) -> bool:
 def read(document: object, around: Surroundings = ALONE) -> Reading:
     """Read the objects that stand for Azure resources; the others are passed over."""
     objects = list(held(document))
-    names = names_in(objects, around)
+    names = Names(around, names_in(document))
     read = [_read(entry, names) for entry in objects]
     reading = reading_of(each.entry for each in read if each.entry is not None)
     remarks = tuple(remark for each in read for remark in each.remarks)

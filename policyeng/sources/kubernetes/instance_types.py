@@ -6,9 +6,10 @@ Source: https://learn.microsoft.com/azure/machine-learning/how-to-manage-kuberne
 
 from __future__ import annotations
 
-from policyeng.models import Carried, JsonObject
+from policyeng.models import JsonObject
 from policyeng.sources.kubernetes.objects import Held, Names, inner, words
 from policyeng.sources.kubernetes.spelling import in_arm_spelling
+from policyeng.sources.mapping import carried
 from policyeng.sources.reading import Placed, Refusal, kind_of
 from policyeng.strict.json_pointer import escaped
 
@@ -67,5 +68,5 @@ def _compute(name: str, types: JsonObject, placed: Placed, names: Names) -> Plac
     return placed._replace(
         resource=resource,
         unreadable={"/id": _UNATTACHED, **placed.unreadable},
-        carried=Carried(pointers=known, reason=_NAMELESS),
+        carried=carried(resource, (), _NAMELESS, *known),
     )

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import types_of
 from policyeng.sources.kubernetes.kinds import EXTENSION_GROUP, KINDS, ML_GROUP, RESOURCE_GROUP, group_of, key_of
-from policyeng.sources.reading import Surroundings
+from policyeng.sources.reading import Found, Surroundings
 
-_Key = tuple[str, str, str, str]
 #: The groups whose objects are known without `metadata`, so that one which lacks it is refused and not passed over.
 _OWN_GROUPS = frozenset({ML_GROUP, EXTENSION_GROUP})
+#: Of one kind and name in documents that are equally near; that many copies are compared.
+_MOST_ALIKE = 20
 
 
 class Held(NamedTuple):
@@ -106,12 +107,14 @@ class Names:
     """The ARM ids of the objects of one document, and of those that they name.
 
     Attributes:
-        around: where the document is deployed to.
+        around: where the document is deployed to, and what finds the objects of other documents.
         known: the objects of the document, by group, kind, namespace and name.
+        home: the scope of what is named and stands nowhere; that of the document when empty.
     """
 
     around: Surroundings
-    known: Mapping[_Key, JsonObject]
+    known: Mapping[Hashable, JsonObject]
+    home: str = ""
 
     def identity(self, document: JsonObject) -> str:
         """The ARM id of an object: the one that the service gave it, else one below its owner.
@@ -158,13 +161,18 @@ class Names:
             owns: it owns that object, which says that it is there.
 
         Raises:
-            KeyError: it cannot be told: a kind that nobody knows, or one that lies in an object which is not here.
+            KeyError: it cannot be told: a kind that nobody knows, one that lies in an object which is not here, or
+                objects of several documents that are equally near.
         """
+        scope = self.home or self.around.scope
         if key == RESOURCE_GROUP:
-            return self.around.scope
+            return scope
         there = self.known.get((*key, namespace, lowered(name)))
         if there is not None:
             return self.identity(there)
+        found = self.around.find((*key, namespace, lowered(name)))
+        if found:
+            return self._identity_of(found)
         kind = KINDS[key]
         if key == (ML_GROUP, "workspace") and owns:
             around = self.around.workspace
@@ -172,17 +180,31 @@ class Names:
                 return around
         if kind.parent:
             raise KeyError(key)
-        return f"{self.around.scope}/providers/{kind.arm_type}/{name.replace('/', '~') or '{name}'}"
+        return f"{scope}/providers/{kind.arm_type}/{name.replace('/', '~') or '{name}'}"
+
+    def _identity_of(self, found: Sequence[Found]) -> str:
+        """The ARM id of an object that other documents have.
+
+        Raises:
+            KeyError: they differ in it, or there are more than anybody can tell apart.
+        """
+        ids: dict[str, str] = {}
+        for thing, beside, find in found[:_MOST_ALIKE]:
+            identity = Names(replace(self.around, find=find), beside).identity(thing)
+            ids.setdefault(lowered(identity), identity)
+        if len(ids) > 1 or len(found) > _MOST_ALIKE:
+            raise KeyError(*ids)
+        return next(iter(ids.values()))
 
 
-def names_in(objects: Iterable[Held], around: Surroundings) -> Names:
-    """The ids of a document's objects."""
-    known: dict[_Key, JsonObject] = {}
-    for entry in objects:
-        document = entry.object
-        if isinstance(document, dict):
-            key = key_of(group_of(document.get("apiVersion")), document.get("kind"))
-            namespace = words(inner(document, "metadata", "namespace"))
+def names_in(document: object) -> dict[Hashable, JsonObject]:
+    """The objects of a document that stand for Azure resources, by group, kind, namespace and name."""
+    known: dict[Hashable, JsonObject] = {}
+    for entry in held(document):
+        there = entry.object
+        if isinstance(there, dict):
+            key = key_of(group_of(there.get("apiVersion")), there.get("kind"))
+            namespace = words(inner(there, "metadata", "namespace"))
             if key in KINDS:
-                known.setdefault((*key, namespace, lowered(words(inner(document, "metadata", "name")))), document)
-    return Names(around, known)
+                known.setdefault((*key, namespace, lowered(words(inner(there, "metadata", "name")))), there)
+    return known

@@ -9,6 +9,7 @@ from policyeng.errors import nearest
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.kubernetes.kinds import KINDS, ML_GROUP, group_of, key_of
 from policyeng.sources.kubernetes.live import fill_in, is_unmanaged, stands_in
+from policyeng.sources.kubernetes.nested_keys import misshapen, stray_keys
 from policyeng.sources.kubernetes.objects import Names, inner, name_of, words
 from policyeng.sources.kubernetes.spelling import (
     Spelled,
@@ -67,12 +68,13 @@ class _Drawn:
     remarks: dict[str, str] = field(default_factory=dict)
     rows: Rows = ()
 
-    def draw(self, rows: Rows, spec: Spelled, at: str) -> None:
+    def draw(self, rows: Rows, spec: Spelled, at: str, *, as_they_are: bool = False) -> None:
         """Bring the part of a spec at a JSON Pointer over, and say what is not known of it."""
-        part = inner(spec.value, *at.split("/")[1:])
+        stated = inner(spec.value, *at.split("/")[1:])
+        part = stated if isinstance(stated, dict) else {}
         unresolved = {place[len(at) :]: why for place, why in spec.unresolved.items() if place.startswith(f"{at}/")}
         moved = {place[len(at) :]: there for place, there in spec.moved.items() if place.startswith(f"{at}/")}
-        drawn = mapped(rows, part if isinstance(part, dict) else {}, f"/spec{at}", unresolved)
+        drawn = mapped(rows, part, f"/spec{at}", {**unresolved, **misshapen(rows, part)})
         _join(self.resource, drawn.resource)
         self.fields |= drawn.fields
         self.unreadable |= drawn.unreadable
@@ -84,11 +86,14 @@ class _Drawn:
                 _drop(self.resource, row.target)
                 rest = ""
             self.unreadable[row.target + rest] = unresolved[place]
-        known = [in_operator_spelling(row.source.split("/")[1]) for row in rows]
-        for pointer in drawn.unknown[:_MOST_REMARKS]:
-            there = moved.get(pointer.removeprefix(f"/spec{at}"), pointer.removeprefix("/spec"))
+        known = tuple(in_operator_spelling(row.source.split("/")[1]) for row in rows)
+        strays = [(pointer.removeprefix(f"/spec{at}"), known) for pointer in drawn.unknown]
+        if not as_they_are:
+            strays += stray_keys(rows, part)
+        for pointer, keys in strays[:_MOST_REMARKS]:
+            there = moved.get(pointer, f"{at}{pointer}")
             key = there.rpartition("/")[2]
-            self.remarks[f"/spec{there}"] = f"unknown key `{shortened(key)}`{nearest(key, known)}"
+            self.remarks[f"/spec{there}"] = f"unknown key `{shortened(key)}`{nearest(key, keys)}"
 
 
 def read_operator_object(document: JsonObject, pointer: str, names: Names) -> Read:
@@ -109,7 +114,7 @@ def read_operator_object(document: JsonObject, pointer: str, names: Names) -> Re
     except KeyError:
         return Read(Refusal(pointer, "what owns the object cannot be told", "give `spec.owner.armId`"))
     home = lowered(arm_id).find("/providers/")
-    names = replace(names, around=replace(names.around, scope=arm_id[:home] if home > 0 else names.around.scope))
+    names = replace(names, home=arm_id[:home] if home > 0 else "")
     spelled = in_arm_spelling(
         spec if isinstance(spec, dict) else {}, names, words(inner(document, "metadata", "namespace"))
     )
@@ -168,7 +173,7 @@ def _draw(drawn: _Drawn, spec: Spelled, document: JsonObject) -> Refusal | None:
     elif key == (ML_GROUP, "workspacesconnection"):
         _draw_connection(drawn, spec, version)
     else:
-        drawn.draw(tuple(_as_they_are(spec)), spec, "")
+        drawn.draw(tuple(_as_they_are(spec)), spec, "", as_they_are=True)
     return None
 
 

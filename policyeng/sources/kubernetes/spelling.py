@@ -40,8 +40,11 @@ _CALLED: Mapping[str, str] = {
 }
 #: Maps whose keys are the user's own, so that no key of them is a reference or a secret.
 _USERS_OWN = frozenset({"environmentVariables", "labels", "limits", "nodeLabels", "nodeSelector", "requests", "tags"})
-#: What a tool fills in before the manifest is applied: `${X}`, `{{ x }}`, `<x>`.
-_PLACEHOLDER = re.compile(r"\$\{[^}]*\}|\{\{.*?\}\}|<[A-Za-z][\w .-]*>")
+#: What a tool fills in before the manifest is applied: `${X}`, `$(X)`, `{{ x }}` and `<x>` anywhere in a text; `$X` and
+#: `__X__` where they are the whole text, or of a path the whole segment.
+_PLACEHOLDER = re.compile(
+    r"\$\{[^}]*\}|\$\([^)]*\)|\{\{.*?\}\}|<[A-Za-z][\w .-]*>|(?:\A|(?<=/))(?:\$\w+|__\w+__)(?=/|\Z)"
+)
 #: Deeper than the readers of JSON and YAML let anything be.
 _MAX_DEPTH = 128
 _LEFT_OUT = object()
