@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import NamedTuple
 
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.arm_entry import is_placeholder
+from policyeng.sources.arm_entry import is_placeholder, stands_for_value
 from policyeng.sources.azure_cli.kinds import identity, unplaced
+from policyeng.sources.azure_cli.values import prose
 from policyeng.sources.mapping import Field, Mapped, carried, mapped, put, without
 from policyeng.sources.reading import Placed, Surroundings, spelled
 from policyeng.sources.service_made import service_made
@@ -21,7 +21,6 @@ NO_KEY = "the Azure CLI has no key for it"
 NO_NAME = "the file gives no `name`, which the service or the command line then does; write it in the file"
 #: How deep objects are looked through for placeholders; no field that is judged lies deeper.
 _DEPTH = 12
-_VARIABLE = re.compile(r"\$\w+|\$\(.*\)")
 
 
 class Made(NamedTuple):
@@ -88,11 +87,6 @@ def settled(
     return done._replace(unreadable={**below, **done.unreadable})
 
 
-def prose(value: object) -> object:
-    """Text or an object for people and programs, in which braces and `$` are no placeholders."""
-    return value
-
-
 def schema_name(document: JsonObject) -> str:
     """The last part of `$schema` in lower case, without `.schema.json`; empty where there is none."""
     schema = document.get("$schema")
@@ -119,8 +113,8 @@ def absent_name(around: Surroundings) -> str:
 
 
 def is_open(value: object) -> bool:
-    """Whether a value is a placeholder: `<name>`, `{{name}}`, `${{name}}`, `$NAME`, `$(name)`."""
-    return is_placeholder(value) or (isinstance(value, str) and bool(_VARIABLE.fullmatch(value.strip())))
+    """Whether a value is text that stands for another."""
+    return isinstance(value, str) and stands_for_value(value)
 
 
 def _service_made(arm_type: str, stated: Mapping[str, str]) -> dict[str, str]:

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import types_of
-from policyeng.sources.azure_cli.bringing import OPEN, Made, name_of, placed, prose, schema_name, top_level
+from policyeng.sources.azure_cli.bringing import OPEN, Made, name_of, placed, schema_name, top_level
 from policyeng.sources.azure_cli.kinds import PROVIDER, Kind
 from policyeng.sources.azure_cli.references import an_object, asset_in, compute_in, enabled, milliseconds
+from policyeng.sources.azure_cli.values import prose
 from policyeng.sources.mapping import Field, boolean, chosen, duration, text, whole
 from policyeng.sources.reading import Placed, Refusal, Surroundings
 

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import types_of
-from policyeng.sources.azure_cli.bringing import Made, placed, prose, top_level
+from policyeng.sources.azure_cli.bringing import Made, placed, top_level
 from policyeng.sources.azure_cli.kinds import PROVIDER, Kind
 from policyeng.sources.azure_cli.references import an_object, by_id, compute_in, enabled, identity_type
+from policyeng.sources.azure_cli.values import prose
 from policyeng.sources.mapping import Field, chosen, text
 from policyeng.sources.reading import Placed, Refusal, Surroundings
 

@@ -11,10 +11,11 @@ from pathlib import PurePosixPath
 
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.azure_cli.assets import is_component
-from policyeng.sources.azure_cli.bringing import OPEN, Made, is_open, placed, prose, schema_name, top_level
+from policyeng.sources.azure_cli.bringing import OPEN, Made, is_open, placed, schema_name, top_level
 from policyeng.sources.azure_cli.kinds import PROVIDER, Kind
 from policyeng.sources.azure_cli.pipelines import Steps, steps_of
 from policyeng.sources.azure_cli.references import an_object, asset_in, compute_in
+from policyeng.sources.azure_cli.values import prose
 from policyeng.sources.mapping import Bring, Field, chosen, duration, text, whole
 from policyeng.sources.reading import Placed, Refusal, Surroundings
 

@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.azure_cli.bringing import OPEN, Made, is_open, name_of, placed, prose, top_level
+from policyeng.sources.azure_cli.bringing import OPEN, Made, is_open, name_of, placed, top_level
 from policyeng.sources.azure_cli.jobs import inside, job_at
 from policyeng.sources.azure_cli.kinds import PROVIDER, Kind
 from policyeng.sources.azure_cli.references import an_object, file_of
+from policyeng.sources.azure_cli.values import prose
 from policyeng.sources.mapping import Field, boolean, chosen, text, whole
 from policyeng.sources.reading import Placed, Refusal, Surroundings, spelled
 

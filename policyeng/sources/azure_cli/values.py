@@ -41,6 +41,11 @@ def name(value: object) -> object:
     return str(value) if type(value) is int else text(value)
 
 
+def prose(value: object) -> object:
+    """Text or an object for people and programs, in which braces and `$` are no placeholders."""
+    return value
+
+
 def tags(value: object) -> object:
     """An object of texts; numbers are written out."""
     if isinstance(value, dict) and all(isinstance(entry, (str, int, float)) for entry in value.values()):
