@@ -21,7 +21,7 @@ from policyeng.sources.azure_cli import (
     stores,
     workspaces,
 )
-from policyeng.sources.azure_cli.kinds import PRINTED, Kind, schema_of
+from policyeng.sources.azure_cli.kinds import PRINTED, Kind, at_home, schema_of, stated_id
 from policyeng.sources.azure_cli.shapes import unknown_keys
 from policyeng.sources.reading import ALONE, UNKNOWN_SCOPE, Placed, Reading, Refusal, Surroundings, kind_of, reading_of
 from policyeng.strict.json_pointer import escaped
@@ -63,7 +63,7 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:
         return Reading(refusals=(_unknown(document),))
     if kind.nothing:
         return Reading(nothing=kind.nothing)
-    reading = reading_of(kind.bring(document, "", around))
+    reading = reading_of(kind.bring(document, "", at_home(document, around)))
     return replace(
         reading,
         remarks=tuple(_remarks(kind, document)),
@@ -114,8 +114,7 @@ def movable(resources: tuple[Placed, ...]) -> str:
 
 def _is_printed(document: JsonObject) -> bool:
     """Whether a document states an ARM id, or what else only a command prints."""
-    stated = document.get("id")
-    if isinstance(stated, str) and types_of(stated.removeprefix("azureml:")):
+    if types_of(stated_id(document)):
         return True
     return "$schema" not in document and not document.keys().isdisjoint(PRINTED)
 

@@ -8,7 +8,7 @@ from policyeng.errors import nearest
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import types_of
 from policyeng.sources.azure_cli.compute_shapes import SHAPES, UNSUPPORTED
-from policyeng.sources.azure_cli.kinds import PROVIDER, Kind, identity, unplaced
+from policyeng.sources.azure_cli.kinds import PROVIDER, Kind, identity, stated_id, unplaced
 from policyeng.sources.azure_cli.shapes import placed
 from policyeng.sources.reading import Placed, Refusal, Surroundings, spelled
 from policyeng.sources.service_made import with_attachment
@@ -86,8 +86,8 @@ def _takes(word: str) -> Callable[[JsonObject], bool]:
 
 def _is_unsupported(document: JsonObject) -> bool:
     """Whether an output names no type that the CLI knows, be it that it was cut off."""
-    stated, known = document.get("id"), document.get("type")
-    if not isinstance(stated, str) or lowered(ARM_TYPE) not in types_of(stated):
+    known = document.get("type")
+    if lowered(ARM_TYPE) not in types_of(stated_id(document)):
         return False
     return not isinstance(known, str) or lowered(known) not in SHAPES
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import types_of
 from policyeng.sources.azure_cli.bringing import OPEN, Made, name_of, placed, schema_name, top_level
-from policyeng.sources.azure_cli.kinds import PROVIDER, Kind
+from policyeng.sources.azure_cli.kinds import PROVIDER, Kind, stated_id
 from policyeng.sources.azure_cli.references import an_object, asset_in, compute_in, enabled, milliseconds
 from policyeng.sources.azure_cli.values import prose
 from policyeng.sources.mapping import Field, boolean, chosen, duration, text, whole
@@ -208,9 +208,8 @@ def _is_online(document: JsonObject) -> bool:
 
 def _is_batch(document: JsonObject) -> bool:
     """Batch deployments run on a compute, which online ones do not name."""
-    stated = document.get("id")
-    if isinstance(stated, str) and types_of(stated):
-        return _is_deployment(document) and lowered(BATCH) in types_of(stated)
+    if types := types_of(stated_id(document)):
+        return _is_deployment(document) and lowered(BATCH) in types
     marks = {"compute", "component", "job_definition", "mini_batch_size", "settings", "retry_settings", "output_action"}
     return _is_deployment(document) and ("instance_type" not in document) and not marks.isdisjoint(document)
 

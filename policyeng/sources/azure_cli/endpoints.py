@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import types_of
 from policyeng.sources.azure_cli.bringing import Made, placed, top_level
-from policyeng.sources.azure_cli.kinds import PROVIDER, Kind
+from policyeng.sources.azure_cli.kinds import PROVIDER, Kind, stated_id
 from policyeng.sources.azure_cli.references import an_object, by_id, compute_in, enabled, identity_type
 from policyeng.sources.azure_cli.values import prose
 from policyeng.sources.mapping import Field, chosen, text
@@ -86,17 +86,12 @@ def _is_online(document: JsonObject) -> bool:
 
 
 def _is_batch(document: JsonObject) -> bool:
-    return _is_endpoint(document) and ("defaults" in document or lowered(BATCH) in _types(document))
+    return _is_endpoint(document) and ("defaults" in document or lowered(BATCH) in types_of(stated_id(document)))
 
 
 def _is_endpoint(document: JsonObject) -> bool:
     """`auth_mode` is a key of endpoints and of no other kind of document."""
     return isinstance(document.get("auth_mode"), str) and "name" in document and "apiVersion" not in document
-
-
-def _types(document: JsonObject) -> tuple[str, ...]:
-    stated = document.get("id")
-    return types_of(stated) if isinstance(stated, str) else ()
 
 
 KINDS: tuple[Kind, ...] = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from policyeng.models import JsonObject, lowered
@@ -17,6 +18,7 @@ UNKNOWN_HOME = "the file does not say which workspace it belongs to; give `--wor
 
 #: Keys that only a command's output has, by which one is known whose `id` was left out.
 PRINTED = frozenset({"creation_context", "mlflow_tracking_uri", "provisioning_state"})
+_PREFIX = "azureml:"
 _SCHEMA_PLACES = re.compile(r"azuremlschemas|azuremlsdk2|azureml/sdk-2-0", re.IGNORECASE)
 
 
@@ -57,6 +59,27 @@ def schema_of(document: JsonObject) -> str | None:
     return last.removesuffix(".json").removesuffix(".schema")
 
 
+def stated_id(document: JsonObject) -> str:
+    """The ARM id that a command's output states; empty where it states none.
+
+    Those of jobs, schedules and batch deployments have `azureml:` before them: `ArmStr._serialize` of
+    `_schema/core/fields.py` in azure-ai-ml 1.35.2.
+    """
+    stated = document.get("id")
+    if not isinstance(stated, str):
+        return ""
+    return stated[len(_PREFIX) :] if lowered(stated).startswith(f"{_PREFIX}/") else stated
+
+
+def at_home(document: JsonObject, around: Surroundings) -> Surroundings:
+    """What surrounds a document, with the workspace that its id names, so that its names are those of that one."""
+    parts = stated_id(document).split("/")
+    kind = lowered("/".join(parts[5:8]))
+    if len(parts) < 9 or kind != lowered(f"providers/{PROVIDER}/workspaces"):
+        return around
+    return replace(around, workspace="/".join(parts[:9]))
+
+
 def identity(document: JsonObject, arm_type: str, around: Surroundings, *parents: str) -> str:
     """The ARM id: the one that a command's output states, else one made of the workspace, `parents` and the name.
 
@@ -66,8 +89,8 @@ def identity(document: JsonObject, arm_type: str, around: Surroundings, *parents
         around: where it belongs.
         parents: the names of what it lies in below the workspace, such as an endpoint.
     """
-    stated = document.get("id")
-    if isinstance(stated, str) and lowered(arm_type) in types_of(stated):
+    stated = stated_id(document)
+    if lowered(arm_type) in types_of(stated):
         return stated
     segments = arm_type.split("/")[2:]
     names = [*parents, str(document.get("name") or "{name}").replace("/", "~")]
