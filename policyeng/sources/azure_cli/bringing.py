@@ -9,7 +9,7 @@ from typing import NamedTuple
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import is_placeholder, stands_for_value
 from policyeng.sources.azure_cli.kinds import identity, unplaced
-from policyeng.sources.azure_cli.values import prose
+from policyeng.sources.azure_cli.values import prose, unfit_tags
 from policyeng.sources.mapping import Field, Mapped, carried, mapped, put, without
 from policyeng.sources.reading import Placed, Surroundings, spelled
 from policyeng.sources.service_made import service_made
@@ -74,7 +74,9 @@ def settled(
     table: tuple[Field, ...], source: JsonObject, pointer: str, unresolved: Mapping[str, str] | None = None
 ) -> Mapped:
     """What a table makes of an object, without the values that are placeholders or stand where an object should."""
-    open_values = {**_misplaced(table, source), **(unresolved or {})}
+    unfit = unfit_tags(table, source)
+    source = without(source, unfit) if unfit else source
+    open_values = {**_misplaced(table, source), **unfit, **(unresolved or {})}
     free = {row.source for row in table if row.bring is prose or not row.target}
     pruned = _pruned(source, "", free, open_values)
     done = mapped(table, pruned, pointer, open_values)
@@ -94,9 +96,20 @@ def schema_name(document: JsonObject) -> str:
     return last.removesuffix(".json").removesuffix(".schema")
 
 
-def top_level(*tables: Iterable[Field]) -> tuple[str, ...]:
-    """The top-level keys that tables know."""
-    return tuple(dict.fromkeys(row.source.split("/")[1] for table in tables for row in table))
+def known_keys(*tables: Iterable[Field], within: Iterable[str] = ()) -> dict[str, tuple[str, ...]]:
+    """The keys that tables know, by the JSON Pointer of what holds them: at the top, and within some objects.
+
+    Those objects are the ones of which the tables have all keys that the CLI has.
+    """
+    sources = [row.source for table in tables for row in table]
+    return {
+        holder: tuple(
+            dict.fromkeys(
+                source[len(holder) + 1 :].split("/")[0] for source in sources if source.startswith(f"{holder}/")
+            )
+        )
+        for holder in ("", *within)
+    }
 
 
 def name_of(value: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -34,7 +34,8 @@ class Kind(NamedTuple):
         shape: the tables of its fields. With them, keys that the CLI does not know are remarked on, and what is lost in
             or lacks from a command's output is known; without them, nothing is said of either.
         nothing: why such a document holds nothing to judge; empty when it holds something.
-        known: the top-level keys that it may have, for remarks about others; none where any key may stand.
+        known: the keys that it may have, by the JSON Pointer of what holds them, for remarks about others; none where
+            any key may stand.
         incomplete: what the document leaves open of the workspace, so that nothing is missing there for certain; for
             `Reading.incomplete`.
     """
@@ -46,7 +47,7 @@ class Kind(NamedTuple):
     in_workspace: bool = True
     shape: Shape | None = None
     nothing: str = ""
-    known: tuple[str, ...] = ()
+    known: Mapping[str, tuple[str, ...]] = {}
     incomplete: str = ""
 
 

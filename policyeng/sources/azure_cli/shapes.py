@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from policyeng.models import JsonObject
 from policyeng.sources.arm_entry import stands_for_value
-from policyeng.sources.azure_cli.values import tags
+from policyeng.sources.azure_cli.values import tags, unfit_tags
 from policyeng.sources.mapping import Field, carried, mapped, put, without
 from policyeng.sources.reading import Placed, kind_of
 from policyeng.sources.service_made import service_made
@@ -125,6 +125,11 @@ def said_by_output(shape: Shape, document: JsonObject, given: Placed) -> Placed:
     return given._replace(resource=without(given.resource, unreadable), unreadable={**given.unreadable, **unreadable})
 
 
+def stands_for(key: str, text: str) -> str:
+    """Why the value of a key is not known where text stands for it."""
+    return f"`{key}` is `{shortened(text)}`, which stands for a value; write that in its place"
+
+
 def unknown_keys(shape: Shape, document: JsonObject) -> Iterator[tuple[str, str, list[str]]]:
     """The keys that the CLI refuses: JSON Pointer, key, and the keys that it knows there."""
     known: dict[str, dict[str, None]] = {}
@@ -146,11 +151,13 @@ def _settled(rows: Iterable[Field], document: JsonObject) -> tuple[JsonObject, d
     """The document without unresolved values, why keys of it are not known, and why ARM fields inside of values are."""
     by_source = {row.source: row for row in rows if row.target}
     unresolved = dict(_misshapen(by_source, document))
-    inside: dict[str, str] = {}
+    # Tags stand in ARM where they do in the document.
+    inside = unfit_tags(rows, document)
+    document = without(document, inside) if inside else document
     dropped: set[str] = set()
     judged = {key: value for key, value in document.items() if key not in _PROSE}
     for pointer, value, in_list in _unresolved_values(judged, "", in_list=False):
-        reason = f"`{pointer[1:]}` is `{shortened(value)}`, which stands for a value; write that in its place"
+        reason = stands_for(pointer[1:], value)
         above = _row_above(by_source, pointer)
         if above is None:
             unresolved[pointer] = reason
