@@ -391,3 +391,72 @@ def test_real_outputs_are_read() -> None:
         assert inputs.problems == ()
         document = json.loads(path.read_text(encoding="utf-8"))
         assert len(inputs.snapshot.resources) == (len(document) if isinstance(document, list) else 1)
+
+
+OTHER = WORKSPACE.replace("/workspaces/ws", "/workspaces/other")
+PRINTED: list[tuple[JsonObject, str, str]] = [
+    (
+        {"type": "command", "command": "x", "environment": "azureml:e:1", "compute": "azureml:c1"},
+        "jobs/j",
+        f"{P}/computeId",
+    ),
+    (
+        {"type": "model", "endpoint_name": "b", "compute": "azureml:c1"},
+        "batchEndpoints/b/deployments/d",
+        f"{P}/compute",
+    ),
+    (
+        {"trigger": {"type": "cron"}, "create_job": {"type": "command", "command": "x", "compute": "azureml:c1"}},
+        "schedules/s",
+        f"{P}/action/jobDefinition/computeId",
+    ),
+]
+
+
+@pytest.mark.parametrize("prefix", ["", "azureml:", "AzureML:"])
+@pytest.mark.parametrize(("document", "below", "pointer"), PRINTED)
+def test_names_are_those_of_the_workspace_that_the_id_states(
+    document: JsonObject, below: str, pointer: str, prefix: str
+) -> None:
+    """The SDK prints some ids with `azureml:` before them; whatever surrounds the output, they go before."""
+    printed = {"id": f"{prefix}{OTHER}/{below}", "name": "x", "creation_context": {}, **document}
+    assert [name for name, reader in FORMATS.items() if reader.detect(printed)] == ["az-output"]
+    for around in (AROUND, Surroundings()):
+        first, *rest = az_output.read(printed, around).resources
+        assert first.resource["id"] == f"{OTHER}/{below}"
+        assert value_at(first.resource, pointer) == f"{OTHER}/computes/c1"
+        assert "/id" not in first.unreadable
+        assert [placed.resource["properties"]["computeId"] for placed in rest] in ([], [f"{OTHER}/computes/c1"])
+        assert not [placed for placed in rest if not placed.resource["id"].startswith(f"{OTHER}/jobs/")]
+
+
+def test_an_id_outside_of_workspaces_states_none() -> None:
+    """That of a registry leaves what surrounds it."""
+    printed = {"id": f"{ML}/registries/r", "name": "r", "location": "eastus", "replication_locations": []}
+    assert one(printed).resource["id"] == f"{ML}/registries/r"
+
+
+def test_a_job_runs_on_the_cluster_of_its_workspace(tmp_path: Path, bundle: Bundle) -> None:
+    """Printed one by one, they are told of as one workspace."""
+    job = {
+        "id": f"azureml:{WORKSPACE}/jobs/j",
+        "name": "j",
+        "creation_context": {},
+        "status": "Running",
+        **PRINTED[0][0],
+    }
+    for name, document in {
+        "workspace": HOME,
+        "cluster": {**CLUSTER, "id": f"{WORKSPACE}/computes/c1", "name": "c1"},
+        "job": job,
+    }.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
+    inputs = read_inputs([tmp_path])
+
+    failed = [
+        finding.policy
+        for finding in evaluate(bundle, inputs.snapshot).findings
+        if finding.outcome is Outcome.FAIL and finding.policy == "AML-TRN-109"
+    ]
+    assert len(inputs.snapshot.resources) == 3
+    assert failed == []

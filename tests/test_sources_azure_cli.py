@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from policyeng import evaluate
 from policyeng.bundle import Bundle
 from policyeng.evaluation.pointers import has_value, value_at
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, Outcome, lowered
 from policyeng.sources import FORMATS, azure_cli, read_inputs
 from policyeng.sources.azure_cli.kinds import UNKNOWN_ID
 from policyeng.sources.azure_cli.shapes import NOT_CARRIED
@@ -410,7 +410,9 @@ UNFIT: list[tuple[JsonObject, JsonObject, str, str]] = [
     (CLUSTER, {"enable_node_public_ip": "no way"}, f"{C}/enableNodePublicIp", "it should be true or false"),
     (CLUSTER, {"ssh_public_access_enabled": 1}, f"{C}/remoteLoginPortPublicAccess", "it should be true or false"),
     (CLUSTER, {"tags": ["a"]}, "/tags", "`tags` is a list; it should be an object of text"),
-    (CLUSTER, {"tags": {"a": []}}, "/tags", "it should be an object of text"),
+    (CLUSTER, {"tags": {"a": [], "b": "c"}}, "/tags/a", "`tags/a` is a list; it should be text"),
+    (CLUSTER, {"tags": {"a/b": {"c": "<d>"}, "b": "c"}}, "/tags/a~1b", "`tags/a~1b` is an object; it should be text"),
+    (CLUSTER, {"tags": {"a": ["<b>"], "b": "c"}}, "/tags/a", "`tags/a` is a list; it should be text"),
     (CLUSTER, {"tags": "{{ tags }}"}, "/tags", "stands for a value"),
     (CLUSTER, {"tags": {"a": "b", "owner": "<OWNER>"}}, "/tags/owner", "`tags/owner` is `<OWNER>`"),
     (CLUSTER, {"identity": "system_assigned"}, "/identity/type", "`identity` is a string; it should be an object"),
@@ -423,6 +425,24 @@ UNFIT: list[tuple[JsonObject, JsonObject, str, str]] = [
     (CLUSTER, {"size": ["a"]}, f"{C}/vmSize", "`size` is a list; it should be text"),
     (CLUSTER, {"network_settings": {"subnet": "s"}}, f"{C}/subnet/id", "named without its `vnet_name`"),
     (CLUSTER, {"network_settings": {"vnet_name": "v"}}, f"{C}/subnet/id", "no `subnet`"),
+    (
+        CLUSTER,
+        {"network_settings": {"vnet_name": "__V__", "subnet": "s"}},
+        f"{C}/subnet/id",
+        "`network_settings/vnet_name` is `__V__`, which stands for a value; write that in its place",
+    ),
+    (
+        CLUSTER,
+        {"network_settings": {"vnet_name": "__V__", "subnet": "__S__"}},
+        f"{C}/subnet/id",
+        "`network_settings/subnet` is `__S__`, which stands for a value",
+    ),
+    (
+        CLUSTER,
+        {"network_settings": {"subnet": "$(SUBNET_ID)"}},
+        f"{C}/subnet/id",
+        "`network_settings/subnet` is `$(SUBNET_ID)`, which stands for a value; write that in its place",
+    ),
     (CLUSTER, {"network_settings": "{{ network }}"}, f"{C}/subnet/id", "stands for a value"),
     (CLUSTER, {"network_settings": []}, f"{C}/subnet/id", "`network_settings` is a list; it should be an object"),
     (CLUSTER, {"name": "<NAME>"}, "/id", "`name` is `<NAME>`"),
@@ -470,6 +490,65 @@ def test_what_is_not_resolved_is_unreadable(document: JsonObject, more: JsonObje
 
     assert reason in placed.unreadable[pointer]
     assert pointer == "/id" or not has_value(placed.resource, pointer)
+
+
+TAGGED: list[tuple[JsonObject, str]] = [
+    (CLUSTER, "/tags"),
+    (HOME, "/tags"),
+    ({"name": "d", "endpoint_name": "e", "model": "azureml:m:1"}, "/tags"),
+    ({"name": "e", "auth_mode": "key"}, "/tags"),
+    ({"name": "j", "type": "command", "command": "x", "environment": "azureml:e:1"}, f"{P}/tags"),
+    ({"name": "s", "trigger": {"type": "cron"}, "create_job": "azureml:j"}, f"{P}/tags"),
+]
+
+
+@pytest.mark.parametrize(("document", "pointer"), TAGGED)
+def test_a_tag_is_text_or_the_only_one_that_is_unreadable(document: JsonObject, pointer: str) -> None:
+    """A blank one is sent as null, which is none; numbers and booleans become text."""
+    written = {"owner": "me", "cost": 12, "on": True, "environment": None, "list": ["<x>"], "deep": {"a": {"b": 1}}}
+    placed = one({**document, "tags": written})
+
+    assert value_at(placed.resource, pointer) == {"owner": "me", "cost": "12", "on": "True"}
+    assert {at: reason for at, reason in placed.unreadable.items() if at.startswith(pointer)} == {
+        f"{pointer}/list": "`tags/list` is a list; it should be text",
+        f"{pointer}/deep": "`tags/deep` is an object; it should be text",
+    }
+
+
+@pytest.mark.parametrize(
+    ("around", "group"),
+    [
+        (AROUND, GROUP),
+        (Surroundings(), "/subscriptions/{subscription}/resourceGroups/{resource-group}"),
+        (Surroundings(workspace=f"{ML}/workspaces/{{workspace}}"), GROUP),
+    ],
+)
+@pytest.mark.parametrize("document", [CLUSTER, INSTANCE])
+def test_a_named_subnet_lies_in_the_group_of_its_workspace(
+    document: JsonObject, around: Surroundings, group: str
+) -> None:
+    """Be it one that nobody states: that there is a subnet is a fact all the same."""
+    placed = one({**document, "network_settings": {"vnet_name": "v", "subnet": "s"}}, around)
+    whole = f"{group}/providers/Microsoft.Network/virtualNetworks/v/subnets/s"
+
+    assert value_at(placed.resource, f"{C}/subnet") == {"id": whole}
+    assert placed.fields[f"{C}/subnet/id"] == "/network_settings/subnet"
+    assert not [at for at in placed.unreadable if at.startswith(f"{C}/subnet")]
+
+
+@pytest.mark.parametrize(("network", "inside"), [("v", Outcome.PASS), ("__V__", Outcome.UNKNOWN)])
+def test_a_subnet_in_a_group_that_nobody_states_is_perhaps_approved(
+    network: str, inside: Outcome, tmp_path: Path, bundle: Bundle
+) -> None:
+    """It is in a subnet, unless its network is yet to be named; whether in one of the approved networks is open."""
+    settings = {"vnet_name": network, "subnet": "s"}
+    (tmp_path / "c.yml").write_text(yaml.safe_dump({**CLUSTER, "network_settings": settings}), encoding="utf-8")
+    approved = {"AML-NET-104": {"allowed_vnets": [f"{GROUP}/providers/Microsoft.Network/virtualNetworks/v"]}}
+    findings = evaluate(bundle, read_inputs([tmp_path]).snapshot, parameters=approved).findings
+    outcomes = {finding.policy: finding.outcome for finding in findings}
+
+    assert outcomes["AML-CMP-002"] is inside
+    assert outcomes["AML-NET-104"] is Outcome.UNKNOWN
 
 
 def test_what_only_the_service_says_is_unreadable() -> None:
@@ -663,6 +742,65 @@ def test_keys_that_the_cli_refuses_are_remarked_on() -> None:
         ("/network_settings/sub_net", "unknown key `sub_net`, which the Azure CLI refuses; did you mean `subnet`"),
     )
     assert not has_value(one(document).resource, f"{P}/provisioningState")
+
+
+#: Documents with a key that is wrong, below the first level too, the place of that key, and the key that is meant.
+TYPOS: list[tuple[JsonObject, str, str]] = [
+    (
+        {"name": "d", "endpoint_name": "e", "model": "m", "scale_settings": {"typ": "default"}},
+        "/scale_settings",
+        "type",
+    ),
+    (
+        {"name": "d", "endpoint_name": "e", "model": "m", "code_configuration": {"cod": "x"}},
+        "/code_configuration",
+        "code",
+    ),
+    ({"name": "d", "endpoint_name": "e", "model": "m", "liveness_probe": {"perid": 1}}, "/liveness_probe", "period"),
+    ({"name": "d", "endpoint_name": "e", "model": "m", "instance_typ": "x"}, "", "instance_type"),
+    (
+        {"name": "d", "endpoint_name": "e", "compute": "c", "retry_settings": {"max_retrys": 1}},
+        "/retry_settings",
+        "max_retries",
+    ),
+    (
+        {"name": "d", "endpoint_name": "e", "compute": "c", "code_configuration": {"cod": "x"}},
+        "/code_configuration",
+        "code",
+    ),
+    ({"name": "e", "auth_mode": "key", "identity": {"typ": "system_assigned"}}, "/identity", "type"),
+    ({"name": "e", "auth_mode": "aad_token", "defaults": {"deployment_nam": "d"}}, "/defaults", "deployment_name"),
+    ({"type": "command", "command": "x", "environment": "e", "identity": {"typ": "managed"}}, "/identity", "type"),
+    ({"trigger": {"type": "cron", "expresion": "x"}, "create_job": "azureml:j"}, "/trigger", "expression"),
+    (
+        {"trigger": {"type": "recurrence", "schedule": {"hour": 1}}, "create_job": "azureml:j"},
+        "/trigger/schedule",
+        "hours",
+    ),
+]
+
+
+@pytest.mark.parametrize(("document", "above", "meant"), TYPOS)
+def test_unknown_keys_of_work_are_remarked_on(document: JsonObject, above: str, meant: str) -> None:
+    """Below the first level too, where the tables have all that the CLI has."""
+    [(place, message)] = azure_cli.read(document, AROUND).remarks
+
+    assert place.rpartition("/")[0] == above
+    assert message.endswith(f"which the Azure CLI refuses; did you mean `{meant}`")
+
+
+@pytest.mark.parametrize("document", [document for document, above, _ in TYPOS if above])
+def test_free_form_objects_of_work_may_have_any_key(document: JsonObject) -> None:
+    """So may what is no object at all, which is another matter."""
+    known = {key: value for key, value in document.items() if key in ("name", "type", "endpoint_name", "auth_mode")}
+    known |= {
+        key: document[key] for key in ("model", "compute", "command", "environment", "create_job") & document.keys()
+    }
+    free = {"tags": {"typ": "x"}, "properties": {"typ": "x"}, "identity": "x", "scale_settings": ["x"], "defaults": "x"}
+    said = {key: value for key, value in free.items() if key in ("tags", "properties") or key in document}
+    trigger = {"trigger": {"type": "cron"}} if "trigger" in document else {}
+
+    assert azure_cli.read({**known, **trigger, **said}, AROUND).remarks == ()
 
 
 @pytest.mark.parametrize(
@@ -908,7 +1046,7 @@ def test_deep_and_wide_documents_are_read_in_time() -> None:
         deep = {"a": deep}
     wide = {f"k{index}": "<X>" for index in range(5_000)}
 
-    assert "/tags" in one({**CLUSTER, "tags": deep}).unreadable
+    assert "/tags/a" in one({**CLUSTER, "tags": deep}).unreadable
     assert len([place for place in one({**CLUSTER, "tags": wide}).unreadable if place.startswith("/tags/")]) == 5_000
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,8 +17,10 @@ from hypothesis import strategies as st
 from policyeng import sources
 from policyeng.bundle import Bundle
 from policyeng.evaluation import evaluate
+from policyeng.evaluation.pointers import has_value
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.azure_cli import KINDS
+from policyeng.sources.arm_entry import stands_for_value
+from policyeng.sources.azure_cli import KINDS, read
 from policyeng.sources.reading import Placed
 from tests.azure_cli_work import WORKSPACE, around, kind_of
 from tests.writers import azure_cli_work
@@ -247,3 +250,74 @@ def test_nothing_raises(value: object, schema: str, key: str) -> None:
     below = value if isinstance(value, dict) else {}
     for entry in kind.bring({**below, "$schema": schema, key: value}, "", around({"a": value})):
         assert isinstance(entry, Placed) == hasattr(entry, "resource")
+
+
+#: Text that stands for a value, wherever a file of any kind has it.
+STANDING = (
+    "<x>",
+    "${{ x }}",
+    "$X",
+    " $x ",
+    "azureml:$X",
+    "$(x)",
+    "team-$(x)-1",
+    "$(x)\n",
+    "__X__",
+    "__vm_size__",
+    "azureml:__x__",
+    "Standard___SIZE___v2",
+    "ws__ENV__",
+)
+
+
+@pytest.mark.parametrize("text", STANDING)
+@pytest.mark.parametrize(
+    ("document", "key", "pointer"),
+    [
+        ({"name": "c", "type": "amlcompute"}, "size", "/properties/properties/vmSize"),
+        ({"name": "w", "hbi_workspace": True}, "image_build_compute", "/properties/imageBuildCompute"),
+        ({"name": "d", "endpoint_name": "e", "model": "azureml:m:1"}, "instance_type", "/properties/instanceType"),
+        ({"name": "e", "auth_mode": "key"}, "public_network_access", "/properties/publicNetworkAccess"),
+        ({"command": "x", "environment": "azureml:e:1", "code": "y"}, "compute", "/properties/computeId"),
+        ({"trigger": {"type": "cron"}, "create_job": "azureml:j"}, "is_enabled", "/properties/isEnabled"),
+    ],
+)
+def test_text_that_stands_for_a_value_is_none_in_any_kind(
+    document: JsonObject, key: str, pointer: str, text: str
+) -> None:
+    """What one kind leaves open no other takes for a value; its tags and prose are not touched by it."""
+    [placed] = read({**document, key: text, "tags": {"a": "b"}, "description": text}, around()).resources
+
+    assert "stands for a value" in placed.unreadable[pointer]
+    assert not has_value(placed.resource, pointer)
+    assert not [at for at in placed.unreadable if "tags" in at or "description" in at]
+    assert placed.resource["properties"]["description"] == text
+
+
+@pytest.mark.parametrize("text", STANDING)
+@pytest.mark.parametrize("document", [{"name": "e", "auth_mode": "key"}, {"name": "c", "type": "amlcompute"}])
+def test_a_tag_that_stands_for_a_value_leaves_the_others(document: JsonObject, text: str) -> None:
+    """It is the one that is unreadable."""
+    [placed] = read({**document, "tags": {"owner": text, "stage": "dev"}}, around()).resources
+
+    assert "stands for a value" in placed.unreadable["/tags/owner"]
+    assert placed.resource["tags"] == {"stage": "dev"}
+
+
+@pytest.mark.parametrize(
+    "text", ["Standard_DS3_v2", "team__ml__prod", "a__b", "US$5", "a $b", "__", "____", "cost: 5$", "$", "x__1__2", ""]
+)
+def test_text_that_only_looks_so_is_a_value(text: str) -> None:
+    """Names may have underscores and dollars."""
+    assert not stands_for_value(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["_" * 50_001 + "a", "__a" * 50_000, "a__A" * 50_000, "$" * 100_000, "$" + "a" * 100_000 + "-"]
+)
+def test_long_text_is_looked_through_in_time(text: str) -> None:
+    """No token is so long that its end would be looked for again and again."""
+    started = time.perf_counter()
+    stands_for_value(text)
+
+    assert time.perf_counter() - started < 2

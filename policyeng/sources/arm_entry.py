@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.reading import Placed, Refusal, keys_seen, kind_of, spelled
 from policyeng.strict.json_text import shortened
@@ -37,6 +39,11 @@ ENVELOPE = frozenset(
 _NO_PROPERTIES = {"/properties": "the document lists the resource without its `properties`"}
 _SAVE_GET = "save what the REST API answers to GET (`az rest --method get --url <id>?api-version=...`)"
 _PLACEHOLDERS = ("{", "}", "<", ">")
+#: `$(name)` of Azure Pipelines anywhere; `$NAME` of a shell as the whole; `__NAME__` of a token replacement anywhere,
+#: unless in lower case inside of a name, as `team__ml__prod` is one. No token is longer, so that the time is linear.
+_TOKEN = re.compile(
+    r"\$\(|\A\s*(?:azureml:)?\$\w+\s*\Z|__[A-Z][A-Z0-9_]{0,127}__|(?<![^\W_])__\w{1,128}__(?![^\W_])", re.ASCII
+)
 
 
 def read_entry(entry: object, pointer: str) -> Placed | Refusal:
@@ -93,6 +100,14 @@ def is_placeholder(value: object) -> bool:
     if not isinstance(value, str):
         return False
     return value == "string" or any(sign in value for sign in _PLACEHOLDERS)
+
+
+def stands_for_value(text: str) -> bool:
+    """Whether text that someone writes stands for a value: a placeholder, `$NAME`, `$(name)`, `__NAME__`.
+
+    Not for prose and programs, which may have all of these for other reasons.
+    """
+    return is_placeholder(text) or bool(_TOKEN.search(text))
 
 
 def looks_like_arm(value: object) -> bool:

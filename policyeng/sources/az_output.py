@@ -11,7 +11,7 @@ from dataclasses import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import is_placeholder, types_of
 from policyeng.sources.azure_cli import kind_of_file, kind_of_output, movable
-from policyeng.sources.azure_cli.kinds import PRINTED, Kind
+from policyeng.sources.azure_cli.kinds import PRINTED, Kind, at_home, stated_id
 from policyeng.sources.azure_cli.shapes import said_by_output
 from policyeng.sources.reading import ALONE, Placed, Reading, Refusal, Surroundings, kind_of, reading_of
 from policyeng.strict.json_text import shortened
@@ -69,7 +69,7 @@ def _entry(entry: object, kind: Kind | None, pointer: str, around: Surroundings)
     else:
         # Kinds know an output by its `id`; whatever id a kind makes of another is its own.
         output = {"id": "", **entry}
-        for given in kind.bring(output, pointer, around):
+        for given in kind.bring(output, pointer, at_home(entry, around)):
             if not isinstance(given, Placed):
                 yield given
                 continue
@@ -103,8 +103,7 @@ def _names_arm_type(entry: JsonObject) -> bool:
 
 def _type_of(entry: JsonObject) -> str:
     """The ARM type of its id, in lower case; empty when it has none of Machine Learning."""
-    stated = entry.get("id")
-    stated = stated.removeprefix("azureml:") if isinstance(stated, str) else ""
+    stated = stated_id(entry)
     return next(iter(types_of(stated)), "") if _PROVIDER in lowered(stated) else ""
 
 

@@ -5,7 +5,7 @@ What `az ml ... show` prints has the same keys, and is brought into ARM shape by
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from policyeng.errors import nearest
@@ -21,10 +21,10 @@ from policyeng.sources.azure_cli import (
     stores,
     workspaces,
 )
-from policyeng.sources.azure_cli.kinds import PRINTED, Kind, schema_of
+from policyeng.sources.azure_cli.kinds import PRINTED, Kind, at_home, schema_of, stated_id
 from policyeng.sources.azure_cli.shapes import unknown_keys
 from policyeng.sources.reading import ALONE, UNKNOWN_SCOPE, Placed, Reading, Refusal, Surroundings, kind_of, reading_of
-from policyeng.strict.json_pointer import escaped
+from policyeng.strict.json_pointer import escaped, value_at
 from policyeng.strict.json_text import shortened
 
 SUMMARY = "YAML files of the Azure CLI (`az ml ... --file`)"
@@ -63,7 +63,7 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:
         return Reading(refusals=(_unknown(document),))
     if kind.nothing:
         return Reading(nothing=kind.nothing)
-    reading = reading_of(kind.bring(document, "", around))
+    reading = reading_of(kind.bring(document, "", at_home(document, around)))
     return replace(
         reading,
         remarks=tuple(_remarks(kind, document)),
@@ -100,9 +100,17 @@ def kind_of_output(document: JsonObject, arm_type: str) -> Kind | None:
 
 def _remarks(kind: Kind, document: JsonObject) -> Iterator[tuple[str, str]]:
     """What the CLI refuses: keys that it does not know, by JSON Pointer."""
-    keys = [(f"/{escaped(key)}", key, kind.known) for key in document if kind.known and key not in kind.known]
-    for place, key, known in unknown_keys(kind.shape, document) if kind.shape else keys:
+    for place, key, known in unknown_keys(kind.shape, document) if kind.shape else _unknown_keys(kind, document):
         yield place, f"unknown key `{shortened(key)}`, which the Azure CLI refuses{nearest(key, known)}"
+
+
+def _unknown_keys(kind: Kind, document: JsonObject) -> Iterator[tuple[str, str, Iterable[str]]]:
+    """As `unknown_keys` of `shapes`, of a kind without tables of its own."""
+    for above, known in kind.known.items():
+        holder = value_at(document, above)
+        for key in holder if isinstance(holder, dict) else ():
+            if escaped(key) not in known:
+                yield f"{above}/{escaped(key)}", key, known
 
 
 def movable(resources: tuple[Placed, ...]) -> str:
@@ -114,8 +122,7 @@ def movable(resources: tuple[Placed, ...]) -> str:
 
 def _is_printed(document: JsonObject) -> bool:
     """Whether a document states an ARM id, or what else only a command prints."""
-    stated = document.get("id")
-    if isinstance(stated, str) and types_of(stated.removeprefix("azureml:")):
+    if types_of(stated_id(document)):
         return True
     return "$schema" not in document and not document.keys().isdisjoint(PRINTED)
 

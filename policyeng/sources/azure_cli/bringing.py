@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import NamedTuple
 
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.arm_entry import is_placeholder
+from policyeng.sources.arm_entry import is_placeholder, stands_for_value
 from policyeng.sources.azure_cli.kinds import identity, unplaced
+from policyeng.sources.azure_cli.values import prose, unfit_tags
 from policyeng.sources.mapping import Field, Mapped, carried, mapped, put, without
 from policyeng.sources.reading import Placed, Surroundings, spelled
 from policyeng.sources.service_made import service_made
@@ -21,7 +21,6 @@ NO_KEY = "the Azure CLI has no key for it"
 NO_NAME = "the file gives no `name`, which the service or the command line then does; write it in the file"
 #: How deep objects are looked through for placeholders; no field that is judged lies deeper.
 _DEPTH = 12
-_VARIABLE = re.compile(r"\$\w+|\$\(.*\)")
 
 
 class Made(NamedTuple):
@@ -75,7 +74,9 @@ def settled(
     table: tuple[Field, ...], source: JsonObject, pointer: str, unresolved: Mapping[str, str] | None = None
 ) -> Mapped:
     """What a table makes of an object, without the values that are placeholders or stand where an object should."""
-    open_values = {**_misplaced(table, source), **(unresolved or {})}
+    unfit = unfit_tags(table, source)
+    source = without(source, unfit) if unfit else source
+    open_values = {**_misplaced(table, source), **unfit, **(unresolved or {})}
     free = {row.source for row in table if row.bring is prose or not row.target}
     pruned = _pruned(source, "", free, open_values)
     done = mapped(table, pruned, pointer, open_values)
@@ -88,11 +89,6 @@ def settled(
     return done._replace(unreadable={**below, **done.unreadable})
 
 
-def prose(value: object) -> object:
-    """Text or an object for people and programs, in which braces and `$` are no placeholders."""
-    return value
-
-
 def schema_name(document: JsonObject) -> str:
     """The last part of `$schema` in lower case, without `.schema.json`; empty where there is none."""
     schema = document.get("$schema")
@@ -100,9 +96,20 @@ def schema_name(document: JsonObject) -> str:
     return last.removesuffix(".json").removesuffix(".schema")
 
 
-def top_level(*tables: Iterable[Field]) -> tuple[str, ...]:
-    """The top-level keys that tables know."""
-    return tuple(dict.fromkeys(row.source.split("/")[1] for table in tables for row in table))
+def known_keys(*tables: Iterable[Field], within: Iterable[str] = ()) -> dict[str, tuple[str, ...]]:
+    """The keys that tables know, by the JSON Pointer of what holds them: at the top, and within some objects.
+
+    Those objects are the ones of which the tables have all keys that the CLI has.
+    """
+    sources = [row.source for table in tables for row in table]
+    return {
+        holder: tuple(
+            dict.fromkeys(
+                source[len(holder) + 1 :].split("/")[0] for source in sources if source.startswith(f"{holder}/")
+            )
+        )
+        for holder in ("", *within)
+    }
 
 
 def name_of(value: object) -> str:
@@ -119,8 +126,8 @@ def absent_name(around: Surroundings) -> str:
 
 
 def is_open(value: object) -> bool:
-    """Whether a value is a placeholder: `<name>`, `{{name}}`, `${{name}}`, `$NAME`, `$(name)`."""
-    return is_placeholder(value) or (isinstance(value, str) and bool(_VARIABLE.fullmatch(value.strip())))
+    """Whether a value is text that stands for another."""
+    return isinstance(value, str) and stands_for_value(value)
 
 
 def _service_made(arm_type: str, stated: Mapping[str, str]) -> dict[str, str]:

@@ -25,6 +25,8 @@ from policyeng.sources.azure_cli.values import (
 from policyeng.sources.mapping import Field, boolean, text, whole
 
 _P, _C = "/properties", "/properties/properties"
+#: Where a cluster or an instance has the id of its subnet.
+SUBNET_ID = f"{_C}/subnet/id"
 _ANY = (
     Field("/name", "/name", name),
     Field("/type", ""),
@@ -45,7 +47,7 @@ _ANY_PRINTED = (
 )
 _ATTACHED = Field("/resource_id", f"{_P}/resourceId", text)
 _NETWORK = (
-    Field("/network_settings/subnet", f"{_C}/subnet/id", text),
+    Field("/network_settings/subnet", SUBNET_ID, text),
     # Only with its virtual network a subnet's name is an id.
     Field("/network_settings/vnet_name", ""),
 )

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import types_of
-from policyeng.sources.azure_cli.bringing import OPEN, Made, name_of, placed, prose, schema_name, top_level
-from policyeng.sources.azure_cli.kinds import PROVIDER, Kind
+from policyeng.sources.azure_cli.bringing import OPEN, Made, known_keys, name_of, placed, schema_name
+from policyeng.sources.azure_cli.kinds import PROVIDER, Kind, stated_id
 from policyeng.sources.azure_cli.references import an_object, asset_in, compute_in, enabled, milliseconds
+from policyeng.sources.azure_cli.values import prose, tags
 from policyeng.sources.mapping import Field, boolean, chosen, duration, text, whole
 from policyeng.sources.reading import Placed, Refusal, Surroundings
 
@@ -56,7 +57,7 @@ def _common(workspace: str) -> tuple[Field, ...]:
         Field("/resourceGroup", ""),
         Field("/endpoint_name", ""),
         Field("/type", ""),
-        Field("/tags", "/tags", an_object),
+        Field("/tags", "/tags", tags),
         Field("/location", "/location", text),
         Field("/description", "/properties/description", prose),
         Field("/properties", "/properties/properties", an_object),
@@ -207,9 +208,8 @@ def _is_online(document: JsonObject) -> bool:
 
 def _is_batch(document: JsonObject) -> bool:
     """Batch deployments run on a compute, which online ones do not name."""
-    stated = document.get("id")
-    if isinstance(stated, str) and types_of(stated):
-        return _is_deployment(document) and lowered(BATCH) in types_of(stated)
+    if types := types_of(stated_id(document)):
+        return _is_deployment(document) and lowered(BATCH) in types
     marks = {"compute", "component", "job_definition", "mini_batch_size", "settings", "retry_settings", "output_action"}
     return _is_deployment(document) and ("instance_type" not in document) and not marks.isdisjoint(document)
 
@@ -227,7 +227,16 @@ KINDS: tuple[Kind, ...] = (
         ("managedonlinedeployment", "kubernetesonlinedeployment", "onlinedeployment"),
         _is_online,
         _online,
-        known=top_level(online_table()),
+        known=known_keys(
+            online_table(),
+            within=(
+                "/code_configuration",
+                "/scale_settings",
+                "/request_settings",
+                "/liveness_probe",
+                "/readiness_probe",
+            ),
+        ),
         incomplete=OPEN,
     ),
     Kind(
@@ -235,7 +244,7 @@ KINDS: tuple[Kind, ...] = (
         ("batchdeployment", "modelbatchdeployment", "pipelinecomponentbatchdeployment"),
         _is_batch,
         _batch,
-        known=top_level(batch_table(), pipeline_table()),
+        known=known_keys(batch_table(), pipeline_table(), within=("/code_configuration", "/retry_settings")),
         incomplete=OPEN,
     ),
 )

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import types_of
-from policyeng.sources.azure_cli.bringing import Made, placed, prose, top_level
-from policyeng.sources.azure_cli.kinds import PROVIDER, Kind
+from policyeng.sources.azure_cli.bringing import Made, known_keys, placed
+from policyeng.sources.azure_cli.kinds import PROVIDER, Kind, stated_id
 from policyeng.sources.azure_cli.references import an_object, by_id, compute_in, enabled, identity_type
+from policyeng.sources.azure_cli.values import prose, tags
 from policyeng.sources.mapping import Field, chosen, text
 from policyeng.sources.reading import Placed, Refusal, Surroundings
 
@@ -23,7 +24,7 @@ _COMMON = (
     Field("/name", ""),
     Field("/id", ""),
     Field("/resourceGroup", ""),
-    Field("/tags", "/tags", an_object),
+    Field("/tags", "/tags", tags),
     Field("/location", "/location", text),
     Field("/description", "/properties/description", prose),
     Field("/properties", "/properties/properties", an_object),
@@ -85,17 +86,12 @@ def _is_online(document: JsonObject) -> bool:
 
 
 def _is_batch(document: JsonObject) -> bool:
-    return _is_endpoint(document) and ("defaults" in document or lowered(BATCH) in _types(document))
+    return _is_endpoint(document) and ("defaults" in document or lowered(BATCH) in types_of(stated_id(document)))
 
 
 def _is_endpoint(document: JsonObject) -> bool:
     """`auth_mode` is a key of endpoints and of no other kind of document."""
     return isinstance(document.get("auth_mode"), str) and "name" in document and "apiVersion" not in document
-
-
-def _types(document: JsonObject) -> tuple[str, ...]:
-    stated = document.get("id")
-    return types_of(stated) if isinstance(stated, str) else ()
 
 
 KINDS: tuple[Kind, ...] = (
@@ -104,7 +100,9 @@ KINDS: tuple[Kind, ...] = (
         ("managedonlineendpoint", "kubernetesonlineendpoint", "onlineendpoint"),
         _is_online,
         _online,
-        known=top_level(online_table()),
+        known=known_keys(online_table(), within=("/identity",)),
     ),
-    Kind(BATCH, ("batchendpoint",), _is_batch, _batch, known=top_level(BATCH_TABLE)),
+    Kind(
+        BATCH, ("batchendpoint",), _is_batch, _batch, known=known_keys(BATCH_TABLE, within=("/identity", "/defaults"))
+    ),
 )

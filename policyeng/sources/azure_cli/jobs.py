@@ -11,10 +11,11 @@ from pathlib import PurePosixPath
 
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.azure_cli.assets import is_component
-from policyeng.sources.azure_cli.bringing import OPEN, Made, is_open, placed, prose, schema_name, top_level
+from policyeng.sources.azure_cli.bringing import OPEN, Made, is_open, known_keys, placed, schema_name
 from policyeng.sources.azure_cli.kinds import PROVIDER, Kind
 from policyeng.sources.azure_cli.pipelines import Steps, steps_of
 from policyeng.sources.azure_cli.references import an_object, asset_in, compute_in
+from policyeng.sources.azure_cli.values import prose, tags
 from policyeng.sources.mapping import Bring, Field, chosen, duration, text, whole
 from policyeng.sources.reading import Placed, Refusal, Surroundings
 
@@ -71,7 +72,7 @@ def _common(workspace: str) -> tuple[Field, ...]:
         Field("/description", "/properties/description", prose),
         Field("/experiment_name", "/properties/experimentName", prose),
         Field("/status", "/properties/status", text),
-        Field("/tags", "/properties/tags", an_object),
+        Field("/tags", "/properties/tags", tags),
         Field("/properties", "/properties/properties", prose),
         Field("/compute", "/properties/computeId", compute_in(workspace)),
         Field(
@@ -278,7 +279,7 @@ KINDS: tuple[Kind, ...] = (
         _SCHEMAS,
         _takes,
         bring,
-        known=top_level(*(table_of(str(kind)) for kind in JOB_TYPES)),
+        known=known_keys(*(table_of(str(kind)) for kind in JOB_TYPES), within=("/identity",)),
         incomplete=OPEN,
     ),
 )

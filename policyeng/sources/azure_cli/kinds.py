@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from policyeng.models import JsonObject, lowered
@@ -17,6 +18,7 @@ UNKNOWN_HOME = "the file does not say which workspace it belongs to; give `--wor
 
 #: Keys that only a command's output has, by which one is known whose `id` was left out.
 PRINTED = frozenset({"creation_context", "mlflow_tracking_uri", "provisioning_state"})
+_PREFIX = "azureml:"
 _SCHEMA_PLACES = re.compile(r"azuremlschemas|azuremlsdk2|azureml/sdk-2-0", re.IGNORECASE)
 
 
@@ -32,7 +34,8 @@ class Kind(NamedTuple):
         shape: the tables of its fields. With them, keys that the CLI does not know are remarked on, and what is lost in
             or lacks from a command's output is known; without them, nothing is said of either.
         nothing: why such a document holds nothing to judge; empty when it holds something.
-        known: the top-level keys that it may have, for remarks about others; none where any key may stand.
+        known: the keys that it may have, by the JSON Pointer of what holds them, for remarks about others; none where
+            any key may stand.
         incomplete: what the document leaves open of the workspace, so that nothing is missing there for certain; for
             `Reading.incomplete`.
     """
@@ -44,7 +47,7 @@ class Kind(NamedTuple):
     in_workspace: bool = True
     shape: Shape | None = None
     nothing: str = ""
-    known: tuple[str, ...] = ()
+    known: Mapping[str, tuple[str, ...]] = {}
     incomplete: str = ""
 
 
@@ -57,6 +60,27 @@ def schema_of(document: JsonObject) -> str | None:
     return last.removesuffix(".json").removesuffix(".schema")
 
 
+def stated_id(document: JsonObject) -> str:
+    """The ARM id that a command's output states; empty where it states none.
+
+    Those of jobs, schedules and batch deployments have `azureml:` before them: `ArmStr._serialize` of
+    `_schema/core/fields.py` in azure-ai-ml 1.35.2.
+    """
+    stated = document.get("id")
+    if not isinstance(stated, str):
+        return ""
+    return stated[len(_PREFIX) :] if lowered(stated).startswith(f"{_PREFIX}/") else stated
+
+
+def at_home(document: JsonObject, around: Surroundings) -> Surroundings:
+    """What surrounds a document, with the workspace that its id names, so that its names are those of that one."""
+    parts = stated_id(document).split("/")
+    kind = lowered("/".join(parts[5:8]))
+    if len(parts) < 9 or kind != lowered(f"providers/{PROVIDER}/workspaces"):
+        return around
+    return replace(around, workspace="/".join(parts[:9]))
+
+
 def identity(document: JsonObject, arm_type: str, around: Surroundings, *parents: str) -> str:
     """The ARM id: the one that a command's output states, else one made of the workspace, `parents` and the name.
 
@@ -66,8 +90,8 @@ def identity(document: JsonObject, arm_type: str, around: Surroundings, *parents
         around: where it belongs.
         parents: the names of what it lies in below the workspace, such as an endpoint.
     """
-    stated = document.get("id")
-    if isinstance(stated, str) and lowered(arm_type) in types_of(stated):
+    stated = stated_id(document)
+    if lowered(arm_type) in types_of(stated):
         return stated
     segments = arm_type.split("/")[2:]
     names = [*parents, str(document.get("name") or "{name}").replace("/", "~")]

@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.azure_cli.bringing import is_open, prose, settled
+from policyeng.sources.azure_cli.bringing import is_open, settled
 from policyeng.sources.azure_cli.references import an_object, asset_in, compute_in, file_of, is_label
+from policyeng.sources.azure_cli.values import prose
 from policyeng.sources.mapping import Field, put, text
 from policyeng.sources.reading import Surroundings, kind_of, spelled
 from policyeng.strict.json_pointer import escaped

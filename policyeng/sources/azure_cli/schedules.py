@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.azure_cli.bringing import OPEN, Made, is_open, name_of, placed, prose, top_level
+from policyeng.sources.azure_cli.bringing import OPEN, Made, is_open, known_keys, name_of, placed
 from policyeng.sources.azure_cli.jobs import inside, job_at
 from policyeng.sources.azure_cli.kinds import PROVIDER, Kind
 from policyeng.sources.azure_cli.references import an_object, file_of
+from policyeng.sources.azure_cli.values import prose, tags
 from policyeng.sources.mapping import Field, boolean, chosen, text, whole
 from policyeng.sources.reading import Placed, Refusal, Surroundings, spelled
 
@@ -40,7 +41,7 @@ TABLE = (
     Field("/import_data", ""),
     Field("/display_name", "/properties/displayName", prose),
     Field("/description", "/properties/description", prose),
-    Field("/tags", "/properties/tags", an_object),
+    Field("/tags", "/properties/tags", tags),
     Field("/properties", "/properties/properties", an_object),
     Field("/is_enabled", "/properties/isEnabled", boolean),
     Field("/provisioning_state", "/properties/provisioningState", text),
@@ -165,7 +166,7 @@ KINDS: tuple[Kind, ...] = (
         ("schedule", "jobschedule", "monitorschedule", "monitoringschedule", "importdataschedule"),
         _takes,
         _schedule,
-        known=(*top_level(TABLE), "create_monitor"),
+        known=known_keys(TABLE, within=("/trigger", "/trigger/schedule")),
         incomplete=OPEN,
     ),
 )

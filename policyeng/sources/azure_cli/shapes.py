@@ -6,13 +6,12 @@ marshmallow schemas below `azure/ai/ml/_schema` and `_to_rest_object` of the ent
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from policyeng.models import JsonObject
-from policyeng.sources.arm_entry import is_placeholder
-from policyeng.sources.azure_cli.values import tags
+from policyeng.sources.arm_entry import stands_for_value
+from policyeng.sources.azure_cli.values import tags, unfit_tags
 from policyeng.sources.mapping import Field, carried, mapped, put, without
 from policyeng.sources.reading import Placed, kind_of
 from policyeng.sources.service_made import service_made
@@ -22,8 +21,8 @@ from policyeng.strict.json_text import shortened
 NOT_CARRIED = "Azure CLI documents have no key for it; judge what the REST API answers about the deployed resource"
 NO_NAME = "the file does not name it; write its `name` there"
 
-#: `$(name)` of Azure Pipelines, `$NAME` of a shell, `__NAME__` of a token replacement.
-_STANDS_FOR = re.compile(r".*\$\(.*|\$\w+|__\w+__", re.DOTALL)
+#: Where text is for people, in which nothing stands for a value.
+_PROSE = ("description", "display_name", "friendly_name")
 #: Brings that leave the inside of a value where it is, so that one unresolved part does not hide the others.
 _AS_THEY_ARE = (Field._field_defaults["bring"], tags)
 
@@ -126,6 +125,11 @@ def said_by_output(shape: Shape, document: JsonObject, given: Placed) -> Placed:
     return given._replace(resource=without(given.resource, unreadable), unreadable={**given.unreadable, **unreadable})
 
 
+def stands_for(key: str, text: str) -> str:
+    """Why the value of a key is not known where text stands for it."""
+    return f"`{key}` is `{shortened(text)}`, which stands for a value; write that in its place"
+
+
 def unknown_keys(shape: Shape, document: JsonObject) -> Iterator[tuple[str, str, list[str]]]:
     """The keys that the CLI refuses: JSON Pointer, key, and the keys that it knows there."""
     known: dict[str, dict[str, None]] = {}
@@ -147,10 +151,13 @@ def _settled(rows: Iterable[Field], document: JsonObject) -> tuple[JsonObject, d
     """The document without unresolved values, why keys of it are not known, and why ARM fields inside of values are."""
     by_source = {row.source: row for row in rows if row.target}
     unresolved = dict(_misshapen(by_source, document))
-    inside: dict[str, str] = {}
+    # Tags stand in ARM where they do in the document.
+    inside = unfit_tags(rows, document)
+    document = without(document, inside) if inside else document
     dropped: set[str] = set()
-    for pointer, value, in_list in _unresolved_values(document, "", in_list=False):
-        reason = f"`{pointer[1:]}` is `{shortened(value)}`, which stands for a value; write that in its place"
+    judged = {key: value for key, value in document.items() if key not in _PROSE}
+    for pointer, value, in_list in _unresolved_values(judged, "", in_list=False):
+        reason = stands_for(pointer[1:], value)
         above = _row_above(by_source, pointer)
         if above is None:
             unresolved[pointer] = reason
@@ -189,5 +196,5 @@ def _unresolved_values(value: object, pointer: str, *, in_list: bool) -> Iterato
     elif isinstance(value, list):
         for index, inner in enumerate(value):
             yield from _unresolved_values(inner, f"{pointer}/{index}", in_list=True)
-    elif isinstance(value, str) and (is_placeholder(value) or _STANDS_FOR.fullmatch(value)):
+    elif isinstance(value, str) and stands_for_value(value):
         yield pointer, value, in_list

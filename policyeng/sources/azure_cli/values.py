@@ -6,10 +6,12 @@ The CLI writes enumerations in snake case where ARM has Pascal case, and lists o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.mapping import Bring, Field, UnfitError, boolean, chosen, text, whole
+from policyeng.sources.reading import kind_of
+from policyeng.strict.json_pointer import escaped, value_at
 
 #: How some versions of the SDK print an enumeration: `ProvisioningState.SUCCEEDED`.
 _MEMBER = re.compile(r"[A-Z][A-Za-z]*\.([A-Z][A-Z0-9_]*)")
@@ -41,11 +43,27 @@ def name(value: object) -> object:
     return str(value) if type(value) is int else text(value)
 
 
+def prose(value: object) -> object:
+    """Text or an object for people and programs, in which braces and `$` are no placeholders."""
+    return value
+
+
 def tags(value: object) -> object:
-    """An object of texts; numbers are written out."""
-    if isinstance(value, dict) and all(isinstance(entry, (str, int, float)) for entry in value.values()):
-        return {key: entry if isinstance(entry, str) else str(entry) for key, entry in value.items()}
+    """An object of texts; numbers and booleans are written out, and ARM drops a null."""
+    if isinstance(value, dict) and not any(isinstance(entry, (list, dict)) for entry in value.values()):
+        return {key: str(entry) for key, entry in value.items() if entry is not None}
     raise UnfitError("an object of text")
+
+
+def unfit_tags(table: Iterable[Field], document: JsonObject) -> dict[str, str]:
+    """By JSON Pointer into a document, why one of its tags is none; the others are not touched by it."""
+    return {
+        at: f"`{at[1:]}` is {kind_of(entry)}; it should be text"
+        for row in table
+        if row.bring is tags and isinstance(held := value_at(document, row.source), dict)
+        for key, entry in held.items()
+        if isinstance(entry, (list, dict)) and (at := f"{row.source}/{escaped(key)}")
+    }
 
 
 def region(value: object) -> object:
