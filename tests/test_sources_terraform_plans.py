@@ -511,6 +511,154 @@ def test_an_unknown_update_makes_its_target_unreadable() -> None:
     assert at(placed, f"{C}/vmSize") is ...
 
 
+UPDATE = "azapi_update_resource"
+SPACE_API = "Microsoft.MachineLearningServices/workspaces@2024-10-01"
+OPENING: JsonObject = {"type": SPACE_API, "body": {"properties": {"publicNetworkAccess": "Enabled"}}}
+ACCESS = "/properties/publicNetworkAccess"
+CLOSED = {**WORKSPACE, "public_network_access_enabled": False}
+BY_AZAPI: JsonObject = {
+    "type": SPACE_API,
+    "name": "ws",
+    "parent_id": SCOPE,
+    "body": {"properties": {"publicNetworkAccess": "Disabled", "hbiWorkspace": True}},
+}
+
+
+def opened(
+    others: list[JsonObject],
+    expressions: JsonObject | None,
+    *updates: JsonObject,
+    around: Surroundings = HERE,
+) -> list[Placed]:
+    """What becomes of resources that are created beside updates whose target is known only after apply."""
+    every = [*others, *(updates or (resource(UPDATE, OPENING),))]
+    marks = {"id": True, "resource_id": True, "name": True, "parent_id": True}
+    changes = [change(one, marks if one["type"] == UPDATE else {"id": True}) for one in every]
+    stated = [] if expressions is None else [configured(UPDATE, expressions)]
+    return list(read(plan(every, changes, stated), around).resources)
+
+
+@pytest.mark.parametrize(
+    "target", [resource(WS, CLOSED), resource("azapi_resource", BY_AZAPI), resource(WS, without(CLOSED, "name"))]
+)
+@pytest.mark.parametrize("around", [HERE, ALONE])
+def test_an_update_finds_the_target_that_its_resource_id_refers_to(target: JsonObject, around: Surroundings) -> None:
+    """Of each provider, also where not even its name is known; nothing else comes of it."""
+    address = target["address"]
+    [placed] = opened([target], {"resource_id": refers(f"{address}.id", address)}, around=around)
+
+    assert at(placed, ACCESS) == "Enabled"
+    assert placed.pointer.endswith("/resources/0")
+    assert placed.fields[ACCESS].endswith("/resources/1/values/body/properties/publicNetworkAccess")
+
+
+def test_an_update_that_follows_another_is_for_the_same() -> None:
+    """The id of an update is that of its target."""
+    first, second = resource(UPDATE, OPENING), resource(UPDATE, {"type": SPACE_API, "body": {"kind": "Hub"}}, "second")
+    every = [resource(WS, CLOSED), first, second]
+    marks = {"id": True, "resource_id": True}
+    stated = [
+        configured(UPDATE, {"resource_id": refers(f"{WS}.this.id")}),
+        configured(UPDATE, {"resource_id": refers(f"{UPDATE}.this.id")}, "second"),
+    ]
+    [placed] = read(plan(every, [change(one, marks) for one in every[1:]], stated)).resources
+    assert (at(placed, ACCESS), at(placed, "/kind")) == ("Enabled", "Hub")
+
+    stated[0] = configured(UPDATE, {"resource_id": refers("local.id")})
+    assert {ACCESS, "/kind"} <= read(plan(every, [change(one, marks) for one in every[1:]], stated)).resources[
+        0
+    ].unreadable.keys()
+
+
+def test_updates_of_for_each_find_each_their_own() -> None:
+    """By the key that they share."""
+    spaces = [resource(WS, {**CLOSED, "name": name}, index=name) for name in ("a", "b")]
+    both = {"resource_id": refers(f"{WS}.this", "each.key")}
+    one, other = opened(spaces, both, resource(UPDATE, OPENING, index="b"))
+    assert (at(one, ACCESS), at(other, ACCESS)) == ("Disabled", "Enabled")
+    assert ACCESS not in one.unreadable
+
+
+def test_the_key_of_a_module_is_not_that_of_what_is_in_it() -> None:
+    """`each.key` in the call of a module is the key of the module."""
+    spaces = [resource(WS, {**CLOSED, "name": name}, index=name) for name in ("a", "b")]
+    inner = resource(UPDATE, OPENING, index="b", module='module.m["a"]')
+    document = plan(spaces, [change(one, {"id": True}) for one in spaces] + [change(inner, {"resource_id": True})])
+    document["planned_values"]["root_module"]["child_modules"] = [{"address": 'module.m["a"]', "resources": [inner]}]
+    module = {"resources": [configured(UPDATE, {"resource_id": refers("var.id")})]}
+    given_id = {"id": refers(f"{WS}.this", "each.key")}
+    document["configuration"]["root_module"]["module_calls"] = {"m": {"expressions": given_id, "module": module}}
+
+    assert [at(placed, ACCESS) for placed in read(document).resources] == ["Enabled", "Disabled"]
+
+
+@pytest.mark.parametrize(
+    ("expressions", "stays"),
+    [
+        ({"resource_id": refers(f"{WS}.this.id", f"{WS}.other.id")}, False),
+        ({"resource_id": refers("local.id")}, True),
+        ({"resource_id": refers(f"{CPU}.this.machine_learning_workspace_id", f"{CPU}.this")}, True),
+        ({"name": refers("random_pet.x.id"), "parent_id": {"constant_value": SCOPE}}, True),
+        ({}, True),
+        (None, True),
+    ],
+)
+@pytest.mark.parametrize("unread", [{}, {"body": {"properties": {"publicNetworkAccess": True}}}])
+def test_an_update_whose_target_cannot_be_told_opens_all_that_it_may_be(
+    expressions: JsonObject | None, stays: bool, unread: JsonObject
+) -> None:
+    """What it sets is unreadable of each of the type; the rest stays, and what is of another type."""
+    spaces = [resource(WS, {**CLOSED, "resource_group_name": "far"}), resource(WS, {**CLOSED, "name": "b"}, "other")]
+    every = [*spaces, resource(CPU, CLUSTER), resource(UPDATE, without(OPENING, *unread))]
+    marks = {"id": True, "resource_id": True, "name": True, "parent_id": True, **unread}
+    changes = [change(one, marks if one["type"] == UPDATE else {"id": True}) for one in every]
+    stated = [] if expressions is None else [configured(UPDATE, expressions)]
+    one, other, cluster, *parts = read(plan(every, changes, stated)).resources
+
+    for placed in (one, other):
+        assert placed.unreadable[ACCESS].startswith(f"`{UPDATE}.this` may set it: which resource it is for is known")
+        assert at(placed, ACCESS) is ...
+        assert at(placed, "/properties/v1LegacyMode") is False
+    assert not any("may set it" in why for why in cluster.unreadable.values())
+    assert bool(parts) is stays
+
+
+def test_an_update_by_id_opens_what_may_have_that_id() -> None:
+    """A plan that does not say its subscription, and an id that does."""
+    update = resource(UPDATE, {**OPENING, "resource_id": WORKSPACE_ID})
+    far = resource(WS, {**CLOSED, "resource_group_name": "far"}, "far")
+    near, other, _ = read(plan([resource(WS, CLOSED), far, update]), ALONE).resources
+
+    assert f"it is for `{WORKSPACE_ID}`, which may be this one; give `--scope`" in near.unreadable[ACCESS]
+    assert at(other, ACCESS) == "Disabled"
+
+
+def test_an_update_is_put_over_what_belongs_within_another() -> None:
+    """A rule of a managed network is one of its workspace after it was updated."""
+    rule = resource(
+        f"{WS}_network_outbound_rule_fqdn", {"name": "r", "workspace_id": WORKSPACE_ID, "destination_fqdn": "pypi.org"}
+    )
+    values = {"type": "Microsoft.MachineLearningServices/workspaces/outboundRules@2024-10-01"}
+    values |= {"resource_id": f"{WORKSPACE_ID}/outboundRules/r", "body": {"properties": {"destination": "*"}}}
+    [placed] = read(plan([resource(WS, WORKSPACE), rule, resource(UPDATE, values)])).resources
+
+    assert at(placed, "/properties/managedNetwork/outboundRules/r/destination") == "*"
+
+
+def test_an_update_with_an_empty_object_changes_nothing() -> None:
+    """What could not be read before cannot be read after."""
+    update = resource(UPDATE, {"type": API, "resource_id": f"{WORKSPACE_ID}/computes/cpu", "body": {"properties": {}}})
+    cluster = resource(CPU, without(CLUSTER, "vm_size"))
+    [placed] = read(plan([cluster, update], [change(cluster, {"vm_size": True})])).resources
+
+    assert f"{C}/vmSize" in placed.unreadable
+
+
+def test_two_resources_with_one_id_are_both_read() -> None:
+    """That they stand twice is said when documents are joined."""
+    assert len(read(plan([resource(WS, WORKSPACE), resource(WS, CLOSED, "other")])).resources) == 2
+
+
 def test_actions_are_left_out_aloud() -> None:
     """What comes of an action is not said."""
     reading = read(plan([resource("azapi_resource_action", {"type": API, "action": "stop"})]))

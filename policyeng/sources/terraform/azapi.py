@@ -47,63 +47,17 @@ def brought(estate: Estate, instance: Instance) -> Placed | Refusal:
     unreadable = {**made.unreadable, **_of_body(settled.unread)}
     if settled.values.get("sensitive_body") is not None or "/sensitive_body" in settled.unread:
         unreadable["/properties"] = _WRITE_ONLY
-    resource = {"id": estate.identity(instance), "type": arm_type, **_without_null(body, unreadable), **made.resource}
+    resource = {"id": estate.identity(instance), "type": arm_type, **without_places(body, unreadable), **made.resource}
     if why := estate.why_unplaced(instance):
         unreadable["/id"] = why
     fields = {f"/{escaped(key)}": _place(instance, key) for key in body} | dict(made.fields)
     if instance.type == "azapi_update_resource":
-        carried = Carried(pointers=("/id", "/type", *_leaves(body)), reason=_UPDATED)
+        carried = Carried(pointers=("/id", "/type", *leaves(body)), reason=_UPDATED)
         return Placed(resource, instance.pointer, unreadable, carried, fields)
     if lowered(arm_type) == _COMPUTE:
         resource = with_attachment(resource)
     made_there = {at: why for at, why in service_made(arm_type).items() if value_at(resource, at) is None}
     return Placed(resource, instance.pointer, {**made_there, **unreadable}, None, fields)
-
-
-def updated(every: Iterable[Placed], updates: Iterable[Placed]) -> list[Placed]:
-    """The resources with what is set over them; what is set over one that is not among them stays a part of it."""
-    known = {lowered(placed.resource["id"]): placed for placed in every}
-    for update in updates:
-        key = lowered(update.resource["id"])
-        known[key] = _over(known[key], update) if key in known else update
-    return list(known.values())
-
-
-def _over(placed: Placed, update: Placed) -> Placed:
-    settings = {key: value for key, value in update.resource.items() if key not in ("id", "type", "name")}
-    leaves = tuple(_leaves(settings))
-    unreadable = {
-        at: why for at, why in placed.unreadable.items() if not any(f"{at}/".startswith(f"{leaf}/") for leaf in leaves)
-    }
-    carried = placed.carried
-    if carried is not None and update.carried is not None:
-        carried = Carried(pointers=(*carried.pointers, *leaves), reason=carried.reason)
-    more = {leaf: _moved(update.fields, leaf) for leaf in leaves}
-    unknown = {at: why for at, why in update.unreadable.items() if at not in ("/id", "/name")}
-    return placed._replace(
-        resource=_without_null(_merged(placed.resource, settings), unknown),
-        unreadable={**unreadable, **unknown},
-        carried=carried,
-        fields={**placed.fields, **more},
-    )
-
-
-def _moved(fields: Mapping[str, str], pointer: str) -> str:
-    """Where a pointer stands in the document: as `fields` says of what is nearest above it."""
-    above = pointer
-    while above not in fields and above:
-        above = above.rpartition("/")[0]
-    return fields.get(above, "") + pointer[len(above) :]
-
-
-def _merged(base: object, over: object) -> JsonObject:
-    if not isinstance(base, dict) or not isinstance(over, dict):
-        raise TypeError("only objects are merged")
-    merged = dict(base)
-    for key, value in over.items():
-        held = merged.get(key)
-        merged[key] = _merged(held, value) if isinstance(held, dict) and isinstance(value, dict) else value
-    return merged
 
 
 def _body(instance: Instance) -> JsonObject | None:
@@ -129,8 +83,8 @@ def _of_body(unread: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _without_null(body: JsonObject, unreadable: Mapping[str, str]) -> JsonObject:
-    """The body without the places that are unreadable, in which null stands."""
+def without_places(body: JsonObject, unreadable: Iterable[str]) -> JsonObject:
+    """The body without the places that are unreadable, in which null stands or what may not stay."""
     for at in unreadable:
         body = _cut(body, keys_of(at))
     return body
@@ -151,12 +105,12 @@ def _place(instance: Instance, key: str) -> str:
     return at if isinstance(instance.values.get("body"), str) else f"{at}/{escaped(key)}"
 
 
-def _leaves(value: JsonObject) -> Iterator[str]:
-    """The pointers of all that is not an object itself."""
+def leaves(value: JsonObject, *, empty: bool = True) -> Iterator[str]:
+    """The pointers of all that is not an object itself, or is one with nothing in it (unless not `empty`)."""
     waiting: list[tuple[str, object, int]] = [("", value, 0)]
     while waiting:
         pointer, inner, depth = waiting.pop()
         if isinstance(inner, dict) and inner and depth < MAX_DEPTH:
             waiting += ((f"{pointer}/{escaped(key)}", one, depth + 1) for key, one in inner.items())
-        elif pointer and pointer not in ("/id", "/type"):
+        elif pointer and pointer not in ("/id", "/type") and (empty or inner != {}):
             yield pointer
