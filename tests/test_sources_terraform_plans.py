@@ -638,7 +638,7 @@ def test_an_update_is_put_over_what_belongs_within_another() -> None:
     rule = resource(
         f"{WS}_network_outbound_rule_fqdn", {"name": "r", "workspace_id": WORKSPACE_ID, "destination_fqdn": "pypi.org"}
     )
-    values = {"type": "Microsoft.MachineLearningServices/workspaces/outboundRules@2024-10-01"}
+    values: JsonObject = {"type": "Microsoft.MachineLearningServices/workspaces/outboundRules@2024-10-01"}
     values |= {"resource_id": f"{WORKSPACE_ID}/outboundRules/r", "body": {"properties": {"destination": "*"}}}
     [placed] = read(plan([resource(WS, WORKSPACE), rule, resource(UPDATE, values)])).resources
 

@@ -128,12 +128,13 @@ class Estate:
             return False
         return bool(self.parent(update, "parent_id", self._wanted_parent(update)))
 
-    def is_within(self, update: Instance) -> bool:
-        """Whether the `resource_id` of an update comes from resources alone that are managed here, of its type."""
-        found = self.configuration.sources(update, "/resource_id")
-        wanted = lowered(self.arm_type(update))
-        ours = (not one.is_data and lowered(self.arm_type(one)) == wanted for one in found.instances)
-        return found.whole and bool(found.instances) and all(ours)
+    def by_id(self, arm_id: str) -> Instance | None:
+        """The instance that has an ARM id, managed or looked up; updates of one have it, too, and are none."""
+        return self._by_id.get(lowered(arm_id))
+
+    @cached_property
+    def _by_id(self) -> Mapping[str, Instance]:
+        return {lowered(self.identity(one)): one for one in self.instances if one.type != AZAPI_UPDATE}
 
     @cached_property
     def subscription(self) -> str:

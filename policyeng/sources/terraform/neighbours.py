@@ -10,16 +10,17 @@ from collections.abc import Mapping
 
 from policyeng.sources.mapping import Field, UnfitError, boolean, text, whole
 from policyeng.sources.terraform.kinds import (
+    CLUSTER,
     COMMON,
     GROUPED,
     IDENTITY,
+    SUBNET,
     Addressed,
     Blocks,
     Kind,
     Unstated,
     passed,
 )
-from policyeng.sources.terraform.machine_learning import CLUSTER, SUBNET
 
 _MACHINE = "Microsoft.Compute/virtualMachines"
 _NETWORK = "Microsoft.Network/virtualNetworks"

@@ -48,10 +48,18 @@ def updated(estate: Estate, every: Iterable[Placed], updates: Iterable[Update]) 
         possible = [at for one, held in alike.items() if not aimed or _may_be(one, key) for at in held]
         for at in () if exact else possible:
             all_placed[at] = _doubted(all_placed[at], update, _why(update, aimed=aimed))
-        if not exact and not (possible and estate.is_within(update.instance)):
+        if not exact and not (possible and _is_within(estate, update.instance)):
             _keep(places, update.part, len(all_placed))
             all_placed.append(update.part)
     return Updated(all_placed[:count], all_placed[count:])
+
+
+def _is_within(estate: Estate, update: Instance) -> bool:
+    """Whether the `resource_id` of an update comes from resources alone that are managed here, of its type."""
+    found = estate.configuration.sources(update, "/resource_id")
+    wanted = lowered(estate.arm_type(update))
+    ours = (not one.is_data and lowered(estate.arm_type(one)) == wanted for one in found.instances)
+    return found.whole and bool(found.instances) and all(ours)
 
 
 def _keep(places: dict[str, dict[str, list[int]]], placed: Placed, at: int) -> None:
