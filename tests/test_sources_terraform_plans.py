@@ -511,6 +511,58 @@ def test_an_unknown_update_makes_its_target_unreadable() -> None:
     assert at(placed, f"{C}/vmSize") is ...
 
 
+ROLE = "/properties/roleDefinitionId"
+CONTRIBUTOR = "b24988ac-6180-42a0-ab88-20f7382dd24c"
+CUSTOM = resource("azurerm_role_definition", {"name": "Operators", "scope": SCOPE, "role_definition_id": CONTRIBUTOR})
+
+
+def assigned(values: JsonObject, expressions: JsonObject | None = None) -> Placed:
+    """What a role assignment becomes, beside a custom role, of which neither the id nor the name is known by itself."""
+    unknown = {name: True for name in ("role_definition_id", "role_definition_name") if name not in values}
+    entry = resource("azurerm_role_assignment", {"scope": WORKSPACE_ID, "principal_id": "p", "name": "n", **values})
+    stated = [configured("azurerm_role_assignment", expressions or {name: {} for name in values})]
+    return read(plan([entry, CUSTOM], [change(entry, {"id": True, **unknown})], stated)).resources[0]
+
+
+@pytest.mark.parametrize(
+    ("values", "role"),
+    [
+        ({"role_definition_name": "Contributor"}, f"/providers/Microsoft.Authorization/roleDefinitions/{CONTRIBUTOR}"),
+        ({"role_definition_name": "contributor"}, f"/providers/Microsoft.Authorization/roleDefinitions/{CONTRIBUTOR}"),
+        (
+            {"role_definition_name": "Operators"},
+            f"{SCOPE}/providers/Microsoft.Authorization/roleDefinitions/{CONTRIBUTOR}",
+        ),
+        ({"role_definition_id": "/r"}, "/r"),
+        ({"role_definition_id": "/r", "role_definition_name": "Owner"}, "/r"),
+    ],
+)
+def test_the_name_of_a_role_says_which_it_is(values: JsonObject, role: str) -> None:
+    """A built-in one of the catalogue, one that the plan makes; an id goes before."""
+    placed = assigned(values)
+    assert at(placed, ROLE) == role
+    assert ROLE not in placed.unreadable
+    assert placed.fields[ROLE].endswith(f"/{next(iter(values))}")
+
+
+@pytest.mark.parametrize(
+    ("values", "expressions", "why"),
+    [
+        ({"role_definition_name": "My Role"}, None, "`role_definition_name` is `My Role`, which is neither made here"),
+        ({"role_definition_name": CONTRIBUTOR}, None, f"`role_definition_name` is `{CONTRIBUTOR}`, which is neither"),
+        ({}, {"role_definition_name": refers("local.x")}, "`role_definition_name` is known only after apply"),
+        ({}, {"role_definition_id": refers("local.x")}, "`role_definition_id` is known only after apply"),
+    ],
+)
+def test_a_role_that_cannot_be_told_names_what_is_stated(
+    values: JsonObject, expressions: JsonObject | None, why: str
+) -> None:
+    """The attribute that the user wrote, not the one that the provider computes."""
+    placed = assigned(values, expressions)
+    assert placed.unreadable[ROLE].startswith(why)
+    assert at(placed, ROLE) is ...
+
+
 UPDATE = "azapi_update_resource"
 SPACE_API = "Microsoft.MachineLearningServices/workspaces@2024-10-01"
 OPENING: JsonObject = {"type": SPACE_API, "body": {"properties": {"publicNetworkAccess": "Enabled"}}}

@@ -11,6 +11,7 @@ from policyeng.sources.arm_entry import is_placeholder
 from policyeng.sources.mapping import Field, mapped, put
 from policyeng.sources.reading import Placed
 from policyeng.sources.service_made import with_attachment
+from policyeng.sources.terraform import roles
 from policyeng.sources.terraform.estate import KINDS, Estate, Settled
 from policyeng.sources.terraform.instances import Instance
 from policyeng.sources.terraform.kinds import Blocks, Lent
@@ -26,6 +27,8 @@ def brought(estate: Estate, instance: Instance) -> Placed:
     """The ARM resource of an instance whose type is among `KINDS`."""
     kind = KINDS[instance.type]
     settled = estate.settled(instance, kind.named, kind.unstated)
+    if instance.type == roles.ASSIGNMENT:
+        settled = roles.with_role(estate, instance, settled)
     made = mapped(kind.table, settled.values, instance.attributes, _unresolved(kind.table, settled))
     unreadable = {**made.unreadable, **_within(kind.table, settled)}
     resource: JsonObject = {"id": estate.identity(instance), "type": kind.place.arm_type}

@@ -213,6 +213,7 @@ KINDS: Mapping[str, Kind] = {
             Field("/name", "/name", text),
             Field("/scope", "/properties/scope", text),
             Field("/role_definition_id", "/properties/roleDefinitionId", text),
+            Field("/role_definition_name", "/properties/roleDefinitionId", text),
             Field("/principal_id", "/properties/principalId", text),
             Field("/principal_type", "/properties/principalType", text),
             Field("/condition", "/properties/condition"),
