@@ -711,6 +711,82 @@ def test_two_resources_with_one_id_are_both_read() -> None:
     assert len(read(plan([resource(WS, WORKSPACE), resource(WS, CLOSED, "other")])).resources) == 2
 
 
+DONE = "/properties/provisioningState"
+OUTPUT: JsonObject = {"properties": {"provisioningState": "Succeeded"}}
+THERE: JsonObject = {"type": SPACE_API, "name": "ws", "parent_id": SCOPE, "body": {}}
+
+
+@pytest.mark.parametrize("output", [OUTPUT, json.dumps(OUTPUT)])
+def test_the_output_says_what_the_service_says(output: object) -> None:
+    """In a state, in its file, and in a plan that leaves the resource there; not of what is made anew."""
+    values = {**THERE, "output": output}
+    entry = resource("azapi_resource", values)
+    stays = [change(entry, {}, before=values, actions=("no-op",))]
+    for document in (state([entry]), state_file("azapi_resource", values), plan([entry], stays)):
+        [placed] = read(document).resources
+        assert at(placed, DONE) == "Succeeded"
+        assert DONE not in placed.unreadable
+        assert placed.fields[DONE].endswith("/output" if isinstance(output, str) else f"/output{DONE}")
+    anew = plan([entry], [change(entry, {}, before={**values, "id": WORKSPACE_ID}, actions=("delete", "create"))])
+    assert "once the resource exists" in read(anew).resources[0].unreadable[DONE]
+
+
+@pytest.mark.parametrize("output", [None, {}, {"properties": 3}, "{", [1], {"alias": "Succeeded"}])
+def test_a_state_says_why_it_lacks_what_the_service_says(output: object) -> None:
+    """The resource exists, so that is not the reason."""
+    [placed] = read(state([resource("azapi_resource", {**THERE, "output": output})])).resources
+    assert at(placed, DONE) is ...
+    assert placed.unreadable[DONE].startswith("azapi keeps only the `body` in the state, and its `output` does not")
+
+
+ODD: JsonObject = {"Kind": "Hub", "Properties": {"PublicNetworkAccess": "Enabled", "managednetwork": {"x": 1}}}
+
+
+@pytest.mark.parametrize("body", [ODD, json.dumps(ODD)])
+@pytest.mark.parametrize("kind", ["azapi_resource", UPDATE])
+def test_names_in_a_body_are_read_without_case(body: object, kind: str) -> None:
+    """As ARM reads them, of what is made and of what is changed; each has its place in the document."""
+    closed = [resource(WS, {**CLOSED, "kind": "Default"})] if kind == UPDATE else []
+    entry = resource(kind, {**THERE, "body": body})
+    [placed] = read(plan([*closed, entry])).resources
+
+    assert (at(placed, ACCESS), at(placed, "/kind")) == ("Enabled", "Hub")
+    assert at(placed, "/properties/managedNetwork/x") == 1
+    place = placed.fields[ACCESS] if ACCESS in placed.fields else placed.fields["/properties"]
+    assert "/values/body" in place
+    assert isinstance(body, str) or place.endswith("/body/Properties/PublicNetworkAccess")
+
+
+def test_names_in_a_body_that_are_not_arms_stay() -> None:
+    """What users name, other providers, and a name that is there twice."""
+    twice = {"properties": {"hbiWorkspace": True, "HBIworkspace": False}, "tags": {"vmsize": "x"}}
+    placed = azapi({**THERE, "body": twice})
+    assert (at(placed, "/properties/hbiWorkspace"), at(placed, "/properties/HBIworkspace")) == (True, False)
+    assert at(placed, "/tags/vmsize") == "x"
+    top = azapi({**THERE, "body": {"properties": {"hbiWorkspace": True}, "Properties": {"hbiWorkspace": False}}})
+    assert at(top, "/properties/hbiWorkspace") is True
+    other = azapi({**THERE, "type": "Microsoft.Storage/storageAccounts@2023-01-01", "body": {"Kind": "x"}})
+    assert at(other, "/Kind") == "x"
+
+
+def test_unknown_names_in_a_body_are_read_without_case() -> None:
+    """What is known only after apply is unreadable under ARM's name; a user's name stays."""
+    marks = {"Properties": {"HbiWorkspace": True, "managednetwork": {"outboundrules": {"VMSize": True}}}, "SKU": True}
+    unreadable = azapi({**THERE, "body": ODD}, {"body": marks}).unreadable
+    rules = "/properties/managedNetwork/outboundRules/VMSize"
+    assert {"/properties/hbiWorkspace", rules, "/sku"} <= unreadable.keys()
+
+
+def test_a_body_does_not_say_which_resource_it_is() -> None:
+    """The attributes do."""
+    placed = azapi({**THERE, "body": {"id": "/x", "type": "y", "name": "z"}})
+    assert (placed.resource["id"], at(placed, "/type"), at(placed, "/name")) == (
+        WORKSPACE_ID,
+        "Microsoft.MachineLearningServices/workspaces",
+        "ws",
+    )
+
+
 def test_actions_are_left_out_aloud() -> None:
     """What comes of an action is not said."""
     reading = read(plan([resource("azapi_resource_action", {"type": API, "action": "stop"})]))

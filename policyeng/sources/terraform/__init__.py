@@ -112,7 +112,7 @@ def _estate(document: JsonObject, instances: tuple[Instance, ...], around: Surro
         variables if isinstance(variables, dict) else {},
         instances,
     )
-    return Estate(instances, known, around)
+    return Estate(instances, known, around, is_state=not document)
 
 
 def _read(estate: Estate, incomplete: Iterable[str] = ()) -> Reading:

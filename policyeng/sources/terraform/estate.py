@@ -46,11 +46,13 @@ class Estate:
         instances: managed and looked up.
         configuration: where references are looked up; an empty one in a state, in which all is known.
         around: where the document belongs.
+        is_state: everything in it is there, and not only planned.
     """
 
     instances: tuple[Instance, ...]
     configuration: Configuration
     around: Surroundings
+    is_state: bool = False
     _ids: dict[int, str] = field(default_factory=dict)
 
     def identity(self, instance: Instance, depth: int = 0) -> str:
