@@ -802,6 +802,16 @@ JSON = st.recursive(
 WHOLE = modules(refers(f"{WS}.this.id"), refers("module.space.id"), refers("var.workspace_id"))
 
 
+_BY_NAME = resource("azurerm_role_assignment", {"scope": SCOPE, "role_definition_name": "Reader", "principal_id": "p"})
+_SAYING = resource("azapi_resource", {**THERE, "body": ODD, "output": OUTPUT})
+_ATTACHING = resource(f"{ML}_inference_cluster", {"name": "i", "kubernetes_cluster_id": "/x"})
+LINKED = plan(
+    [_BY_NAME, CUSTOM, _SAYING, _ATTACHING, resource(UPDATE, OPENING)],
+    [change(resource(UPDATE, OPENING), {"resource_id": True}), change(_SAYING, {}, before=THERE, actions=("no-op",))],
+    [configured(UPDATE, {"resource_id": refers("azapi_resource.this.id")})],
+)
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_nothing_makes_the_reader_raise(data: st.DataObject) -> None:
@@ -815,7 +825,7 @@ def test_nothing_makes_the_reader_raise(data: st.DataObject) -> None:
         [change(resource(CPU, CLUSTER), {"id": True, "scale_settings": [{"min_node_count": True}]})],
         [configured(CPU, {"subnet_resource_id": refers("var.x")})],
     )
-    document = json.loads(json.dumps(data.draw(st.sampled_from([WHOLE, wide, *SENSITIVE]))))
+    document = json.loads(json.dumps(data.draw(st.sampled_from([WHOLE, wide, LINKED, *SENSITIVE]))))
     here = document
     while isinstance(here, dict | list) and here:
         key = data.draw(st.sampled_from(sorted(here) if isinstance(here, dict) else range(len(here))))
