@@ -259,6 +259,7 @@ ROWS: list[tuple[str, JsonObject, str, object]] = [
     (f"{ML}_inference_cluster", {}, "/properties/isAttachedCompute", True),
     (f"{ML}_inference_cluster", {"cluster_purpose": "DevTest"}, f"{C}/clusterPurpose", "DevTest"),
     (f"{ML}_synapse_spark", {}, "/properties/computeType", "SynapseSpark"),
+    (f"{ML}_synapse_spark", {}, "/properties/computeLocation", "westeurope"),
     (f"{ML}_synapse_spark", {}, "/properties/resourceId", SPARK["synapse_spark_pool_id"]),
     (f"{ML}_synapse_spark", {"local_auth_enabled": False}, "/properties/disableLocalAuth", True),
     (f"{ML}_registry", {"public_network_access_enabled": False}, "/properties/publicNetworkAccess", "Disabled"),
@@ -441,14 +442,8 @@ GAPS: dict[str, set[str]] = {
         f"{C}/schedules/computeStartStop",
         f"{C}/state",
     },
-    f"{ML}_inference_cluster": {
-        "/properties/computeLocation",
-        f"{C}/agentCount",
-        f"{C}/agentVmSize",
-        f"{C}/aksNetworkingConfiguration",
-        f"{C}/aksNetworkingConfiguration/subnetId",
-    },
-    f"{ML}_synapse_spark": {"/properties/computeLocation"},
+    f"{ML}_inference_cluster": set(),
+    f"{ML}_synapse_spark": set(),
     "azurerm_kubernetes_cluster": {"/properties/powerState/code"},
     "azurerm_container_group": set(),
     "azurerm_role_assignment": set(),
@@ -477,6 +472,22 @@ def test_declared_gaps_are_those_that_policies_meet(kind: str) -> None:
         if not any(_overlap(pointer, known) for known in carried.pointers) and at(placed, pointer) is ...
     }
     assert gaps == GAPS[kind]
+
+
+@pytest.mark.parametrize("looked_up", [True, False])
+def test_an_attached_cluster_is_where_the_cluster_is(looked_up: bool) -> None:
+    """The provider sends its location; nothing of its nodes and its network."""
+    inference = resource(f"{ML}_inference_cluster", INFERENCE)
+    mode = "data" if looked_up else "managed"
+    cluster = resource("azurerm_kubernetes_cluster", {**AKS, "id": AKS_ID, "location": "eastus"}, mode=mode)
+    prior = {"prior_state": {"values": {"root_module": {"resources": [cluster]}}}} if looked_up else {}
+    placed = read(plan([inference] if looked_up else [inference, cluster]) | prior).resources[0]
+
+    assert at(placed, "/properties/computeLocation") == "eastus"
+    assert (at(placed, "/location"), at(placed, f"{C}/agentCount")) == ("westeurope", ...)
+    assert not placed.unreadable
+    alone = one(f"{ML}_inference_cluster", INFERENCE).unreadable["/properties/computeLocation"]
+    assert alone.startswith("it is the `location` of what `kubernetes_cluster_id` names, which is not here; add it")
 
 
 def _overlap(pointer: str, other: str) -> bool:

@@ -85,6 +85,7 @@ def computes(draw: st.DrawFn, name: str) -> JsonObject:
     """A compute of any kind that the provider has, or a virtual machine, which it has not."""
     kind = draw(st.sampled_from(["AmlCompute", "ComputeInstance", "AKS", "SynapseSpark", "VirtualMachine"]))
     location = draw(st.sampled_from(["westeurope", "eastus"]))
+    attached_in = draw(st.sampled_from([None, "westeurope"])) if kind == "AKS" else None
     nodes = {
         "vmSize": draw(SIZES),
         "enableNodePublicIp": draw(st.booleans()),
@@ -119,7 +120,7 @@ def computes(draw: st.DrawFn, name: str) -> JsonObject:
         "computeType": kind,
         "isAttachedCompute": kind in attached,
         "disableLocalAuth": draw(st.booleans()) if kind != "AKS" else None,
-        "computeLocation": location if kind == "AmlCompute" else None,
+        "computeLocation": location if kind in ("AmlCompute", "SynapseSpark") else attached_in,
         "resourceId": attached.get(kind),
         "properties": own[kind],
     }
@@ -193,7 +194,7 @@ def test_without_a_scope_an_estate_hangs_together(estate: list[JsonObject]) -> N
 
 def test_the_writer_uses_both_providers() -> None:
     """A law about azurerm would be empty if azapi said everything."""
-    cluster = {"computeType": "SynapseSpark", "disableLocalAuth": True, "resourceId": "/pool"}
+    cluster = {"computeType": "SynapseSpark", "disableLocalAuth": True, "resourceId": "/pool", "computeLocation": "x"}
     spark = {"id": f"{WORKSPACE_ID}/computes/s", "type": f"{ML}/computes", "location": "x", "properties": cluster}
     odd = {**spark, "id": f"{WORKSPACE_ID}/computes/t", "properties": {**cluster, "more": 1}}
     content = json.loads(terraform.write([spark, odd])["plan.json"])

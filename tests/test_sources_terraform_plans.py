@@ -511,6 +511,282 @@ def test_an_unknown_update_makes_its_target_unreadable() -> None:
     assert at(placed, f"{C}/vmSize") is ...
 
 
+ROLE = "/properties/roleDefinitionId"
+CONTRIBUTOR = "b24988ac-6180-42a0-ab88-20f7382dd24c"
+CUSTOM = resource("azurerm_role_definition", {"name": "Operators", "scope": SCOPE, "role_definition_id": CONTRIBUTOR})
+
+
+def assigned(values: JsonObject, expressions: JsonObject | None = None) -> Placed:
+    """What a role assignment becomes, beside a custom role, of which neither the id nor the name is known by itself."""
+    unknown = {name: True for name in ("role_definition_id", "role_definition_name") if name not in values}
+    entry = resource("azurerm_role_assignment", {"scope": WORKSPACE_ID, "principal_id": "p", "name": "n", **values})
+    stated = [configured("azurerm_role_assignment", expressions or {name: {} for name in values})]
+    return read(plan([entry, CUSTOM], [change(entry, {"id": True, **unknown})], stated)).resources[0]
+
+
+@pytest.mark.parametrize(
+    ("values", "role"),
+    [
+        ({"role_definition_name": "Contributor"}, f"/providers/Microsoft.Authorization/roleDefinitions/{CONTRIBUTOR}"),
+        ({"role_definition_name": "contributor"}, f"/providers/Microsoft.Authorization/roleDefinitions/{CONTRIBUTOR}"),
+        (
+            {"role_definition_name": "Operators"},
+            f"{SCOPE}/providers/Microsoft.Authorization/roleDefinitions/{CONTRIBUTOR}",
+        ),
+        ({"role_definition_id": "/r"}, "/r"),
+        ({"role_definition_id": "/r", "role_definition_name": "Owner"}, "/r"),
+    ],
+)
+def test_the_name_of_a_role_says_which_it_is(values: JsonObject, role: str) -> None:
+    """A built-in one of the catalogue, one that the plan makes; an id goes before."""
+    placed = assigned(values)
+    assert at(placed, ROLE) == role
+    assert ROLE not in placed.unreadable
+    assert placed.fields[ROLE].endswith(f"/{next(iter(values))}")
+
+
+@pytest.mark.parametrize(
+    ("values", "expressions", "why"),
+    [
+        ({"role_definition_name": "My Role"}, None, "`role_definition_name` is `My Role`, which is neither made here"),
+        ({"role_definition_name": CONTRIBUTOR}, None, f"`role_definition_name` is `{CONTRIBUTOR}`, which is neither"),
+        ({}, {"role_definition_name": refers("local.x")}, "`role_definition_name` is known only after apply"),
+        ({}, {"role_definition_id": refers("local.x")}, "`role_definition_id` is known only after apply"),
+    ],
+)
+def test_a_role_that_cannot_be_told_names_what_is_stated(
+    values: JsonObject, expressions: JsonObject | None, why: str
+) -> None:
+    """The attribute that the user wrote, not the one that the provider computes."""
+    placed = assigned(values, expressions)
+    assert placed.unreadable[ROLE].startswith(why)
+    assert at(placed, ROLE) is ...
+
+
+UPDATE = "azapi_update_resource"
+SPACE_API = "Microsoft.MachineLearningServices/workspaces@2024-10-01"
+OPENING: JsonObject = {"type": SPACE_API, "body": {"properties": {"publicNetworkAccess": "Enabled"}}}
+ACCESS = "/properties/publicNetworkAccess"
+CLOSED = {**WORKSPACE, "public_network_access_enabled": False}
+BY_AZAPI: JsonObject = {
+    "type": SPACE_API,
+    "name": "ws",
+    "parent_id": SCOPE,
+    "body": {"properties": {"publicNetworkAccess": "Disabled", "hbiWorkspace": True}},
+}
+
+
+def opened(
+    others: list[JsonObject],
+    expressions: JsonObject | None,
+    *updates: JsonObject,
+    around: Surroundings = HERE,
+) -> list[Placed]:
+    """What becomes of resources that are created beside updates whose target is known only after apply."""
+    every = [*others, *(updates or (resource(UPDATE, OPENING),))]
+    marks = {"id": True, "resource_id": True, "name": True, "parent_id": True}
+    changes = [change(one, marks if one["type"] == UPDATE else {"id": True}) for one in every]
+    stated = [] if expressions is None else [configured(UPDATE, expressions)]
+    return list(read(plan(every, changes, stated), around).resources)
+
+
+@pytest.mark.parametrize(
+    "target", [resource(WS, CLOSED), resource("azapi_resource", BY_AZAPI), resource(WS, without(CLOSED, "name"))]
+)
+@pytest.mark.parametrize("around", [HERE, ALONE])
+def test_an_update_finds_the_target_that_its_resource_id_refers_to(target: JsonObject, around: Surroundings) -> None:
+    """Of each provider, also where not even its name is known; nothing else comes of it."""
+    address = target["address"]
+    [placed] = opened([target], {"resource_id": refers(f"{address}.id", address)}, around=around)
+
+    assert at(placed, ACCESS) == "Enabled"
+    assert placed.pointer.endswith("/resources/0")
+    assert placed.fields[ACCESS].endswith("/resources/1/values/body/properties/publicNetworkAccess")
+
+
+def test_an_update_that_follows_another_is_for_the_same() -> None:
+    """The id of an update is that of its target."""
+    first, second = resource(UPDATE, OPENING), resource(UPDATE, {"type": SPACE_API, "body": {"kind": "Hub"}}, "second")
+    every = [resource(WS, CLOSED), first, second]
+    marks = {"id": True, "resource_id": True}
+    stated = [
+        configured(UPDATE, {"resource_id": refers(f"{WS}.this.id")}),
+        configured(UPDATE, {"resource_id": refers(f"{UPDATE}.this.id")}, "second"),
+    ]
+    [placed] = read(plan(every, [change(one, marks) for one in every[1:]], stated)).resources
+    assert (at(placed, ACCESS), at(placed, "/kind")) == ("Enabled", "Hub")
+
+    stated[0] = configured(UPDATE, {"resource_id": refers("local.id")})
+    assert {ACCESS, "/kind"} <= read(plan(every, [change(one, marks) for one in every[1:]], stated)).resources[
+        0
+    ].unreadable.keys()
+
+
+def test_updates_of_for_each_find_each_their_own() -> None:
+    """By the key that they share."""
+    spaces = [resource(WS, {**CLOSED, "name": name}, index=name) for name in ("a", "b")]
+    both = {"resource_id": refers(f"{WS}.this", "each.key")}
+    one, other = opened(spaces, both, resource(UPDATE, OPENING, index="b"))
+    assert (at(one, ACCESS), at(other, ACCESS)) == ("Disabled", "Enabled")
+    assert ACCESS not in one.unreadable
+
+
+def test_the_key_of_a_module_is_not_that_of_what_is_in_it() -> None:
+    """`each.key` in the call of a module is the key of the module."""
+    spaces = [resource(WS, {**CLOSED, "name": name}, index=name) for name in ("a", "b")]
+    inner = resource(UPDATE, OPENING, index="b", module='module.m["a"]')
+    document = plan(spaces, [change(one, {"id": True}) for one in spaces] + [change(inner, {"resource_id": True})])
+    document["planned_values"]["root_module"]["child_modules"] = [{"address": 'module.m["a"]', "resources": [inner]}]
+    module = {"resources": [configured(UPDATE, {"resource_id": refers("var.id")})]}
+    given_id = {"id": refers(f"{WS}.this", "each.key")}
+    document["configuration"]["root_module"]["module_calls"] = {"m": {"expressions": given_id, "module": module}}
+
+    assert [at(placed, ACCESS) for placed in read(document).resources] == ["Enabled", "Disabled"]
+
+
+@pytest.mark.parametrize(
+    ("expressions", "stays"),
+    [
+        ({"resource_id": refers(f"{WS}.this.id", f"{WS}.other.id")}, False),
+        ({"resource_id": refers("local.id")}, True),
+        ({"resource_id": refers(f"{CPU}.this.machine_learning_workspace_id", f"{CPU}.this")}, True),
+        ({"name": refers("random_pet.x.id"), "parent_id": {"constant_value": SCOPE}}, True),
+        ({}, True),
+        (None, True),
+    ],
+)
+@pytest.mark.parametrize("unread", [{}, {"body": {"properties": {"publicNetworkAccess": True}}}])
+def test_an_update_whose_target_cannot_be_told_opens_all_that_it_may_be(
+    expressions: JsonObject | None, stays: bool, unread: JsonObject
+) -> None:
+    """What it sets is unreadable of each of the type; the rest stays, and what is of another type."""
+    spaces = [resource(WS, {**CLOSED, "resource_group_name": "far"}), resource(WS, {**CLOSED, "name": "b"}, "other")]
+    every = [*spaces, resource(CPU, CLUSTER), resource(UPDATE, without(OPENING, *unread))]
+    marks = {"id": True, "resource_id": True, "name": True, "parent_id": True, **unread}
+    changes = [change(one, marks if one["type"] == UPDATE else {"id": True}) for one in every]
+    stated = [] if expressions is None else [configured(UPDATE, expressions)]
+    one, other, cluster, *parts = read(plan(every, changes, stated)).resources
+
+    for placed in (one, other):
+        assert placed.unreadable[ACCESS].startswith(f"`{UPDATE}.this` may set it: which resource it is for is known")
+        assert at(placed, ACCESS) is ...
+        assert at(placed, "/properties/v1LegacyMode") is False
+    assert not any("may set it" in why for why in cluster.unreadable.values())
+    assert bool(parts) is stays
+
+
+def test_an_update_by_id_opens_what_may_have_that_id() -> None:
+    """A plan that does not say its subscription, and an id that does."""
+    update = resource(UPDATE, {**OPENING, "resource_id": WORKSPACE_ID})
+    far = resource(WS, {**CLOSED, "resource_group_name": "far"}, "far")
+    near, other, _ = read(plan([resource(WS, CLOSED), far, update]), ALONE).resources
+
+    assert f"it is for `{WORKSPACE_ID}`, which may be this one; give `--scope`" in near.unreadable[ACCESS]
+    assert at(other, ACCESS) == "Disabled"
+
+
+def test_an_update_is_put_over_what_belongs_within_another() -> None:
+    """A rule of a managed network is one of its workspace after it was updated."""
+    rule = resource(
+        f"{WS}_network_outbound_rule_fqdn", {"name": "r", "workspace_id": WORKSPACE_ID, "destination_fqdn": "pypi.org"}
+    )
+    values: JsonObject = {"type": "Microsoft.MachineLearningServices/workspaces/outboundRules@2024-10-01"}
+    values |= {"resource_id": f"{WORKSPACE_ID}/outboundRules/r", "body": {"properties": {"destination": "*"}}}
+    [placed] = read(plan([resource(WS, WORKSPACE), rule, resource(UPDATE, values)])).resources
+
+    assert at(placed, "/properties/managedNetwork/outboundRules/r/destination") == "*"
+
+
+def test_an_update_with_an_empty_object_changes_nothing() -> None:
+    """What could not be read before cannot be read after."""
+    update = resource(UPDATE, {"type": API, "resource_id": f"{WORKSPACE_ID}/computes/cpu", "body": {"properties": {}}})
+    cluster = resource(CPU, without(CLUSTER, "vm_size"))
+    [placed] = read(plan([cluster, update], [change(cluster, {"vm_size": True})])).resources
+
+    assert f"{C}/vmSize" in placed.unreadable
+
+
+def test_two_resources_with_one_id_are_both_read() -> None:
+    """That they stand twice is said when documents are joined."""
+    assert len(read(plan([resource(WS, WORKSPACE), resource(WS, CLOSED, "other")])).resources) == 2
+
+
+DONE = "/properties/provisioningState"
+OUTPUT: JsonObject = {"properties": {"provisioningState": "Succeeded"}}
+THERE: JsonObject = {"type": SPACE_API, "name": "ws", "parent_id": SCOPE, "body": {}}
+
+
+@pytest.mark.parametrize("output", [OUTPUT, json.dumps(OUTPUT)])
+def test_the_output_says_what_the_service_says(output: object) -> None:
+    """In a state, in its file, and in a plan that leaves the resource there; not of what is made anew."""
+    values = {**THERE, "output": output}
+    entry = resource("azapi_resource", values)
+    stays = [change(entry, {}, before=values, actions=("no-op",))]
+    for document in (state([entry]), state_file("azapi_resource", values), plan([entry], stays)):
+        [placed] = read(document).resources
+        assert at(placed, DONE) == "Succeeded"
+        assert DONE not in placed.unreadable
+        assert placed.fields[DONE].endswith("/output" if isinstance(output, str) else f"/output{DONE}")
+    anew = plan([entry], [change(entry, {}, before={**values, "id": WORKSPACE_ID}, actions=("delete", "create"))])
+    assert "once the resource exists" in read(anew).resources[0].unreadable[DONE]
+
+
+@pytest.mark.parametrize("output", [None, {}, {"properties": 3}, "{", [1], {"alias": "Succeeded"}])
+def test_a_state_says_why_it_lacks_what_the_service_says(output: object) -> None:
+    """The resource exists, so that is not the reason."""
+    [placed] = read(state([resource("azapi_resource", {**THERE, "output": output})])).resources
+    assert at(placed, DONE) is ...
+    assert placed.unreadable[DONE].startswith("azapi keeps only the `body` in the state, and its `output` does not")
+
+
+ODD: JsonObject = {"Kind": "Hub", "Properties": {"PublicNetworkAccess": "Enabled", "managednetwork": {"x": 1}}}
+
+
+@pytest.mark.parametrize("body", [ODD, json.dumps(ODD)])
+@pytest.mark.parametrize("kind", ["azapi_resource", UPDATE])
+def test_names_in_a_body_are_read_without_case(body: object, kind: str) -> None:
+    """As ARM reads them, of what is made and of what is changed; each has its place in the document."""
+    closed = [resource(WS, {**CLOSED, "kind": "Default"})] if kind == UPDATE else []
+    entry = resource(kind, {**THERE, "body": body})
+    [placed] = read(plan([*closed, entry])).resources
+
+    assert (at(placed, ACCESS), at(placed, "/kind")) == ("Enabled", "Hub")
+    assert at(placed, "/properties/managedNetwork/x") == 1
+    place = placed.fields[ACCESS] if ACCESS in placed.fields else placed.fields["/properties"]
+    assert "/values/body" in place
+    assert isinstance(body, str) or place.endswith("/body/Properties/PublicNetworkAccess")
+
+
+def test_names_in_a_body_that_are_not_arms_stay() -> None:
+    """What users name, other providers, and a name that is there twice."""
+    twice = {"properties": {"hbiWorkspace": True, "HBIworkspace": False}, "tags": {"vmsize": "x"}}
+    placed = azapi({**THERE, "body": twice})
+    assert (at(placed, "/properties/hbiWorkspace"), at(placed, "/properties/HBIworkspace")) == (True, False)
+    assert at(placed, "/tags/vmsize") == "x"
+    top = azapi({**THERE, "body": {"properties": {"hbiWorkspace": True}, "Properties": {"hbiWorkspace": False}}})
+    assert at(top, "/properties/hbiWorkspace") is True
+    other = azapi({**THERE, "type": "Microsoft.Storage/storageAccounts@2023-01-01", "body": {"Kind": "x"}})
+    assert at(other, "/Kind") == "x"
+
+
+def test_unknown_names_in_a_body_are_read_without_case() -> None:
+    """What is known only after apply is unreadable under ARM's name; a user's name stays."""
+    marks = {"Properties": {"HbiWorkspace": True, "managednetwork": {"outboundrules": {"VMSize": True}}}, "SKU": True}
+    unreadable = azapi({**THERE, "body": ODD}, {"body": marks}).unreadable
+    rules = "/properties/managedNetwork/outboundRules/VMSize"
+    assert {"/properties/hbiWorkspace", rules, "/sku"} <= unreadable.keys()
+
+
+def test_a_body_does_not_say_which_resource_it_is() -> None:
+    """The attributes do."""
+    placed = azapi({**THERE, "body": {"id": "/x", "type": "y", "name": "z"}})
+    assert (placed.resource["id"], at(placed, "/type"), at(placed, "/name")) == (
+        WORKSPACE_ID,
+        "Microsoft.MachineLearningServices/workspaces",
+        "ws",
+    )
+
+
 def test_actions_are_left_out_aloud() -> None:
     """What comes of an action is not said."""
     reading = read(plan([resource("azapi_resource_action", {"type": API, "action": "stop"})]))
@@ -526,6 +802,16 @@ JSON = st.recursive(
 WHOLE = modules(refers(f"{WS}.this.id"), refers("module.space.id"), refers("var.workspace_id"))
 
 
+_BY_NAME = resource("azurerm_role_assignment", {"scope": SCOPE, "role_definition_name": "Reader", "principal_id": "p"})
+_SAYING = resource("azapi_resource", {**THERE, "body": ODD, "output": OUTPUT})
+_ATTACHING = resource(f"{ML}_inference_cluster", {"name": "i", "kubernetes_cluster_id": "/x"})
+LINKED = plan(
+    [_BY_NAME, CUSTOM, _SAYING, _ATTACHING, resource(UPDATE, OPENING)],
+    [change(resource(UPDATE, OPENING), {"resource_id": True}), change(_SAYING, {}, before=THERE, actions=("no-op",))],
+    [configured(UPDATE, {"resource_id": refers("azapi_resource.this.id")})],
+)
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_nothing_makes_the_reader_raise(data: st.DataObject) -> None:
@@ -539,7 +825,7 @@ def test_nothing_makes_the_reader_raise(data: st.DataObject) -> None:
         [change(resource(CPU, CLUSTER), {"id": True, "scale_settings": [{"min_node_count": True}]})],
         [configured(CPU, {"subnet_resource_id": refers("var.x")})],
     )
-    document = json.loads(json.dumps(data.draw(st.sampled_from([WHOLE, wide, *SENSITIVE]))))
+    document = json.loads(json.dumps(data.draw(st.sampled_from([WHOLE, wide, LINKED, *SENSITIVE]))))
     here = document
     while isinstance(here, dict | list) and here:
         key = data.draw(st.sampled_from(sorted(here) if isinstance(here, dict) else range(len(here))))

@@ -30,10 +30,10 @@ _POINTERS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def service_made(arm_type: str) -> dict[str, str]:
-    """By JSON Pointer, why a resource of this type cannot say it before it exists."""
+def service_made(arm_type: str, reason: str = _REASON) -> dict[str, str]:
+    """By JSON Pointer, why it is not known of a resource of this type: by default, because it does not exist yet."""
     pointers = _POINTERS.get(lowered(arm_type), ("/properties/provisioningState",))
-    return dict.fromkeys(pointers, _REASON)
+    return dict.fromkeys(pointers, reason)
 
 
 def with_attachment(resource: JsonObject) -> JsonObject:

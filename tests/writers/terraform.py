@@ -29,7 +29,11 @@ def write(resources: list[JsonObject]) -> dict[str, bytes]:
     Args:
         resources: in ARM shape, each with `id` and `type`.
     """
-    written = [_written(resource) for resource in resources]
+    clusters = [
+        one for one in resources if str(one.get("type")).lower() == "microsoft.containerservice/managedclusters"
+    ]
+    regions = {str(one["id"]).lower(): one.get("location") for one in clusters}
+    written = [_written(resource, regions) for resource in resources]
     addresses = {
         str(resource["id"]).lower(): f"{one.kind}.r{number}"
         for number, (resource, one) in enumerate(zip(resources, written, strict=True))
@@ -93,6 +97,11 @@ class _Fields:
             raise _CannotSayError(pointer)
         return value
 
+    def given(self, pointer: str, value: object) -> None:
+        """Take what the provider states by itself; None for nothing."""
+        if self.take(pointer) != value:
+            raise _CannotSayError(pointer)
+
     def below(self, pointer: str) -> JsonObject:
         """All texts below a pointer, by key, such as tags."""
         keys = [key for key in self._left if key.startswith(f"{pointer}/")]
@@ -104,13 +113,16 @@ class _Fields:
             raise _CannotSayError(next(iter(self._left)))
 
 
-def _written(resource: JsonObject) -> _Written:
+def _written(resource: JsonObject, regions: Mapping[str, object]) -> _Written:
     kind = str(resource["type"]).lower()
     kind += f":{(resource.get('properties') or {}).get('computeType', '')}" if kind.endswith("/computes") else ""
     write_one = _AZURERM.get(kind)
     if write_one is not None:
         fields = _Fields(resource)
         try:
+            if kind.endswith(":AKS"):  # the provider sends the location of the cluster
+                attached = regions.get(str(resource["properties"].get("resourceId")).lower())
+                fields.given("/properties/computeLocation", attached)
             written = write_one(fields, str(resource["id"]))
             fields.end()
         except _CannotSayError:
@@ -259,9 +271,11 @@ def _inference(fields: _Fields, arm_id: str) -> _Written:
 
 
 def _spark(fields: _Fields, arm_id: str) -> _Written:
+    location = fields.need("/location")
+    fields.need("/properties/computeLocation", location)
     values = {
         **_compute(fields, arm_id),
-        "location": fields.need("/location"),
+        "location": location,
         "local_auth_enabled": not fields.need("/properties/disableLocalAuth", True, False),
         "synapse_spark_pool_id": fields.need("/properties/resourceId"),
     }

@@ -13,9 +13,9 @@ from policyeng.sources.arm_template.expressions import ExpressionError
 from policyeng.sources.arm_template.naming import Called, called, scope_id
 from policyeng.sources.arm_template.resolving import Resolver, unfit_count
 from policyeng.sources.arm_template.scopes import Place, Scope
-from policyeng.sources.arm_template.spelling import respelled
 from policyeng.sources.arm_template.values import text_of
 from policyeng.sources.reading import Refusal, Surroundings, kind_of
+from policyeng.sources.spelling import is_respelled, respelled
 from policyeng.sources.template_parameters import Unresolved
 from policyeng.sources.texts import Text
 from policyeng.strict.json_pointer import escaped
@@ -240,12 +240,11 @@ def _draft(body: JsonObject, names: Called, resolver: Resolver, reasons: list[st
     last = names.name.rsplit("/", maxsplit=1)[-1]
     reason = "; ".join(dict.fromkeys(reasons)) if "{" in names.id else ""
     resource: JsonObject = {"name": Unresolved(reason, last) if "{" in last else last, "type": names.arm_type}
-    is_ours = lowered(names.arm_type).startswith("microsoft.machinelearningservices/")
     for key, written in body.items():
         if key not in _OF_TEMPLATES and key not in ("name", "type"):
             there = f"{resolver.base}/{escaped(key)}"
             value = resolver.value(written, there, f"/{escaped(key)}")
-            if is_ours and key == "properties":
+            if is_respelled(names.arm_type) and key == "properties":
                 value = respelled(value, resolver.fields, there, "/properties")
             resource[key] = value
     if lowered(names.arm_type) == _ROLE_ASSIGNMENT:

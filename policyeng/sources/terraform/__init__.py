@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator
 from policyeng.models import JsonObject
 from policyeng.sources.reading import ALONE, Placed, Reading, Refusal, Surroundings, reading_of
 from policyeng.sources.terraform import azapi, bringing
-from policyeng.sources.terraform.estate import KINDS, Estate
+from policyeng.sources.terraform.estate import AZAPI, AZAPI_UPDATE, KINDS, Estate
 from policyeng.sources.terraform.folding import folded
 from policyeng.sources.terraform.instances import Change, Instance, in_state_file, in_values
 from policyeng.sources.terraform.references import Configuration, objects
+from policyeng.sources.terraform.updates import Update, updated
 from policyeng.strict.json_text import shortened
 
 SUMMARY = "Terraform and OpenTofu: `terraform show -json` of a plan or a state, and `terraform.tfstate`"
@@ -111,16 +112,16 @@ def _estate(document: JsonObject, instances: tuple[Instance, ...], around: Surro
         variables if isinstance(variables, dict) else {},
         instances,
     )
-    return Estate(instances, known, around)
+    return Estate(instances, known, around, is_state=not document)
 
 
 def _read(estate: Estate, incomplete: Iterable[str] = ()) -> Reading:
     managed = [instance for instance in estate.instances if not instance.is_data]
     entries = list(_entries(estate, managed))
-    placed = (entry for entry, is_update in entries if isinstance(entry, Placed) and not is_update)
-    updates = (entry for entry, is_update in entries if isinstance(entry, Placed) and is_update)
-    whole = azapi.updated(folded(placed), updates)
-    refusals = (entry for entry, _ in entries if isinstance(entry, Refusal))
+    placed = (entry for entry in entries if isinstance(entry, Placed))
+    every = updated(estate, placed, (entry for entry in entries if isinstance(entry, Update)))
+    whole = [*folded(every.whole), *every.parts]
+    refusals = (entry for entry in entries if isinstance(entry, Refusal))
     reading = reading_of([*whole, *refusals])
     remarks = tuple(_remarks(managed))
     missing = (*incomplete, *_missing(estate, whole), *(f"{estate.around.file}: {said}" for _, said in remarks))
@@ -135,12 +136,13 @@ def _read(estate: Estate, incomplete: Iterable[str] = ()) -> Reading:
     )
 
 
-def _entries(estate: Estate, managed: Iterable[Instance]) -> Iterator[tuple[Placed | Refusal, bool]]:
+def _entries(estate: Estate, managed: Iterable[Instance]) -> Iterator[Placed | Update | Refusal]:
     for instance in managed:
         if instance.type in KINDS:
-            yield bringing.brought(estate, instance), False
-        elif instance.type in ("azapi_resource", "azapi_update_resource"):
-            yield azapi.brought(estate, instance), instance.type == "azapi_update_resource"
+            yield bringing.brought(estate, instance)
+        elif instance.type in AZAPI:
+            entry = azapi.brought(estate, instance)
+            yield Update(instance, entry) if isinstance(entry, Placed) and instance.type == AZAPI_UPDATE else entry
 
 
 def _changes(document: JsonObject) -> dict[str, Change]:

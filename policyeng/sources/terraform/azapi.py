@@ -13,8 +13,9 @@ from policyeng.models import Carried, JsonObject, lowered
 from policyeng.sources.mapping import Field, mapped, text
 from policyeng.sources.reading import Placed, Refusal
 from policyeng.sources.service_made import service_made, with_attachment
+from policyeng.sources.spelling import is_respelled, respelled, respelled_pointer
 from policyeng.sources.terraform.estate import Estate
-from policyeng.sources.terraform.instances import MAX_DEPTH, Instance
+from policyeng.sources.terraform.instances import MAX_DEPTH, Instance, filled
 from policyeng.sources.terraform.kinds import IDENTITY
 from policyeng.strict.json_pointer import escaped, keys_of, value_at
 from policyeng.strict.json_text import DEFAULT_MAX_BYTES, parse_json
@@ -25,10 +26,15 @@ _ROWS = (
     Field("/tags", "/tags"),
     *IDENTITY,
 )
-_UPDATED = "the plan only says what it changes of it; add what is deployed"
+_UPDATED = "an update only says what it changes of it; add what is deployed"
 _WRITE_ONLY = "`sensitive_body` holds parts of it, and is not read; judge what is deployed instead"
 #: What a body can hold beside what the attributes say.
 _BODY = ("/properties", "/kind", "/sku")
+_ENVELOPE = frozenset({"identity", "kind", "location", "name", "properties", "sku", "tags", "type"})
+_NOT_IN_STATE = (
+    "azapi keeps only the `body` in the state, and its `output` does not hold it; "
+    "name it in `response_export_values`, or judge what is deployed instead"
+)
 _COMPUTE = "microsoft.machinelearningservices/workspaces/computes"
 
 
@@ -39,98 +45,96 @@ def brought(estate: Estate, instance: Instance) -> Placed | Refusal:
         remedy = "give it as `<namespace>/<type>@<version>`"
         return Refusal(instance.pointer, f"`{instance.address}` has no ARM type that is known", remedy)
     settled = estate.settled(instance, {})
-    body = _body(instance)
+    body = _object(instance, "body")
     if body is None:
         remedy = "write it with `jsonencode` or as an object"
         return Refusal(f"{instance.attributes}/body", f"the `body` of `{instance.address}` is no JSON object", remedy)
     made = mapped(_ROWS, settled.values, instance.attributes, settled.unread)
-    unreadable = {**made.unreadable, **_of_body(settled.unread)}
+    body, of_body = _respelled(instance, body, arm_type)
+    unreadable = {**made.unreadable, **_of_body(settled.unread, arm_type)}
     if settled.values.get("sensitive_body") is not None or "/sensitive_body" in settled.unread:
         unreadable["/properties"] = _WRITE_ONLY
-    resource = {"id": estate.identity(instance), "type": arm_type, **_without_null(body, unreadable), **made.resource}
+    own: JsonObject = {"id": estate.identity(instance), "type": arm_type, **made.resource}
+    resource = {**without_places(body, unreadable), **own}
     if why := estate.why_unplaced(instance):
         unreadable["/id"] = why
-    fields = {f"/{escaped(key)}": _place(instance, key) for key in body} | dict(made.fields)
+    fields = {**of_body, **made.fields}
     if instance.type == "azapi_update_resource":
-        carried = Carried(pointers=("/id", "/type", *_leaves(body)), reason=_UPDATED)
+        carried = Carried(pointers=("/id", "/type", *leaves(body)), reason=_UPDATED)
         return Placed(resource, instance.pointer, unreadable, carried, fields)
     if lowered(arm_type) == _COMPUTE:
         resource = with_attachment(resource)
-    made_there = {at: why for at, why in service_made(arm_type).items() if value_at(resource, at) is None}
-    return Placed(resource, instance.pointer, {**made_there, **unreadable}, None, fields)
+    return _with_made(estate, instance, Placed(resource, instance.pointer, unreadable, None, fields))
 
 
-def updated(every: Iterable[Placed], updates: Iterable[Placed]) -> list[Placed]:
-    """The resources with what is set over them; what is set over one that is not among them stays a part of it."""
-    known = {lowered(placed.resource["id"]): placed for placed in every}
-    for update in updates:
-        key = lowered(update.resource["id"])
-        known[key] = _over(known[key], update) if key in known else update
-    return list(known.values())
+def _with_made(estate: Estate, instance: Instance, placed: Placed) -> Placed:
+    """The resource with what the service says of it as far as `output` holds that, and why the rest is not known."""
+    arm_type = placed.resource["type"]
+    if not estate.is_state and len(instance.before) <= 1:  # it is created, or replaced
+        made = service_made(arm_type)
+        output: JsonObject = {}
+    else:
+        made, output = service_made(arm_type, _NOT_IN_STATE), _object(instance, "output") or {}
+    resource, unreadable, fields = placed.resource, dict[str, str](), dict(placed.fields)
+    for at, why in made.items():
+        if value_at(resource, at) is None and (said := value_at(output, at)) is not None:
+            filled_in = filled(resource, keys_of(at), said)
+            resource = filled_in if isinstance(filled_in, dict) else resource
+            fields[at] = _place(instance, "output", at)
+        elif value_at(resource, at) is None:
+            unreadable[at] = why
+    return placed._replace(resource=resource, unreadable={**unreadable, **placed.unreadable}, fields=fields)
 
 
-def _over(placed: Placed, update: Placed) -> Placed:
-    settings = {key: value for key, value in update.resource.items() if key not in ("id", "type", "name")}
-    leaves = tuple(_leaves(settings))
-    unreadable = {
-        at: why for at, why in placed.unreadable.items() if not any(f"{at}/".startswith(f"{leaf}/") for leaf in leaves)
-    }
-    carried = placed.carried
-    if carried is not None and update.carried is not None:
-        carried = Carried(pointers=(*carried.pointers, *leaves), reason=carried.reason)
-    more = {leaf: _moved(update.fields, leaf) for leaf in leaves}
-    unknown = {at: why for at, why in update.unreadable.items() if at not in ("/id", "/name")}
-    return placed._replace(
-        resource=_without_null(_merged(placed.resource, settings), unknown),
-        unreadable={**unreadable, **unknown},
-        carried=carried,
-        fields={**placed.fields, **more},
-    )
+def _respelled(instance: Instance, body: JsonObject, arm_type: str) -> tuple[JsonObject, dict[str, str]]:
+    """The body with the names as ARM spells them, and where its parts stand whose place is not that of the name."""
+    tops = {key: _top(key, arm_type) for key in body}
+    names = {key: key if top in body else top for key, top in tops.items()}
+    fields = {f"/{escaped(name)}": _place(instance, "body", f"/{escaped(key)}") for key, name in names.items()}
+    spelled = {name: body[key] for key, name in names.items()}
+    if not is_respelled(arm_type) or "properties" not in spelled:
+        return spelled, fields
+    inner: dict[str, str] = {}
+    spelled["properties"] = respelled(spelled["properties"], inner, fields["/properties"], "/properties")
+    if isinstance(instance.values.get("body"), str):
+        inner = dict.fromkeys(inner, fields["/properties"])
+    return spelled, {**fields, **inner}
 
 
-def _moved(fields: Mapping[str, str], pointer: str) -> str:
-    """Where a pointer stands in the document: as `fields` says of what is nearest above it."""
-    above = pointer
-    while above not in fields and above:
-        above = above.rpartition("/")[0]
-    return fields.get(above, "") + pointer[len(above) :]
+def _top(key: str, arm_type: str) -> str:
+    """A key of a body as ARM spells it."""
+    return lowered(key) if is_respelled(arm_type) and lowered(key) in _ENVELOPE else key
 
 
-def _merged(base: object, over: object) -> JsonObject:
-    if not isinstance(base, dict) or not isinstance(over, dict):
-        raise TypeError("only objects are merged")
-    merged = dict(base)
-    for key, value in over.items():
-        held = merged.get(key)
-        merged[key] = _merged(held, value) if isinstance(held, dict) and isinstance(value, dict) else value
-    return merged
-
-
-def _body(instance: Instance) -> JsonObject | None:
-    body = instance.values.get("body")
-    if isinstance(body, str):
+def _object(instance: Instance, attribute: str) -> JsonObject | None:
+    """An attribute that is an object, or JSON text of one; empty where it is not stated, and None for anything else."""
+    value = instance.values.get(attribute)
+    if isinstance(value, str):
         try:
-            body = parse_json(body.encode(), "body", max_bytes=DEFAULT_MAX_BYTES) if body.strip() else {}
+            value = parse_json(value.encode(), attribute, max_bytes=DEFAULT_MAX_BYTES) if value.strip() else {}
         except InputError:
             return None
-    if body is None:
+    if value is None:
         return {}
-    return body if isinstance(body, dict) else None
+    return value if isinstance(value, dict) else None
 
 
-def _of_body(unread: Mapping[str, str]) -> dict[str, str]:
+def _of_body(unread: Mapping[str, str], arm_type: str) -> dict[str, str]:
     """By ARM pointer, why what the body says cannot be read."""
     found: dict[str, str] = {}
     for at, why in unread.items():
         if at in ("/body", ""):
             found |= dict.fromkeys(_BODY, why)
         elif at.startswith("/body/"):
-            found[at.removeprefix("/body")] = why
+            first, _, rest = at.removeprefix("/body/").partition("/")
+            top = f"/{_top(first, arm_type)}"
+            is_ours = rest and top == "/properties" and is_respelled(arm_type)
+            found[top + (respelled_pointer(f"/{rest}", top) if is_ours else f"/{rest}" * bool(rest))] = why
     return found
 
 
-def _without_null(body: JsonObject, unreadable: Mapping[str, str]) -> JsonObject:
-    """The body without the places that are unreadable, in which null stands."""
+def without_places(body: JsonObject, unreadable: Iterable[str]) -> JsonObject:
+    """The body without the places that are unreadable, in which null stands or what may not stay."""
     for at in unreadable:
         body = _cut(body, keys_of(at))
     return body
@@ -146,17 +150,18 @@ def _cut(source: JsonObject, parts: list[str]) -> JsonObject:
     return {**source, key: _cut(inner, rest)} if isinstance(inner, dict) else source
 
 
-def _place(instance: Instance, key: str) -> str:
-    at = f"{instance.attributes}/body"
-    return at if isinstance(instance.values.get("body"), str) else f"{at}/{escaped(key)}"
+def _place(instance: Instance, attribute: str, pointer: str) -> str:
+    """Where a part of an attribute stands: in the whole of it where that is text."""
+    at = f"{instance.attributes}/{attribute}"
+    return at if isinstance(instance.values.get(attribute), str) else at + pointer
 
 
-def _leaves(value: JsonObject) -> Iterator[str]:
-    """The pointers of all that is not an object itself."""
+def leaves(value: JsonObject, *, empty: bool = True) -> Iterator[str]:
+    """The pointers of all that is not an object itself, or is one with nothing in it (unless not `empty`)."""
     waiting: list[tuple[str, object, int]] = [("", value, 0)]
     while waiting:
         pointer, inner, depth = waiting.pop()
         if isinstance(inner, dict) and inner and depth < MAX_DEPTH:
             waiting += ((f"{pointer}/{escaped(key)}", one, depth + 1) for key, one in inner.items())
-        elif pointer and pointer not in ("/id", "/type"):
+        elif pointer and pointer not in ("/id", "/type") and (empty or inner != {}):
             yield pointer

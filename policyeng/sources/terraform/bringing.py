@@ -11,12 +11,14 @@ from policyeng.sources.arm_entry import is_placeholder
 from policyeng.sources.mapping import Field, mapped, put
 from policyeng.sources.reading import Placed
 from policyeng.sources.service_made import with_attachment
+from policyeng.sources.terraform import roles
 from policyeng.sources.terraform.estate import KINDS, Estate, Settled
 from policyeng.sources.terraform.instances import Instance
-from policyeng.sources.terraform.kinds import Blocks
+from policyeng.sources.terraform.kinds import Blocks, Lent
 from policyeng.strict.json_pointer import escaped, value_at
 
 _NOT_CARRIED = "the azurerm provider has no attribute for it; check what is deployed, too"
+_NOT_LENT = "it is the `{source}` of what `{by}` names, which is not here; add it, or check what is deployed, too"
 _SUBNET = "/subnet/id"
 _COMPUTE = "microsoft.machinelearningservices/workspaces/computes"
 
@@ -25,6 +27,8 @@ def brought(estate: Estate, instance: Instance) -> Placed:
     """The ARM resource of an instance whose type is among `KINDS`."""
     kind = KINDS[instance.type]
     settled = estate.settled(instance, kind.named, kind.unstated)
+    if instance.type == roles.ASSIGNMENT:
+        settled = roles.with_role(estate, instance, settled)
     made = mapped(kind.table, settled.values, instance.attributes, _unresolved(kind.table, settled))
     unreadable = {**made.unreadable, **_within(kind.table, settled)}
     resource: JsonObject = {"id": estate.identity(instance), "type": kind.place.arm_type}
@@ -35,6 +39,11 @@ def brought(estate: Estate, instance: Instance) -> Placed:
         put(resource, pointer, value)
     for pointer in kind.lists:
         _listed(resource, pointer)
+    for pointer, lent in kind.lent.items():
+        if (value := _borrowed(estate, settled, lent)) is not None:
+            put(resource, pointer, value)
+        else:
+            unreadable[pointer] = _NOT_LENT.format(by=lent.by[1:], source=lent.source[1:])
     if lowered(kind.place.arm_type) == _COMPUTE:
         resource = with_attachment(resource)
     if why := estate.why_unplaced(instance):
@@ -49,8 +58,15 @@ def _carried(terraform_type: str) -> Carried:
     any_such: JsonObject = {"type": kind.place.arm_type}
     for pointer, value in kind.fixed.items():
         put(any_such, pointer, value)
-    more = ("/id", "/type", "/properties/isAttachedCompute", *kind.fixed, *kind.foreign)
+    more = ("/id", "/type", "/properties/isAttachedCompute", *kind.fixed, *kind.foreign, *kind.lent)
     return mapping.carried(any_such, kind.table, _NOT_CARRIED, *more)
+
+
+def _borrowed(estate: Estate, settled: Settled, lent: Lent) -> object:
+    """What another resource of the document lends; None where it is not there, or does not say it."""
+    arm_id = value_at(settled.values, lent.by)
+    lender = estate.by_id(arm_id) if isinstance(arm_id, str) else None
+    return value_at(lender.values, lent.source) if lender is not None else None
 
 
 def _unresolved(table: tuple[Field, ...], settled: Settled) -> Mapping[str, str]:

@@ -20,7 +20,8 @@ from policyeng.strict.json_pointer import keys_of, value_at
 KINDS: Mapping[str, Kind] = {**machine_learning.KINDS, **neighbours.KINDS}
 GROUP = "azurerm_resource_group"
 GROUP_TYPE = "microsoft.resources/resourcegroups"
-AZAPI = ("azapi_resource", "azapi_update_resource")
+AZAPI_UPDATE = "azapi_update_resource"
+AZAPI = ("azapi_resource", AZAPI_UPDATE)
 
 _PLACED: Mapping[str, Addressed] = {**neighbours.ADDRESSED, **{name: kind.place for name, kind in KINDS.items()}}
 _NO_SUBSCRIPTION = "/subscriptions/{subscription}"
@@ -45,11 +46,13 @@ class Estate:
         instances: managed and looked up.
         configuration: where references are looked up; an empty one in a state, in which all is known.
         around: where the document belongs.
+        is_state: everything in it is there, and not only planned.
     """
 
     instances: tuple[Instance, ...]
     configuration: Configuration
     around: Surroundings
+    is_state: bool = False
     _ids: dict[int, str] = field(default_factory=dict)
 
     def identity(self, instance: Instance, depth: int = 0) -> str:
@@ -116,6 +119,25 @@ class Estate:
         found = self.source(instance, f"/{attribute}", wanted)
         return self.identity(found, depth + 1) if found is not None and depth < _MAX_DEPTH else ""
 
+    def is_aimed(self, update: Instance) -> bool:
+        """Whether it can be told which resource an `azapi_update_resource` is for."""
+        for _ in range(_MAX_DEPTH):  # updates may follow one another
+            aim = self._aim(update)
+            if self._stated_id(update) or (aim is not None and aim.type != AZAPI_UPDATE):
+                return True
+            update = aim or update
+        if self._says_target(update) or not update.values.get("name"):
+            return False
+        return bool(self.parent(update, "parent_id", self._wanted_parent(update)))
+
+    def by_id(self, arm_id: str) -> Instance | None:
+        """The instance that has an ARM id, managed or looked up; updates of one have it, too, and are none."""
+        return self._by_id.get(lowered(arm_id))
+
+    @cached_property
+    def _by_id(self) -> Mapping[str, Instance]:
+        return {lowered(self.identity(one)): one for one in self.instances if one.type != AZAPI_UPDATE}
+
     @cached_property
     def subscription(self) -> str:
         """`/subscriptions/<id>` of all that is created: as the user says, else the one that the plan knows."""
@@ -170,7 +192,7 @@ class Estate:
 
     def _stated_id(self, instance: Instance) -> str:
         stated = instance.values.get("id")
-        if instance.type == "azapi_update_resource":
+        if instance.type == AZAPI_UPDATE:
             stated = instance.values.get("resource_id") or stated
         if instance.type == "azurerm_role_definition":
             stated = instance.values.get("role_definition_resource_id") or stated
@@ -185,6 +207,8 @@ class Estate:
         name = name.replace("/", "~") if isinstance(name, str) and name.strip() else placeholder
         if instance.type == GROUP:
             return f"{self.subscription}/resourceGroups/{name if name != placeholder else self._group_said}"
+        if (aim := self._aim(instance)) is not None and depth < _MAX_DEPTH:
+            return self.identity(aim, depth + 1)
         if instance.type in AZAPI:
             return self._below(self._azapi_parent(instance, depth), self.arm_type(instance), name)
         place = _PLACED.get(instance.type)
@@ -227,9 +251,22 @@ class Estate:
         return self._below(self._group(""), arm_type, f"{{{last}}}") if "." in arm_type else self._group("")
 
     def _azapi_parent(self, instance: Instance, depth: int) -> str:
-        arm_type = self.arm_type(instance)
-        wanted = arm_type.rpartition("/")[0] if arm_type.count("/") > 1 else ""
+        wanted = self._wanted_parent(instance)
         return self.parent(instance, "parent_id", wanted, depth) or self._some(wanted)
+
+    def _wanted_parent(self, instance: Instance) -> str:
+        arm_type = self.arm_type(instance)
+        return arm_type.rpartition("/")[0] if arm_type.count("/") > 1 else ""
+
+    def _aim(self, instance: Instance) -> Instance | None:
+        """The instance that the `resource_id` of an update comes from; None where it is not of the update's type."""
+        if instance.type != AZAPI_UPDATE or not self._says_target(instance):
+            return None
+        return self.source(instance, "/resource_id", self.arm_type(instance))
+
+    def _says_target(self, update: Instance) -> bool:
+        """Whether the configuration has a `resource_id`, and does not leave it to `name` and `parent_id`."""
+        return self.configuration.expression(update, "/resource_id") is not None
 
     def _below(self, parent: str, arm_type: str, name: str) -> str:
         """The id of a child of what has the type before the last segment, or of a resource below any scope."""

@@ -122,6 +122,12 @@ def parent_module(module: str) -> str:
     return ".".join(steps[:-1])
 
 
+def module_key(module: str) -> str:
+    """The key of a module instance in the `count` or `for_each` of its call; empty without one."""
+    last = next(reversed([step[2] for step in _STEP.finditer(module)]), None)
+    return (last or "").strip('[]"')
+
+
 def _instance(entry: JsonObject, module: str, pointer: str, changes: Mapping[str, Change] | None) -> Instance:
     address = str(entry.get("address") or f"{entry['type']}.{entry.get('name')}")
     change = (changes or {}).get(address, Change())

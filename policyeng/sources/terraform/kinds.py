@@ -10,6 +10,10 @@ from policyeng.models import JsonObject
 from policyeng.sources.mapping import Field, UnfitError, mapped, text
 from policyeng.strict.json_pointer import list_index
 
+WORKSPACE = "Microsoft.MachineLearningServices/workspaces"
+SUBNET = "Microsoft.Network/virtualNetworks/subnets"
+CLUSTER = "Microsoft.ContainerService/managedClusters"
+
 
 class Addressed(NamedTuple):
     """How the id of a resource is made that does not exist yet.
@@ -39,6 +43,13 @@ class Unstated(NamedTuple):
     unless: str = ""
 
 
+class Lent(NamedTuple):
+    """What the provider takes from another resource: the attribute with its id, and the attribute there."""
+
+    by: str
+    source: str
+
+
 class Kind(NamedTuple):
     """One kind of resource.
 
@@ -50,6 +61,7 @@ class Kind(NamedTuple):
         named: by attribute pointer, the ARM type of the resource that it names; empty for any.
         unstated: attributes that are computed while nobody states them.
         lists: ARM pointers at which the table fills places of a list.
+        lent: by ARM pointer, what the provider takes from another resource.
     """
 
     place: Addressed
@@ -59,6 +71,7 @@ class Kind(NamedTuple):
     named: Mapping[str, str] = {}
     unstated: tuple[Unstated, ...] = ()
     lists: tuple[str, ...] = ()
+    lent: Mapping[str, Lent] = {}
 
 
 def passed(*names: str) -> tuple[Field, ...]:

@@ -10,16 +10,17 @@ from collections.abc import Mapping
 
 from policyeng.sources.mapping import Field, UnfitError, boolean, text, whole
 from policyeng.sources.terraform.kinds import (
+    CLUSTER,
     COMMON,
     GROUPED,
     IDENTITY,
+    SUBNET,
     Addressed,
     Blocks,
     Kind,
     Unstated,
     passed,
 )
-from policyeng.sources.terraform.machine_learning import CLUSTER, SUBNET
 
 _MACHINE = "Microsoft.Compute/virtualMachines"
 _NETWORK = "Microsoft.Network/virtualNetworks"
@@ -212,6 +213,7 @@ KINDS: Mapping[str, Kind] = {
             Field("/name", "/name", text),
             Field("/scope", "/properties/scope", text),
             Field("/role_definition_id", "/properties/roleDefinitionId", text),
+            Field("/role_definition_name", "/properties/roleDefinitionId", text),
             Field("/principal_id", "/properties/principalId", text),
             Field("/principal_type", "/properties/principalType", text),
             Field("/condition", "/properties/condition"),

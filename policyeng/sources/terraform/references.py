@@ -14,7 +14,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from policyeng.models import JsonObject
-from policyeng.sources.terraform.instances import Instance, module_calls, parent_module
+from policyeng.sources.terraform.instances import Instance, module_calls, module_key, parent_module
 from policyeng.strict.json_pointer import keys_of, member
 
 #: Inputs and outputs that lead to one another further than this lead nowhere.
@@ -30,11 +30,17 @@ _RESOURCE = re.compile(r'(data\.)?([a-z][a-z0-9_]*)\.([^.\[]+)(?:\[("(?:[^"\\]|\
 
 
 class _Scoped(NamedTuple):
-    """References that stand in a module instance, and those of the `for_each` that `each.value` is of."""
+    """References that stand in a module instance.
+
+    Attributes:
+        each: those of the `for_each` that `each.value` is of.
+        key: what `each.key` is there; empty without one.
+    """
 
     module: str
     references: tuple[str, ...]
     each: tuple[str, ...] = ()
+    key: str = ""
 
 
 class Found(NamedTuple):
@@ -80,7 +86,8 @@ class Configuration:
     def sources(self, instance: Instance, pointer: str) -> Found:
         """The instances that an attribute of an instance comes from."""
         each = _references(self._stated(instance).get("for_each_expression"))
-        start = _Scoped(instance.module, _references(self.expression(instance, pointer)), each)
+        stated = _references(self.expression(instance, pointer))
+        start = _Scoped(instance.module, stated, each, str(instance.index))
         waiting, met, found = [start], set[_Scoped](), list[Found]()
         while waiting:
             scoped = waiting.pop()
@@ -91,11 +98,11 @@ class Configuration:
                 for reference in _longest(scoped.references):
                     led = self._led(scoped, reference)
                     waiting += led
-                    found.append(self._found(scoped, reference, instance, led=bool(led)))
+                    found.append(self._found(scoped, reference, led=bool(led)))
         every = {id(one): one for entry in found for one in entry.instances}
         return Found(tuple(every.values()), all(entry.whole for entry in found))
 
-    def _found(self, scoped: _Scoped, reference: str, instance: Instance, *, led: bool) -> Found:
+    def _found(self, scoped: _Scoped, reference: str, *, led: bool) -> Found:
         if led or reference.startswith(_CHOOSING):
             return Found((), whole=True)
         named = _RESOURCE.match(reference)
@@ -104,8 +111,8 @@ class Configuration:
         there = self._by_resource.get((scoped.module, bool(named[1]), named[2], named[3]), {})
         if named[4] is not None:
             there = {key: one for key, one in [(named[4].strip('"'), there.get(named[4].strip('"')))] if one}
-        elif len(there) > 1 and "each.key" in scoped.references and str(instance.index) in there:
-            there = {"": there[str(instance.index)]}
+        elif len(there) > 1 and "each.key" in scoped.references and scoped.key in there:
+            there = {"": there[scoped.key]}
         return Found(tuple(islice(there.values(), 2)), whole=True)  # two are as many as more
 
     def _led(self, scoped: _Scoped, reference: str) -> list[_Scoped]:
@@ -113,7 +120,7 @@ class Configuration:
         if reference.startswith("var."):
             return self._given(scoped.module, re.split(r"[.\[]", reference)[1])
         if reference.startswith("each.value") and scoped.each:
-            return [_Scoped(scoped.module, scoped.each)]
+            return [_Scoped(scoped.module, scoped.each, key=scoped.key)]
         output = _OUTPUT.match(reference)
         if output is None:
             return []
@@ -136,7 +143,7 @@ class Configuration:
         expressions = call.get("expressions")
         stated = expressions.get(name) if isinstance(expressions, dict) else None
         each = _references(call.get("for_each_expression"))
-        return [_Scoped(parent_module(module), _references(stated), each)]
+        return [_Scoped(parent_module(module), _references(stated), each, module_key(module))]
 
     def _stated(self, instance: Instance) -> JsonObject:
         """The configuration of an instance; empty when it is not in the plan."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from policyeng.models import lowered
-from policyeng.strict.json_pointer import escaped
+from policyeng.strict.json_pointer import escaped, keys_of
 
 _NAMES = """
     adminPublicKey adminUserName agentCount agentPoolProfiles agentVmSize aksNetworkingConfiguration
@@ -44,6 +44,23 @@ _NAMED_BY_USERS = frozenset(
         "userAssignedIdentities",
     }
 )
+
+
+def is_respelled(arm_type: str) -> bool:
+    """Whether the names are those of a type: one of Machine Learning."""
+    return lowered(arm_type).startswith("microsoft.machinelearningservices/")
+
+
+def respelled_pointer(pointer: str, here: str = "") -> str:
+    """A JSON Pointer into a value as `respelled` spells its parts; `here` is that of the value in the resource."""
+    nested: object = None
+    for key in reversed(keys_of(pointer)):
+        nested = {key: nested}
+    spelled, value = "", respelled(nested, {}, "", here)
+    while isinstance(value, dict):
+        key, value = next(iter(value.items()))
+        spelled += f"/{escaped(key)}"
+    return spelled
 
 
 def respelled(value: object, fields: dict[str, str], there: str, here: str = "") -> object:
