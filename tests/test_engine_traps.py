@@ -260,6 +260,17 @@ EVERY = {
         'all_small if {\n\tevery x in input.resource.list { x < 3 }\n}\n\ndeny contains "m" if not all_small',
         ["m"],
     ),
+    "as an index": ('deny contains "m" if {\n\tevery i in [0, 1, 2] { input.resource.list[i] < 3 }\n}', []),
+    "as an index in a call": (
+        "small(n) if n < 3\n\n"
+        'deny contains "m" if {\n\tevery i, _ in input.resource.list { small(input.resource.list[i]) }\n}',
+        [],
+    ),
+    "in a comprehension": (
+        'deny contains "m" if {\n\tevery i in [0, 2] { count([1 | input.resource.list[i] < 3]) == 1 }\n}',
+        [],
+    ),
+    "as an index that fits": ('deny contains "m" if {\n\tevery i in [0, 1] { input.resource.list[i] < 3 }\n}', ["m"]),
     "with a key": ('deny contains "m" if {\n\tevery i, x in input.resource.list { x == i + 1 }\n}', ["m"]),
 }
 

@@ -1,4 +1,5 @@
-//! Constructs whose conflicts the RVM does not see, where OPA stops with an error.
+//! Constructs that the RVM judges otherwise than OPA: conflicts that it does not see, where OPA stops with an error, and
+//! loops inside of `every`.
 //!
 //! Found by comparing the RVM with OPA: a rule or function with two values is undefined on the RVM, a loop in its body
 //! keeps the last value, and an object keeps the last value of a key. The interpreter reports all of them.
@@ -17,7 +18,30 @@ pub fn find(program: &Program) -> Option<String> {
     if params.iter().any(|params| matches!(params.mode, ComprehensionMode::Object)) {
         return Some("an object comprehension, whose key may get two values".to_owned());
     }
+    if every_with_loop(program) {
+        return Some("a loop in the body of `every`, in which its variables stand for any element".to_owned());
+    }
     program.rule_infos.iter().find_map(|rule| in_rule(program, rule))
+}
+
+/// Whether something is walked through inside the body of an `every`.
+///
+/// There the RVM forgets the variables of the `every`: it walks through all of `list` for `list[i]`, and one element that
+/// fits is enough. In the text such a reference cannot be told from others; in the program it is a loop.
+fn every_with_loop(program: &Program) -> bool {
+    let mut every_end = 0;
+    program.instructions.iter().enumerate().any(|(place, instruction)| match *instruction {
+        Instruction::LoopStart { params_index } => {
+            let Some(params) = program.instruction_data.get_loop_params(params_index) else { return true };
+            if matches!(params.mode, LoopMode::Every) {
+                every_end = every_end.max(usize::from(params.loop_end));
+                return false;
+            }
+            place < every_end
+        }
+        Instruction::ComprehensionBegin { .. } => place < every_end,
+        _ => false,
+    })
 }
 
 fn in_rule(program: &Program, rule: &RuleInfo) -> Option<String> {

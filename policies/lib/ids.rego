@@ -29,7 +29,12 @@ may_hold(scope, id) if agree_perhaps(segments(scope), segments(id))
 agree_perhaps(outer, parts) if {
 	count(outer) <= count(parts)
 	array.slice(parts, 0, count(outer)) != outer
-	every index, part in outer { _may_be(part, parts[index]) }
+	not _differ(outer, parts)
+}
+
+_differ(outer, parts) if {
+	some index, part in outer
+	not _may_be(part, parts[index])
 }
 
 _may_be(one, other) if one == other

@@ -27,6 +27,7 @@ from policyeng.sources.reading import ALONE, UNKNOWN_SCOPE, Placed, Reading, Ref
 from policyeng.strict.json_pointer import escaped, value_at
 from policyeng.strict.json_text import shortened
 
+_BEYOND = "files of the Azure CLI say nothing of what else their workspace has, nor of networks, clusters and budgets"
 SUMMARY = "YAML files of the Azure CLI (`az ml ... --file`)"
 
 #: In the order in which content is looked at.
@@ -68,7 +69,7 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:
         reading,
         remarks=tuple(_remarks(kind, document)),
         movable=movable(reading.resources),
-        incomplete=(kind.incomplete,) if kind.incomplete and reading.resources else (),
+        beyond=(_BEYOND,) if reading.resources else (),
     )
 
 

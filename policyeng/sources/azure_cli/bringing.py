@@ -15,8 +15,6 @@ from policyeng.sources.reading import Placed, Surroundings, spelled
 from policyeng.sources.service_made import service_made
 from policyeng.strict.json_pointer import escaped
 
-#: Why a compute that no file describes may be there all the same.
-OPEN = "a file of the Azure CLI says nothing of the computes that its workspace has already"
 NO_KEY = "the Azure CLI has no key for it"
 NO_NAME = "the file gives no `name`, which the service or the command line then does; write it in the file"
 #: How deep objects are looked through for placeholders; no field that is judged lies deeper.

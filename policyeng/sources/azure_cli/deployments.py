@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import types_of
-from policyeng.sources.azure_cli.bringing import OPEN, Made, known_keys, name_of, placed, schema_name
+from policyeng.sources.azure_cli.bringing import Made, known_keys, name_of, placed, schema_name
 from policyeng.sources.azure_cli.kinds import PROVIDER, Kind, stated_id
 from policyeng.sources.azure_cli.references import an_object, asset_in, compute_in, enabled, milliseconds
 from policyeng.sources.azure_cli.values import prose, tags
@@ -237,7 +237,6 @@ KINDS: tuple[Kind, ...] = (
                 "/readiness_probe",
             ),
         ),
-        incomplete=OPEN,
     ),
     Kind(
         BATCH,
@@ -245,6 +244,5 @@ KINDS: tuple[Kind, ...] = (
         _is_batch,
         _batch,
         known=known_keys(batch_table(), pipeline_table(), within=("/code_configuration", "/retry_settings")),
-        incomplete=OPEN,
     ),
 )

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.azure_cli.assets import is_component
-from policyeng.sources.azure_cli.bringing import OPEN, Made, is_open, known_keys, placed, schema_name
+from policyeng.sources.azure_cli.bringing import Made, is_open, known_keys, placed, schema_name
 from policyeng.sources.azure_cli.kinds import PROVIDER, Kind
 from policyeng.sources.azure_cli.pipelines import Steps, steps_of
 from policyeng.sources.azure_cli.references import an_object, asset_in, compute_in
@@ -280,6 +280,5 @@ KINDS: tuple[Kind, ...] = (
         _takes,
         bring,
         known=known_keys(*(table_of(str(kind)) for kind in JOB_TYPES), within=("/identity",)),
-        incomplete=OPEN,
     ),
 )

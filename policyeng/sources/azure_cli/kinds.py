@@ -36,8 +36,6 @@ class Kind(NamedTuple):
         nothing: why such a document holds nothing to judge; empty when it holds something.
         known: the keys that it may have, by the JSON Pointer of what holds them, for remarks about others; none where
             any key may stand.
-        incomplete: what the document leaves open of the workspace, so that nothing is missing there for certain; for
-            `Reading.incomplete`.
     """
 
     arm_type: str
@@ -48,7 +46,6 @@ class Kind(NamedTuple):
     shape: Shape | None = None
     nothing: str = ""
     known: Mapping[str, tuple[str, ...]] = {}
-    incomplete: str = ""
 
 
 def schema_of(document: JsonObject) -> str | None:

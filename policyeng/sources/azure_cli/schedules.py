@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.azure_cli.bringing import OPEN, Made, is_open, known_keys, name_of, placed
+from policyeng.sources.azure_cli.bringing import Made, is_open, known_keys, name_of, placed
 from policyeng.sources.azure_cli.jobs import inside, job_at
 from policyeng.sources.azure_cli.kinds import PROVIDER, Kind
 from policyeng.sources.azure_cli.references import an_object, file_of
@@ -167,6 +167,5 @@ KINDS: tuple[Kind, ...] = (
         _takes,
         _schedule,
         known=known_keys(TABLE, within=("/trigger", "/trigger/schedule")),
-        incomplete=OPEN,
     ),
 )
