@@ -36,6 +36,9 @@ from policyeng.models import (
 
 __all__ = ["evaluate", "exit_code", "summary_of"]
 
+#: How a problem begins that tells of a part of the inputs which was not read; so it is known from a report, too.
+_INCOMPLETE = "the snapshot is incomplete"
+
 
 @uncollected()
 def evaluate(
@@ -120,9 +123,14 @@ def exit_code(
         return 2
     if any(problem.level == "error" for problem in said):
         return 2
-    if strict_unknown and any(problem.undecided for problem in said):
+    if strict_unknown and any(map(is_unread, said)):
         return 1
     return int(any(fails(finding, fail_on, strict_unknown=strict_unknown) for finding in listed))
+
+
+def is_unread(problem: Problem) -> bool:
+    """Whether a problem says that a part of the inputs was not read, so that nothing is known of what it may hold."""
+    return problem.message.startswith(_INCOMPLETE)
 
 
 def fails(finding: Finding, fail_on: Severity, *, strict_unknown: bool = False) -> bool:
@@ -211,11 +219,9 @@ def _ordered(unknowns: Iterable[Unknown]) -> tuple[Unknown, ...]:
 
 
 def _incomplete(snapshot: Snapshot) -> list[Problem]:
-    lines = [*((line, True) for line in snapshot.incomplete), *((line, False) for line in snapshot.beyond)]
-    return [
-        Problem(level="warning", message=f"the snapshot is incomplete: {line}", undecided=unread)
-        for line, unread in lines
-    ]
+    said = [f"{_INCOMPLETE}: {line}" for line in snapshot.incomplete]
+    said += [f"the inputs do not say everything: {line}" for line in snapshot.beyond]
+    return [Problem(level="warning", message=message) for message in said]
 
 
 def _nothing_evaluated(bundle: Bundle, estate: Estate) -> str:

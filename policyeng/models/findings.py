@@ -138,8 +138,6 @@ class Problem(Model):
     level: Literal["error", "warning"]
     message: str
     place: str = ""
-    #: A part of the inputs was not read, so that nothing is known of what it may hold; no report has this.
-    undecided: bool = Field(default=False, exclude=True)
 
 
 class Summary(Model):

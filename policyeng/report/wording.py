@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Literal
 
+from policyeng.evaluation import is_unread
 from policyeng.models import (
     BundleRef,
     Denial,
@@ -185,7 +186,7 @@ def verdict(evaluation: Evaluation) -> str:
         unknown = evaluation.summary.unknown
         words += f"; {count(unknown, 'finding')} could not be decided" if unknown else ""
     elif evaluation.exit_code == 1:
-        unread = sum(problem.undecided for problem in evaluation.problems)
+        unread = sum(map(is_unread, evaluation.problems))
         words = _failing(failing, having(evaluation, Outcome.UNKNOWN), unread)
     else:
         words = f"could not decide: {', '.join(_undecided(evaluation))}"

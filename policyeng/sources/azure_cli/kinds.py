@@ -73,7 +73,7 @@ def at_home(document: JsonObject, around: Surroundings) -> Surroundings:
     """What surrounds a document, with the workspace that its id names, so that its names are those of that one."""
     parts = stated_id(document).split("/")
     kind = lowered("/".join(parts[5:8]))
-    if len(parts) < 9 or kind != lowered(f"providers/{PROVIDER}/workspaces"):
+    if parts[0] or len(parts) < 9 or kind != lowered(f"providers/{PROVIDER}/workspaces"):
         return around
     return replace(around, workspace="/".join(parts[:9]))
 
