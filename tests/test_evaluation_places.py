@@ -12,8 +12,8 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.evaluation import evaluate
 from policyeng.models import Carried, Origin, Place, Snapshot
 from policyeng.sources import load_snapshot, read_inputs
-from policyeng.sources.joining import Loaded, joined
-from policyeng.sources.reading import Placed, Reading
+from policyeng.sources.joining import joined
+from policyeng.sources.reading import Loaded, Placed, Reading
 from policyeng.sources.texts import read_text
 from tests.bundles import deny_when, rego, workspace, write
 

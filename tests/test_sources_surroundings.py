@@ -9,9 +9,8 @@ import pytest
 from policyeng.errors import InputError, UsageError
 from policyeng.models import JsonObject
 from policyeng.sources.apart import kept_apart
-from policyeng.sources.joining import Loaded
 from policyeng.sources.opening import Named
-from policyeng.sources.reading import UNKNOWN_SCOPE, UNKNOWN_WORKSPACE, Placed, Reading
+from policyeng.sources.reading import UNKNOWN_SCOPE, UNKNOWN_WORKSPACE, Loaded, Placed, Reading
 from policyeng.sources.surroundings import Given, Home, given, surroundings
 from policyeng.sources.texts import Text
 

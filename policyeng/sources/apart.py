@@ -8,13 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from policyeng.models import lowered
-from policyeng.sources.reading import Reading
-
-if TYPE_CHECKING:  # it joins what is kept apart here
-    from policyeng.sources.joining import Loaded
+from policyeng.sources.reading import Loaded, Reading
 
 
 def kept_apart(documents: Sequence[Loaded]) -> list[Loaded]:

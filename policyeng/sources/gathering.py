@@ -10,11 +10,10 @@ from typing import Literal, NamedTuple
 from policyeng.errors import InputError
 from policyeng.models import Document, Problem
 from policyeng.sources.documents import read_documents
-from policyeng.sources.joining import Loaded
 from policyeng.sources.loading import Part, belongs_to_workspace, parts_of
 from policyeng.sources.opening import Link, Named, content_of, display
 from policyeng.sources.problems import problem_of
-from policyeng.sources.reading import Format, Refusal
+from policyeng.sources.reading import Format, Loaded, Refusal
 from policyeng.sources.source_code import is_superseded, made_of
 from policyeng.sources.surroundings import lies_beside
 from policyeng.sources.texts import JSON_SUFFIXES, SOURCE_CODE, read_text

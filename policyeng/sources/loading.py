@@ -9,10 +9,9 @@ from pathlib import PurePath
 from policyeng.errors import InputError
 from policyeng.models import WORKSPACE_TYPE, lowered
 from policyeng.sources import workspace_config
-from policyeng.sources.joining import Loaded
 from policyeng.sources.naming import Naming
 from policyeng.sources.opening import Named
-from policyeng.sources.reading import Find, Format, Reading, Surroundings, nothing_found, seen
+from policyeng.sources.reading import Find, Format, Loaded, Reading, Surroundings, nothing_found, seen
 from policyeng.sources.surroundings import Given, Home, directory_of, surroundings, whole
 from policyeng.sources.texts import Text
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Literal, NamedTuple, NoReturn, Protocol
 
 from policyeng.errors import InputError
-from policyeng.models import Approval, Carried, DeclaredWorkload, JsonObject, Metric, Principal, Quota
+from policyeng.models import Approval, Carried, DeclaredWorkload, JsonObject, Metric, Origin, Principal, Quota
 from policyeng.sources.texts import Text
 from policyeng.strict.json_text import shortened
 
@@ -222,3 +222,34 @@ def _grouped(refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:
             first = first._replace(message=f"{first.message} (like the next {next_ones})")
         joined.append(first)
     return tuple(joined)
+
+
+class Loaded(NamedTuple):
+    """One document that was read, and the text in which its pointers stand."""
+
+    file: str
+    reading: Reading
+    text: Text
+
+    def texts(self) -> dict[str, Text]:
+        """The files in which its resources stand: its own, and those that were read as part of it."""
+        others = {placed.text.file: placed.text for placed in self.reading.resources if placed.text is not None}
+        return {self.file: self.text} | others
+
+    def origins(self, parts: Sequence[Placed | Stated]) -> list[Origin]:
+        """Where resources or other entries of the document stand."""
+        texts = [(placed.text if isinstance(placed, Placed) else None) or self.text for placed in parts]
+        found: dict[Text, dict[str, tuple[int, int]]] = {}
+        for text in dict.fromkeys(texts):
+            pointers = [part.pointer for part, holder in zip(parts, texts, strict=True) if holder is text]
+            found[text] = dict(zip(pointers, text.places(pointers), strict=True))
+        return [
+            Origin.model_construct(
+                file=self.file if text is self.text else text.file,
+                pointer=part.pointer,
+                line=found[text][part.pointer][0],
+                column=found[text][part.pointer][1],
+                fields=part.fields if isinstance(part, Placed) else {},
+            )
+            for part, text in zip(parts, texts, strict=True)
+        ]
