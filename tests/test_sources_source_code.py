@@ -36,8 +36,10 @@ PLAN: JsonObject = {
         }
     },
 }
+STATE: JsonObject = {"format_version": "1.0", "values": {"root_module": {"resources": [WORKSPACE]}}}
 BICEP = f"resource ws '{ML}@2024-04-01' = {{ name: 'ws' }}\n"
 CALLING = "module ws '../b/x.bicep' = { name: 'ws' }\nmodule z 'br/public:avm/x:1' = { name: 'z' }\n"
+CALLING_C = "module c 'c.bicep' = { name: 'c' }\n"
 HCL = 'resource "azurerm_machine_learning_workspace" "ws" {}\n'
 HCL_JSON: JsonObject = {"resource": {"azurerm_machine_learning_workspace": {"ws": {"name": "ws"}}}}
 
@@ -81,6 +83,9 @@ def test_what_was_made_of_it_is_read_in_its_place(
         ({"ws.bicep": BICEP, "below/ws.json": TEMPLATE}, "az bicep build"),
         ({"main.tf": HCL}, "terraform show -json"),
         ({"main.tf": HCL, "main.json": TEMPLATE}, "terraform show -json"),
+        ({"main.tf": HCL, "state.json": STATE}, "terraform show -json"),
+        ({"main.BICEP": BICEP, "plan.json": PLAN}, "az bicep build"),
+        ({"a.bicep": f"/*\n{CALLING_C}*/\n", "a.json": TEMPLATE, "c.bicep": BICEP}, "az bicep build"),
         ({"prod/main.tf": HCL, "plan.json": {**PLAN, "configuration": {}}}, "terraform show -json"),
         ({"main.tf": HCL, "plan.json": EMPTY}, "terraform show -json"),
         ({"main.tf.json": HCL_JSON, "ws.json": TEMPLATE}, "terraform show -json"),
@@ -111,8 +116,7 @@ def test_source_code_of_something_else_is_skipped(tmp_path: Path) -> None:
 
 def test_a_state_gives_way_to_the_plan_beside_it(tmp_path: Path) -> None:
     """The plan holds what stays, too."""
-    state = {"format_version": "1.0", "values": {"root_module": {"resources": [WORKSPACE]}}}
-    inputs = read(tmp_path, {"plan.json": PLAN, "state.json": state})
+    inputs = read(tmp_path, {"plan.json": {**PLAN, "prior_state": STATE}, "state.json": STATE})
 
     assert len(inputs.snapshot.resources) == 1
     assert not inputs.problems
@@ -145,3 +149,11 @@ def test_broken_json_of_something_else_is_skipped(content: str, tmp_path: Path) 
 
     (tmp_path / "tsconfig.json").write_text('{"resources": [{"type": "Microsoft.Network/virtualNetworks",}]}')
     assert [problem.level for problem in read_inputs([tmp_path]).problems] == ["error"]
+
+
+def test_a_state_stands_beside_a_plan_that_was_made_without_one(tmp_path: Path) -> None:
+    """The plan does not say what stays, so nothing of the state is left out."""
+    inputs = read(tmp_path, {"plan.json": EMPTY, "state.json": STATE})
+
+    assert len(inputs.snapshot.resources) == 1
+    assert "state.json" not in [Path(skipped.file).name for skipped in inputs.skipped]

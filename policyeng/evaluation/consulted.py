@@ -72,8 +72,7 @@ class Neighbours:
         yield from islice((unknown for at in near if at != index for unknown in gaps.unknowns[at]), _MOST)
 
     def _gaps_of(self, consulted: Consulted) -> _Gaps:
-        gaps = _Gaps({}, {}, [], {}, [])
-        unknowns, by_name, by_scope = dict(gaps.unknowns), dict[str, list[int]](), dict[str, list[int]]()
+        unknowns, by_name, by_scope = dict[int, list[Unknown]](), dict[str, list[int]](), dict[str, list[int]]()
         nameless, unplaced = list[int](), list[int]()
         for at in self._candidates(consulted):
             subject = self._subjects[at]

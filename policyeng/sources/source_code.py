@@ -12,6 +12,7 @@ from policyeng.strict.json_pointer import value_at
 
 #: `module name 'path'` of a Bicep file, and `using 'path'` of its parameters; what is in a registry has a colon.
 _CALLED = re.compile(rb"^\s*(?:module\s+\w+|using)\s+'([^':\r\n]+)'", re.MULTILINE)
+_COMMENT = re.compile(rb"/\*.*?\*/", re.DOTALL)
 _CALLS = "/configuration/root_module/module_calls"
 _BICEP = (".bicep", ".bicepparam")
 
@@ -27,39 +28,38 @@ def made_of(sources: Mapping[Path, bytes], read: Iterable[Part]) -> dict[Path, s
         read: the documents in which something was found to judge.
     """
     made: dict[Path, str] = {}
-    for part in read:
-        if part.named.path is None:
-            continue
-        if part.name == "arm-template":
-            wanted = {part.named.path.with_suffix(suffix) for suffix in _BICEP}
-            found = _compiled([path for path in sources if path in wanted], sources)
-        else:
-            folders = _planned(part) if part.name == "terraform" else set()
-            found = {path for path in sources if path.suffix not in _BICEP and path.parent.resolve() in folders}
+    bicep = {path.resolve(): path for path in sources if path.suffix.lower() in _BICEP}
+    configuration = {path: path.parent.resolve() for path in sources if path not in bicep.values()}
+    for part in read if sources else ():
+        found: Iterable[Path] = ()
+        if part.name == "arm-template" and part.named.path is not None:
+            compiled = part.named.path.resolve()
+            found = _compiled([compiled.with_suffix(suffix) for suffix in _BICEP], bicep, sources)
+        elif _is_plan(part) and part.named.path is not None:
+            folders = _planned(part.named.path.parent.resolve(), part.document)
+            found = [path for path, folder in configuration.items() if folder in folders]
         made = {**dict.fromkeys(found, part.named.file), **made}
     return made
 
 
-def _compiled(roots: list[Path], sources: Mapping[Path, bytes]) -> set[Path]:
-    """The Bicep files that were compiled together with some of them."""
-    by_place = {path.resolve(): path for path in sources}
+def _compiled(roots: Iterable[Path], bicep: Mapping[Path, Path], sources: Mapping[Path, bytes]) -> set[Path]:
+    """Those of the Bicep files, by their whole paths, that were compiled together with some of them."""
     found: set[Path] = set()
     waiting = list(roots)
     while waiting:
-        path = waiting.pop()
-        if path not in found:
+        place = waiting.pop()
+        path = bicep.get(place)
+        if path is not None and path not in found:
             found.add(path)
-            names = (name.decode("utf-8", "replace") for name in _CALLED.findall(sources[path]))
-            called = ((path.parent / name).resolve() for name in names)
-            waiting += [by_place[place] for place in called if place in by_place]
+            called = _CALLED.findall(_COMMENT.sub(b"", sources[path]))
+            waiting += [(place.parent / name.decode("utf-8", "replace")).resolve() for name in called]
     return found
 
 
-def _planned(part: Part) -> set[Path]:
+def _planned(home: Path, plan: object) -> set[Path]:
     """The directories that a plan is of: its own, and those of the local modules that it calls."""
     found: set[Path] = set()
-    home = part.named.path.parent.resolve() if part.named.path else Path.cwd()
-    waiting: list[tuple[Path, object]] = [(home, value_at(part.document, _CALLS))]
+    waiting: list[tuple[Path, object]] = [(home, value_at(plan, _CALLS))]
     while waiting:
         folder, calls = waiting.pop()
         found.add(folder)
@@ -72,8 +72,12 @@ def _planned(part: Part) -> set[Path]:
 
 def is_superseded(part: Part, parts: Iterable[Part]) -> str:
     """The plan beside a Terraform state, which goes before the state that it was made from; empty without one."""
-    if part.name != "terraform" or not part.named.found or value_at(part.document, "/planned_values") is not None:
+    if part.name != "terraform" or not part.named.found or _is_plan(part):
         return ""
     home = directory_of(part.named)
-    plans = (each for each in parts if each.name == "terraform" and directory_of(each.named) == home)
-    return next((each.named.file for each in plans if value_at(each.document, "/planned_values") is not None), "")
+    plans = (each for each in parts if _is_plan(each) and directory_of(each.named) == home)
+    return next((each.named.file for each in plans if value_at(each.document, "/prior_state/values") is not None), "")
+
+
+def _is_plan(part: Part) -> bool:
+    return part.name == "terraform" and value_at(part.document, "/planned_values") is not None
