@@ -25,7 +25,7 @@ from policyeng.sources import FORMATS, given, read_inputs
 from policyeng.sources.arm_entry import types_of
 from policyeng.sources.native import read as read_native
 from policyeng.sources.service_made import service_made, with_attachment
-from policyeng.verify.estates import Estates
+from policyeng.verify.drawing.estates import Estates
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 SCOPE = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"

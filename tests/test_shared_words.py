@@ -15,7 +15,7 @@ from policyeng.facts import ids
 from policyeng.facts.numbers import whole
 from policyeng.facts.permissions import action_matches, granted
 from policyeng.models import JsonObject
-from policyeng.verify.edits import ODD_TEXTS
+from policyeng.verify.drawing.edits import ODD_TEXTS
 from tests.probes import Probe
 from tests.test_compute_managers import BLOCKS, ODD, patterns
 from tests.test_laws import LAW

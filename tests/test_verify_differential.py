@@ -18,11 +18,11 @@ from policyeng.engines import opa as server
 from policyeng.errors import EngineError, UsageError
 from policyeng.evaluation import evaluate
 from policyeng.models import Denial, Snapshot, Unknown
-from policyeng.verify.contestants import Contestant, contestants
-from policyeng.verify.counterexamples import counterexample, read
-from policyeng.verify.differential import Comparison, Tally, compare, comparisons, differs, said
-from policyeng.verify.engines_report import Run, as_text, snapshot_text
-from policyeng.verify.examples import Example
+from policyeng.verify.agreement.contestants import Contestant, contestants
+from policyeng.verify.agreement.counterexamples import counterexample, read
+from policyeng.verify.agreement.differential import Comparison, Tally, compare, comparisons, differs, said
+from policyeng.verify.agreement.report import Run, as_text, snapshot_text
+from policyeng.verify.drawing.examples import Example
 from policyeng.verify.strategies import examples
 from tests.bundles import deny_when, rego, workspace, write
 

@@ -9,8 +9,8 @@ import pytest
 
 from policyeng.cli import run
 from policyeng.engines import Judgement
-from policyeng.verify import contestants as engines
-from policyeng.verify.contestants import Contestant
+from policyeng.verify.agreement import contestants as engines
+from policyeng.verify.agreement.contestants import Contestant
 from tests.bundles import deny_when, rego, write
 from tests.test_cli import policyeng
 

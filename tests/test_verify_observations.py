@@ -8,7 +8,7 @@ from random import Random
 from policyeng.bundle import load_bundle
 from policyeng.models import JsonObject, Snapshot
 from policyeng.verify.cases import DEFAULT_AS_OF
-from policyeng.verify.observations import Entries, Sight, observed
+from policyeng.verify.drawing.observations import Entries, Sight, observed
 
 FACTS = load_bundle().facts
 CLUSTER = {

@@ -20,6 +20,8 @@ Verdict = Literal["pass", "fail", "unknown", "not_judged"]
 _METADATA = re.compile(r"^#[ \t]*METADATA[ \t]*$", re.MULTILINE)
 _ID = re.compile(r"[A-Z][A-Z0-9]*(-[A-Z0-9]+)+")
 _POINTER = re.compile(r"(workspace:)?(/([^~/]|~[01])*)+")
+#: How `monotone_in` names a parameter instead of a field.
+PARAMETER = "parameter:"
 _OPA_ONLY = frozenset({"scope", "entrypoint", "authors", "organizations", "schemas", "custom"})
 
 
@@ -102,7 +104,13 @@ class RelatedResource(_Strict):
 
 
 class PolicyHeader(_Strict):
-    """What a policy says about itself; see `docs/policy-authoring.md` for every field."""
+    """What a policy says about itself; see `docs/policy-authoring.md` for every field.
+
+    Attributes:
+        monotone_in: by JSON Pointer, or `parameter:NAME`, which way is stricter: `lower` or `higher` numbers, or the
+            values from the least to the most strict. A stricter value never adds a denial.
+        insensitive_to: JSON Pointers of fields whose value changes nothing.
+    """
 
     id: str
     title: str = Field(min_length=1, max_length=150)
@@ -117,6 +125,8 @@ class PolicyHeader(_Strict):
     source: str = ""
     controls: dict[str, tuple[str, ...]] = {}
     parameters: dict[str, JsonObject] = {}
+    monotone_in: dict[str, Literal["lower", "higher"] | tuple[str | bool | int | float, ...]] = {}
+    insensitive_to: tuple[str, ...] = ()
     since: str = ""
     exemptable: bool = True
 
@@ -143,7 +153,7 @@ class PolicyHeader(_Strict):
     def _text_alone(cls, value: Any) -> Any:
         return {"text": value} if isinstance(value, str) else value
 
-    @field_validator("inspects")
+    @field_validator("inspects", "insensitive_to")
     @classmethod
     def _pointers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for pointer in value:
@@ -177,6 +187,18 @@ class PolicyHeader(_Strict):
         for consulted in self.consults:
             if consulted.parameter and consulted.parameter not in self.parameters:
                 raise ValueError(f"`consults` names a parameter `{consulted.parameter}` that there is not")
+        return self
+
+    @model_validator(mode="after")
+    def _contracts_are_well_formed(self) -> PolicyHeader:
+        for place, way in self.monotone_in.items():
+            parameter = place.removeprefix(PARAMETER)
+            if parameter == place:
+                _require_pointer(place)
+            elif parameter not in self.parameters:
+                raise ValueError(f"`monotone_in` names a parameter `{parameter}` that there is not")
+            if isinstance(way, tuple) and len(way) < 2:
+                raise ValueError(f"`monotone_in` of `{place}` lists the values from the least to the most strict")
         return self
 
     def absent(self, pointer: str) -> Verdict:

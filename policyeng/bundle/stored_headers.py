@@ -80,8 +80,12 @@ def _rebuilt(stored: JsonObject) -> PolicyHeader:
         fields["related_resources"] = tuple(
             RelatedResource.model_construct(**entry) for entry in stored["related_resources"]
         )
-    if "inspects" in stored:
-        fields["inspects"] = tuple(stored["inspects"])
+    for name in ("inspects", "insensitive_to"):
+        if name in stored:
+            fields[name] = tuple(stored[name])
+    if "monotone_in" in stored:
+        ways = stored["monotone_in"].items()
+        fields["monotone_in"] = {place: tuple(way) if isinstance(way, list) else way for place, way in ways}
     if "consults" in stored:
         fields["consults"] = tuple(_consulted(entry) for entry in stored["consults"])
     if stored.get("remediation") is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from policyeng.verify.edits import Json, Place, copied, put, value_in
+from policyeng.verify.drawing.edits import Json, Place, copied, put, value_in
 
 #: Values that say least, tried in this order for whatever stands at a place.
 _PLAIN: tuple[Json, ...] = (None, {}, [], "", "a", 0, 1, True, False)

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from policyeng.bundle import Bundle
 from policyeng.models import JsonObject, Snapshot
-from policyeng.verify.examples import Example, Examples
+from policyeng.verify.drawing.examples import Example, Examples
 
 try:
     from hypothesis import strategies as st

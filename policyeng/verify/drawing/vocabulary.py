@@ -19,7 +19,7 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.evaluation.pointers import has_value, value_at
 from policyeng.facts import Facts
 from policyeng.models import JsonObject
-from policyeng.verify.edits import Json
+from policyeng.verify.drawing.edits import Json
 
 _TEXT = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 _RAW = re.compile(r"`([^`\n]*)`")

@@ -12,7 +12,7 @@ from policyeng.bundle import Policy
 from policyeng.bundle.header import Judged
 from policyeng.models import JsonObject, Purpose, Target
 from policyeng.models.documents import Accelerator, Cadence, Feature
-from policyeng.verify.edits import ODD_TEXTS, Json, happens
+from policyeng.verify.drawing.edits import ODD_TEXTS, Json, happens
 
 _CHOICES = {"purpose": Purpose, "target": Target, "accelerator": Accelerator, "cadence": Cadence}
 _SCOPE_LENGTHS = (2, 4, 8, 8, 4, 2, 6, 10)

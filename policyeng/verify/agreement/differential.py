@@ -15,8 +15,8 @@ from policyeng.errors import EngineError
 from policyeng.evaluation.estate import estate_of
 from policyeng.evaluation.plan import plan
 from policyeng.models import Denial, Snapshot, Unknown
-from policyeng.verify.contestants import Contestant
-from policyeng.verify.examples import Example, examples_of
+from policyeng.verify.agreement.contestants import Contestant
+from policyeng.verify.drawing.examples import Example, examples_of
 
 #: What a judgement says, without the order of its parts: whether it applies, whether it broke, what stands in it, and
 #: whether it is excepted.

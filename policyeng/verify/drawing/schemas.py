@@ -9,7 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from policyeng.models import JsonObject
-from policyeng.verify.edits import Json, copied, happens, odd
+from policyeng.verify.drawing.edits import Json, copied, happens, odd
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator

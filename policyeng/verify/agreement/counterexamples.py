@@ -14,11 +14,11 @@ from policyeng.bundle.parameters import parameters_of
 from policyeng.errors import EngineError, PolicyengError
 from policyeng.models import JsonObject, Snapshot
 from policyeng.sources import read_inputs
+from policyeng.verify.agreement.contestants import Contestant
+from policyeng.verify.agreement.differential import Comparison, comparisons, differs
 from policyeng.verify.cases import DEFAULT_AS_OF
-from policyeng.verify.contestants import Contestant
-from policyeng.verify.differential import Comparison, comparisons, differs
-from policyeng.verify.edits import Json
-from policyeng.verify.examples import Example
+from policyeng.verify.drawing.edits import Json
+from policyeng.verify.drawing.examples import Example
 from policyeng.verify.shrinking import shrunk
 
 

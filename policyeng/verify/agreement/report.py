@@ -11,9 +11,9 @@ import orjson
 from policyeng.bundle import Bundle
 from policyeng.engines import Judgement
 from policyeng.models import JsonObject
-from policyeng.verify.contestants import Contestant
-from policyeng.verify.counterexamples import Counterexample
-from policyeng.verify.differential import Tally, outcome_of
+from policyeng.verify.agreement.contestants import Contestant
+from policyeng.verify.agreement.counterexamples import Counterexample
+from policyeng.verify.agreement.differential import Tally, outcome_of
 
 _OUTCOMES = ("pass", "fail", "unknown", "error", "not applicable")
 

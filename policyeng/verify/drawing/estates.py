@@ -19,9 +19,9 @@ from policyeng.evaluation.pointers import value_at
 from policyeng.facts.ids import workspace_of
 from policyeng.models import WORKSPACE_TYPE, JsonObject
 from policyeng.verify.cases import Baselines, Case, baselines_of, estate, read_cases
-from policyeng.verify.edits import Json, altered, copied, edit_somewhere, happens, odd, place_of, put, remove
-from policyeng.verify.observations import KINDS, Entries
-from policyeng.verify.vocabulary import Vocabulary, vocabulary_of
+from policyeng.verify.drawing.edits import Json, altered, copied, edit_somewhere, happens, odd, place_of, put, remove
+from policyeng.verify.drawing.observations import KINDS, Entries
+from policyeng.verify.drawing.vocabulary import Vocabulary, vocabulary_of
 
 _GROUP = re.compile(r"(?i)(/resourceGroups/[^/\"]+)")
 _STATED = ("approvals", "workloads", "quotas", "metrics", "principals")

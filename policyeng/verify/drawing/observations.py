@@ -17,7 +17,7 @@ from policyeng.facts.computes import own_size
 from policyeng.facts.words import inside
 from policyeng.models import JsonObject
 from policyeng.verify.cases import DEFAULT_AS_OF
-from policyeng.verify.edits import Json, copied, happens
+from policyeng.verify.drawing.edits import Json, copied, happens
 
 #: Per kind, what the model cannot do without.
 KINDS = {

@@ -15,11 +15,11 @@ from random import Random
 from policyeng.bundle import Bundle, Policy
 from policyeng.models import JsonObject, Snapshot, lowered
 from policyeng.verify.cases import DEFAULT_AS_OF
-from policyeng.verify.edits import happens
-from policyeng.verify.estates import STATEMENTS, Estates
-from policyeng.verify.observations import Sight, observed
-from policyeng.verify.schemas import fitting
-from policyeng.verify.statements import Asked, stated
+from policyeng.verify.drawing.edits import happens
+from policyeng.verify.drawing.estates import STATEMENTS, Estates
+from policyeng.verify.drawing.observations import Sight, observed
+from policyeng.verify.drawing.schemas import fitting
+from policyeng.verify.drawing.statements import Asked, stated
 
 _DAY = 86400.0
 

@@ -1,0 +1,1 @@
+"""What `policyeng verify` proves, a module for each way of asking."""

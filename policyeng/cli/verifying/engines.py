@@ -1,0 +1,79 @@
+"""`policyeng verify --engines`: prove that the engines say the same of a bundle."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from policyeng.bundle import Bundle
+from policyeng.cli.loading import split
+from policyeng.cli.verifying.progress import progress
+from policyeng.cli.writing import write
+from policyeng.engines import OpaOptions
+from policyeng.errors import UsageError
+
+if TYPE_CHECKING:
+    from policyeng.verify.agreement.counterexamples import Counterexample
+    from policyeng.verify.agreement.report import Run
+
+#: Differences of more kinds than this have one cause; shrinking each of them would only take time.
+_MOST_SHRUNK = 10
+
+
+def verify_engines(
+    bundle: Bundle,
+    *,
+    pairs: int,
+    seed: int,
+    without: Sequence[str] | None,
+    counterexample: Path | None,
+    format_: str,
+    opa: OpaOptions,
+) -> int:
+    """Compare what every engine says of the same pairs, and print it: exit 0 when they agree, 1 when they differ.
+
+    Raises:
+        UsageError: `without` names no engine, or leaves none to compare with.
+        EngineError: the bundle does not compile, or an engine is missing.
+    """
+    from policyeng.verify.agreement.contestants import contestants
+    from policyeng.verify.agreement.counterexamples import counterexample as smallest
+    from policyeng.verify.agreement.differential import compare
+    from policyeng.verify.agreement.report import Run
+
+    started = time.monotonic()
+    compared = contestants(bundle, without=_left_out(without, opa), opa=opa)
+    with progress(f"comparing, seed {seed}", pairs) as advance:
+        tally = compare(bundle, compared, pairs=pairs, seed=seed, progress=advance)
+        found = [smallest(difference, bundle, compared) for difference in tally.differences[:_MOST_SHRUNK]]
+    run = Run(bundle, compared, tally, found, time.monotonic() - started)
+    _print(run, list(_written(found, counterexample)) if counterexample else [], format_)
+    return int(bool(tally.differing))
+
+
+def _left_out(without: Sequence[str] | None, opa: OpaOptions) -> list[str]:
+    left_out = [name.lower() for name in split(without)]
+    if "opa" in left_out and replace(opa, token="") != OpaOptions():
+        raise UsageError("options of the OPA server are given, and `--without opa`", remedy="leave one of them out")
+    return left_out
+
+
+def _written(found: Sequence[Counterexample], path: Path) -> Iterator[Path]:
+    """Write every counterexample: the first where the user said, the others beside it with a number."""
+    from policyeng.verify.agreement.report import snapshot_text
+
+    for number, entry in enumerate(found, 1):
+        target = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
+        write(target, snapshot_text(entry), "counterexample")
+        yield target
+
+
+def _print(run: Run, written: Sequence[Path], format_: str) -> None:
+    from policyeng.verify.agreement import report as engines_report
+
+    typer.echo(engines_report.as_json(run) if format_ == "json" else engines_report.as_text(run, written))

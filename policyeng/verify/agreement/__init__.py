@@ -1,0 +1,1 @@
+"""Whether the engines agree: differential testing on drawn examples."""

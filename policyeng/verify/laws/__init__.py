@@ -1,0 +1,1 @@
+"""The laws of consistency, each a sentence that every example of a bundle is tried on."""

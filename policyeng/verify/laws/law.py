@@ -1,0 +1,141 @@
+"""A law: one sentence that holds of every bundle, snapshot, parameters and clock, and how an example is tried on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from random import Random
+from typing import Any
+
+from policyeng.bundle import Bundle
+from policyeng.evaluation import evaluate
+from policyeng.models import Evaluation, Finding, Snapshot, lowered
+from policyeng.verify.drawing.examples import Example
+
+
+@dataclass(frozen=True)
+class Violation:
+    """What shows that a law does not hold.
+
+    Attributes:
+        policy: the id of the policy that breaks it; empty where it is no single one.
+        resource: what is judged otherwise than the law says; empty where it is no single one.
+        message: what the law says and what was found instead; constant text, so that one fault is reported once.
+        lines: what was found, a line each.
+    """
+
+    message: str
+    policy: str = ""
+    resource: str = ""
+    lines: tuple[str, ...] = ()
+
+
+@dataclass
+class Grounds:
+    """A bundle on trial, with what laws make of it once and use for every example.
+
+    Attributes:
+        made: by name, what a law keeps: other orders of the policies, engines, sessions.
+    """
+
+    bundle: Bundle
+    made: dict[str, Any] = field(default_factory=dict)
+
+    def once(self, name: str, make: Callable[[], Any]) -> Any:
+        """What `make` gave when it was first asked for under this name."""
+        if name not in self.made:
+            self.made[name] = make()
+        return self.made[name]
+
+
+@dataclass
+class Trial:
+    """One example on trial; laws share the evaluation of it as it is.
+
+    Attributes:
+        chance: what the draws of laws begin from, so that the same example is tried in the same way again.
+        given: the snapshot, where it was read by a reader rather than built from the example.
+    """
+
+    grounds: Grounds
+    example: Example
+    chance: str = ""
+    given: Snapshot | None = None
+
+    @property
+    def bundle(self) -> Bundle:
+        """The policies on trial."""
+        return self.grounds.bundle
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """What is judged."""
+        return self.given or self.example.snapshot
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """The example as it is judged, with nothing changed."""
+        return self.judged()
+
+    def judged(self, snapshot: Snapshot | None = None, bundle: Bundle | None = None, **options: Any) -> Evaluation:
+        """The evaluation with something else in place of what the example has; `options` are those of `evaluate`."""
+        return evaluate(
+            bundle or self.bundle,
+            self.snapshot if snapshot is None else snapshot,
+            **{"as_of": self.example.as_of, "parameters": self.example.parameters, **options},
+        )
+
+    def random(self, law: str) -> Random:
+        """Chance for a law, the same every time that it is asked for."""
+        return Random(f"{law}/{self.chance}")  # noqa: S311  # nothing here is secret
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law of `docs/laws.md`.
+
+    Attributes:
+        number: 1 to 13 are those of the design; those beyond it follow.
+        name: one word, or several joined by hyphens, for `--law`.
+        sentence: what holds.
+        reference: where the law, or the way of proving it, comes from.
+        violated: why an example breaks it, None where it holds.
+        every: one example in so many is tried, for a law that costs much more than judging does.
+    """
+
+    number: int
+    name: str
+    sentence: str
+    reference: str
+    violated: Callable[[Trial], Violation | None]
+    every: int = 1
+
+
+def by_pair(evaluation: Evaluation) -> Mapping[tuple[str, str, str], Finding]:
+    """The findings by policy, type and id, which is what one finding there is for."""
+    return {
+        (finding.policy, lowered(finding.resource_type), lowered(finding.resource)): finding
+        for finding in evaluation.findings
+    }
+
+
+def first_difference(before: Evaluation, after: Evaluation, said: Callable[[Finding], object]) -> Violation | None:
+    """The first pair of which two evaluations say different things, `said` being what is compared; None if none."""
+    ours, theirs = by_pair(before), by_pair(after)
+    for pair in sorted({*ours, *theirs}):
+        one, other = ours.get(pair), theirs.get(pair)
+        if (one is None) != (other is None) or (one and other and said(one) != said(other)):
+            lines = (f"before: {spelled(one)}", f"after:  {spelled(other)}")
+            shown = one or other
+            return Violation("", pair[0], shown.resource if shown else pair[2], lines)
+    return None
+
+
+def spelled(finding: Finding | None) -> str:
+    """A finding in one line."""
+    if finding is None:
+        return "no finding"
+    reasons: Sequence[str] = [f"{denial.msg} ({denial.path}: {denial.actual!r})" for denial in finding.denials]
+    reasons = [*reasons, *(f"{unknown.msg} ({unknown.path})" for unknown in finding.unknowns)]
+    return f"{finding.outcome}{'; '.join(['', *reasons])}"
