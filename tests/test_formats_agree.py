@@ -84,7 +84,7 @@ def before_deployment(resource: JsonObject) -> JsonObject:
 def written(name: str, estate: list[JsonObject], folder: Path) -> list[JsonObject]:
     """The resources of an estate that a format can say, after writing them into a folder."""
     said = []
-    for module in map(import_module, (f"tests.writers.{writer}" for writer in WRITERS[name][0])):
+    for module in map(import_module, (f"policyeng.verify.writers.{writer}" for writer in WRITERS[name][0])):
         sayable = [before_deployment(entry) for entry in estate if _is_sayable(module, entry)]
         for file, content in module.write(sayable).items() if sayable else ():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)

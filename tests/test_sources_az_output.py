@@ -31,7 +31,7 @@ from tests.test_sources_azure_cli import (
     leaves,
     overlap,
 )
-from tests.writers import az_output as writer
+from policyeng.verify.writers import az_output as writer
 
 CLUSTER: JsonObject = {
     "id": f"{WORKSPACE}/computes/c",

@@ -13,7 +13,7 @@ from policyeng.models import JsonObject
 from policyeng.sources import read_inputs
 from policyeng.sources.reading import ALONE
 from tests.terraform_parts import HERE, SCOPE, SUBNET_ID, WORKSPACE_ID, read
-from tests.writers import terraform
+from policyeng.verify.writers import terraform
 
 REAL = Path(__file__).resolve().parents[1].parent / "shared" / "real"
 ML = "Microsoft.MachineLearningServices/workspaces"

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 
 from policyeng.models import JsonObject
-from tests.writers import azure_cli
-from tests.writers.azure_cli import CARRIES, at, snake
+from policyeng.verify.writers import azure_cli
+from policyeng.verify.writers.azure_cli import CARRIES, at, snake
 
 __all__ = ["CARRIES", "expressible", "write"]
 

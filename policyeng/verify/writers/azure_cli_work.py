@@ -7,7 +7,7 @@ import re
 import yaml
 
 from policyeng.models import JsonObject
-from tests.writers.azure_cli import WORKSPACE
+from policyeng.verify.writers.azure_cli import WORKSPACE
 
 _TYPE = "Microsoft.MachineLearningServices/workspaces/"
 _HOST = "https://azuremlschemas.azureedge.net/latest/"
