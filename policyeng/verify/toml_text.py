@@ -17,11 +17,10 @@ def is_sayable(value: object) -> bool:
 
 def toml_of(parameters: Mapping[str, JsonObject]) -> str:
     """The configuration with these parameters by policy id, all of which TOML has; empty without any."""
-    tables = (
-        "\n".join([f"[parameters.{_text(policy)}]", *(f"{_text(name)} = {_toml(value)}" for name, value in own.items())])
-        for policy, own in parameters.items()
-    )
-    return "".join(f"{table}\n" for table in tables)
+    lines: list[str] = []
+    for policy, own in parameters.items():
+        lines += [f"[parameters.{_text(policy)}]", *(f"{_text(name)} = {_toml(value)}" for name, value in own.items())]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _toml(value: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from policyeng.models import Evaluation, Finding, JsonObject, Outcome, Snapshot, lowered
 from policyeng.sources import Inputs, given, read_inputs
@@ -54,8 +54,9 @@ def written(name: str, estate: Sequence[JsonObject]) -> tuple[list[JsonObject], 
     """The resources of an estate that a format can say, as they are before deployment, and the files that say them."""
     said: list[JsonObject] = []
     files: dict[str, bytes] = {}
+    before = [_before_deployment(entry) for entry in estate if isinstance(entry.get("type"), str)]
     for number, writer in enumerate(WRITERS[name]):
-        own = [_before_deployment(entry) for entry in estate if sayable(writer, entry)]
+        own = [entry for entry in before if sayable(writer, entry)]
         said += own
         if own:
             files |= {f"{number}/{file}": content for file, content in writer.write(own).items()}
@@ -63,16 +64,26 @@ def written(name: str, estate: Sequence[JsonObject]) -> tuple[list[JsonObject], 
 
 
 def _before_deployment(resource: JsonObject) -> JsonObject:
-    """A resource without what only the service says, but for what follows from the rest."""
+    """A resource without what only the service says, but for what follows from the rest, and without nulls.
+
+    Who describes a resource that does not exist leaves out what it does not state; null is what the service answers.
+    """
     pointers = {*service_made(resource["type"]), "/properties/isAttachedCompute"}
     return with_attachment(
         {
             key: {inner: value for inner, value in part.items() if f"/{key}/{inner}" not in pointers}
             if isinstance(part, dict)
             else part
-            for key, part in resource.items()
+            for key, part in _stated(resource).items()
         }
     )
+
+
+def _stated(value: Any) -> Any:
+    """A value without nulls in objects."""
+    if isinstance(value, dict):
+        return {key: _stated(inner) for key, inner in value.items() if inner is not None}
+    return [_stated(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _read(files: Mapping[str, bytes]) -> Inputs:
@@ -126,7 +137,7 @@ def _violated(trial: Trial) -> Violation | None:
 def _difference(name: str, arm: Finding | None, other: Finding | None) -> Violation:
     shown = arm or other
     lines = (f"in ARM shape: {spelled(arm)}", f"as {name}: {spelled(other)}")
-    message = f"what `{name}` says is judged otherwise than the same in ARM shape"
+    message = "what another format says is judged otherwise than the same in ARM shape"
     return Violation(message, shown.policy if shown else "", shown.resource if shown else "", lines)
 
 

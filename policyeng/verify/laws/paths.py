@@ -242,10 +242,10 @@ def _difference(name: str, expected: Answer, answer: Answer) -> Violation | None
         here, there = expected.findings.get(pair), answer.findings.get(pair)
         if here != there:
             shown = here or there or {}
-            lines = (f"read and judged here: {_line(here)}", f"by {name}: {_line(there)}", *_spoken(answer))
+            lines = (f"read and judged here: {_line(here, there)}", f"by {name}: {_line(there, here)}", *_spoken(answer))
             return Violation(f"`{name}` gives other findings", pair[0], str(shown.get("resource")), lines)
     if answer.problems is not None and answer.problems != expected.problems:
-        lines = (f"read and judged here: {_line(expected.problems)}", f"by {name}: {_line(answer.problems)}")
+        lines = (f"read and judged here: {json.dumps(expected.problems)}", f"by {name}: {json.dumps(answer.problems)}")
         return Violation(f"`{name}` gives other problems", lines=lines)
     if answer.exit_code != expected.exit_code:
         lines = (f"read and judged here: {expected.exit_code}", f"by {name}: {answer.exit_code}")
@@ -253,8 +253,11 @@ def _difference(name: str, expected: Answer, answer: Answer) -> Violation | None
     return None
 
 
-def _line(said: object) -> str:
-    return json.dumps(said, ensure_ascii=False) if said is not None else "no finding"
+def _line(finding: JsonObject | None, other: JsonObject | None) -> str:
+    """A finding, or what of it is not as in the other."""
+    if finding is None:
+        return "no finding"
+    return json.dumps({key: value for key, value in finding.items() if key not in (other or {}) or value != other[key]})
 
 
 def _spoken(answer: Answer) -> Sequence[str]:

@@ -6,12 +6,13 @@ Written after real outputs: the keys of the files, those that only an output has
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from policyeng.models import JsonObject
 from policyeng.verify.writers import azure_cli
 from policyeng.verify.writers.azure_cli import CARRIES, at, snake
 
-__all__ = ["CARRIES", "expressible", "write"]
+__all__ = ["CARRIES", "expressible", "loses", "write"]
 
 UNSUPPORTED = "*** unsupported compute type ***"
 
@@ -19,6 +20,11 @@ UNSUPPORTED = "*** unsupported compute type ***"
 def expressible(resource: JsonObject) -> bool:
     """Whether a command prints such a resource; of some computes, without their type."""
     return resource["type"].lower() in CARRIES
+
+
+def loses(resource: JsonObject) -> Sequence[str]:
+    """What no command prints: of some computes next to everything."""
+    return ("/identity", "/location", "/properties") if _is_unsupported(resource) else azure_cli.loses(resource)
 
 
 def write(resources: list[JsonObject]) -> dict[str, bytes]:
@@ -33,7 +39,7 @@ def entity(resource: JsonObject) -> JsonObject:
     """One resource as `show` prints it."""
     properties = resource["properties"]
     kind = resource["type"].rpartition("/")[2].lower()
-    if kind == "computes" and properties["computeType"] not in azure_cli.COMPUTES:
+    if _is_unsupported(resource):
         written: JsonObject = {key: resource.get(key) for key in ("name", "location", "tags")}
         written |= {"type": UNSUPPORTED, "resource_id": properties.get("resourceId")}
     else:
@@ -54,6 +60,11 @@ def entity(resource: JsonObject) -> JsonObject:
     elif kind == "datastores":
         printed["credentials"] = printed.get("credentials") or {}
     return {key: value for key, value in printed.items() if value is not None}
+
+
+def _is_unsupported(resource: JsonObject) -> bool:
+    computes = resource["type"].lower().endswith("/computes")
+    return computes and resource["properties"]["computeType"] not in azure_cli.COMPUTES
 
 
 def _of_compute(properties: JsonObject) -> JsonObject:

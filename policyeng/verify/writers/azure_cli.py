@@ -5,8 +5,9 @@ Written from the key names of the CLI's published YAML reference, beside the tab
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import yaml
@@ -26,6 +27,49 @@ WORKSPACE = (
     "/subscriptions/11111111-1111-1111-1111-111111111111/resourcegroups/rg-ml"
     "/providers/microsoft.machinelearningservices/workspaces/ws"
 )
+#: What no file of the CLI says: what the service makes, and what the CLI leaves to Azure.
+_LOST = (
+    "/id",
+    "/identity/principalId",
+    "/identity/tenantId",
+    "/identity/userAssignedIdentities",
+    "/location",
+    "/properties/allowPublicAccessWhenBehindVnet",
+    "/properties/disableLocalAuth",
+    "/properties/encryption/status",
+    "/properties/isAttachedCompute",
+    "/properties/managedNetwork/status",
+    "/properties/properties/address",
+    "/properties/properties/allocationState",
+    "/properties/properties/applicationSharingPolicy",
+    "/properties/properties/computeInstanceAuthorizationType",
+    "/properties/properties/currentNodeCount",
+    "/properties/properties/isolatedNetwork",
+    "/properties/properties/lastOperation",
+    "/properties/properties/osImageMetadata",
+    "/properties/properties/osType",
+    "/properties/properties/state",
+    "/properties/properties/targetNodeCount",
+    "/properties/v1LegacyMode",
+    "/sku",
+)
+#: What it says of attached computes no more than their id.
+_LOST_OF_ATTACHED = {
+    "VirtualMachine": ("/properties/properties/virtualMachineSize",),
+    "SynapseSpark": tuple(
+        f"/properties/properties/{name}"
+        for name in (
+            "autoPauseProperties",
+            "autoScaleProperties",
+            "nodeCount",
+            "nodeSize",
+            "nodeSizeFamily",
+            "poolName",
+            "sparkVersion",
+            "workspaceName",
+        )
+    ),
+}
 COMPUTES = ("AmlCompute", "ComputeInstance", "Kubernetes", "VirtualMachine", "SynapseSpark")
 
 
@@ -57,13 +101,18 @@ def _sized(properties: JsonObject) -> bool:
     )
 
 
+def loses(resource: JsonObject) -> Sequence[str]:
+    """What no file says of a resource."""
+    return (*_LOST, *_LOST_OF_ATTACHED.get(resource["properties"].get("computeType"), ()))
+
+
 def write(resources: list[JsonObject]) -> dict[str, bytes]:
     """The files by name, those of a workspace under the name that the CLI's users give it."""
     files: dict[str, bytes] = {}
     for index, resource in enumerate(filter(has_file, resources)):
         kind = resource["type"].rpartition("/")[2].lower()
         stem = "workspace" if kind == "workspaces" else f"{kind}-{index}"
-        files[f"{stem}.yml"] = yaml.safe_dump(document(resource), sort_keys=False).encode()
+        files[f"{stem}.yml"] = yaml.safe_dump(plain(document(resource)), sort_keys=False).encode()
     return files
 
 
@@ -78,6 +127,11 @@ def document(resource: JsonObject) -> JsonObject:
         **WRITERS[resource["type"].rpartition("/")[2].lower()](resource, properties),
     }
     return {key: value for key, value in written.items() if value is not None}
+
+
+def plain(value: object) -> object:
+    """A JSON value that shares nothing with any other, so that YAML has no anchors."""
+    return json.loads(json.dumps(value))
 
 
 def snake(word: Any) -> Any:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import yaml
 
 from policyeng.models import JsonObject
-from policyeng.verify.writers.azure_cli import WORKSPACE
+from policyeng.verify.writers.azure_cli import WORKSPACE, plain
 
 _TYPE = "Microsoft.MachineLearningServices/workspaces/"
 _HOST = "https://azuremlschemas.azureedge.net/latest/"
@@ -19,6 +20,33 @@ CARRIES = {
     _TYPE + "batchEndpoints/deployments",
     _TYPE + "jobs",
 }
+#: What no file says, or says of assets that no policy reads.
+_LOST = (
+    "/id",
+    "/identity",
+    "/kind",
+    "/location",
+    "/properties/codeConfiguration",
+    "/properties/codeId",
+    "/properties/environmentId",
+    "/properties/limits/jobLimitsType",
+    "/properties/model/referenceType",
+    "/properties/objective",
+    "/properties/requestSettings/maxConcurrentRequestsPerInstance",
+    "/properties/samplingAlgorithm",
+    "/properties/searchSpace",
+    "/properties/settings/continue_on_step_failure",
+    "/properties/status",
+    "/properties/taskDetails/limitSettings",
+    "/properties/taskDetails/logVerbosity",
+    "/properties/taskDetails/primaryMetric",
+    "/properties/taskDetails/targetColumnName",
+    "/properties/taskDetails/trainingData",
+    "/properties/taskDetails/trainingSettings",
+    "/properties/trial/codeId",
+    "/properties/trial/environmentId",
+    "/sku/name",
+)
 _SERVED_BY = ("Managed", "Kubernetes")
 _UNITS = {"D": 86400, "H": 3600, "M": 60, "S": 1}
 
@@ -40,13 +68,19 @@ def expressible(resource: JsonObject) -> bool:
     return "jobs" in properties if kind == "Pipeline" else kind in (None, "Command", "Sweep", "AutoML")
 
 
+def loses(_: JsonObject) -> Sequence[str]:
+    """What no file says."""
+    return _LOST
+
+
 def write(resources: list[JsonObject]) -> dict[str, bytes]:
     """One file for each resource; those that cannot be expressed are left out."""
     files = {}
     for number, resource in enumerate(filter(expressible, resources)):
         name = resource["type"].removeprefix(_TYPE)
         document = _WRITERS[name](resource, resource["properties"])
-        files[f"{number}-{name.replace('/', '-')}.yml"] = yaml.safe_dump(_there(document), sort_keys=False).encode()
+        content = yaml.safe_dump(plain(_there(document)), sort_keys=False)
+        files[f"{number}-{name.replace('/', '-')}.yml"] = content.encode()
     return files
 
 

@@ -8,7 +8,7 @@ refers to them. Written from the documentation of the providers, not from the ta
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from policyeng.models import JsonObject
@@ -21,6 +21,11 @@ _SERVICE_SAYS = ("/properties/isAttachedCompute", "/properties/provisioningState
 def expressible(resource: JsonObject) -> bool:
     """Whether a plan can say a resource: azapi can say every one that lies in something."""
     return "/providers/" in str(resource.get("id")) and isinstance(resource.get("type"), str)
+
+
+def loses(_: JsonObject) -> Sequence[str]:
+    """What no plan says: what the service makes, and what the id says already."""
+    return ("/eTag", "/etag", "/identity/principalId", "/identity/tenantId", "/name")
 
 
 def write(resources: list[JsonObject]) -> dict[str, bytes]:
