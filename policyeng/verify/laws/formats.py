@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -106,17 +107,23 @@ def _differences(arm: Evaluation, other: Evaluation) -> Compared:
         one, twin = ours.get(pair), theirs.get(pair)
         if twin is not None and twin.outcome is Outcome.UNKNOWN:
             continue
-        if one is not None and twin is not None and _said(one) == _said(twin):
+        if one is not None and twin is not None and _agree(one, twin):
             decided += 1
         else:
             different.append((one, twin))
     return Compared(decided, different)
 
 
-def _said(finding: Finding) -> str:
-    """What a finding says; `"1"` where a number belongs and words without their capitals are read as ARM means them."""
-    denials = [{**denial.model_dump(mode="json"), "actual": str(denial.actual)} for denial in finding.denials]
-    return lowered(f"{finding.outcome} {denials}")
+def _agree(arm: Finding, other: Finding) -> bool:
+    """Whether a format says what ARM says; of a failure it may leave a part unknown, and then say the less of it."""
+    ours, theirs = _denials(arm), _denials(other)
+    return arm.outcome is other.outcome and (theirs <= ours if other.unknowns else theirs == ours)
+
+
+def _denials(finding: Finding) -> Counter[str]:
+    """The denials; `"1"` where a number belongs and words without their capitals are read as ARM means them."""
+    said = [{**denial.model_dump(mode="json"), "actual": str(denial.actual)} for denial in finding.denials]
+    return Counter(lowered(str(denial)) for denial in said)
 
 
 def _violated(trial: Trial) -> Violation | None:

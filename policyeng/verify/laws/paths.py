@@ -124,11 +124,15 @@ class Asked:
 
 
 def _evaluate(asked: Asked) -> Answer | None:
-    """A snapshot that a program builds; of what a reader refuses, and of documents, it has no say."""
+    """A snapshot that a program builds; of what a reader refuses, and of documents, it has no say.
+
+    It says itself what is not known of its resources, in the words of the reader.
+    """
     if asked.refused or asked.wanted["documents"]:
         return None
     trial = asked.trial
-    judged: Evaluation = policyeng.evaluate(trial.bundle, trial.snapshot, **asked.options)  # type: ignore[arg-type]  # as above
+    built = trial.snapshot.model_copy(update={"unreadable": asked.inputs.snapshot.unreadable})
+    judged: Evaluation = policyeng.evaluate(trial.bundle, built, **asked.options)  # type: ignore[arg-type]  # as above
     answer = asked.answer(render(judged), judged.exit_code)
     places = {pair: row.get("location") for pair, row in asked.expected.findings.items()}
     rows = {pair: {**row, "location": places.get(pair)} for pair, row in answer.findings.items()}
@@ -242,7 +246,11 @@ def _difference(name: str, expected: Answer, answer: Answer) -> Violation | None
         here, there = expected.findings.get(pair), answer.findings.get(pair)
         if here != there:
             shown = here or there or {}
-            lines = (f"read and judged here: {_line(here, there)}", f"by {name}: {_line(there, here)}", *_spoken(answer))
+            lines = (
+                f"read and judged here: {_line(here, there)}",
+                f"by {name}: {_line(there, here)}",
+                *_spoken(answer),
+            )
             return Violation(f"`{name}` gives other findings", pair[0], str(shown.get("resource")), lines)
     if answer.problems is not None and answer.problems != expected.problems:
         lines = (f"read and judged here: {json.dumps(expected.problems)}", f"by {name}: {json.dumps(answer.problems)}")
@@ -257,7 +265,7 @@ def _line(finding: JsonObject | None, other: JsonObject | None) -> str:
     """A finding, or what of it is not as in the other."""
     if finding is None:
         return "no finding"
-    return json.dumps({key: value for key, value in finding.items() if key not in (other or {}) or value != other[key]})
+    return json.dumps({key: value for key, value in finding.items() if not other or value != other.get(key)})
 
 
 def _spoken(answer: Answer) -> Sequence[str]:

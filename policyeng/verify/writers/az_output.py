@@ -71,7 +71,7 @@ def _of_compute(properties: JsonObject) -> JsonObject:
     inner = properties.get("properties") or {}
     more: JsonObject = {"provisioning_state": properties.get("provisioningState")}
     if properties["computeType"] == "AmlCompute":
-        more["ssh_public_access_enabled"] = inner.get("remoteLoginPortPublicAccess") == "Enabled"
+        more["ssh_public_access_enabled"] = azure_cli.opened(inner.get("remoteLoginPortPublicAccess")) or False
         more["network_settings"] = {"subnet": at(inner, "subnet", "id")} if at(inner, "subnet", "id") else {}
     if properties["computeType"] == "ComputeInstance":
         done = inner.get("lastOperation")

@@ -154,22 +154,39 @@ def filled(**members: Any) -> JsonObject | None:
 
 
 def seconds(duration: str | None) -> int | None:
-    """The seconds of `P1DT2H3M4S`."""
+    """The seconds of `P1DT2H3M4S`.
+
+    Raises:
+        ValueError: it is another text.
+    """
     if duration is None:
         return None
-    units = {"D": 86_400, "H": 3_600, "M": 60, "S": 1}
-    return sum(int(number) * units[unit] for number, unit in re.findall(r"(\d+)([DHMS])", duration))
+    spelled = re.fullmatch(r"P(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?", duration, re.ASCII)
+    if spelled is None or not any(spelled.groups()):
+        raise ValueError(f"no duration: {duration}")
+    days, hours, whole, rest = (int(part or 0) for part in spelled.groups())
+    return ((days * 24 + hours) * 60 + whole) * 60 + rest
 
 
 def minutes(duration: str | None) -> int | None:
-    """The whole minutes of a duration."""
+    """The minutes of a duration.
+
+    Raises:
+        ValueError: it is none of whole minutes.
+    """
     long = seconds(duration)
+    if long is not None and long % 60:
+        raise ValueError(f"no whole minutes: {duration}")
     return None if long is None else long // 60
 
 
 def opened(word: str | None) -> bool | None:
-    """`Enabled` and `Disabled` as booleans."""
-    return None if word is None else word == "Enabled"
+    """`Enabled` and `Disabled` as booleans.
+
+    Raises:
+        KeyError: it is another word.
+    """
+    return None if word is None else {"Enabled": True, "Disabled": False}[word]
 
 
 def identity(resource: JsonObject, *, as_map: bool) -> JsonObject | None:
@@ -260,7 +277,7 @@ def _workspace(resource: JsonObject, properties: JsonObject) -> JsonObject:
     keys = at(properties, "encryption", "keyVaultProperties")
     network = properties.get("managedNetwork") or {}
     rules = network.get("outboundRules")
-    schema = SCHEMA.format({"default": "workspace", "hub": "hub", "project": "project"}.get(kind))
+    schema = SCHEMA.format({"default": "workspace", "featurestore": "", "hub": "hub", "project": "project"}[kind])
     return {
         "$schema": "http://azureml/sdk-2-0/FeatureStore.json" if kind == "featurestore" else schema,
         "identity": identity(resource, as_map=True),

@@ -85,15 +85,28 @@ def write(resources: list[JsonObject]) -> dict[str, bytes]:
 
 
 def seconds(duration: str | None) -> float | None:
-    """The length of an ISO 8601 duration such as `PT1H30M`."""
+    """The length of an ISO 8601 duration such as `PT1H30M`.
+
+    Raises:
+        ValueError: it is another text.
+    """
     if duration is None:
         return None
+    if not re.fullmatch(r"P(?=.)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?([\d.]+S)?)?", duration, re.ASCII):
+        raise ValueError(f"no duration: {duration}")
     return sum(float(amount) * _UNITS[unit] for amount, unit in re.findall(r"([\d.]+)([DHMS])", duration))
 
 
-def _whole_seconds(duration: str | None) -> int | None:
+def _whole_seconds(duration: str | None, per_second: int = 1) -> int | None:
+    """The length in whole seconds, or parts of them.
+
+    Raises:
+        ValueError: it is no duration, or none of whole ones.
+    """
     length = seconds(duration)
-    return None if length is None else int(length)
+    if length is not None and not (length * per_second).is_integer():
+        raise ValueError(f"no whole number: {duration}")
+    return None if length is None else int(length * per_second)
 
 
 def _snake(word: str | None) -> str | None:
@@ -108,14 +121,31 @@ def _there(value: object) -> object:
     return value
 
 
-def _compute(arm_id: str | None) -> str | None:
-    return None if arm_id is None else f"azureml:{arm_id.rpartition('/')[2].removeprefix('azureml:')}"
+def _compute(named: str | None) -> str | None:
+    """A compute by its name.
+
+    Raises:
+        ValueError: it is none of the one workspace.
+    """
+    if named is None:
+        return None
+    above, slash, name = named.rpartition("/")
+    if slash and above.lower() != f"{WORKSPACE}/computes":
+        raise ValueError(f"no compute of the workspace: {named}")
+    return f"azureml:{name.removeprefix('azureml:')}"
 
 
 def _asset(arm_id: str | None) -> str | None:
+    """An asset of the workspace by name and version.
+
+    Raises:
+        ValueError: it is another text.
+    """
     if arm_id is None:
         return None
-    *_, name, _, version = arm_id.split("/")
+    above, name, kind, version = arm_id.rsplit("/", 3)
+    if kind != "versions" or not above.lower().startswith(f"{WORKSPACE}/"):
+        raise ValueError(f"no asset of the workspace: {arm_id}")
     return f"azureml:{name}:{version}"
 
 
@@ -133,7 +163,7 @@ def _endpoint(resource: JsonObject, properties: JsonObject) -> JsonObject:
         "$schema": f"{_HOST}{kind}.schema.json",
         "name": resource["name"],
         "tags": resource.get("tags"),
-        "auth_mode": mode.get(properties.get("authMode", "")),
+        "auth_mode": mode[properties["authMode"]] if "authMode" in properties else None,
         "public_network_access": _snake(properties.get("publicNetworkAccess")),
         "traffic": properties.get("traffic"),
         "mirror_traffic": properties.get("mirrorTraffic"),
@@ -146,7 +176,6 @@ def _online(resource: JsonObject, properties: JsonObject) -> JsonObject:
     kind = properties["endpointComputeType"].lower()
     scale, asked = properties.get("scaleSettings", {}), properties.get("containerResourceRequirements", {})
     probe = properties.get("livenessProbe", {})
-    timeout = seconds(properties.get("requestSettings", {}).get("requestTimeout"))
     return {
         "$schema": f"{_HOST}{kind}OnlineDeployment.schema.json",
         "type": kind,
@@ -160,7 +189,9 @@ def _online(resource: JsonObject, properties: JsonObject) -> JsonObject:
         "egress_public_network_access": _snake(properties.get("egressPublicNetworkAccess")),
         "app_insights_enabled": properties.get("appInsightsEnabled"),
         "scale_settings": {"type": _snake(scale.get("scaleType")), "max_instances": scale.get("maxInstances")},
-        "request_settings": {"request_timeout_ms": None if timeout is None else int(timeout * 1000)},
+        "request_settings": {
+            "request_timeout_ms": _whole_seconds(properties.get("requestSettings", {}).get("requestTimeout"), 1000)
+        },
         "liveness_probe": {
             "initial_delay": _whole_seconds(probe.get("initialDelay")),
             "period": _whole_seconds(probe.get("period")),
