@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from policyeng.models import Evaluation, Finding, JsonObject, Outcome, Snapshot, lowered
 from policyeng.sources import Inputs, given, read_inputs
@@ -75,12 +75,13 @@ def _before_deployment(resource: JsonObject) -> JsonObject:
             key: {inner: value for inner, value in part.items() if f"/{key}/{inner}" not in pointers}
             if isinstance(part, dict)
             else part
-            for key, part in _stated(resource).items()
+            for key, part in zip(resource, map(_stated, resource.values()), strict=True)
+            if part is not None
         }
     )
 
 
-def _stated(value: Any) -> Any:
+def _stated(value: object) -> object:
     """A value without nulls in objects."""
     if isinstance(value, dict):
         return {key: _stated(inner) for key, inner in value.items() if inner is not None}

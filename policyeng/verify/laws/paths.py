@@ -151,18 +151,6 @@ def _load_snapshot(asked: Asked) -> Answer:
     return Answer(answer.findings, None, answer.exit_code)
 
 
-def _check_file(asked: Asked) -> Answer | None:
-    return _process(asked, str(asked.file))
-
-
-def _check_stdin(asked: Asked) -> Answer | None:
-    return _process(asked, "-")
-
-
-def _check_with_jobs(asked: Asked) -> Answer | None:
-    return _process(asked, str(asked.file), "--jobs", "2")
-
-
 def _process(asked: Asked, given: str, *more: str) -> Answer | None:
     """`policyeng check` as a process, in a directory and an environment that hold nothing else."""
     if not asked.command:
@@ -192,9 +180,9 @@ def _process(asked: Asked, given: str, *more: str) -> Answer | None:
 PATHS: Mapping[str, Callable[[Asked], Answer | None]] = {
     "policyeng.evaluate": _evaluate,
     "policyeng.load_snapshot": _load_snapshot,
-    "policyeng check FILE": _check_file,
-    "policyeng check -": _check_stdin,
-    "policyeng check FILE --jobs 2": _check_with_jobs,
+    "policyeng check FILE": lambda asked: _process(asked, str(asked.file)),
+    "policyeng check -": lambda asked: _process(asked, "-"),
+    "policyeng check FILE --jobs 2": lambda asked: _process(asked, str(asked.file), "--jobs", "2"),
 }
 
 

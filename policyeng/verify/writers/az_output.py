@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from policyeng.models import JsonObject
 from policyeng.verify.writers import azure_cli
-from policyeng.verify.writers.azure_cli import CARRIES, at, snake
+from policyeng.verify.writers.azure_cli import CARRIES
+from policyeng.verify.writers.azure_cli_values import at, opened, snake
 
 __all__ = ["CARRIES", "expressible", "loses", "write"]
 
@@ -71,7 +72,7 @@ def _of_compute(properties: JsonObject) -> JsonObject:
     inner = properties.get("properties") or {}
     more: JsonObject = {"provisioning_state": properties.get("provisioningState")}
     if properties["computeType"] == "AmlCompute":
-        more["ssh_public_access_enabled"] = azure_cli.opened(inner.get("remoteLoginPortPublicAccess")) or False
+        more["ssh_public_access_enabled"] = opened(inner.get("remoteLoginPortPublicAccess")) or False
         more["network_settings"] = {"subnet": at(inner, "subnet", "id")} if at(inner, "subnet", "id") else {}
     if properties["computeType"] == "ComputeInstance":
         done = inner.get("lastOperation")

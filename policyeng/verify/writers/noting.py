@@ -4,33 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import deepcopy
-from typing import Any
+from typing import TYPE_CHECKING
 
 from policyeng.models import JsonObject
 
+if TYPE_CHECKING:  # what `dict.items` gives has no public name
+    from _collections_abc import dict_items
 
-class Noting(dict[str, Any]):
+
+class Noting(dict[str, object]):
     """An object that adds the place of every member which is read to a set; a list counts as one value."""
 
     def __init__(self, value: JsonObject, place: str, read: set[str]) -> None:
         super().__init__({key: _noting(inner, f"{place}/{key}", read) for key, inner in value.items()})
         self._place, self._read = place, read
 
-    def __getitem__(self, key: str) -> Any:
+    def __getitem__(self, key: str) -> object:
         self._read.add(f"{self._place}/{key}")
         return super().__getitem__(key)
 
-    def get(self, key: str, default: Any = None) -> Any:
+    def get(self, key: str, default: object = None) -> object:
         """The member, which is read thereby."""
         self._read.add(f"{self._place}/{key}")
         return super().get(key, default)
 
-    def items(self) -> Any:
+    def items(self) -> dict_items[str, object]:
         """All members, which are read thereby."""
         self._read.update(f"{self._place}/{key}" for key in self)
         return super().items()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> JsonObject:
+    def __deepcopy__(self, memo: dict[int, object]) -> JsonObject:
         return {key: deepcopy(inner, memo) for key, inner in self.items()}
 
 
