@@ -59,5 +59,5 @@ LAW = Law(
     "twins agree, engines agree",
     "W. McKeeman, Differential Testing for Software, Digital Technical Journal 10 (1998)",
     _violated,
-    every=4,
+    every=5,
 )

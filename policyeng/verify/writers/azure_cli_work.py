@@ -258,7 +258,7 @@ def _job(resource: JsonObject, properties: JsonObject) -> JsonObject:
     }
     if kind == "pipeline":
         of_all = properties.get("settings", {})
-        default = of_all.get("default_compute", of_all.get("defaultCompute"))
+        default = of_all.get("default_compute" if "default_compute" in of_all else "defaultCompute")
         steps = {key: _step(step) for key, step in properties.get("jobs", {}).items()}
         return {**document, "settings": {"default_compute": _compute(default)}, "jobs": steps, "resources": None}
     if kind == "sweep":
