@@ -65,6 +65,12 @@ def join_given(data: JsonObject, given: str | Path) -> None:
         _join(data, document, str(file), "data")
 
 
+def absolute(given: str | Path) -> str:
+    """What `--data` names, in words that mean the same in every directory."""
+    prefix, path = _prefix(str(given))
+    return f"{'.'.join(prefix)}:{path.absolute()}" if prefix else str(path.absolute())
+
+
 def require_free(data: JsonObject, place: str) -> None:
     """Refuse data under the keys that OPA and we keep for ourselves, whichever engine is to judge.
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import orjson
 
-from policyeng.bundle.data_documents import join_document, join_given
+from policyeng.bundle.data_documents import absolute, join_document, join_given
 from policyeng.bundle.declaration import Policy
 from policyeng.bundle.discovery import policies_of
 from policyeng.bundle.gatekeeper import (
@@ -48,6 +48,7 @@ class Bundle:
         rego_v0: the paths of the modules that are written in Rego v0.
         idle: the policies that are not in force.
         lent: the roots, of `lib` and `facts`, that are the built-in bundle's and not its own.
+        given: what was joined into `data` besides, as `--data` names it, with absolute paths.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Bundle:
     rego_v0: frozenset[str] = frozenset()
     idle: tuple[Policy, ...] = ()
     lent: frozenset[str] = frozenset()
+    given: tuple[str, ...] = ()
 
     @cached_property
     def facts(self) -> Facts:
@@ -130,6 +132,7 @@ def bundle_of(origins: Sequence[Origin], given: Sequence[str | Path] = ()) -> Bu
         roots=tuple(origin.root for origin in origins),
         rego_v0=rego_v0,
         lent=frozenset(path.parts[0] for origin in origins if origin.lent for path in origin.tree),
+        given=tuple(map(absolute, given)),
     )
 
 

@@ -28,12 +28,34 @@ _POINTERS: Mapping[str, tuple[str, ...]] = {
     ),
     "microsoft.containerservice/managedclusters": ("/properties/powerState", "/properties/provisioningState"),
 }
+_COMPUTE = "microsoft.machinelearningservices/workspaces/computes"
+#: What tells whether a compute is attached; of AKS its `resourceId` does, too.
+_ATTACHED_BY = ("", "/properties", "/properties/computeType")
 
 
 def service_made(arm_type: str, reason: str = _REASON) -> dict[str, str]:
     """By JSON Pointer, why it is not known of a resource of this type: by default, because it does not exist yet."""
     pointers = _POINTERS.get(lowered(arm_type), ("/properties/provisioningState",))
     return dict.fromkeys(pointers, reason)
+
+
+def attached(resource: JsonObject, unreadable: dict[str, str]) -> JsonObject:
+    """A resource, of a compute with whether it is attached; where that is not known, `unreadable` gets the reason.
+
+    Args:
+        resource: of any type.
+        unreadable: by JSON Pointer into it, why a part cannot be read.
+    """
+    if lowered(resource["type"]) != _COMPUTE:
+        return resource
+    properties = resource.get("properties")
+    said: JsonObject = properties if isinstance(properties, dict) else {}
+    of_its_kind = ("/properties/resourceId",) if _is_aks(said.get("computeType")) else ()
+    reason = next((unreadable[pointer] for pointer in (*_ATTACHED_BY, *of_its_kind) if pointer in unreadable), "")
+    if reason and "isAttachedCompute" not in said:
+        unreadable["/properties/isAttachedCompute"] = reason
+        return resource
+    return with_attachment(resource)
 
 
 def with_attachment(resource: JsonObject) -> JsonObject:
@@ -48,10 +70,14 @@ def with_attachment(resource: JsonObject) -> JsonObject:
     kind = lowered(kind) if isinstance(kind, str) else ""
     if kind in ("amlcompute", "computeinstance"):
         attached = False
-    elif kind == "aks":
+    elif _is_aks(kind):
         attached = bool(properties.get("resourceId"))
     elif kind in ("kubernetes", "virtualmachine", "hdinsight", "databricks", "datalakeanalytics", "synapsespark"):
         attached = True
     else:
         return resource
     return {**resource, "properties": {**properties, "isAttachedCompute": attached}}
+
+
+def _is_aks(kind: object) -> bool:
+    return isinstance(kind, str) and lowered(kind) == "aks"

@@ -14,7 +14,7 @@ from policyeng.sources.arm_template.templates import Template
 from policyeng.sources.arm_template.values import Work
 from policyeng.sources.arm_template.walking import Draft, Level, Walk
 from policyeng.sources.reading import ALONE, UNKNOWN_SCOPE, Placed, Reading, Refusal, Surroundings, kind_of, reading_of
-from policyeng.sources.service_made import service_made, with_attachment
+from policyeng.sources.service_made import attached, service_made
 from policyeng.sources.template_parameters import parameters_of
 from policyeng.strict.json_text import shortened
 
@@ -28,7 +28,6 @@ _SCHEMAS = {
     "managementgroupdeploymenttemplate.json": "management group",
     "tenantdeploymenttemplate.json": "tenant",
 }
-_ATTACHED_BY = ("", "/properties", "/properties/computeType", "/properties/resourceId")
 
 
 def detect(document: object) -> bool:
@@ -140,15 +139,4 @@ def _one(draft: Draft, identity: str, known: frozenset[str], place: Place) -> Pl
         why["/id"] = draft.reason
     why |= {**service_made(draft.names.arm_type), **unreadable}
     resource: JsonObject = {**body, "id": identity}  # a template cannot state an id
-    return Placed(_attached(resource, why), draft.pointer, why, None, draft.fields, draft.text)
-
-
-def _attached(resource: JsonObject, unreadable: dict[str, str]) -> JsonObject:
-    """A compute with whether it is attached, where that is known."""
-    if lowered(resource["type"]) != "microsoft.machinelearningservices/workspaces/computes":
-        return resource
-    reason = next((unreadable[pointer] for pointer in _ATTACHED_BY if pointer in unreadable), "")
-    if reason:
-        unreadable["/properties/isAttachedCompute"] = reason
-        return resource
-    return with_attachment(resource)
+    return Placed(attached(resource, why), draft.pointer, why, None, draft.fields, draft.text)

@@ -32,7 +32,7 @@ from policyeng.sources.kubernetes.tables import (
 )
 from policyeng.sources.mapping import Field, carried, mapped
 from policyeng.sources.reading import UNKNOWN_SCOPE, Placed, Refusal
-from policyeng.sources.service_made import service_made, with_attachment
+from policyeng.sources.service_made import attached, service_made
 from policyeng.strict.json_pointer import escaped
 from policyeng.strict.json_text import shortened
 
@@ -156,9 +156,7 @@ def _placed(document: JsonObject, pointer: str, arm_id: str, drawn: _Drawn, *, i
     fields = {f"/{key}": f"/spec/{key}" for key in _TOP} | {"/name": "/metadata/name", "/properties": "/spec"}
     fields |= drawn.fields
     placed = {key: pointer + place for key, place in fields.items()}
-    if kind.arm_type.endswith("/computes"):
-        resource = with_attachment(resource)
-    return Read(Placed(resource, pointer, unreadable, said, placed), tuple(remarks))
+    return Read(Placed(attached(resource, unreadable), pointer, unreadable, said, placed), tuple(remarks))
 
 
 def _draw(drawn: _Drawn, spec: Spelled, document: JsonObject) -> Refusal | None:

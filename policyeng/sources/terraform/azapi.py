@@ -12,7 +12,7 @@ from policyeng.errors import InputError
 from policyeng.models import Carried, JsonObject, lowered
 from policyeng.sources.mapping import Field, mapped, text
 from policyeng.sources.reading import Placed, Refusal
-from policyeng.sources.service_made import service_made, with_attachment
+from policyeng.sources.service_made import attached, service_made
 from policyeng.sources.spelling import is_respelled, respelled, respelled_pointer
 from policyeng.sources.terraform.estate import Estate
 from policyeng.sources.terraform.instances import MAX_DEPTH, Instance, filled
@@ -35,7 +35,6 @@ _NOT_IN_STATE = (
     "azapi keeps only the `body` in the state, and its `output` does not hold it; "
     "name it in `response_export_values`, or judge what is deployed instead"
 )
-_COMPUTE = "microsoft.machinelearningservices/workspaces/computes"
 
 
 def brought(estate: Estate, instance: Instance) -> Placed | Refusal:
@@ -62,8 +61,7 @@ def brought(estate: Estate, instance: Instance) -> Placed | Refusal:
     if instance.type == "azapi_update_resource":
         carried = Carried(pointers=("/id", "/type", *leaves(body)), reason=_UPDATED)
         return Placed(resource, instance.pointer, unreadable, carried, fields)
-    if lowered(arm_type) == _COMPUTE:
-        resource = with_attachment(resource)
+    resource = attached(resource, unreadable)
     return _with_made(estate, instance, Placed(resource, instance.pointer, unreadable, None, fields))
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from policyeng.models import Carried, JsonObject, lowered
+from policyeng.models import Carried, JsonObject
 from policyeng.sources import mapping
 from policyeng.sources.arm_entry import is_placeholder
 from policyeng.sources.mapping import Field, mapped, put
 from policyeng.sources.reading import Placed
-from policyeng.sources.service_made import with_attachment
+from policyeng.sources.service_made import attached
 from policyeng.sources.terraform import roles
 from policyeng.sources.terraform.estate import KINDS, Estate, Settled
 from policyeng.sources.terraform.instances import Instance
@@ -20,7 +20,6 @@ from policyeng.strict.json_pointer import escaped, value_at
 _NOT_CARRIED = "the azurerm provider has no attribute for it; check what is deployed, too"
 _NOT_LENT = "it is the `{source}` of what `{by}` names, which is not here; add it, or check what is deployed, too"
 _SUBNET = "/subnet/id"
-_COMPUTE = "microsoft.machinelearningservices/workspaces/computes"
 
 
 def brought(estate: Estate, instance: Instance) -> Placed:
@@ -44,8 +43,7 @@ def brought(estate: Estate, instance: Instance) -> Placed:
             put(resource, pointer, value)
         else:
             unreadable[pointer] = _NOT_LENT.format(by=lent.by[1:], source=lent.source[1:])
-    if lowered(kind.place.arm_type) == _COMPUTE:
-        resource = with_attachment(resource)
+    resource = attached(resource, unreadable)
     if why := estate.why_unplaced(instance):
         unreadable["/id"] = why
     unreadable |= _elsewhere(resource, kind.table)

@@ -104,7 +104,7 @@ def _explained(found: Counterexample, file: str) -> Iterator[str]:
     comparison = found.comparison
     yield f"difference: {comparison.policy} on {comparison.subject}"
     for name, judgement in comparison.judgements:
-        yield f"  {name:12} {orjson.dumps(_spelled(judgement)).decode()}"
+        yield f"  {name:12} {orjson.dumps(spelled(judgement)).decode()}"
     if found.note:
         yield f"  note         {found.note}"
     example = comparison.example
@@ -121,7 +121,7 @@ def _difference(found: Counterexample) -> JsonObject:
     return {
         "policy": comparison.policy,
         "resource": comparison.subject,
-        "engines": {name: _spelled(judgement) for name, judgement in comparison.judgements},
+        "engines": {name: spelled(judgement) for name, judgement in comparison.judgements},
         "snapshot": {"snapshotVersion": 1, **example.document},
         "parameters": dict(example.parameters),
         "asOf": example.as_of.isoformat(),
@@ -129,7 +129,8 @@ def _difference(found: Counterexample) -> JsonObject:
     }
 
 
-def _spelled(judgement: Judgement) -> JsonObject:
+def spelled(judgement: Judgement) -> JsonObject:
+    """A judgement as a reader wants to see it."""
     said: JsonObject = {"outcome": outcome_of(judgement)}
     if judgement.error is not None:
         return {**said, "error": judgement.error}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -37,16 +38,23 @@ class Grounds:
 
     Attributes:
         made: by name, what a law keeps: other orders of the policies, engines, sessions.
+        remarks: what is said aloud of the run, whatever comes out of it: by text, how many there were, or zero where
+            it is no number. Those of several processes are added.
     """
 
     bundle: Bundle
     made: dict[str, Any] = field(default_factory=dict)
+    remarks: Counter[str] = field(default_factory=Counter)
 
     def once(self, name: str, make: Callable[[], Any]) -> Any:
         """What `make` gave when it was first asked for under this name."""
         if name not in self.made:
             self.made[name] = make()
         return self.made[name]
+
+    def remark(self, law: str, text: str, number: int = 0) -> None:
+        """Have something said of the run: what a law could not try, or with a number how much of it was tried."""
+        self.remarks[f"{law}: {text}"] += number
 
 
 @dataclass
@@ -130,6 +138,11 @@ def first_difference(before: Evaluation, after: Evaluation, said: Callable[[Find
             shown = one or other
             return Violation("", pair[0], shown.resource if shown else pair[2], lines)
     return None
+
+
+def remarked(remarks: Mapping[str, int]) -> list[str]:
+    """The remarks of a run, a line each."""
+    return [f"{text}: {number:,}" if number else text for text, number in sorted(remarks.items())]
 
 
 def spelled(finding: Finding | None) -> str:

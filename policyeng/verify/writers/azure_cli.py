@@ -5,13 +5,13 @@ Written from the key names of the CLI's published YAML reference, beside the tab
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import yaml
 
 from policyeng.models import JsonObject
+from policyeng.verify.writers.azure_cli_values import at, filled, minutes, opened, plain, seconds, snake
 
 SCHEMA = "https://azuremlschemas.azureedge.net/latest/{}.schema.json"
 CARRIES = {
@@ -26,6 +26,49 @@ WORKSPACE = (
     "/subscriptions/11111111-1111-1111-1111-111111111111/resourcegroups/rg-ml"
     "/providers/microsoft.machinelearningservices/workspaces/ws"
 )
+#: What no file of the CLI says: what the service makes, and what the CLI leaves to Azure.
+_LOST = (
+    "/id",
+    "/identity/principalId",
+    "/identity/tenantId",
+    "/identity/userAssignedIdentities",
+    "/location",
+    "/properties/allowPublicAccessWhenBehindVnet",
+    "/properties/disableLocalAuth",
+    "/properties/encryption/status",
+    "/properties/isAttachedCompute",
+    "/properties/managedNetwork/status",
+    "/properties/properties/address",
+    "/properties/properties/allocationState",
+    "/properties/properties/applicationSharingPolicy",
+    "/properties/properties/computeInstanceAuthorizationType",
+    "/properties/properties/currentNodeCount",
+    "/properties/properties/isolatedNetwork",
+    "/properties/properties/lastOperation",
+    "/properties/properties/osImageMetadata",
+    "/properties/properties/osType",
+    "/properties/properties/state",
+    "/properties/properties/targetNodeCount",
+    "/properties/v1LegacyMode",
+    "/sku",
+)
+#: What it says of attached computes no more than their id.
+_LOST_OF_ATTACHED = {
+    "VirtualMachine": ("/properties/properties/virtualMachineSize",),
+    "SynapseSpark": tuple(
+        f"/properties/properties/{name}"
+        for name in (
+            "autoPauseProperties",
+            "autoScaleProperties",
+            "nodeCount",
+            "nodeSize",
+            "nodeSizeFamily",
+            "poolName",
+            "sparkVersion",
+            "workspaceName",
+        )
+    ),
+}
 COMPUTES = ("AmlCompute", "ComputeInstance", "Kubernetes", "VirtualMachine", "SynapseSpark")
 
 
@@ -57,13 +100,18 @@ def _sized(properties: JsonObject) -> bool:
     )
 
 
+def loses(resource: JsonObject) -> Sequence[str]:
+    """What no file says of a resource."""
+    return (*_LOST, *_LOST_OF_ATTACHED.get(resource["properties"].get("computeType"), ()))
+
+
 def write(resources: list[JsonObject]) -> dict[str, bytes]:
     """The files by name, those of a workspace under the name that the CLI's users give it."""
     files: dict[str, bytes] = {}
     for index, resource in enumerate(filter(has_file, resources)):
         kind = resource["type"].rpartition("/")[2].lower()
         stem = "workspace" if kind == "workspaces" else f"{kind}-{index}"
-        files[f"{stem}.yml"] = yaml.safe_dump(document(resource), sort_keys=False).encode()
+        files[f"{stem}.yml"] = yaml.safe_dump(plain(document(resource)), sort_keys=False).encode()
     return files
 
 
@@ -78,44 +126,6 @@ def document(resource: JsonObject) -> JsonObject:
         **WRITERS[resource["type"].rpartition("/")[2].lower()](resource, properties),
     }
     return {key: value for key, value in written.items() if value is not None}
-
-
-def snake(word: Any) -> Any:
-    """`LowPriority` as `low_priority`; what is no word as it is."""
-    if not isinstance(word, str):
-        return word
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in word).lstrip("_")
-
-
-def at(value: Any, *keys: str) -> Any:
-    """What stands below some keys; None where nothing does."""
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
-def filled(**members: Any) -> JsonObject | None:
-    """An object of the members that are there; None without any."""
-    return {key: value for key, value in members.items() if value is not None} or None
-
-
-def seconds(duration: str | None) -> int | None:
-    """The seconds of `P1DT2H3M4S`."""
-    if duration is None:
-        return None
-    units = {"D": 86_400, "H": 3_600, "M": 60, "S": 1}
-    return sum(int(number) * units[unit] for number, unit in re.findall(r"(\d+)([DHMS])", duration))
-
-
-def minutes(duration: str | None) -> int | None:
-    """The whole minutes of a duration."""
-    long = seconds(duration)
-    return None if long is None else long // 60
-
-
-def opened(word: str | None) -> bool | None:
-    """`Enabled` and `Disabled` as booleans."""
-    return None if word is None else word == "Enabled"
 
 
 def identity(resource: JsonObject, *, as_map: bool) -> JsonObject | None:
@@ -206,7 +216,7 @@ def _workspace(resource: JsonObject, properties: JsonObject) -> JsonObject:
     keys = at(properties, "encryption", "keyVaultProperties")
     network = properties.get("managedNetwork") or {}
     rules = network.get("outboundRules")
-    schema = SCHEMA.format({"default": "workspace", "hub": "hub", "project": "project"}.get(kind))
+    schema = SCHEMA.format({"default": "workspace", "featurestore": "", "hub": "hub", "project": "project"}[kind])
     return {
         "$schema": "http://azureml/sdk-2-0/FeatureStore.json" if kind == "featurestore" else schema,
         "identity": identity(resource, as_map=True),

@@ -6,12 +6,14 @@ Written after real outputs: the keys of the files, those that only an output has
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from policyeng.models import JsonObject
-from tests.writers import azure_cli
-from tests.writers.azure_cli import CARRIES, at, snake
+from policyeng.verify.writers import azure_cli
+from policyeng.verify.writers.azure_cli import CARRIES
+from policyeng.verify.writers.azure_cli_values import at, opened, snake
 
-__all__ = ["CARRIES", "expressible", "write"]
+__all__ = ["CARRIES", "expressible", "loses", "write"]
 
 UNSUPPORTED = "*** unsupported compute type ***"
 
@@ -19,6 +21,11 @@ UNSUPPORTED = "*** unsupported compute type ***"
 def expressible(resource: JsonObject) -> bool:
     """Whether a command prints such a resource; of some computes, without their type."""
     return resource["type"].lower() in CARRIES
+
+
+def loses(resource: JsonObject) -> Sequence[str]:
+    """What no command prints: of some computes next to everything."""
+    return ("/identity", "/location", "/properties") if _is_unsupported(resource) else azure_cli.loses(resource)
 
 
 def write(resources: list[JsonObject]) -> dict[str, bytes]:
@@ -33,7 +40,7 @@ def entity(resource: JsonObject) -> JsonObject:
     """One resource as `show` prints it."""
     properties = resource["properties"]
     kind = resource["type"].rpartition("/")[2].lower()
-    if kind == "computes" and properties["computeType"] not in azure_cli.COMPUTES:
+    if _is_unsupported(resource):
         written: JsonObject = {key: resource.get(key) for key in ("name", "location", "tags")}
         written |= {"type": UNSUPPORTED, "resource_id": properties.get("resourceId")}
     else:
@@ -56,11 +63,16 @@ def entity(resource: JsonObject) -> JsonObject:
     return {key: value for key, value in printed.items() if value is not None}
 
 
+def _is_unsupported(resource: JsonObject) -> bool:
+    computes = resource["type"].lower().endswith("/computes")
+    return computes and resource["properties"]["computeType"] not in azure_cli.COMPUTES
+
+
 def _of_compute(properties: JsonObject) -> JsonObject:
     inner = properties.get("properties") or {}
     more: JsonObject = {"provisioning_state": properties.get("provisioningState")}
     if properties["computeType"] == "AmlCompute":
-        more["ssh_public_access_enabled"] = inner.get("remoteLoginPortPublicAccess") == "Enabled"
+        more["ssh_public_access_enabled"] = opened(inner.get("remoteLoginPortPublicAccess")) or False
         more["network_settings"] = {"subnet": at(inner, "subnet", "id")} if at(inner, "subnet", "id") else {}
     if properties["computeType"] == "ComputeInstance":
         done = inner.get("lastOperation")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from policyeng.models import JsonObject
 
@@ -12,12 +12,20 @@ SCHEMA = "https://schema.management.azure.com/schemas/2019-04-01/deploymentTempl
 #: What the template is deployed to.
 SCOPE = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 
-_GROUP = re.compile(r"/subscriptions/([^/]+)/resourceGroups/([^/]+)")
+_GROUP = re.compile(r"(?i)/subscriptions/([^/]+)/resourceGroups/([^/]+)")
+#: What a template takes for its own beside the keys of resources.
+_KEYWORDS = ("apiVersion", "comments", "condition", "copy", "dependsOn", "resources", "scope")
 
 
 def expressible(resource: JsonObject) -> bool:
     """Whether a template can say it: anything that is deployed to a resource group or subscription, or extends such."""
-    return str(resource["id"]).startswith("/subscriptions/") and "/providers/" in resource["id"]
+    here = str(resource["id"]).startswith("/subscriptions/") and "/providers/" in resource["id"]
+    return here and resource.keys().isdisjoint(_KEYWORDS)
+
+
+def loses(_: JsonObject) -> Sequence[str]:
+    """Nothing."""
+    return ()
 
 
 def write(resources: list[JsonObject]) -> dict[str, bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from policyeng.models import JsonObject
 
@@ -13,6 +14,11 @@ def expressible(resource: JsonObject) -> bool:
     """Whether Azure Resource Graph lists resources of the type."""
     kind = str(resource["type"]).lower()
     return not (kind.startswith("microsoft.machinelearningservices/") and kind.rpartition("/")[2] in _UNSEEN)
+
+
+def loses(_: JsonObject) -> Sequence[str]:
+    """What no row says."""
+    return ("/eTag", "/etag")
 
 
 def write(resources: list[JsonObject]) -> dict[str, bytes]:

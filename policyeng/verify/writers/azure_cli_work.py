@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import yaml
 
 from policyeng.models import JsonObject
-from tests.writers.azure_cli import WORKSPACE
+from policyeng.verify.writers.azure_cli import WORKSPACE
+from policyeng.verify.writers.azure_cli_values import plain
 
 _TYPE = "Microsoft.MachineLearningServices/workspaces/"
 _HOST = "https://azuremlschemas.azureedge.net/latest/"
@@ -19,6 +21,33 @@ CARRIES = {
     _TYPE + "batchEndpoints/deployments",
     _TYPE + "jobs",
 }
+#: What no file says, or says of assets that no policy reads.
+_LOST = (
+    "/id",
+    "/identity",
+    "/kind",
+    "/location",
+    "/properties/codeConfiguration",
+    "/properties/codeId",
+    "/properties/environmentId",
+    "/properties/limits/jobLimitsType",
+    "/properties/model/referenceType",
+    "/properties/objective",
+    "/properties/requestSettings/maxConcurrentRequestsPerInstance",
+    "/properties/samplingAlgorithm",
+    "/properties/searchSpace",
+    "/properties/settings/continue_on_step_failure",
+    "/properties/status",
+    "/properties/taskDetails/limitSettings",
+    "/properties/taskDetails/logVerbosity",
+    "/properties/taskDetails/primaryMetric",
+    "/properties/taskDetails/targetColumnName",
+    "/properties/taskDetails/trainingData",
+    "/properties/taskDetails/trainingSettings",
+    "/properties/trial/codeId",
+    "/properties/trial/environmentId",
+    "/sku/name",
+)
 _SERVED_BY = ("Managed", "Kubernetes")
 _UNITS = {"D": 86400, "H": 3600, "M": 60, "S": 1}
 
@@ -40,26 +69,45 @@ def expressible(resource: JsonObject) -> bool:
     return "jobs" in properties if kind == "Pipeline" else kind in (None, "Command", "Sweep", "AutoML")
 
 
+def loses(_: JsonObject) -> Sequence[str]:
+    """What no file says."""
+    return _LOST
+
+
 def write(resources: list[JsonObject]) -> dict[str, bytes]:
     """One file for each resource; those that cannot be expressed are left out."""
     files = {}
     for number, resource in enumerate(filter(expressible, resources)):
         name = resource["type"].removeprefix(_TYPE)
         document = _WRITERS[name](resource, resource["properties"])
-        files[f"{number}-{name.replace('/', '-')}.yml"] = yaml.safe_dump(_there(document), sort_keys=False).encode()
+        content = yaml.safe_dump(plain(_there(document)), sort_keys=False)
+        files[f"{number}-{name.replace('/', '-')}.yml"] = content.encode()
     return files
 
 
 def seconds(duration: str | None) -> float | None:
-    """The length of an ISO 8601 duration such as `PT1H30M`."""
+    """The length of an ISO 8601 duration such as `PT1H30M`.
+
+    Raises:
+        ValueError: it is another text.
+    """
     if duration is None:
         return None
+    if not re.fullmatch(r"P(?=.)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?([\d.]+S)?)?", duration, re.ASCII):
+        raise ValueError(f"no duration: {duration}")
     return sum(float(amount) * _UNITS[unit] for amount, unit in re.findall(r"([\d.]+)([DHMS])", duration))
 
 
-def _whole_seconds(duration: str | None) -> int | None:
+def _whole_seconds(duration: str | None, per_second: int = 1) -> int | None:
+    """The length in whole seconds, or parts of them.
+
+    Raises:
+        ValueError: it is no duration, or none of whole ones.
+    """
     length = seconds(duration)
-    return None if length is None else int(length)
+    if length is not None and not (length * per_second).is_integer():
+        raise ValueError(f"no whole number: {duration}")
+    return None if length is None else int(length * per_second)
 
 
 def _snake(word: str | None) -> str | None:
@@ -74,14 +122,31 @@ def _there(value: object) -> object:
     return value
 
 
-def _compute(arm_id: str | None) -> str | None:
-    return None if arm_id is None else f"azureml:{arm_id.rpartition('/')[2].removeprefix('azureml:')}"
+def _compute(named: str | None) -> str | None:
+    """A compute by its name.
+
+    Raises:
+        ValueError: it is none of the one workspace.
+    """
+    if named is None:
+        return None
+    above, slash, name = named.rpartition("/")
+    if slash and above.lower() != f"{WORKSPACE}/computes":
+        raise ValueError(f"no compute of the workspace: {named}")
+    return f"azureml:{name.removeprefix('azureml:')}"
 
 
 def _asset(arm_id: str | None) -> str | None:
+    """An asset of the workspace by name and version.
+
+    Raises:
+        ValueError: it is another text.
+    """
     if arm_id is None:
         return None
-    *_, name, _, version = arm_id.split("/")
+    above, name, kind, version = arm_id.rsplit("/", 3)
+    if kind != "versions" or not above.lower().startswith(f"{WORKSPACE}/"):
+        raise ValueError(f"no asset of the workspace: {arm_id}")
     return f"azureml:{name}:{version}"
 
 
@@ -99,7 +164,7 @@ def _endpoint(resource: JsonObject, properties: JsonObject) -> JsonObject:
         "$schema": f"{_HOST}{kind}.schema.json",
         "name": resource["name"],
         "tags": resource.get("tags"),
-        "auth_mode": mode.get(properties.get("authMode", "")),
+        "auth_mode": mode[properties["authMode"]] if "authMode" in properties else None,
         "public_network_access": _snake(properties.get("publicNetworkAccess")),
         "traffic": properties.get("traffic"),
         "mirror_traffic": properties.get("mirrorTraffic"),
@@ -112,7 +177,6 @@ def _online(resource: JsonObject, properties: JsonObject) -> JsonObject:
     kind = properties["endpointComputeType"].lower()
     scale, asked = properties.get("scaleSettings", {}), properties.get("containerResourceRequirements", {})
     probe = properties.get("livenessProbe", {})
-    timeout = seconds(properties.get("requestSettings", {}).get("requestTimeout"))
     return {
         "$schema": f"{_HOST}{kind}OnlineDeployment.schema.json",
         "type": kind,
@@ -126,7 +190,9 @@ def _online(resource: JsonObject, properties: JsonObject) -> JsonObject:
         "egress_public_network_access": _snake(properties.get("egressPublicNetworkAccess")),
         "app_insights_enabled": properties.get("appInsightsEnabled"),
         "scale_settings": {"type": _snake(scale.get("scaleType")), "max_instances": scale.get("maxInstances")},
-        "request_settings": {"request_timeout_ms": None if timeout is None else int(timeout * 1000)},
+        "request_settings": {
+            "request_timeout_ms": _whole_seconds(properties.get("requestSettings", {}).get("requestTimeout"), 1000)
+        },
         "liveness_probe": {
             "initial_delay": _whole_seconds(probe.get("initialDelay")),
             "period": _whole_seconds(probe.get("period")),
@@ -192,7 +258,7 @@ def _job(resource: JsonObject, properties: JsonObject) -> JsonObject:
     }
     if kind == "pipeline":
         of_all = properties.get("settings", {})
-        default = of_all.get("default_compute", of_all.get("defaultCompute"))
+        default = of_all.get("default_compute" if "default_compute" in of_all else "defaultCompute")
         steps = {key: _step(step) for key, step in properties.get("jobs", {}).items()}
         return {**document, "settings": {"default_compute": _compute(default)}, "jobs": steps, "resources": None}
     if kind == "sweep":

@@ -8,19 +8,23 @@ refers to them. Written from the documentation of the providers, not from the ta
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from policyeng.models import JsonObject
+from policyeng.verify.writers.terraform_fields import CannotSayError, Fields
 
 _ML = "azurerm_machine_learning"
-#: What the service says, so no plan does.
-_SERVICE_SAYS = ("/properties/isAttachedCompute", "/properties/provisioningState")
 
 
 def expressible(resource: JsonObject) -> bool:
     """Whether a plan can say a resource: azapi can say every one that lies in something."""
     return "/providers/" in str(resource.get("id")) and isinstance(resource.get("type"), str)
+
+
+def loses(_: JsonObject) -> Sequence[str]:
+    """What no plan says: what the service makes, and what the id says already."""
+    return ("/eTag", "/etag", "/identity/principalId", "/identity/tenantId", "/name")
 
 
 def write(resources: list[JsonObject]) -> dict[str, bytes]:
@@ -74,58 +78,19 @@ class _Written(NamedTuple):
     unknown: Mapping[str, object] = {}
 
 
-class _CannotSayError(Exception):
-    """The azurerm provider has no way to say a resource, or states by itself what it does not."""
-
-
-class _Fields:
-    """The fields of a resource, each taken once; what is left at the end cannot be said."""
-
-    def __init__(self, resource: JsonObject) -> None:
-        self._left = dict(_leaves(resource, ""))
-        for pointer in ("/id", "/type", *_SERVICE_SAYS):
-            self._left.pop(pointer, None)
-
-    def take(self, pointer: str) -> object:
-        """The value at a pointer; None where nothing stands."""
-        return self._left.pop(pointer, None)
-
-    def need(self, pointer: str, *allowed: object) -> object:
-        """A value that the provider always states; one of the allowed ones if there are any."""
-        value = self.take(pointer)
-        if value is None or (allowed and value not in allowed):
-            raise _CannotSayError(pointer)
-        return value
-
-    def given(self, pointer: str, value: object) -> None:
-        """Take what the provider states by itself; None for nothing."""
-        if self.take(pointer) != value:
-            raise _CannotSayError(pointer)
-
-    def below(self, pointer: str) -> JsonObject:
-        """All texts below a pointer, by key, such as tags."""
-        keys = [key for key in self._left if key.startswith(f"{pointer}/")]
-        return {key.removeprefix(f"{pointer}/"): self._left.pop(key) for key in keys}
-
-    def end(self) -> None:
-        """Say that nothing else can be said."""
-        if self._left:
-            raise _CannotSayError(next(iter(self._left)))
-
-
 def _written(resource: JsonObject, regions: Mapping[str, object]) -> _Written:
     kind = str(resource["type"]).lower()
     kind += f":{(resource.get('properties') or {}).get('computeType', '')}" if kind.endswith("/computes") else ""
     write_one = _AZURERM.get(kind)
     if write_one is not None:
-        fields = _Fields(resource)
+        fields = Fields(resource)
         try:
             if kind.endswith(":AKS"):  # the provider sends the location of the cluster
                 attached = regions.get(str(resource["properties"].get("resourceId")).lower())
                 fields.given("/properties/computeLocation", attached)
             written = write_one(fields, str(resource["id"]))
             fields.end()
-        except _CannotSayError:
+        except CannotSayError:
             pass
         else:
             return written
@@ -155,7 +120,7 @@ def _azapi(resource: JsonObject) -> _Written:
     return _Written("azapi_resource", values, ("parent_id",))
 
 
-def _common(fields: _Fields, arm_id: str) -> JsonObject:
+def _common(fields: Fields, arm_id: str) -> JsonObject:
     fields.take("/name")
     kind = fields.take("/identity/type")
     ids = list(fields.below("/identity/userAssignedIdentities"))
@@ -164,7 +129,7 @@ def _common(fields: _Fields, arm_id: str) -> JsonObject:
     return {"name": arm_id.rpartition("/")[2], "identity": identity if kind else [], "tags": tags or None}
 
 
-def _workspace(fields: _Fields, arm_id: str) -> _Written:
+def _workspace(fields: Fields, arm_id: str) -> _Written:
     p = "/properties"
     values = {
         **_common(fields, arm_id),
@@ -188,7 +153,7 @@ def _workspace(fields: _Fields, arm_id: str) -> _Written:
     if no_ip is not None:
         values["serverless_compute"] = [{"public_ip_enabled": not no_ip, "subnet_id": subnet}]
     elif subnet is not None:
-        raise _CannotSayError("serverless")
+        raise CannotSayError("serverless")
     unknown: dict[str, object] = {"workspace_id": True, "discovery_url": True}
     if values["high_business_impact"] is None:
         del values["high_business_impact"]
@@ -199,7 +164,7 @@ def _workspace(fields: _Fields, arm_id: str) -> _Written:
     return _Written(f"{_ML}_workspace", values, unknown=unknown)
 
 
-def _compute(fields: _Fields, arm_id: str) -> JsonObject:
+def _compute(fields: Fields, arm_id: str) -> JsonObject:
     fields.take("/properties/computeType")
     return {
         **_common(fields, arm_id),
@@ -208,7 +173,7 @@ def _compute(fields: _Fields, arm_id: str) -> JsonObject:
     }
 
 
-def _nodes(fields: _Fields) -> JsonObject:
+def _nodes(fields: Fields) -> JsonObject:
     return {
         "local_auth_enabled": not fields.need("/properties/disableLocalAuth", True, False),
         "node_public_ip_enabled": fields.need("/properties/properties/enableNodePublicIp", True, False),
@@ -219,7 +184,7 @@ def _nodes(fields: _Fields) -> JsonObject:
 _PLACES = ("machine_learning_workspace_id", "subnet_resource_id")
 
 
-def _cluster(fields: _Fields, arm_id: str) -> _Written:
+def _cluster(fields: Fields, arm_id: str) -> _Written:
     c = "/properties/properties"
     location = fields.need("/location")
     fields.need("/properties/computeLocation", location)
@@ -243,7 +208,7 @@ def _cluster(fields: _Fields, arm_id: str) -> _Written:
     return _Written(f"{_ML}_compute_cluster", {**values, "ssh_public_access_enabled": True}, _PLACES)
 
 
-def _instance(fields: _Fields, arm_id: str) -> _Written:
+def _instance(fields: Fields, arm_id: str) -> _Written:
     c = "/properties/properties"
     values = {
         **_compute(fields, arm_id),
@@ -259,7 +224,7 @@ def _instance(fields: _Fields, arm_id: str) -> _Written:
     return _Written(f"{_ML}_compute_instance", values, _PLACES)
 
 
-def _inference(fields: _Fields, arm_id: str) -> _Written:
+def _inference(fields: Fields, arm_id: str) -> _Written:
     values = {
         **_compute(fields, arm_id),
         "location": fields.need("/location"),
@@ -270,7 +235,7 @@ def _inference(fields: _Fields, arm_id: str) -> _Written:
     return _Written(f"{_ML}_inference_cluster", values, ("machine_learning_workspace_id", "kubernetes_cluster_id"))
 
 
-def _spark(fields: _Fields, arm_id: str) -> _Written:
+def _spark(fields: Fields, arm_id: str) -> _Written:
     location = fields.need("/location")
     fields.need("/properties/computeLocation", location)
     values = {
@@ -282,7 +247,7 @@ def _spark(fields: _Fields, arm_id: str) -> _Written:
     return _Written(f"{_ML}_synapse_spark", values, ("machine_learning_workspace_id",))
 
 
-def _subnet(fields: _Fields, arm_id: str) -> _Written:
+def _subnet(fields: Fields, arm_id: str) -> _Written:
     fields.take("/name")
     parts = arm_id.split("/")
     prefixes = fields.need("/properties/addressPrefixes")
@@ -290,7 +255,7 @@ def _subnet(fields: _Fields, arm_id: str) -> _Written:
     return _Written("azurerm_subnet", {**values, "address_prefixes": prefixes, "service_endpoints": None})
 
 
-def _machine(fields: _Fields, arm_id: str) -> _Written:
+def _machine(fields: Fields, arm_id: str) -> _Written:
     system = fields.need("/properties/storageProfile/osDisk/osType", "Linux", "Windows")
     values = {
         **_common(fields, arm_id),
@@ -304,7 +269,7 @@ def _machine(fields: _Fields, arm_id: str) -> _Written:
     return _Written(f"azurerm_{str(system).lower()}_virtual_machine", values)
 
 
-_AZURERM: Mapping[str, Callable[[_Fields, str], _Written]] = {
+_AZURERM: Mapping[str, Callable[[Fields, str], _Written]] = {
     "microsoft.machinelearningservices/workspaces": _workspace,
     "microsoft.machinelearningservices/workspaces/computes:AmlCompute": _cluster,
     "microsoft.machinelearningservices/workspaces/computes:ComputeInstance": _instance,
@@ -313,14 +278,6 @@ _AZURERM: Mapping[str, Callable[[_Fields, str], _Written]] = {
     "microsoft.network/virtualnetworks/subnets": _subnet,
     "microsoft.compute/virtualmachines": _machine,
 }
-
-
-def _leaves(value: object, pointer: str) -> list[tuple[str, object]]:
-    """The values of a resource by pointer; lists are values, and so are empty objects."""
-    if not isinstance(value, dict) or not value:
-        return [(pointer, value)]
-    inner = [(f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}", one) for key, one in value.items()]
-    return [leaf for at, one in inner for leaf in _leaves(one, at)]
 
 
 def _plain(key: str) -> str:

@@ -6,6 +6,7 @@ kind of a compute is a key, user-assigned identities are a list.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 
 import yaml
@@ -27,6 +28,18 @@ _KINDS = {
     "microsoft.containerservice/managedclusters": ("containerservice.azure.com/v1api20231001", "ManagedCluster"),
 }
 _KEYS = {"AKS": "aks", "HDInsight": "hdInsight"}
+_COMPUTES = (
+    "AKS",
+    "AmlCompute",
+    "ComputeInstance",
+    "DataFactory",
+    "DataLakeAnalytics",
+    "Databricks",
+    "HDInsight",
+    "Kubernetes",
+    "SynapseSpark",
+    "VirtualMachine",
+)
 _TOP = ("identity", "kind", "location", "sku", "tags")
 #: What only the service says, or no manifest can.
 _LEFT_OUT = {
@@ -82,7 +95,7 @@ def expressible(resource: JsonObject) -> bool:
     properties = resource.get("properties", {})
     if not isinstance(properties.get("agentPoolProfiles", []), list) or not properties.keys().isdisjoint(_TOP):
         return False
-    return not kind.endswith("/computes") or isinstance(properties.get("computeType"), str)
+    return not kind.endswith("/computes") or properties.get("computeType") in _COMPUTES
 
 
 def expressed(resource: JsonObject) -> JsonObject:
@@ -96,6 +109,11 @@ def expressed(resource: JsonObject) -> JsonObject:
             (kept["properties"].get("properties") or {}).pop(key, None)
     kept["properties"].get("encryption", {}).pop("status", None)
     return {key: value for key, value in kept.items() if key in (*_TOP, "id", "name", "type", "properties")}
+
+
+def loses(_: JsonObject) -> Sequence[str]:
+    """Nothing but what `expressed` leaves out."""
+    return ()
 
 
 def write(resources: list[JsonObject]) -> dict[str, bytes]:

@@ -1,0 +1,159 @@
+"""Law 12: the same estate in two formats gives the same findings where both can carry the fields."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from policyeng.models import Evaluation, Finding, JsonObject, Outcome, Snapshot, lowered
+from policyeng.sources import Inputs, given, read_inputs
+from policyeng.sources.service_made import service_made, with_attachment
+from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, spelled
+from policyeng.verify.writers import WRITERS, sayable
+from policyeng.verify.writers.arm_template import SCOPE
+
+#: Which workspace files are of that do not say it; the writers take no other.
+_WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws"
+#: What is stated beside the resources, and is so whatever format they come in.
+_STATED = ("scope", "taken_at", "approvals", "workloads", "quotas", "metrics", "principals", "incomplete")
+_NAME = "formats"
+
+
+class Compared(NamedTuple):
+    """What became of an estate in a format.
+
+    Attributes:
+        decided: how many findings both formats decide, and alike.
+        different: by policy, type and id, the finding in ARM shape and in the format; None where there is none.
+        refused: why the format's reader did not take what was written; empty where it did.
+    """
+
+    decided: int = 0
+    different: Sequence[tuple[Finding | None, Finding | None]] = ()
+    refused: str = ""
+
+
+def compared(trial: Trial, name: str) -> Compared:
+    """Write an example's resources in a format, read them back, and judge both."""
+    resources, files = written(name, trial.snapshot.resources)
+    if not resources:
+        return Compared()
+    inputs = _read(files)
+    for problem in inputs.problems:
+        if problem.level == "error":  # refused aloud, so no verdict stands on it
+            return Compared(refused=problem.message)
+    beside = {field: getattr(trial.snapshot, field) for field in _STATED}
+    arm = Snapshot(resources=tuple(resources)).model_copy(update=beside)
+    other = inputs.snapshot.model_copy(update=beside)
+    return _differences(trial.judged(arm), trial.judged(other))
+
+
+def written(name: str, estate: Sequence[JsonObject]) -> tuple[list[JsonObject], dict[str, bytes]]:
+    """The resources of an estate that a format can say, as they are before deployment, and the files that say them."""
+    said: list[JsonObject] = []
+    files: dict[str, bytes] = {}
+    before = [_before_deployment(entry) for entry in estate if isinstance(entry.get("type"), str)]
+    for number, writer in enumerate(WRITERS[name]):
+        own = [entry for entry in before if sayable(writer, entry)]
+        said += own
+        if own:
+            files |= {f"{number}/{file}": content for file, content in writer.write(own).items()}
+    return said, files
+
+
+def _before_deployment(resource: JsonObject) -> JsonObject:
+    """A resource without what only the service says, but for what follows from the rest, and without nulls.
+
+    Who describes a resource that does not exist leaves out what it does not state; null is what the service answers.
+    """
+    pointers = {*service_made(resource["type"]), "/properties/isAttachedCompute"}
+    return with_attachment(
+        {
+            key: {inner: value for inner, value in part.items() if f"/{key}/{inner}" not in pointers}
+            if isinstance(part, dict)
+            else part
+            for key, part in zip(resource, map(_stated, resource.values()), strict=True)
+            if part is not None
+        }
+    )
+
+
+def _stated(value: object) -> object:
+    """A value without nulls in objects."""
+    if isinstance(value, dict):
+        return {key: _stated(inner) for key, inner in value.items() if inner is not None}
+    return [_stated(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _read(files: Mapping[str, bytes]) -> Inputs:
+    said = given(SCOPE, _WORKSPACE, {})
+    if len(files) == 1:
+        return read_inputs(["-"], stdin=next(iter(files.values())), said=said)
+    with TemporaryDirectory() as folder:
+        for file, content in files.items():
+            path = Path(folder, file)
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(content)
+        return read_inputs([folder], said=said)
+
+
+def _differences(arm: Evaluation, other: Evaluation) -> Compared:
+    """What both decide; where the format is unknown it says why, and its own tests hold what it cannot carry."""
+    ours, theirs = by_pair(arm), by_pair(other)
+    decided, different = 0, []
+    for pair in sorted({*ours, *theirs}):
+        one, twin = ours.get(pair), theirs.get(pair)
+        if twin is not None and twin.outcome is Outcome.UNKNOWN:
+            continue
+        if one is not None and twin is not None and _agree(one, twin):
+            decided += 1
+        else:
+            different.append((one, twin))
+    return Compared(decided, different)
+
+
+def _agree(arm: Finding, other: Finding) -> bool:
+    """Whether a format says what ARM says; of a failure it may leave a part unknown, and then say the less of it."""
+    ours, theirs = _denials(arm), _denials(other)
+    return arm.outcome is other.outcome and (theirs <= ours if other.unknowns else theirs == ours)
+
+
+def _denials(finding: Finding) -> Counter[str]:
+    """The denials; `"1"` where a number belongs and words without their capitals are read as ARM means them."""
+    said = [{**denial.model_dump(mode="json"), "actual": str(denial.actual)} for denial in finding.denials]
+    return Counter(lowered(str(denial)) for denial in said)
+
+
+def _violated(trial: Trial) -> Violation | None:
+    chance = trial.random(_NAME)
+    for name in chance.sample(sorted(WRITERS), len(WRITERS)):
+        outcome = compared(trial, name)
+        if outcome.different:
+            return _difference(name, *outcome.different[0])
+        if outcome.refused:
+            trial.grounds.remark(_NAME, f"examples that `{name}` refuses aloud", 1)
+        if outcome.decided:
+            trial.grounds.remark(_NAME, f"findings compared with `{name}`", outcome.decided)
+            return None
+    trial.grounds.remark(_NAME, "examples of which no format says what is decided", 1)
+    return None
+
+
+def _difference(name: str, arm: Finding | None, other: Finding | None) -> Violation:
+    shown = arm or other
+    lines = (f"in ARM shape: {spelled(arm)}", f"as {name}: {spelled(other)}")
+    message = "what another format says is judged otherwise than the same in ARM shape"
+    return Violation(message, shown.policy if shown else "", shown.resource if shown else "", lines)
+
+
+LAW = Law(
+    12,
+    _NAME,
+    "the same estate in two formats gives the same findings where both can carry the fields",
+    "T. Chen et al., Metamorphic Testing, ACM Computing Surveys 51 (2018)",
+    _violated,
+    every=2,
+)

@@ -1,0 +1,295 @@
+"""Law 13: check, admission and audit agree, and every other path by which the same thing is judged."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess  # the command line is a process of its own
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import policyeng
+from policyeng.bundle import Bundle, load_bundle
+from policyeng.bundle.tree import built_in_root
+from policyeng.errors import InputError, PolicyengError
+from policyeng.evaluation import evaluate
+from policyeng.models import Evaluation, Exemption, JsonObject, Outcome
+from policyeng.report.json import render
+from policyeng.sources import Inputs, load_snapshot, read_exemptions, read_inputs
+from policyeng.verify.laws.law import Grounds, Law, Trial, Violation
+from policyeng.verify.toml_text import is_sayable, toml_of
+
+_NAME = "paths"
+#: Seconds that a process has for one estate.
+_PATIENCE = 600
+#: What Python needs of its environment to start, and to find what it keeps; no policy has any business with the rest.
+_NEEDED = (
+    "DYLD_LIBRARY_PATH",
+    "HOME",
+    "LD_LIBRARY_PATH",
+    "PATH",
+    "POLICYENG_CACHE_DIR",
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "SYSTEMROOT",
+    "TEMP",
+    "TMP",
+    "TMPDIR",
+    "USERPROFILE",
+    "XDG_CACHE_HOME",
+)
+#: A machine elsewhere, where sets are in another order, too.
+_ELSEWHERE = {"PYTHONHASHSEED": "1", "TZ": "Asia/Kathmandu"}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a path says.
+
+    Attributes:
+        findings: as the JSON report has them, by policy, type and id.
+        problems: as the JSON report has them; None where the path has no part in the reading.
+        exit_code: of the process, where there is one.
+    """
+
+    findings: Mapping[tuple[str, str, str], JsonObject]
+    problems: Sequence[JsonObject] | None
+    exit_code: int
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An example as each path is asked about it.
+
+    Attributes:
+        folder: an empty directory with the snapshot, the parameters and the exemptions as files.
+        command: how a process judges with the same bundle; empty where none can be given it.
+    """
+
+    trial: Trial
+    folder: Path
+    parameters: Mapping[str, JsonObject]
+    exemptions: Sequence[Exemption]
+    command: Sequence[str]
+
+    @property
+    def file(self) -> Path:
+        """The snapshot."""
+        return self.folder / "snapshot.json"
+
+    @cached_property
+    def wanted(self) -> Mapping[str, bool]:
+        """What is read of the inputs: the policies judge resources, documents, or both."""
+        judged = {kind.type.lower() for policy in self.trial.bundle.policies for kind in policy.header.judges}
+        return {"documents": "document" in judged, "resources": judged != {"document"}}
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        """What the reader makes of the file."""
+        return read_inputs([self.file], documents=self.wanted["documents"], resources=self.wanted["resources"])
+
+    @property
+    def refused(self) -> bool:
+        """Whether the reader refuses a part of the file."""
+        return any(problem.level == "error" for problem in self.inputs.problems)
+
+    @cached_property
+    def expected(self) -> Answer:
+        """What every path has to say: the file read and judged here, part by part."""
+        inputs = self.inputs
+        judged = evaluate(self.trial.bundle, inputs.snapshot, problems=inputs.problems, **self.options)  # type: ignore[arg-type]  # the options below
+        return self.answer(render(judged), judged.exit_code)
+
+    @property
+    def options(self) -> dict[str, object]:
+        """How it is judged."""
+        return {
+            "as_of": self.trial.example.as_of,
+            "parameters": self.parameters,
+            "exemptions": self.exemptions,
+        }
+
+    def answer(self, report: str, exit_code: int) -> Answer:
+        """A JSON report as an answer, with one name for the input however it came."""
+        for name in (json.dumps(str(self.file))[1:-1], "<stdin>"):
+            report = report.replace(name, "<input>")
+        said = json.loads(report)
+        rows = {(row["policy"], row["resourceType"].lower(), row["resource"].lower()): row for row in said["findings"]}
+        return Answer(rows, said["problems"], exit_code)
+
+
+def _evaluate(asked: Asked) -> Answer | None:
+    """A snapshot that a program builds; of what a reader refuses, and of documents, it has no say.
+
+    It says itself what is not known of its resources, in the words of the reader.
+    """
+    if asked.refused or asked.wanted["documents"]:
+        return None
+    trial = asked.trial
+    built = trial.snapshot.model_copy(update={"unreadable": asked.inputs.snapshot.unreadable})
+    judged: Evaluation = policyeng.evaluate(trial.bundle, built, **asked.options)  # type: ignore[arg-type]  # as above
+    answer = asked.answer(render(judged), judged.exit_code)
+    places = {pair: row.get("location") for pair, row in asked.expected.findings.items()}
+    rows = {pair: {**row, "location": places.get(pair)} for pair, row in answer.findings.items()}
+    return Answer(rows, None, answer.exit_code)
+
+
+def _load_snapshot(asked: Asked) -> Answer:
+    """A file that a program reads whole or not at all."""
+    try:
+        snapshot = load_snapshot(asked.file, documents=asked.wanted["documents"], resources=asked.wanted["resources"])
+    except InputError:  # aloud, which is all that it says of what the others judge in part
+        expected = asked.expected
+        return Answer(expected.findings if asked.refused else {}, None, 2)
+    judged: Evaluation = policyeng.evaluate(asked.trial.bundle, snapshot, **asked.options)  # type: ignore[arg-type]  # as above
+    answer = asked.answer(render(judged), judged.exit_code)
+    return Answer(answer.findings, None, answer.exit_code)
+
+
+def _process(asked: Asked, given: str, *more: str) -> Answer | None:
+    """`policyeng check` as a process, in a directory and an environment that hold nothing else."""
+    if not asked.command:
+        return None
+    words = [*asked.command, "--format", "json", "--as-of", asked.trial.example.as_of.isoformat(), *more]
+    if asked.exemptions:
+        words += ["--exemptions", str(asked.folder / "exemptions.json")]
+    kept = {name: os.environ[name] for name in _NEEDED if name in os.environ}
+    sources = os.pathsep.join(filter(None, [str(Path(policyeng.__file__).parents[1]), kept.get("PYTHONPATH")]))
+    ended = subprocess.run(  # noqa: S603  # our own command line, with files that we wrote
+        [*words, given],
+        input=asked.file.read_bytes() if given == "-" else b"",
+        capture_output=True,
+        cwd=asked.folder,
+        env={**kept, **_ELSEWHERE, "PYTHONPATH": sources},
+        timeout=_PATIENCE,
+        check=False,
+    )
+    try:
+        return asked.answer(ended.stdout.decode(), ended.returncode)
+    except (KeyError, ValueError):
+        said = ended.stderr.decode(errors="replace").strip().splitlines()
+        return Answer({}, [{"message": said[-1] if said else "nothing"}], ended.returncode)
+
+
+#: Every path by which an estate is judged, by the name that a violation gives it; None where it is not open.
+PATHS: Mapping[str, Callable[[Asked], Answer | None]] = {
+    "policyeng.evaluate": _evaluate,
+    "policyeng.load_snapshot": _load_snapshot,
+    "policyeng check FILE": lambda asked: _process(asked, str(asked.file)),
+    "policyeng check -": lambda asked: _process(asked, "-"),
+    "policyeng check FILE --jobs 2": lambda asked: _process(asked, str(asked.file), "--jobs", "2"),
+}
+
+
+def _violated(trial: Trial) -> Violation | None:
+    command = trial.grounds.once(_NAME, lambda: _command(trial.grounds))
+    with TemporaryDirectory() as folder:
+        asked = _asked(trial, Path(folder).resolve(), command)
+        for name, path in PATHS.items():
+            answer = path(asked)
+            if answer is None:
+                continue
+            if found := _difference(name, asked.expected, answer):
+                return found
+            trial.grounds.remark(_NAME, f"examples judged alike by `{name}`", 1)
+    return None
+
+
+def _asked(trial: Trial, folder: Path, command: Sequence[str]) -> Asked:
+    parameters = {
+        policy: {name: value for name, value in own.items() if is_sayable(value)}
+        for policy, own in trial.example.parameters.items()
+    }
+    # An empty one, too: it ends the search for the configuration in the directories above.
+    (folder / "policyeng.toml").write_text(toml_of(parameters), encoding="utf-8")
+    document = {"snapshotVersion": 1, **trial.example.document}
+    (folder / "snapshot.json").write_text(json.dumps(document), encoding="utf-8")
+    return Asked(trial, folder, parameters, _exempted(trial, folder), command)
+
+
+def _exempted(trial: Trial, folder: Path) -> Sequence[Exemption]:
+    """An exemption of a failure, now and then, as a file and as it is read; none where the reader would refuse it."""
+    chance = trial.random(_NAME)
+    failing = [finding for finding in trial.evaluation.findings if finding.outcome is Outcome.FAIL]
+    if not failing or chance.random() < 0.3:
+        return ()
+    target, begins = chance.choice(failing), trial.example.as_of - timedelta(days=chance.choice((1, 300)))
+    entry = {"id": "E-1", "policy": target.policy, "scope": target.resource, "category": "waiver", "reason": "agreed"}
+    entry |= {"owner": "owner", "approvedBy": "approver"}
+    entry |= {"createdAt": begins.isoformat(), "expiresAt": (begins + timedelta(days=200)).isoformat()}
+    file = folder / "exemptions.json"
+    file.write_text(json.dumps({"exemptions": [entry]}), encoding="utf-8")
+    read = read_exemptions(file)
+    return () if read.problems else read.exemptions
+
+
+def _difference(name: str, expected: Answer, answer: Answer) -> Violation | None:
+    """What a path says otherwise, the first of it; None if nothing."""
+    for pair in sorted({*expected.findings, *answer.findings}):
+        here, there = expected.findings.get(pair), answer.findings.get(pair)
+        if here != there:
+            shown = here or there or {}
+            lines = (
+                f"read and judged here: {_line(here, there)}",
+                f"by {name}: {_line(there, here)}",
+                *_spoken(answer),
+            )
+            return Violation(f"`{name}` gives other findings", pair[0], str(shown.get("resource")), lines)
+    if answer.problems is not None and answer.problems != expected.problems:
+        lines = (f"read and judged here: {json.dumps(expected.problems)}", f"by {name}: {json.dumps(answer.problems)}")
+        return Violation(f"`{name}` gives other problems", lines=lines)
+    if answer.exit_code != expected.exit_code:
+        lines = (f"read and judged here: {expected.exit_code}", f"by {name}: {answer.exit_code}")
+        return Violation(f"`{name}` ends with another exit code", lines=lines)
+    return None
+
+
+def _line(finding: JsonObject | None, other: JsonObject | None) -> str:
+    """A finding, or what of it is not as in the other."""
+    if finding is None:
+        return "no finding"
+    return json.dumps({key: value for key, value in finding.items() if not other or value != other.get(key)})
+
+
+def _spoken(answer: Answer) -> Sequence[str]:
+    """Why there is no finding at all."""
+    return () if answer.findings or not answer.problems else (f"it says: {answer.problems[0].get('message')}",)
+
+
+def _command(grounds: Grounds) -> Sequence[str]:
+    """How a process is given the bundle; empty, and said aloud, where it cannot be."""
+    bundle = grounds.bundle
+    roots = [str(root.resolve()) for root in bundle.roots if root.resolve() != built_in_root()]
+    if reason := _lost(bundle, roots) if sys.executable else "no Python is known to start one with":
+        grounds.remark(_NAME, f"`policyeng check` was not tried as a process: {reason}")
+        return ()
+    words = [sys.executable, "-P", "-m", "policyeng", "check"]
+    words += [word for root in roots for word in ("--policy", root)]
+    words += [word for given in bundle.given for word in ("--data", given)]
+    return [*words, *(word for policy in bundle.policies if bundle.idle for word in ("--select", policy.id))]
+
+
+def _lost(bundle: Bundle, roots: Sequence[str]) -> str:
+    """Why a bundle that is read again is not this one; empty when it is."""
+    try:
+        again = load_bundle(*roots, data=bundle.given)
+    except PolicyengError as error:
+        return str(error)
+    headers = {policy.id: policy.header for policy in again.policies}
+    same = all(headers.get(policy.id) == policy.header for policy in bundle.policies)
+    return "" if same and again.digest == bundle.digest else "the bundle is not what its directories hold"
+
+
+LAW = Law(
+    13,
+    _NAME,
+    "check, admission and audit agree: every path by which the same is judged says the same",
+    "W. McKeeman, Differential Testing for Software, Digital Technical Journal 10 (1998)",
+    _violated,
+    every=100,
+)

@@ -1,0 +1,99 @@
+"""Law 12: an estate says the same in every format, and what a format cannot say is left out."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from policyeng.bundle import load_bundle
+from policyeng.bundle.selection import selected
+from policyeng.models import JsonObject
+from policyeng.verify.cases import DEFAULT_AS_OF
+from policyeng.verify.drawing.examples import Example, examples_of
+from policyeng.verify.laws.formats import LAW, compared, written
+from policyeng.verify.laws.law import Grounds, Trial, Violation
+from policyeng.verify.writers import WRITERS, sayable
+from policyeng.verify.writers.arm_template import SCOPE
+
+BROKEN = Path(__file__).parent / "broken" / "formats"
+WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws"
+
+
+def workspace(**properties: object) -> JsonObject:
+    """A workspace that every format can say."""
+    stated = {"publicNetworkAccess": "Disabled", **properties}
+    kind = "Microsoft.MachineLearningServices/workspaces"
+    return {"id": WORKSPACE, "name": "ws", "type": kind, "location": "eastus", "kind": "Default", "properties": stated}
+
+
+def violations(grounds: Grounds, examples: int) -> list[Violation]:
+    """What the law finds on the first examples of a seed."""
+    tried = (Trial(grounds, example, str(number)) for number, example in enumerate(examples_of(grounds.bundle, 1)))
+    return [found for trial in islice(tried, examples) if (found := LAW.violated(trial))]
+
+
+def test_our_policies_say_the_same_in_every_format() -> None:
+    """On random examples nothing differs, and the remarks say how many findings were compared with each format."""
+    grounds = Grounds(load_bundle())
+
+    assert violations(grounds, 8) == []
+    assert sum(grounds.remarks[f"formats: findings compared with `{name}`"] for name in WRITERS) > 200
+
+
+def test_a_policy_that_does_not_declare_what_it_reads_is_found() -> None:
+    """What a format cannot say is absent to it, so it passes there and fails in ARM shape."""
+    found = violations(Grounds(load_bundle(BROKEN)), 25)
+
+    assert {violation.policy for violation in found} == {"BROKEN-FORMATS"}
+    assert all(violation.lines[0].startswith("in ARM shape: fail") for violation in found)
+    assert all(violation.lines[1].endswith(": pass") for violation in found)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_plain_workspace_is_said_in_every_format(name: str) -> None:
+    """It is written, read back and decided alike; a command does not print whether it is a project."""
+    grounds = Grounds(selected(load_bundle(), ["AML-NET-001"]))
+    for access, others in (("Disabled", {}), ("Enabled", {"friendlyName": "w"})):
+        document: JsonObject = {"resources": [workspace(publicNetworkAccess=access, **others)]}
+        outcome = compared(Trial(grounds, Example(document, {}, DEFAULT_AS_OF)), name)
+
+        assert (list(outcome.different), outcome.refused) == ([], "")
+        assert outcome.decided == int(name != "az-output")
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        workspace() | {"type": "Microsoft.MachineLearningServices/registries"},
+        workspace() | {"name": "another"},
+        workspace() | {"tags": {"a": 1}},
+        workspace() | {"tags": ["a"]},
+        workspace() | {"properties": "text"},
+        workspace() | {"id": "ws"},
+        {"type": "Microsoft.MachineLearningServices/workspaces"},
+        {"id": WORKSPACE},
+    ],
+)
+def test_strange_resources_are_left_out(resource: JsonObject) -> None:
+    """No writer takes what its format cannot say, and none raises."""
+    assert all(written(name, [resource]) == ([], {}) for name in WRITERS)
+
+
+@pytest.mark.parametrize("name", ["azure-cli", "az-output"])
+def test_what_a_writer_passes_over_is_not_said(name: str) -> None:
+    """A resource with a value that the format has no key for, and that the writer does not know, is left out."""
+    [writer, *_] = WRITERS[name]
+
+    assert sayable(writer, workspace(v1LegacyMode=True))
+    assert not sayable(writer, workspace(unheardOf=True))
+
+
+def test_an_estate_that_no_format_can_say_is_said_aloud() -> None:
+    """The run counts it, and does not pass for compared."""
+    grounds = Grounds(load_bundle(BROKEN))
+    trial = Trial(grounds, Example({"resources": [{"id": "x", "type": "y"}]}, {}, DEFAULT_AS_OF))
+
+    assert LAW.violated(trial) is None
+    assert grounds.remarks == {"formats: examples of which no format says what is decided": 1}
