@@ -136,6 +136,10 @@ Baseline = Annotated[
         help="An earlier JSON report: only failures that it does not have fail the run.",
     ),
 ]
+Minimise = Annotated[
+    bool,
+    typer.Option("--minimise", help="Print the smallest part of the snapshot on which a policy still fails, alone."),
+]
 NoCache = Annotated[
     bool,
     typer.Option(
