@@ -155,7 +155,7 @@ def _judged(request: Request, settings: Settings) -> Judged:
     for line in reading_lines(read, show_skipped=request.show_skipped):
         say(line, error=True)
     with _progress(f"judging {len(snapshot.resources) or len(snapshot.documents)} resources"):
-        options = {
+        options: dict[str, Any] = {
             "as_of": request.as_of,
             "exemptions": exemptions,
             "parameters": parameters,

@@ -19,7 +19,7 @@ def verify_redundancy(bundle: Bundle, *, examples: int, seed: int, format_: str)
     from policyeng.verify.redundancy.analysis import analysed
 
     with progress(f"looking for redundancy, seed {seed}", sum(map(_cases, bundle.policies)) + examples) as advance:
-        analysis = analysed(bundle, examples, seed, advance)
+        analysis = analysed(bundle, examples, seed, progress=advance)
     written = {"text": report.as_text, "json": report.as_json, "junit": report.as_junit}
     typer.echo(written[format_](analysis))
     return int(bool(analysis.faults))

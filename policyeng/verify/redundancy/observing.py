@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -63,27 +64,38 @@ class Seen:
         """How often it failed."""
         return self.outcomes[Outcome.FAIL]
 
+    @property
+    def decided(self) -> set[str]:
+        """The outcomes that it came to where it did not err."""
+        return {outcome for outcome in self.outcomes if outcome != Outcome.ERROR}
+
 
 @dataclass
 class Observed:
-    """What was seen of every policy of a bundle."""
+    """What was seen of every policy of a bundle.
+
+    Attributes:
+        cases, examples: how many were judged.
+        more: by policy id, how many further examples were drawn for it alone.
+    """
 
     bundle: Bundle
     seen: dict[str, Seen] = field(default_factory=dict)
     cases: int = 0
     examples: int = 0
+    more: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         """Have an entry for each policy, also where nothing is seen of it."""
         self.seen |= {policy.id: Seen() for policy in self.bundle.policies}
 
     def judge(self, example: Example, bundle: Bundle | None = None) -> None:
-        """Judge an example with every policy, or those of a part of the bundle, and keep what they say.
+        """Judge an example with every policy, or with those of a part of the bundle, and keep what they say.
 
         Raises:
             EngineError: the bundle does not compile.
         """
-        text = orjson.dumps({"snapshotVersion": 1, **example.document})
+        text = native_text(example)
         evaluation = judged(bundle or self.bundle, example, as_read(text))
         for resource, said in by_resource(evaluation).items():
             sighting = Sighting(text, example.parameters, example.as_of, resource)
@@ -116,6 +128,15 @@ def cases_of(policy: str, estates: Estates) -> Iterator[tuple[Case, Example]]:
     for case, document in estates.cases.get(policy, ()):
         parameters = {policy: case.parameters} if case.parameters else {}
         yield case, Example(document, parameters, case.as_of or DEFAULT_AS_OF)
+
+
+def native_text(example: Example) -> bytes:
+    """The document of an example as a native snapshot; whole numbers beyond 64 bits are the nearest others."""
+    document = {"snapshotVersion": 1, **example.document}
+    try:
+        return orjson.dumps(document)
+    except TypeError:
+        return orjson.dumps(json.loads(json.dumps(document), parse_int=float))
 
 
 def as_read(text: bytes) -> Snapshot:

@@ -9,12 +9,15 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import get_args
 
+import orjson
+
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.header import Judged
 from policyeng.evaluation.estate import estate_of
 from policyeng.evaluation.plan import plan
 from policyeng.evaluation.pointers import has_value
 from policyeng.models import Accelerator, Cadence, JsonObject, Outcome, Purpose, Target, lowered
+from policyeng.report.wording import count
 from policyeng.verify.drawing.estates import STATEMENTS, Estates
 from policyeng.verify.redundancy.observing import Observed, Seen, as_read
 from policyeng.verify.redundancy.remarks import Remark
@@ -60,9 +63,12 @@ def judges_documents(policy: Policy) -> bool:
     return policy.input_form != "policy" or any(lowered(judged.type) == "document" for judged in policy.header.judges)
 
 
-def tried(observed: Observed) -> str:
-    """What every policy was tried on."""
-    return f"{observed.cases:,} cases and {observed.examples:,} examples"
+def tried(observed: Observed, policy: Policy) -> str:
+    """What a policy was tried on, and how often it ended in which outcome."""
+    more = f", {observed.more[policy.id]:,} more that are drawn for it" if observed.more[policy.id] else ""
+    outcomes = sorted(observed.seen[policy.id].outcomes.items())
+    counts = ", ".join(f"{number:,} {outcome}" for outcome, number in outcomes) or "no finding"
+    return f"{count(observed.cases, 'case')} and {count(observed.examples, 'example')}{more}: {counts}"
 
 
 def _of_policy(policy: Policy, observed: Observed, known: _Known) -> Iterator[Remark]:
@@ -73,13 +79,15 @@ def _of_policy(policy: Policy, observed: Observed, known: _Known) -> Iterator[Re
         message = f"it never applies: {'; '.join(reason for reason, _ in wrong)}"
         remedy = "correct its `judges`"
         is_proved = all(proved for _, proved in wrong)
-        yield Remark(policy.id, "vacuous", message, tried(observed), remedy, is_proved=is_proved)
+        yield Remark(policy.id, "vacuous", message, tried(observed, policy), remedy, is_proved=is_proved)
         return
     for reason, is_proved in wrong:
         message = f"one entry of its `judges` takes nothing: {reason}"
         remedy = "correct it, or take it away"
-        yield Remark(policy.id, "vacuous", message, tried(observed), remedy, is_fault=False, is_proved=is_proved)
-    if not seen.outcomes:
+        yield Remark(
+            policy.id, "vacuous", message, tried(observed, policy), remedy, is_fault=False, is_proved=is_proved
+        )
+    if not seen.decided:
         yield _vacuous(policy, observed, known)
         return
     yield from _one_sided(policy, observed, seen)
@@ -97,24 +105,21 @@ def _vacuous(policy: Policy, observed: Observed, known: _Known) -> Remark:
     else:
         message = "it never applies: nothing that was judged is what its `judges` says"
         remedy = "correct its `judges`, or give it a case that it judges"
-    return Remark(policy.id, "vacuous", message, tried(observed), remedy)
+    return Remark(policy.id, "vacuous", message, tried(observed, policy), remedy)
 
 
 def _taken(alone: Bundle, known: _Known) -> int:
     """How many of the known resources a policy's `judges` takes."""
-    import orjson
-
     distinct = {lowered(str(entry.get("id"))): entry for entry in known.resources}
     snapshot = as_read(orjson.dumps({"snapshotVersion": 1, "resources": list(distinct.values())}))
     return sum(1 for _ in plan(alone, estate_of(snapshot, alone.facts)))
 
 
 def _one_sided(policy: Policy, observed: Observed, seen: Seen) -> Iterator[Remark]:
-    counts = ", ".join(f"{number:,} {outcome}" for outcome, number in sorted(seen.outcomes.items()))
-    told = f"{tried(observed)}: {counts}"
+    told = tried(observed, policy)
     if not seen.failures:
-        always = "is unknown" if set(seen.outcomes) == {Outcome.UNKNOWN} else "passes"
-        if len(seen.outcomes) > 1:
+        always = "is unknown" if seen.decided == {Outcome.UNKNOWN} else "passes"
+        if len(seen.decided) > 1:
             always = "passes or is unknown"
         remedy = "give it a case that fails; if there can be none, take the policy away"
         yield Remark(policy.id, "dead", f"it never fails: it always {always}", told, remedy)
@@ -130,7 +135,7 @@ def _silent(policy: Policy, observed: Observed, seen: Seen) -> Iterator[Remark]:
         if reason not in seen.reasons:
             remedy = "give it a case in which the rule holds; if there can be none, take the rule away"
             message = f"it never gave the reason `{reason}`"
-            yield Remark(policy.id, "reason", message, tried(observed), remedy, is_fault=False)
+            yield Remark(policy.id, "reason", message, tried(observed, policy), remedy, is_fault=False)
 
 
 def _missed(judged: Judged, known: _Known) -> tuple[str, bool]:

@@ -17,7 +17,7 @@ from policyeng.verify.drawing.edits import Json
 from policyeng.verify.drawing.estates import Estates
 from policyeng.verify.drawing.examples import Example
 from policyeng.verify.drawing.schemas import fits, fitting
-from policyeng.verify.redundancy.observing import Observed, as_read, cases_of, judged
+from policyeng.verify.redundancy.observing import Observed, as_read, cases_of, judged, native_text
 from policyeng.verify.redundancy.outcomes import judges_documents
 from policyeng.verify.redundancy.remarks import Remark
 
@@ -198,8 +198,6 @@ def _ground(policy: Policy, name: str, observed: Observed, estates: Estates) -> 
     step = max(1, len(others) // _CASES)
     seen = observed.seen[policy.id]
     kept = [sighting.example for sighting in (*seen.failing[:3], *seen.passing[:3])]
-    examples = []
-    for example in (*giving[:_CASES], *others[::step][:_CASES], *kept):
-        document = {"snapshotVersion": 1, **example.document}
-        examples.append((example, as_read(json.dumps(document).encode())))
-    return _Ground(observed.bundle.only([policy]), tuple(examples))
+    chosen = (*giving[:_CASES], *others[::step][:_CASES], *kept)
+    examples = tuple((example, as_read(native_text(example))) for example in chosen)
+    return _Ground(observed.bundle.only([policy]), examples)

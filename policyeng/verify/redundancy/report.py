@@ -25,7 +25,10 @@ def as_json(analysis: Analysis) -> str:
         "examples": analysis.examples,
         "cases": analysis.cases,
         "faults": len(analysis.faults),
-        "policies": [{"id": policy, "outcomes": dict(counts)} for policy, counts in analysis.outcomes.items()],
+        "policies": [
+            {"id": policy, "outcomes": {str(outcome): number for outcome, number in sorted(counts.items())}}
+            for policy, counts in analysis.outcomes.items()
+        ],
         "remarks": [_as_object(remark) for remark in analysis.remarks],
     }
     return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
