@@ -104,30 +104,35 @@ def check(
     require_text(inputs, select, ignore, parameters, [text for text in (profile, scope, workspace) if text is not None])
     outputs = [_output(entry) for entry in output or ()]
     format_ = chosen(format_, FORMATS, "report format")
-    if minimise and (format_ != "text" or outputs or group_by or baseline):
-        raise UsageError("--minimise prints a snapshot and no report", remedy="leave out what reports are made with")
-    if group_by:
-        group_by = _grouping(group_by, [format_, *(name for name, _ in outputs)])
+    _require_no_report(minimise and (format_ != "text" or bool(outputs or group_by or baseline)))
+    group_by = _grouping(group_by, [format_, *(name for name, _ in outputs)]) if group_by else None
     flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
-    flags |= {"profile": profile, "strict_unknown": strict_unknown, **trust}
-    settings = settings_of(flags, config)
+    settings = settings_of({**flags, "profile": profile, "strict_unknown": strict_unknown, **trust}, config)
     from_ = chosen(from_, SOURCES, "input format") if from_ else None
-    moment = _moment(as_of) if as_of else datetime.now(UTC)
+    at = _moment(as_of) if as_of else datetime.now(UTC)
     said = given(scope or "", workspace or "", given_parameters(parameters or ()))
     request = Request(
-        inputs, policy or (), data or (), from_, said, show_skipped, no_exemptions, moment, engine, opa, jobs, baseline
+        inputs, policy or (), data or (), from_, said, show_skipped, no_exemptions, at, engine, opa, jobs, baseline
     )
     with cache.switched_off(no_cache):
         judged = _judged(request, settings)
-        evaluation = judged.evaluation
         if minimise:
-            from policyeng.cli.minimising import print_minimised
-
-            return print_minimised(judged, request, settings, config)
+            return _minimised(judged, request, settings, config)
     for name, path in outputs:
-        write(path, FORMATS[name](evaluation, **_shown(name, group_by, settings.profile)), "report")
-    _print(evaluation, format_, _shown(format_, group_by, settings.profile))
-    return evaluation.exit_code
+        write(path, FORMATS[name](judged.evaluation, **_shown(name, group_by, settings.profile)), "report")
+    _print(judged.evaluation, format_, _shown(format_, group_by, settings.profile))
+    return judged.evaluation.exit_code
+
+
+def _require_no_report(is_asked: bool) -> None:
+    if is_asked:
+        raise UsageError("--minimise prints a snapshot and no report", remedy="leave out what reports are made with")
+
+
+def _minimised(judged: Judged, request: Request, settings: Settings, config: Path | None) -> int:
+    from policyeng.cli.minimising import print_minimised
+
+    return print_minimised(judged, request, settings, config)
 
 
 def _judged(request: Request, settings: Settings) -> Judged:

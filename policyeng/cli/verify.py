@@ -19,10 +19,7 @@ def verify(
     engines: Annotated[
         bool, typer.Option("--engines", help="Compare what every engine says of the same random pairs.")
     ] = False,
-    redundancy: Annotated[
-        bool,
-        typer.Option("--redundancy", help="Find policies that never apply, never fail or are implied by others."),
-    ] = False,
+    redundancy: options.Redundancy = False,
     policy: options.Policies = None,
     data: options.GivenData = None,
     select: options.Select = None,
@@ -30,9 +27,7 @@ def verify(
     pairs: Annotated[
         int, typer.Option(metavar="N", min=1, help="How many pairs of policy and resource to compare.")
     ] = 100_000,
-    examples: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How many random examples to judge, for --redundancy.")
-    ] = 500,
+    examples: options.Examples = 500,
     seed: Annotated[
         int | None, typer.Option(metavar="N", help="Draw the examples of an earlier run again; any unless given.")
     ] = None,
@@ -56,10 +51,7 @@ def verify(
       policyeng verify --engines --policy my-policies --pairs 10000 --seed 7 --counterexample smallest.json
       policyeng verify --redundancy --policy my-policies
     """
-    if engines == redundancy:
-        what = "two things to verify are named" if engines else "nothing to verify is named"
-        remedy = "name one: --engines compares the engines, --redundancy finds policies that say nothing"
-        raise UsageError(what, remedy=remedy)
+    _require_one(engines, redundancy)
     format_ = plain_format(format_, *(["junit"] if redundancy else []))
     bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
@@ -78,3 +70,10 @@ def verify(
         format_=format_,
         opa=opa,
     )
+
+
+def _require_one(*named: bool) -> None:
+    if sum(named) != 1:
+        what = "two things to verify are named" if any(named) else "nothing to verify is named"
+        remedy = "name one: --engines compares the engines, --redundancy finds policies that say nothing"
+        raise UsageError(what, remedy=remedy)

@@ -132,7 +132,7 @@ def _of_parameter(
 ) -> Iterator[Remark]:
     if _is_never_read(policy, name, observed.bundle, estates):
         message, told = f"its parameter `{name}` is never read", "its text and that of what it imports"
-        yield Remark(policy.id, "parameter", message, told, "take it away", is_proved=True)
+        yield Remark(policy.id, "parameter", message, told, "take it away", is_proved=bool(policy.rules))
         return
     ground = _ground(policy, name, observed, estates)
     default = ground.said(name, policy.header.defaults[name])
@@ -182,12 +182,14 @@ def _is_never_read(policy: Policy, name: str, bundle: Bundle, estates: Estates) 
         return False
     if not policy.rules:
         words = estates.vocabulary.words[policy.id]
-        return name not in (*words.own, *words.borrowed)
+        stated = policy.python.judge.__globals__.values() if policy.python else ()
+        texts = [value for value in stated if isinstance(value, str)]  # where a constant holds the name
+        return name not in (*words.own, *words.borrowed, *texts)
     # Modules that are no policy may be imported by any; another policy's own text says nothing of this one.
     others = {entry.file for entry in (*bundle.policies, *bundle.idle)} - {policy.file}
-    texts = [_COMMENT.sub("", source) for file, source in bundle.modules if file not in others]
     whole = re.compile(rf"\binput\.parameters\b(?![.\[])|\b{re.escape(name)}\b")
-    return not any(whole.search(text) for text in texts)
+    modules = [_COMMENT.sub("", source) for file, source in bundle.modules if file not in others]
+    return not any(whole.search(text) for text in modules)
 
 
 def _ground(policy: Policy, name: str, observed: Observed, estates: Estates) -> _Ground:
