@@ -118,10 +118,16 @@ def check(
         judged = _judged(request, settings)
         if minimise:
             return _minimised(judged, request, settings, config)
-    for name, path in outputs:
-        write(path, FORMATS[name](judged.evaluation, **_shown(name, group_by, settings.profile)), "report")
+    _write(outputs, judged.evaluation, group_by, settings.profile)
     _print(judged.evaluation, format_, _shown(format_, group_by, settings.profile))
     return judged.evaluation.exit_code
+
+
+def _write(
+    outputs: Sequence[tuple[str, Path]], evaluation: Evaluation, group_by: str | None, profile: str | None
+) -> None:
+    for name, path in outputs:
+        write(path, FORMATS[name](evaluation, **_shown(name, group_by, profile)), "report")
 
 
 def _require_no_report(is_asked: bool) -> None:
