@@ -110,6 +110,7 @@ class PolicyHeader(_Strict):
         monotone_in: by JSON Pointer, or `parameter:NAME`, which way is stricter: `lower` or `higher` numbers, or the
             values from the least to the most strict. A stricter value never adds a denial.
         insensitive_to: JSON Pointers of fields whose value changes nothing.
+        refines: ids of policies that fail wherever this one does, and which this one is meant to say more than.
     """
 
     id: str
@@ -127,6 +128,7 @@ class PolicyHeader(_Strict):
     parameters: dict[str, JsonObject] = {}
     monotone_in: dict[str, Literal["lower", "higher"] | tuple[str | bool | int | float, ...]] = {}
     insensitive_to: tuple[str, ...] = ()
+    refines: tuple[str, ...] = ()
     since: str = ""
     exemptable: bool = True
 

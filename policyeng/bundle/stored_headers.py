@@ -80,7 +80,7 @@ def _rebuilt(stored: JsonObject) -> PolicyHeader:
         fields["related_resources"] = tuple(
             RelatedResource.model_construct(**entry) for entry in stored["related_resources"]
         )
-    for name in ("inspects", "insensitive_to"):
+    for name in ("inspects", "insensitive_to", "refines"):
         if name in stored:
             fields[name] = tuple(stored[name])
     if "monotone_in" in stored:

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from policyeng import cache
+from policyeng.bundle import Bundle
 from policyeng.bundle.parameters import refuse_unknown_ids, require_fitting, spread
 from policyeng.bundle.profiles import with_profile
 from policyeng.bundle.selection import selected
@@ -23,7 +24,7 @@ from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.evaluation import evaluate
-from policyeng.models import Evaluation, Exemption, Problem
+from policyeng.models import Evaluation, Exemption, Problem, Snapshot
 from policyeng.report import FORMATS, GROUPS, PROFILED, PROSE
 from policyeng.sources import FORMATS as SOURCES
 from policyeng.sources import Given, given, given_parameters, read_baseline, read_exemptions, read_inputs
@@ -50,6 +51,16 @@ class Request:
     baseline: Path | None
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was judged, with what, and what came of it; `options` are those of `evaluate`."""
+
+    bundle: Bundle
+    snapshot: Snapshot
+    options: Mapping[str, Any]
+    evaluation: Evaluation
+
+
 def check(
     inputs: options.Inputs,
     policy: options.Policies = None,
@@ -74,6 +85,7 @@ def check(
     engine: options.Engine = "embedded",
     jobs: options.Jobs = 0,
     baseline: options.Baseline = None,
+    minimise: options.Minimise = False,
     no_cache: options.NoCache = False,
     *,
     trust: Mapping[str, object],
@@ -87,30 +99,49 @@ def check(
       policyeng check workspace.json computes.json roles.json --select network --fail-on high
       policyeng check . --exemptions exemptions.yaml --output sarif=findings.sarif
       policyeng check main.json --parameters main.parameters.json
+      policyeng check snapshot.json --select AML-NET-001 --minimise > smallest.json
     """
     require_text(inputs, select, ignore, parameters, [text for text in (profile, scope, workspace) if text is not None])
     outputs = [_output(entry) for entry in output or ()]
     format_ = chosen(format_, FORMATS, "report format")
-    if group_by:
-        group_by = _grouping(group_by, [format_, *(name for name, _ in outputs)])
+    _require_no_report(minimise and (format_ != "text" or bool(outputs or group_by or baseline)))
+    group_by = _grouping(group_by, [format_, *(name for name, _ in outputs)]) if group_by else None
     flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
-    flags |= {"profile": profile, "strict_unknown": strict_unknown, **trust}
-    settings = settings_of(flags, config)
+    settings = settings_of({**flags, "profile": profile, "strict_unknown": strict_unknown, **trust}, config)
     from_ = chosen(from_, SOURCES, "input format") if from_ else None
-    moment = _moment(as_of) if as_of else datetime.now(UTC)
+    at = _moment(as_of) if as_of else datetime.now(UTC)
     said = given(scope or "", workspace or "", given_parameters(parameters or ()))
     request = Request(
-        inputs, policy or (), data or (), from_, said, show_skipped, no_exemptions, moment, engine, opa, jobs, baseline
+        inputs, policy or (), data or (), from_, said, show_skipped, no_exemptions, at, engine, opa, jobs, baseline
     )
     with cache.switched_off(no_cache):
-        evaluation = _evaluation(request, settings)
+        judged = _judged(request, settings)
+        if minimise:
+            return _minimised(judged, request, settings, config)
+    _write(outputs, judged.evaluation, group_by, settings.profile)
+    _print(judged.evaluation, format_, _shown(format_, group_by, settings.profile))
+    return judged.evaluation.exit_code
+
+
+def _write(
+    outputs: Sequence[tuple[str, Path]], evaluation: Evaluation, group_by: str | None, profile: str | None
+) -> None:
     for name, path in outputs:
-        write(path, FORMATS[name](evaluation, **_shown(name, group_by, settings.profile)), "report")
-    _print(evaluation, format_, _shown(format_, group_by, settings.profile))
-    return evaluation.exit_code
+        write(path, FORMATS[name](evaluation, **_shown(name, group_by, profile)), "report")
 
 
-def _evaluation(request: Request, settings: Settings) -> Evaluation:
+def _require_no_report(is_asked: bool) -> None:
+    if is_asked:
+        raise UsageError("--minimise prints a snapshot and no report", remedy="leave out what reports are made with")
+
+
+def _minimised(judged: Judged, request: Request, settings: Settings, config: Path | None) -> int:
+    from policyeng.cli.minimising import print_minimised
+
+    return print_minimised(judged, request, settings, config)
+
+
+def _judged(request: Request, settings: Settings) -> Judged:
     whole = bundle_of(request.policies, settings, request.given_data)
     origin = settings.origins.get("parameters", "")
     given = spread(whole, settings.parameters, origin)
@@ -135,24 +166,22 @@ def _evaluation(request: Request, settings: Settings) -> Evaluation:
     for line in reading_lines(read, show_skipped=request.show_skipped):
         say(line, error=True)
     with _progress(f"judging {len(snapshot.resources) or len(snapshot.documents)} resources"):
-        evaluation = evaluate(
-            bundle,
-            snapshot,
-            as_of=request.as_of,
-            exemptions=exemptions,
-            parameters=parameters,
-            engine=request.engine,
-            opa=request.opa,
-            threads=request.jobs or os.cpu_count() or 1,
-            fail_on=settings.fail_on,
-            strict_unknown=settings.strict_unknown,
-            problems=(*read.problems, *problems),
-        )
-    if earlier is None:
-        return evaluation
-    from policyeng.evaluation.baseline import against_baseline
+        options: dict[str, Any] = {
+            "as_of": request.as_of,
+            "exemptions": exemptions,
+            "parameters": parameters,
+            "engine": request.engine,
+            "opa": request.opa,
+            "threads": request.jobs or os.cpu_count() or 1,
+            "fail_on": settings.fail_on,
+            "strict_unknown": settings.strict_unknown,
+        }
+        evaluation = evaluate(bundle, snapshot, **options, problems=(*read.problems, *problems))
+    if earlier is not None:
+        from policyeng.evaluation.baseline import against_baseline
 
-    return against_baseline(evaluation, earlier, settings.fail_on, strict_unknown=settings.strict_unknown)
+        evaluation = against_baseline(evaluation, earlier, settings.fail_on, strict_unknown=settings.strict_unknown)
+    return Judged(bundle, snapshot, options, evaluation)
 
 
 def _exemptions(request: Request, settings: Settings) -> tuple[list[Exemption], list[Problem]]:
@@ -213,15 +242,20 @@ def _shown(name: str, group_by: str | None, profile: str | None) -> dict[str, st
 def _print(evaluation: Evaluation, name: str, shown: Mapping[str, str | None]) -> None:
     if name != "text":
         say(FORMATS[name](evaluation, **shown).rstrip("\n"))
-        for problem in evaluation.problems:
-            if problem.level == "error":
-                place = f"{problem.place}: " if problem.place else ""
-                say(f"policyeng: {place}{problem.message}", error=True)
+        say_errors(evaluation)
         return
     from policyeng.report import text
 
     color, width = look()
     say(text.render(evaluation, color=color, width=width, **shown).rstrip("\n"))
+
+
+def say_errors(evaluation: Evaluation) -> None:
+    """Say on standard error what could not be decided, where the report does not."""
+    for problem in evaluation.problems:
+        if problem.level == "error":
+            place = f"{problem.place}: " if problem.place else ""
+            say(f"policyeng: {place}{problem.message}", error=True)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ def verify(
     engines: Annotated[
         bool, typer.Option("--engines", help="Compare what every engine says of the same random pairs.")
     ] = False,
+    redundancy: options.Redundancy = False,
     policy: options.Policies = None,
     data: options.GivenData = None,
     select: options.Select = None,
@@ -26,6 +27,7 @@ def verify(
     pairs: Annotated[
         int, typer.Option(metavar="N", min=1, help="How many pairs of policy and resource to compare.")
     ] = 100_000,
+    examples: options.Examples = 500,
     seed: Annotated[
         int | None, typer.Option(metavar="N", help="Draw the examples of an earlier run again; any unless given.")
     ] = None,
@@ -36,25 +38,29 @@ def verify(
     counterexample: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the smallest snapshot on which engines differ.")
     ] = None,
-    format_: options.PlainFormat = "text",
+    format_: options.VerifyFormat = "text",
     config: options.Config = None,
     *,
     trust: Mapping[str, object],
     opa: OpaOptions,
 ) -> int:
-    """Prove that the engines say the same: exit 0 when they do, 1 when they differ, 2 when it could not be decided.
+    """Prove that a bundle is consistent: exit 0 when it is, 1 when it is not, 2 when it could not be decided.
 
     Examples:
       policyeng verify --engines
       policyeng verify --engines --policy my-policies --pairs 10000 --seed 7 --counterexample smallest.json
+      policyeng verify --redundancy --policy my-policies
     """
-    format_ = plain_format(format_)
-    if not engines:
-        raise UsageError("nothing to verify is named", remedy="name it: --engines compares the engines")
-    from policyeng.cli.verifying.engines import verify_engines
-
+    _require_one(engines, redundancy)
+    format_ = plain_format(format_, *(["junit"] if redundancy else []))
     bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
+    if redundancy:
+        from policyeng.cli.verifying.redundancy import verify_redundancy
+
+        return verify_redundancy(bundle, examples=examples, seed=chosen, format_=format_)
+    from policyeng.cli.verifying.engines import verify_engines
+
     return verify_engines(
         bundle,
         pairs=pairs,
@@ -64,3 +70,10 @@ def verify(
         format_=format_,
         opa=opa,
     )
+
+
+def _require_one(*named: bool) -> None:
+    if sum(named) != 1:
+        what = "two things to verify are named" if any(named) else "nothing to verify is named"
+        remedy = "name one: --engines compares the engines, --redundancy finds policies that say nothing"
+        raise UsageError(what, remedy=remedy)

@@ -37,13 +37,14 @@ class _Trials:
         return self._holds(document)
 
 
-def shrunk(document: Json, holds: Callable[[Json], bool], *, most: int = 3000) -> Json:
+def shrunk(document: Json, holds: Callable[[Json], bool], *, most: int = 3000, plainer: bool = True) -> Json:
     """The smallest document found for which `holds` stays true; it must be true of the document given.
 
     Args:
         document: any JSON; it is not changed.
         holds: asked of ever smaller documents; the answer must depend on nothing else.
         most: how often it is asked.
+        plainer: write plainer values, too; without it every value that is left is one that was there.
     """
     trials = _Trials(holds, most)
     smallest = [copied(document)]
@@ -51,14 +52,14 @@ def shrunk(document: Json, holds: Callable[[Json], bool], *, most: int = 3000) -
         before: Json = object  # type: ignore[assignment]  # equal to no document
         while before != smallest[0]:
             before = copied(smallest[0])
-            _pass(smallest, trials)
+            _pass(smallest, trials, plainer=plainer)
     except _Spent:
         pass
     return smallest[0]
 
 
-def _pass(smallest: list[Json], trials: _Trials) -> None:
-    """Go through the document from the top, removing members and writing plainer values."""
+def _pass(smallest: list[Json], trials: _Trials, *, plainer: bool) -> None:
+    """Go through the document from the top, removing members and, if it shall be, writing plainer values."""
     waiting: list[Place] = [()]
     while waiting:
         place = waiting.pop(0)
@@ -66,7 +67,7 @@ def _pass(smallest: list[Json], trials: _Trials) -> None:
         held = value_in(smallest[0], place)
         for key in _keys(held):
             below = (*place, key)
-            if not _plainer(smallest, below, trials):
+            if not (plainer and _plainer(smallest, below, trials)):
                 waiting.append(below)
 
 

@@ -45,6 +45,7 @@ _MEMORY = "/model/memoryGiB"
             "description": "how many instances there may be of a machine that is short of memory",
         }
     },
+    refines=["AML-INF-110"],  # which says that the machine is small, and not what to do about it
     since="0.1.0",
     applies=lambda given: folded(given.resource["sourceType"]) == _ONLINE,
 )

@@ -43,7 +43,7 @@ def counterexample(
     An engine that fails on the way ends the search, and what was found until then is given.
     """
     search = _Search(found, bundle, [entry for entry in contestants if entry.name in dict(found.judgements)])
-    start = _plain(found.example)
+    start = as_document(found.example)
     note = ""
     for readable in _starts(start):
         if search.differing(readable) is not None:
@@ -89,7 +89,7 @@ class _Search:
             EngineError: an engine cannot judge.
         """
         try:
-            example = _example(document)
+            example = as_example(document)
             parameters_of(self._bundle, example.parameters)
             snapshot = read(example.document) if self.through_reader else example.snapshot
         except (ValidationError, PolicyengError, AttributeError, KeyError, TypeError, ValueError):
@@ -115,7 +115,7 @@ def _starts(start: JsonObject) -> Iterator[JsonObject]:
     yield {**start, "snapshot": {**snapshot, "resources": kept}}
 
 
-def _plain(example: Example) -> JsonObject:
+def as_document(example: Example) -> JsonObject:
     """An example as one JSON document; the clock is left out when it is the usual one."""
     return {
         "snapshot": example.document,
@@ -124,7 +124,12 @@ def _plain(example: Example) -> JsonObject:
     }
 
 
-def _example(document: Json) -> Example:
+def as_example(document: Json) -> Example:
+    """The example of such a document.
+
+    Raises:
+        TypeError, ValueError, KeyError, AttributeError: it is none.
+    """
     if not isinstance(document, dict):
         raise TypeError("not an example")
     snapshot: JsonObject = dict(document["snapshot"])  # type: ignore[arg-type]  # else it raises TypeError

@@ -68,7 +68,7 @@ def _scalar(random: Random, kind: object, schema: JsonObject, words: Sequence[Js
         return happens(random, 0.5)
     if kind in ("integer", "number"):
         least = schema.get("minimum", 0)
-        most = schema.get("maximum", least + 10 ** random.randrange(1, 5))
+        most = max(least, schema.get("maximum", least + 10 ** random.randrange(1, 5)))  # bounds may exclude each other
         return random.randint(int(least), int(most)) if kind == "integer" else random.uniform(least, most)
     if kind == "null":
         return None

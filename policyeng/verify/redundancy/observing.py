@@ -1,0 +1,184 @@
+"""Judge cases and examples as `policyeng check` reads them, and keep what each policy said, and beside which others."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import orjson
+
+from policyeng.bundle import Bundle
+from policyeng.evaluation import evaluate
+from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot, lowered
+from policyeng.sources import read_inputs
+from policyeng.verify.cases import DEFAULT_AS_OF, Case
+from policyeng.verify.drawing.estates import Estates
+from policyeng.verify.drawing.examples import Example
+
+#: So many examples of each outcome are kept for each policy, the smallest ones.
+_KEPT = 6
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """A policy's outcome on a resource of an example, which is kept as text: many are kept."""
+
+    text: bytes
+    parameters: Mapping[str, JsonObject]
+    as_of: datetime
+    resource: str
+
+    @property
+    def example(self) -> Example:
+        """The example; its document is the caller's to change."""
+        return Example(orjson.loads(self.text), self.parameters, self.as_of)
+
+
+@dataclass
+class Seen:
+    """What was seen of one policy.
+
+    Attributes:
+        outcomes: how often it ended in which.
+        reasons: the messages of its denials and unknowns.
+        failing, passing: the smallest examples.
+        together: by the id of another policy, how many failures both had on one resource.
+        apart: by the id of another policy, the first failure without one of it on the same resource.
+        plainly_together, plainly_apart: the same where both policies had their default parameters.
+    """
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    reasons: set[str] = field(default_factory=set)
+    failing: list[Sighting] = field(default_factory=list)
+    passing: list[Sighting] = field(default_factory=list)
+    together: Counter[str] = field(default_factory=Counter)
+    apart: dict[str, Sighting] = field(default_factory=dict)
+    plainly_together: Counter[str] = field(default_factory=Counter)
+    plainly_apart: dict[str, Sighting] = field(default_factory=dict)
+
+    @property
+    def failures(self) -> int:
+        """How often it failed."""
+        return self.outcomes[Outcome.FAIL]
+
+    @property
+    def decided(self) -> set[str]:
+        """The outcomes that it came to where it did not err."""
+        return {outcome for outcome in self.outcomes if outcome != Outcome.ERROR}
+
+
+@dataclass
+class Observed:
+    """What was seen of every policy of a bundle.
+
+    Attributes:
+        cases, examples: how many were judged.
+        more: by policy id, how many further examples were drawn for it alone.
+    """
+
+    bundle: Bundle
+    seen: dict[str, Seen] = field(default_factory=dict)
+    cases: int = 0
+    examples: int = 0
+    more: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        """Have an entry for each policy, also where nothing is seen of it."""
+        self.seen |= {policy.id: Seen() for policy in self.bundle.policies}
+
+    def judge(self, example: Example, bundle: Bundle | None = None) -> None:
+        """Judge an example with every policy, or with those of a part of the bundle, and keep what they say.
+
+        Raises:
+            EngineError: the bundle does not compile.
+        """
+        text = native_text(example)
+        evaluation = judged(bundle or self.bundle, example, as_read(text))
+        for resource, said in by_resource(evaluation).items():
+            sighting = Sighting(text, example.parameters, example.as_of, resource)
+            failing = {policy for policy, outcome in said.items() if outcome is Outcome.FAIL}
+            for policy, outcome in said.items():
+                seen = self.seen[policy]
+                if outcome is Outcome.FAIL:
+                    _keep(seen.failing, sighting)
+                    self._compare(policy, failing, sighting)
+                elif outcome is Outcome.PASS:
+                    _keep(seen.passing, sighting)
+        for finding in evaluation.findings:
+            seen = self.seen[finding.policy]
+            seen.outcomes[finding.outcome] += 1
+            seen.reasons.update(reason.msg for reason in (*finding.denials, *finding.unknowns))
+
+    def _compare(self, policy: str, failing: set[str], sighting: Sighting) -> None:
+        seen, is_plain = self.seen[policy], policy not in sighting.parameters
+        seen.together.update(failing)
+        if is_plain:
+            seen.plainly_together.update(failing - sighting.parameters.keys())
+        for other in self.seen.keys() - failing:
+            seen.apart.setdefault(other, sighting)
+            if is_plain and other not in sighting.parameters:
+                seen.plainly_apart.setdefault(other, sighting)
+
+
+def cases_of(policy: str, estates: Estates) -> Iterator[tuple[Case, Example]]:
+    """The cases of a policy, each as an example."""
+    for case, document in estates.cases.get(policy, ()):
+        parameters = {policy: case.parameters} if case.parameters else {}
+        yield case, Example(document, parameters, case.as_of or DEFAULT_AS_OF)
+
+
+def native_text(example: Example) -> bytes:
+    """The document of an example as a native snapshot; whole numbers beyond 64 bits are the nearest others."""
+    document = {"snapshotVersion": 1, **example.document}
+    try:
+        return orjson.dumps(document)
+    except TypeError:
+        return orjson.dumps(json.loads(json.dumps(document), parse_int=float))
+
+
+def as_read(text: bytes) -> Snapshot:
+    """What `policyeng check` judges of a native document: all but what its reader refuses."""
+    return read_inputs(["-"], from_format="native", stdin=text).snapshot
+
+
+def judged(bundle: Bundle, example: Example, snapshot: Snapshot) -> Evaluation:
+    """The evaluation of an example, a snapshot standing in for its document."""
+    known = {policy.id for policy in bundle.policies}
+    parameters = {policy: given for policy, given in example.parameters.items() if policy in known}
+    return evaluate(bundle, snapshot, as_of=example.as_of, parameters=parameters)
+
+
+def by_resource(evaluation: Evaluation) -> dict[str, dict[str, Outcome]]:
+    """By lower-case id, what each policy says; a workload has the id of the resource that it derives from.
+
+    A policy that judges both says of them together that they fail when one of them does.
+    """
+    said: dict[str, dict[str, Outcome]] = {}
+    for finding in evaluation.findings:
+        policies = said.setdefault(lowered(finding.resource), {})
+        if policies.get(finding.policy) is not Outcome.FAIL:
+            policies[finding.policy] = finding.outcome
+    return said
+
+
+def told_apart(evaluation: Evaluation, policy: str, others: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The resources on which a policy fails, with each of the others that does not fail or err there."""
+    for resource, said in by_resource(evaluation).items():
+        if said.get(policy) is Outcome.FAIL:
+            for other in others:
+                if said.get(other) not in (Outcome.FAIL, Outcome.ERROR):
+                    yield resource, other
+
+
+def _keep(kept: list[Sighting], sighting: Sighting) -> None:
+    """Keep a sighting among the smallest, one of each size, so that one example is not all that is kept."""
+    size = len(sighting.text)
+    if len(kept) == _KEPT and size >= len(kept[-1].text):
+        return
+    if all(len(other.text) != size for other in kept):
+        kept.append(sighting)
+        kept.sort(key=lambda other: (len(other.text), other.text))
+        del kept[_KEPT:]

@@ -1,0 +1,181 @@
+"""Policies that never apply, never fail or never pass, and reasons that are never given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from typing import get_args
+
+import orjson
+
+from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.header import Judged
+from policyeng.evaluation.estate import estate_of
+from policyeng.evaluation.plan import plan
+from policyeng.evaluation.pointers import has_value
+from policyeng.models import Accelerator, Cadence, JsonObject, Outcome, Purpose, Target, lowered
+from policyeng.report.wording import count
+from policyeng.verify.drawing.estates import STATEMENTS, Estates
+from policyeng.verify.redundancy.observing import Observed, Seen, as_read
+from policyeng.verify.redundancy.remarks import Remark
+
+#: What a workload's fields can be; there are no other workloads.
+_WORDS = {"/purpose": Purpose, "/target": Target, "/accelerator": Accelerator, "/cadence": Cadence}
+_REASON = re.compile(r"""(?:"msg"\s*:|\bmsg\s*=)\s*"((?:[^"\\\n]|\\.)*)\"""")
+#: How like a known word another must be to be taken for a slip of the pen.
+_ALIKE = 0.85
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The resources of the baselines and of every case."""
+
+    resources: tuple[JsonObject, ...]
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """The types by their lower-case form."""
+        return {lowered(kind): kind for entry in self.resources if isinstance(kind := entry.get("type"), str)}
+
+    def of_type(self, kind: str) -> list[JsonObject]:
+        """The resources of a type."""
+        return [entry for entry in self.resources if lowered(str(entry.get("type"))) == lowered(kind)]
+
+
+def outcome_remarks(observed: Observed, estates: Estates) -> Iterator[Remark]:
+    """What is to be said of each policy by what it came to on cases and examples."""
+    documents = [document for cases in estates.cases.values() for _, document in cases]
+    every = {id(entry): entry for document in documents for entry in document["resources"]}
+    known = _Known((*estates.baselines.resources.values(), *every.values()))
+    for policy in observed.bundle.policies:
+        if judges_documents(policy):
+            message = "it judges documents as they are written, and examples are snapshots of resources"
+            yield Remark(policy.id, "not tried", message, "nothing", "test it with documents of yours", is_fault=False)
+            continue
+        yield from _of_policy(policy, observed, known)
+
+
+def judges_documents(policy: Policy) -> bool:
+    """Whether a policy judges something that no example has."""
+    return policy.input_form != "policy" or any(lowered(judged.type) == "document" for judged in policy.header.judges)
+
+
+def tried(observed: Observed, policy: Policy) -> str:
+    """What a policy was tried on, and how often it ended in which outcome."""
+    more = f", {observed.more[policy.id]:,} more that are drawn for it" if observed.more[policy.id] else ""
+    outcomes = sorted(observed.seen[policy.id].outcomes.items())
+    counts = ", ".join(f"{number:,} {outcome}" for outcome, number in outcomes) or "no finding"
+    return f"{count(observed.cases, 'case')} and {count(observed.examples, 'example')}{more}: {counts}"
+
+
+def _of_policy(policy: Policy, observed: Observed, known: _Known) -> Iterator[Remark]:
+    seen = observed.seen[policy.id]
+    missed = [(judged, *_missed(judged, known)) for judged in policy.header.judges]
+    wrong = [(reason, is_proved) for _, reason, is_proved in missed if reason]
+    if len(wrong) == len(missed):
+        message = f"it never applies: {'; '.join(reason for reason, _ in wrong)}"
+        remedy = "correct its `judges`"
+        is_proved = all(proved for _, proved in wrong)
+        yield Remark(policy.id, "vacuous", message, tried(observed, policy), remedy, is_proved=is_proved)
+        return
+    for reason, is_proved in wrong:
+        message = f"one entry of its `judges` takes nothing: {reason}"
+        remedy = "correct it, or take it away"
+        yield Remark(
+            policy.id, "vacuous", message, tried(observed, policy), remedy, is_fault=False, is_proved=is_proved
+        )
+    if not seen.decided:
+        yield _vacuous(policy, observed, known)
+        return
+    yield from _one_sided(policy, observed, seen)
+    if seen.failures:
+        yield from _silent(policy, observed, seen)
+
+
+def _vacuous(policy: Policy, observed: Observed, known: _Known) -> Remark:
+    taken = _taken(observed.bundle.only([policy]), known)
+    if taken:
+        message = (
+            f"it never applies: its `judges` took {taken} resources of the baselines, and `applies` was never true"
+        )
+        remedy = "loosen `applies`, or give it a case that it judges"
+    else:
+        message = "it never applies: nothing that was judged is what its `judges` says"
+        remedy = "correct its `judges`, or give it a case that it judges"
+    return Remark(policy.id, "vacuous", message, tried(observed, policy), remedy)
+
+
+def _taken(alone: Bundle, known: _Known) -> int:
+    """How many of the known resources a policy's `judges` takes."""
+    distinct = {lowered(str(entry.get("id"))): entry for entry in known.resources}
+    snapshot = as_read(orjson.dumps({"snapshotVersion": 1, "resources": list(distinct.values())}))
+    return sum(1 for _ in plan(alone, estate_of(snapshot, alone.facts)))
+
+
+def _one_sided(policy: Policy, observed: Observed, seen: Seen) -> Iterator[Remark]:
+    told = tried(observed, policy)
+    if not seen.failures:
+        always = "is unknown" if seen.decided == {Outcome.UNKNOWN} else "passes"
+        if len(seen.decided) > 1:
+            always = "passes or is unknown"
+        remedy = "give it a case that fails; if there can be none, take the policy away"
+        yield Remark(policy.id, "dead", f"it never fails: it always {always}", told, remedy)
+    elif not seen.outcomes[Outcome.PASS]:
+        remedy = "give it a case that passes; if there can be none, nobody can comply"
+        yield Remark(policy.id, "never passes", "it never passes", told, remedy, is_fault=False)
+
+
+def _silent(policy: Policy, observed: Observed, seen: Seen) -> Iterator[Remark]:
+    """Reasons that stand in the policy's own Rego and that it never gave."""
+    sources = dict(observed.bundle.modules)
+    for reason in dict.fromkeys(_REASON.findall(sources.get(policy.file, ""))):
+        if reason not in seen.reasons:
+            remedy = "give it a case in which the rule holds; if there can be none, take the rule away"
+            message = f"it never gave the reason `{reason}`"
+            yield Remark(policy.id, "reason", message, tried(observed, policy), remedy, is_fault=False)
+
+
+def _missed(judged: Judged, known: _Known) -> tuple[str, bool]:
+    """Why nothing can be what an entry of `judges` says, and whether that is proved; empty where something may be."""
+    if lowered(judged.type) not in STATEMENTS:
+        return _unknown_type(judged, known), False
+    for pointer, allowed in judged.where.items() if lowered(judged.type) == "workload" else ():
+        words = get_args(_WORDS.get(pointer))
+        if words and not {lowered(str(entry)) for entry in allowed} & set(words):
+            return f"no workload has `{allowed[0]}` at `{pointer}`: it is one of {', '.join(words)}", True
+    return "", False
+
+
+def _unknown_type(judged: Judged, known: _Known) -> str:
+    kind = lowered(judged.type)
+    if kind not in known.types:
+        near = next((known.types[other] for other in sorted(known.types) if _slip(kind, other)), "")
+        return f"nothing has the type `{judged.type}`; did you mean `{near}`" if near else ""
+    for pointer, allowed in judged.where.items():
+        alike = known.of_type(kind)
+        if not any(has_value(entry, pointer) for entry in alike) and (near := _near_pointer(pointer, alike)):
+            return f"no resource of the type has `{pointer}`, where {list(allowed)} should stand; did you mean `{near}`"
+    return ""
+
+
+def _slip(kind: str, other: str) -> bool:
+    """Whether one type is another with a slip of the pen in it: nearly the same word in place of one."""
+    ours, theirs = kind.split("/"), other.split("/")
+    differing = [(one, two) for one, two in zip(ours, theirs, strict=False) if one != two]
+    return len(ours) == len(theirs) and all(get_close_matches(one, [two], 1, _ALIKE) for one, two in differing)
+
+
+def _near_pointer(pointer: str, resources: Iterable[JsonObject]) -> str:
+    """A pointer that some resource has, the last word of it being nearly the same."""
+    above, _, last = pointer.rpartition("/")
+    for resource in resources:
+        value: object = resource
+        for key in above.split("/")[1:]:
+            value = value.get(key) if isinstance(value, dict) else None
+        names = {lowered(name): name for name in value} if isinstance(value, dict) else {}
+        if close := get_close_matches(lowered(last), names, 1, _ALIKE):
+            return f"{above}/{names[close[0]]}"
+    return ""

@@ -1,0 +1,205 @@
+"""Parameters that no value can satisfy, that leave a policy nothing to say, or that make no difference."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.parameters import fault_of
+from policyeng.errors import BundleError
+from policyeng.models import JsonObject, Outcome, Snapshot
+from policyeng.verify.drawing.edits import Json
+from policyeng.verify.drawing.estates import Estates
+from policyeng.verify.drawing.examples import Example
+from policyeng.verify.drawing.schemas import fits, fitting
+from policyeng.verify.redundancy.observing import Observed, as_read, cases_of, judged, native_text
+from policyeng.verify.redundancy.outcomes import judges_documents
+from policyeng.verify.redundancy.remarks import Remark
+
+#: So many values of a parameter are drawn beside its default, its bounds and its choices; so many are judged with.
+_DRAWN, _JUDGED_WITH = 40, 8
+#: So many cases that give the parameter, and as many others, are judged with each value.
+_CASES = 10
+_COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
+
+#: By policy id and name of a parameter, why its schema or its default is wrong.
+Misfits = Mapping[str, Mapping[str, str]]
+
+
+def misfits(bundle: Bundle) -> Misfits:
+    """The parameters whose schema is none, or whose default does not fit it."""
+    found: dict[str, dict[str, str]] = {}
+    for policy in bundle.policies:
+        for name, default in policy.header.defaults.items():
+            try:
+                fault = fault_of(policy, name, default)
+            except BundleError as error:
+                fault = error.message
+            if fault:
+                found.setdefault(policy.id, {})[name] = fault
+    return found
+
+
+def parameter_remarks(observed: Observed, estates: Estates, wrong: Misfits, seed: int) -> Iterator[Remark]:
+    """What is to be said of the parameters of each policy."""
+    for policy in observed.bundle.policies:
+        for name, schema in policy.header.parameters.items():
+            random = Random(f"{seed}/{policy.id}/{name}")  # noqa: S311  # nothing here is secret
+            given = [case.parameters.get(name) for case, _ in estates.cases.get(policy.id, ())]
+            values = _values(random, schema, estates.vocabulary.words[policy.id].own, given)
+            if fault := wrong.get(policy.id, {}).get(name, ""):
+                yield _misfit(policy, name, fault, values)
+            elif not judges_documents(policy):
+                yield from _of_parameter(policy, name, values, observed, estates)
+
+
+def _misfit(policy: Policy, name: str, fault: str, values: Sequence[Json]) -> Remark:
+    if values:
+        message = f"the default of its parameter `{name}` does not fit the schema: {fault}"
+        remedy = f"give a default such as `{json.dumps(values[0])}`, or widen the schema"
+        return Remark(policy.id, "parameter", message, "the default alone", remedy, is_proved=True)
+    proof = _contradiction(policy.header.parameters[name])
+    message = f"no value fits the schema of its parameter `{name}`: {proof or fault}"
+    told = "its default, its bounds, its choices and drawn values"
+    return Remark(policy.id, "parameter", message, told, "correct the schema", is_proved=bool(proof))
+
+
+def _contradiction(schema: JsonObject) -> str:
+    """Why nothing fits a schema, where that follows from the schema itself; empty where it does not."""
+    if "const" in schema and not fits(schema, schema["const"]):
+        return "its `const` does not fit the rest of it"
+    if "enum" in schema and not any(fits(schema, value) for value in schema["enum"]):
+        return "none of its `enum` fits the rest of it"
+    kinds = {"integer": ("minimum", "maximum"), "array": ("minItems", "maxItems"), "string": ("minLength", "maxLength")}
+    least, most = kinds.get(str(schema.get("type")).replace("number", "integer"), ("", ""))
+    if least in schema and most in schema and schema[least] > schema[most]:
+        return f"its `{least}` is over its `{most}`"
+    return ""
+
+
+def _values(random: Random, schema: JsonObject, words: Sequence[Json], given: Sequence[Json]) -> list[Json]:
+    """Values that fit: those of cases, the bounds and what lies beside them, choices, empty ones, drawn ones."""
+    stated: list[Json] = [*given, *schema.get("enum", ()), schema.get("const"), schema.get("default")]
+    for bound in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"):
+        if isinstance(number := schema.get(bound), int | float):
+            stated += [number, number + 1, number - 1]
+    stated += [True, False, [], {}, 0, 1]
+    items = schema.get("items")
+    if isinstance(items, dict) and items.get("enum"):
+        stated += [list(items["enum"]), *([entry] for entry in items["enum"])]
+    drawn = [fitting(random, schema, words) for _ in range(_DRAWN)]
+    distinct = {json.dumps(value, sort_keys=True): value for value in (*stated, *drawn) if fits(schema, value)}
+    return list(distinct.values())
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What a policy says on everything with one value of a parameter."""
+
+    value: Json
+    counts: Counter[str]
+    findings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Ground:
+    """What a policy is judged on with each value: snapshots are read once."""
+
+    alone: Bundle
+    examples: tuple[tuple[Example, Snapshot], ...]
+
+    def said(self, name: str, value: Json) -> _Said:
+        """What the policy says with a value."""
+        (policy,) = (entry.id for entry in self.alone.policies)
+        counts: Counter[str] = Counter()
+        texts: list[str] = []
+        for example, snapshot in self.examples:
+            parameters = {policy: {**example.parameters.get(policy, {}), name: value}}
+            findings = judged(self.alone, replace(example, parameters=parameters), snapshot).findings
+            counts.update(finding.outcome for finding in findings)
+            said = [(finding.resource, finding.outcome, finding.denials, finding.unknowns) for finding in findings]
+            texts.append(repr(said))
+        return _Said(value, counts, tuple(texts))
+
+
+def _of_parameter(
+    policy: Policy, name: str, values: Sequence[Json], observed: Observed, estates: Estates
+) -> Iterator[Remark]:
+    if _is_never_read(policy, name, observed.bundle, estates):
+        message, told = f"its parameter `{name}` is never read", "its text and that of what it imports"
+        yield Remark(policy.id, "parameter", message, told, "take it away", is_proved=bool(policy.rules))
+        return
+    ground = _ground(policy, name, observed, estates)
+    default = ground.said(name, policy.header.defaults[name])
+    said = [default]
+    for value in values:
+        if _is_enough(said) or len(said) == _JUDGED_WITH:
+            break
+        if value != default.value:
+            said.append(ground.said(name, value))
+    told = f"{len(said)} values on {len(ground.examples)} cases and examples"
+    yield from _of_values(policy, name, said, told, observed)
+
+
+def _is_enough(said: Sequence[_Said]) -> bool:
+    """Whether the values told all that there is to know: both outcomes, and a difference."""
+    met = sum((entry.counts for entry in said), Counter[str]())
+    return bool(met[Outcome.FAIL] and met[Outcome.PASS]) and len({entry.findings for entry in said}) > 1
+
+
+def _of_values(policy: Policy, name: str, said: Sequence[_Said], told: str, observed: Observed) -> Iterator[Remark]:
+    seen = observed.seen[policy.id].outcomes  # with values of its cases and examples, too
+    met = sum((entry.counts for entry in said), Counter(seen))
+    if not met:
+        return  # that it never applies is said elsewhere
+    for outcome, verb in ((Outcome.FAIL, "fail"), (Outcome.PASS, "pass")):
+        if not met[outcome] and len(said) > 1:
+            message = f"with no value of its parameter `{name}` that was tried does it ever {verb}"
+            remedy = "correct the schema or the comparison: the two may count in different units"
+            yield Remark(policy.id, "parameter", message, told, remedy)
+            return
+    if len({entry.findings for entry in said}) == 1:
+        message = f"no value of its parameter `{name}` that was tried makes a difference"
+        remedy = "give it a case in which it does; if there can be none, take it away"
+        yield Remark(policy.id, "parameter", message, told, remedy, is_fault=False)
+        return
+    for outcome, verb in ((Outcome.FAIL, "fails"), (Outcome.PASS, "passes")):
+        if not said[0].counts[outcome]:
+            message = f"with the default of its parameter `{name}`, `{json.dumps(said[0].value)}`, it never {verb}"
+            yield Remark(
+                policy.id, "parameter", message, told, "nothing, if a value is meant to be given", is_fault=False
+            )
+
+
+def _is_never_read(policy: Policy, name: str, bundle: Bundle, estates: Estates) -> bool:
+    """Whether the name of a parameter stands nowhere that the policy could read it; False where that cannot be said."""
+    if any(consulted.parameter == name for consulted in policy.header.consults):
+        return False
+    if not policy.rules:
+        words = estates.vocabulary.words[policy.id]
+        stated = policy.python.judge.__globals__.values() if policy.python else ()
+        texts = [value for value in stated if isinstance(value, str)]  # where a constant holds the name
+        return name not in (*words.own, *words.borrowed, *texts)
+    # Modules that are no policy may be imported by any; another policy's own text says nothing of this one.
+    others = {entry.file for entry in (*bundle.policies, *bundle.idle)} - {policy.file}
+    whole = re.compile(rf"\binput\.parameters\b(?![.\[])|\b{re.escape(name)}\b")
+    modules = [_COMMENT.sub("", source) for file, source in bundle.modules if file not in others]
+    return not any(whole.search(text) for text in modules)
+
+
+def _ground(policy: Policy, name: str, observed: Observed, estates: Estates) -> _Ground:
+    """Cases that give the parameter first, others of every kind, and examples on which the policy fails and passes."""
+    own = [example for _, example in cases_of(policy.id, estates)]
+    giving = [example for example in own if name in example.parameters.get(policy.id, {})]
+    others = [example for example in own if name not in example.parameters.get(policy.id, {})]
+    step = max(1, len(others) // _CASES)
+    seen = observed.seen[policy.id]
+    kept = [sighting.example for sighting in (*seen.failing[:3], *seen.passing[:3])]
+    chosen = (*giving[:_CASES], *others[::step][:_CASES], *kept)
+    examples = tuple((example, as_read(native_text(example))) for example in chosen)
+    return _Ground(observed.bundle.only([policy]), examples)

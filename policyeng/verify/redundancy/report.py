@@ -1,0 +1,105 @@
+"""An analysis for redundancy as text, as JSON and as JUnit XML."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+
+import orjson
+
+from policyeng.models import JsonObject
+from policyeng.report.wording import count
+from policyeng.verify.drawing.examples import Example
+from policyeng.verify.redundancy.remarks import Analysis, Remark
+
+
+def as_text(analysis: Analysis) -> str:
+    """The analysis for a reader: faults first."""
+    return "\n".join(_lines(analysis))
+
+
+def as_json(analysis: Analysis) -> str:
+    """The analysis as a JSON object."""
+    document = {
+        "seed": analysis.seed,
+        "examples": analysis.examples,
+        "cases": analysis.cases,
+        "faults": len(analysis.faults),
+        "policies": [
+            {"id": policy, "outcomes": {str(outcome): number for outcome, number in sorted(counts.items())}}
+            for policy, counts in analysis.outcomes.items()
+        ],
+        "remarks": [_as_object(remark) for remark in analysis.remarks],
+    }
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+
+
+def as_junit(analysis: Analysis) -> str:
+    """The analysis as one JUnit suite: a test case per policy, a failure per fault, and remarks beside it."""
+    faulty = {remark.policy for remark in analysis.faults}
+    root = ET.Element("testsuites", name="policyeng verify --redundancy")
+    tests, failures = str(len(analysis.outcomes)), str(len(faulty))
+    suite = ET.SubElement(root, "testsuite", name="redundancy", tests=tests, failures=failures)
+    for policy in analysis.outcomes:
+        case = ET.SubElement(suite, "testcase", classname="redundancy", name=policy)
+        remarks = [remark for remark in analysis.remarks if remark.policy == policy]
+        if faults := [remark for remark in remarks if remark.is_fault]:
+            failure = ET.SubElement(case, "failure", message="; ".join(remark.message for remark in faults))
+            failure.text = "\n".join(line for remark in faults for line in _explained(remark))
+        if lines := [line for remark in remarks if not remark.is_fault for line in _explained(remark)]:
+            ET.SubElement(case, "system-out").text = "\n".join(lines)
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True)
+
+
+def _lines(analysis: Analysis) -> Iterator[str]:
+    for remark in analysis.remarks:
+        yield from _explained(remark)
+        yield ""
+    judged = f"{count(analysis.cases, 'case')} and {count(analysis.examples, 'example')}"
+    yield f"seed {analysis.seed}: {count(len(analysis.outcomes), 'policy')} on {judged}"
+    faults, remarks = len(analysis.faults), len(analysis.remarks) - len(analysis.faults)
+    beside = f"; {count(remarks, 'remark')}" if remarks else ""
+    yield f"exit {int(bool(faults))}: {count(faults, 'fault') if faults else 'no fault'}{beside}"
+
+
+def _explained(remark: Remark) -> Iterator[str]:
+    yield f"{'fault' if remark.is_fault else 'remark'}: {remark.policy}: {remark.message}"
+    yield f"  {'proved' if remark.is_proved else 'as far as tried'}: {remark.tried}"
+    yield f"  to do: {remark.remedy}"
+    if remark.example is not None:
+        yield f"  on {remark.resource or 'a resource that the reader refuses'}"
+        yield f"  again with: policyeng check - --select {_selected(remark)} --as-of {remark.example.as_of.isoformat()}"
+        if remark.example.parameters:
+            yield f"  parameters: {orjson.dumps(remark.example.parameters).decode()}"
+        yield f"  {orjson.dumps(_snapshot(remark.example)).decode()}"
+
+
+def _selected(remark: Remark) -> str:
+    return f"{remark.policy},{remark.other}" if remark.other else remark.policy
+
+
+def _snapshot(example: Example) -> JsonObject:
+    return {"snapshotVersion": 1, **example.document}
+
+
+def _as_object(remark: Remark) -> JsonObject:
+    said: JsonObject = {
+        "policy": remark.policy,
+        "kind": remark.kind,
+        "fault": remark.is_fault,
+        "proved": remark.is_proved,
+        "message": remark.message,
+        "tried": remark.tried,
+        "remedy": remark.remedy,
+    }
+    if remark.other:
+        said["other"] = remark.other
+    if remark.example is not None:
+        said |= {
+            "resource": remark.resource,
+            "snapshot": _snapshot(remark.example),
+            "parameters": dict(remark.example.parameters),
+            "asOf": remark.example.as_of.isoformat(),
+        }
+    return said
