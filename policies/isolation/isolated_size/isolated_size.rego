@@ -19,6 +19,7 @@
 #     /properties/instanceType, /properties/endpointComputeType, /properties/agentPoolProfiles, /properties/resourceId,
 #     /tags/data-classification, "workspace:/properties/hbiWorkspace", "workspace:/tags/data-classification"]
 #   consults:
+#     - {type: Microsoft.ContainerService/managedClusters, through: /properties/resourceId, reads: [/type]}
 #     - {type: Microsoft.Compute/virtualMachines, through: /properties/resourceId, reads: [/properties/hardwareProfile/vmSize]}
 #     - {type: Microsoft.MachineLearningServices/workspaces/computes, naming: /properties/resourceId,
 #       judging: Microsoft.ContainerService/managedClusters, reads: [/properties/computeType, /tags/data-classification,

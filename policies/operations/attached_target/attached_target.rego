@@ -13,6 +13,7 @@
 #     - {type: Microsoft.MachineLearningServices/workspaces/computes, where: {/properties/computeType:
 #       [VirtualMachine, Databricks, HDInsight, DataLakeAnalytics, Kubernetes, SynapseSpark, AKS, Batch]}}
 #   inspects: [/properties/resourceId, /properties/isAttachedCompute]
+#   consults: [{through: /properties/resourceId, reads: [/type]}]
 #   when_absent: {/properties/resourceId: fail, /properties/isAttachedCompute: pass}
 #   remediation:
 #     text: >-

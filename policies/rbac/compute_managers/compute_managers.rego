@@ -10,9 +10,10 @@
 #   severity: critical
 #   judges: [Microsoft.Authorization/roleAssignments]
 #   inspects: [/properties/roleDefinitionId, /properties/scope, /properties/condition]
-#   consults: [{type: Microsoft.Authorization/roleDefinitions, through: /properties/roleDefinitionId, reads: [
-#     /properties/permissions/*/actions, /properties/permissions/*/notActions, /properties/permissions/*/condition,
-#     /properties/roleName]}]
+#   consults:
+#     - {type: Microsoft.Authorization/roleDefinitions, through: /properties/roleDefinitionId, reads: [/properties/roleName,
+#       /properties/permissions/*/actions, /properties/permissions/*/notActions, /properties/permissions/*/condition]}
+#     - {type: Microsoft.MachineLearningServices/workspaces, reads: [/type]}
 #   when_absent: {/properties/roleDefinitionId: unknown, /properties/scope: pass, /properties/condition: pass}
 #   remediation:
 #     text: >-

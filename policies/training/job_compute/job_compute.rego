@@ -13,6 +13,7 @@
 #   inspects:
 #     [/properties/computeId, /properties/compute_id, /properties/settings/defaultCompute,
 #     /properties/settings/default_compute, /properties/jobs/*/computeId, /properties/jobs/*/compute_id]
+#   consults: [{type: Microsoft.MachineLearningServices/workspaces/computes, within: subscription, reads: [/type]}]
 #   when_absent: pass
 #   remediation:
 #     text: >-
