@@ -45,6 +45,8 @@ _MEMORY = "/model/memoryGiB"
             "description": "how many instances there may be of a machine that is short of memory",
         }
     },
+    monotone_in={"/model/memoryGiB": "lower", "parameter:scale_out_limit": "lower"},
+    insensitive_to=["/tags", "/cadence", "/model/sizeGiB"],
     since="0.1.0",
     applies=lambda given: folded(given.resource["sourceType"]) == _ONLINE,
 )

@@ -20,6 +20,7 @@
 #       If the compute is there (`az ml compute list --workspace-name <workspace>`), add it to the snapshot; else name one
 #       that is in `compute:` of the job or step, or create the one that is named, and submit the job again.
 #   source: 001 (introduction)
+#   insensitive_to: [/tags, /properties/tags, /properties/experimentName, /properties/description]
 #   since: 0.1.0
 package training.job_compute
 

@@ -7,7 +7,7 @@ from. Fields that only derivation gives, such as a target that a compute decides
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -17,13 +17,14 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.parameters import parameters_of
 from policyeng.evaluation.estate import Subject, estate_of
 from policyeng.evaluation.plan import plan
+from policyeng.evaluation.pointers import values_at
 from policyeng.facts.ids import folded_id, workspace_of
-from policyeng.models import Finding, JsonObject, Snapshot, lowered
+from policyeng.models import WORKSPACE_TYPE, Finding, JsonObject, Snapshot, lowered
 from policyeng.strict.json_pointer import keys_of, list_index, member
 from policyeng.verify.drawing.edits import Json, Place, place_of
 from policyeng.verify.drawing.estates import copied_object
 from policyeng.verify.drawing.vocabulary import Vocabulary, vocabulary_of
-from policyeng.verify.laws.law import Grounds, Trial
+from policyeng.verify.laws.law import Grounds, Trial, by_pair
 
 _WORKSPACE = "workspace:"
 #: Where the tags of what a workload is derived from may stand.
@@ -47,6 +48,44 @@ def judged_by(trial: Trial, policy: Policy) -> list[Subject]:
     alone = trial.bundle.only([policy])
     given = {name: value for name, value in trial.example.parameters.items() if name == policy.id}
     return [estate.subjects[entry.pair.subject] for entry in plan(alone, estate, parameters_of(alone, given))]
+
+
+class Attempt(NamedTuple):
+    """A contract of a header that is tried on something judged, at one place of it."""
+
+    subject: Subject
+    policy: Policy
+    place: str
+
+
+def attempts(trial: Trial, random: Random, stated: Mapping[str, Sequence[str]], of_workloads: bool) -> list[Attempt]:
+    """One attempt for each resource, or each workload, so that all of them can be made at once.
+
+    `stated` has the places of contracts by policy id. Left out is what would change the findings of something else:
+    workspaces, approvals, what stands in the workspace, and policies that consult other resources.
+    """
+    before = by_pair(trial.evaluation)
+    alone = [policy for policy in trial.bundle.policies if policy.id in stated and is_alone(policy)]
+    found = []
+    for subject in estate_of(trial.snapshot, trial.bundle.facts).subjects:
+        is_workload = subject.judged_type == "workload"
+        if is_workload != of_workloads or subject.judged_type in ("approval", "document", WORKSPACE_TYPE):
+            continue
+        judging = [policy for policy in alone if judges(policy, subject) and pair_of(policy, subject) in before]
+        places = [Attempt(subject, policy, place) for policy in judging for place in stated[policy.id]]
+        found += [random.choice(places)] if places else []
+    return found
+
+
+def judges(policy: Policy, subject: Subject) -> bool:
+    """Whether a policy judges things of this kind; a workload bears the id and type of what it is derived from."""
+    return any(lowered(judged.type) == subject.judged_type for judged in policy.header.judges)
+
+
+def is_alone(policy: Policy) -> bool:
+    """Whether a policy reads nothing but what it judges and the workspace, and judges what nobody else reads."""
+    kinds = {lowered(judged.type) for judged in policy.header.judges}
+    return not policy.header.consults and kinds.isdisjoint(("approval", WORKSPACE_TYPE))
 
 
 def fields_of(snapshot: Snapshot, subject: Subject, pointer: str) -> Iterator[Field]:
@@ -105,8 +144,8 @@ def _document_of(entry: Any) -> JsonObject:
 def spelled_at(snapshot: Snapshot, field: Field) -> str:
     """What stands at a field, in a line."""
     document = _document_of(getattr(snapshot, field.of)[field.position])
-    stands, value = stands_at(document, [*keys_of(field.pointer)])
-    return f"{document['id']}:{field.pointer} is {value!r}" if stands else f"{document['id']}:{field.pointer} is absent"
+    values = [*values_at(document, field.pointer)]
+    return f"{document['id']}:{field.pointer} is {', '.join(map(repr, values)) or 'absent'}"
 
 
 def _is_same(one: Json, other: Json) -> bool:

@@ -8,24 +8,30 @@ from random import Random
 from typing import Any, TypeAlias
 
 from policyeng.bundle import Policy
+from policyeng.evaluation.estate import Subject
 from policyeng.models import Evaluation, Finding, JsonObject, Snapshot, lowered
 from policyeng.strict.json_pointer import keys_of
 from policyeng.verify.drawing.edits import Json, altered, copied, happens, odd, put, remove
 from policyeng.verify.laws.fields import (
+    Attempt,
     Change,
     Field,
+    attempts,
     changed,
     fields_of,
+    is_alone,
     is_below,
     judged_by,
+    judges,
     looked_at,
+    pair_of,
     reachable,
     spelled_at,
     stands_at,
     tried,
     vocabulary,
 )
-from policyeng.verify.laws.law import Law, Trial, Violation, first_difference
+from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, first_difference, spelled
 
 _Spelling: TypeAlias = Callable[[str], str]
 
@@ -45,10 +51,15 @@ def _violated(trial: Trial) -> Violation | None:
     random = trial.random("insensitive")
     findings = {finding.policy for finding in trial.evaluation.findings}
     stated = [policy for policy in trial.bundle.policies if policy.header.insensitive_to and policy.id in findings]
-    if not stated or happens(random, 0.3):
+    bound = [policy for policy in stated if not is_alone(policy)]
+    kind = random.random()
+    if not stated or kind < 0.25:
         return _with_other_case(trial, random)
-    policy = random.choice(stated)
-    return _with_other_values(trial, random, policy, random.choice(policy.header.insensitive_to))
+    if bound and kind < 0.55:
+        policy = random.choice(bound)
+        return _of_one(trial, random, policy, random.choice(policy.header.insensitive_to))
+    places = {policy.id: policy.header.insensitive_to for policy in stated}
+    return _of_each(trial, random, attempts(trial, random, places, of_workloads=kind > 0.8))
 
 
 LAW = Law(
@@ -60,28 +71,51 @@ LAW = Law(
 )
 
 
-def _with_other_values(trial: Trial, random: Random, policy: Policy, place: str) -> Violation | None:
-    """The first finding that is another one once something else stands at a place, or in it."""
-    known = [pointer for pointer in looked_at(trial.grounds) if is_below(pointer, place)]
-    pointer = random.choice([place, *known])
+def _of_one(trial: Trial, random: Random, policy: Policy, place: str) -> Violation | None:
+    """The first finding of a policy that is another one once something else stands at a place of what it judges."""
+    pointer = _at_or_below(random, trial, place)
     judged = [subject for subject in judged_by(trial, policy) if happens(random, 0.8)]
     fields = [field for subject in judged for field in fields_of(trial.snapshot, subject, pointer)]
-    change = _other_at(random, _words(trial), [_standing(trial.snapshot, field) for field in fields])
-    snapshot, done = changed(trial.snapshot, fields, change)
+    snapshot, done = changed(trial.snapshot, fields, _other_at(random, trial, fields))
     if not done:
         return None
-    after = trial.judged(snapshot)
-    for other in trial.bundle.policies:
-        at = next((one for one in other.header.insensitive_to if is_below(pointer, one)), None)
-        if at is None:
-            continue
-        about = None if other is policy else _judged_alike(other, trial.snapshot, done)
-        ours, theirs = (_of(evaluation, other, about) for evaluation in (trial.evaluation, after))
-        tried(trial.grounds)["insensitive", other.id, at] += len(ours.findings)
-        if found := first_difference(ours, theirs, _whole):
-            written = [spelled_at(snapshot, field) for field in done[:3]]
-            return Violation(_SENSITIVE, found.policy, found.resource, (*written, *found.lines))
+    ours, theirs = (_of(evaluation, policy) for evaluation in (trial.evaluation, trial.judged(snapshot)))
+    tried(trial.grounds)["insensitive", policy.id, place] += len(ours.findings)
+    found = first_difference(ours, theirs, _whole)
+    return found and _blamed(found, snapshot, done)
+
+
+def _of_each(trial: Trial, random: Random, made: Iterable[Attempt]) -> Violation | None:
+    """The first finding that is another one once something else stands at some place of everything that is judged."""
+    before, snapshot, written = by_pair(trial.evaluation), trial.snapshot, list[tuple[Subject, str, list[Field]]]()
+    for attempt in made:
+        pointer = _at_or_below(random, trial, attempt.place)
+        fields = list(fields_of(snapshot, attempt.subject, pointer))
+        snapshot, done = changed(snapshot, fields, _other_at(random, trial, fields))
+        written += [(attempt.subject, pointer, done)] if done else []
+    after = by_pair(trial.judged(snapshot)) if written else {}
+    for subject, pointer, done in written:
+        for policy in filter(is_alone, trial.bundle.policies):
+            places = [place for place in policy.header.insensitive_to if is_below(pointer, place)]
+            pair = pair_of(policy, subject)
+            if not places or not judges(policy, subject) or (pair not in before and pair not in after):
+                continue
+            tried(trial.grounds)["insensitive", policy.id, places[0]] += 1
+            one, other = before.get(pair), after.get(pair)
+            if (one and _whole(one)) != (other and _whole(other)):
+                lines = (f"before: {spelled(one)}", f"after:  {spelled(other)}")
+                return _blamed(Violation("", policy.id, subject.reported_id, lines), snapshot, done)
     return None
+
+
+def _blamed(found: Violation, snapshot: Snapshot, done: Sequence[Field]) -> Violation:
+    written = [spelled_at(snapshot, field) for field in done[:3]]
+    return Violation(_SENSITIVE, found.policy, found.resource, (*written, *found.lines))
+
+
+def _at_or_below(random: Random, trial: Trial, place: str) -> str:
+    """A place, or what policies look at below it: there one could fear that something matters."""
+    return random.choice([place, *(pointer for pointer in looked_at(trial.grounds) if is_below(pointer, place))])
 
 
 def _words(trial: Trial) -> list[Json]:
@@ -98,8 +132,9 @@ def _standing(snapshot: Snapshot, field: Field) -> Json:
     return stands_at(entry, keys_of(field.pointer))[1] if isinstance(entry, dict) else None
 
 
-def _other_at(random: Random, words: Sequence[Json], standing: Sequence[Json]) -> Change:
-    """Write something else: what stands there elsewhere, a word of the policies, another type, nothing."""
+def _other_at(random: Random, trial: Trial, fields: Iterable[Field]) -> Change:
+    """Write something else: what stands at other fields, a word of the policies, another type, nothing."""
+    words, standing = _words(trial), [_standing(trial.snapshot, field) for field in fields]
 
     def write(document: JsonObject, pointer: str) -> None:
         place = reachable(random, document, pointer)
@@ -119,20 +154,10 @@ def _other_at(random: Random, words: Sequence[Json], standing: Sequence[Json]) -
     return write
 
 
-def _judged_alike(policy: Policy, snapshot: Snapshot, done: Iterable[Field]) -> set[str] | None:
-    """The lower-case ids of those changed resources that a policy judges by what stands in them and nowhere else."""
-    if policy.header.consults:
-        return set()
-    kinds = {lowered(judged.type) for judged in policy.header.judges}
-    resources = [snapshot.resources[field.position] for field in done if field.of == "resources"]
-    return {lowered(one["id"]) for one in resources if lowered(str(one["type"])) in kinds}
-
-
-def _of(evaluation: Evaluation, policy: Policy, about: set[str] | None) -> Evaluation:
-    """The findings of one policy; with `about` those about these alone."""
-    own = [finding for finding in evaluation.findings if finding.policy == policy.id]
-    findings = tuple(finding for finding in own if about is None or lowered(finding.resource) in about)
-    return evaluation.model_copy(update={"findings": findings})
+def _of(evaluation: Evaluation, policy: Policy) -> Evaluation:
+    """The findings of one policy."""
+    own = tuple(finding for finding in evaluation.findings if finding.policy == policy.id)
+    return evaluation.model_copy(update={"findings": own})
 
 
 def _whole(finding: Finding) -> object:

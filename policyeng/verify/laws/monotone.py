@@ -12,12 +12,16 @@ from policyeng.bundle import Policy
 from policyeng.bundle.header import PARAMETER
 from policyeng.facts.times import moment
 from policyeng.models import Finding, JsonObject, lowered
-from policyeng.verify.drawing.edits import Json, happens, put
+from policyeng.verify.drawing.edits import Json, put
 from policyeng.verify.drawing.schemas import fits
 from policyeng.verify.laws.fields import (
+    Attempt,
     Change,
+    Field,
+    attempts,
     changed,
     fields_of,
+    is_alone,
     judged_by,
     pair_of,
     reachable,
@@ -30,7 +34,7 @@ from policyeng.verify.laws.fields import (
 from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, spelled
 
 #: Which way is stricter, as headers say it.
-_Way: TypeAlias = str | Sequence[str | bool | int | float]
+Way: TypeAlias = str | Sequence[str | bool | int | float]
 
 _ADDED = "a stricter value adds a denial; turn the comparison round, or leave the place out of `monotone_in`"
 _LOST = "a stricter parameter takes a denial away; turn the comparison round, or leave it out of `monotone_in`"
@@ -43,13 +47,25 @@ def _violated(trial: Trial) -> Violation | None:
     random = trial.random("monotone")
     findings = {finding.policy for finding in trial.evaluation.findings}
     stated = [policy for policy in trial.bundle.policies if policy.header.monotone_in and policy.id in findings]
-    if not stated:
-        return None
-    if happens(random, 0.2):
+    fields = {policy.id: places for policy in stated if (places := _fields(policy))}
+    bound = [policy for policy in stated if policy.id in fields and not is_alone(policy)]
+    kind = random.random()
+    if kind < 0.2:
         return _with_stricter_parameters(trial, random, stated)
-    policy = random.choice(stated)
-    own = [place for place in policy.header.monotone_in if not place.startswith(PARAMETER)]
-    return _with_stricter_values(trial, random, policy, random.choice(own)) if own else None
+    if bound and kind < 0.5:
+        return _with_stricter_values(trial, random, _of_one(trial, random, random.choice(bound)))
+    return _with_stricter_values(trial, random, attempts(trial, random, fields, of_workloads=kind > 0.8))
+
+
+def _fields(policy: Policy) -> list[str]:
+    return [place for place in policy.header.monotone_in if not place.startswith(PARAMETER)]
+
+
+def _of_one(trial: Trial, random: Random, policy: Policy) -> list[Attempt]:
+    """One place of one thing that a policy judges: a change of another may well add a denial about it."""
+    before = by_pair(trial.evaluation)
+    judged = [subject for subject in judged_by(trial, policy) if pair_of(policy, subject) in before]
+    return [Attempt(random.choice(judged), policy, random.choice(_fields(policy)))] if judged else []
 
 
 LAW = Law(
@@ -61,46 +77,43 @@ LAW = Law(
 )
 
 
-def _with_stricter_values(trial: Trial, random: Random, policy: Policy, place: str) -> Violation | None:
-    """The first resource of which a policy denies more once a stricter value stands at a place of it."""
-    before = by_pair(trial.evaluation)
-    judged = [subject for subject in judged_by(trial, policy) if pair_of(policy, subject) in before]
-    if judged and (policy.header.consults or place.startswith("workspace:")):
-        judged = [random.choice(judged)]  # a change of one may well add a denial about another
-    change = _stricter_at(random, policy.header.monotone_in[place], _constants(trial, policy))
-    owners = [(subject, list(fields_of(trial.snapshot, subject, place))) for subject in judged]
-    snapshot, done = changed(trial.snapshot, (field for _, fields in owners for field in fields), change)
-    after = by_pair(trial.judged(snapshot)) if done else {}
-    for subject, fields in owners:
+def _with_stricter_values(trial: Trial, random: Random, made: Iterable[Attempt]) -> Violation | None:
+    """The first thing of which a policy denies more once a stricter value stands at a place of it."""
+    before, snapshot, written = by_pair(trial.evaluation), trial.snapshot, list[tuple[Attempt, list[Field]]]()
+    for attempt in made:
+        subject, policy, place = attempt
+        change = _stricter_at(random, policy.header.monotone_in[place], _constants(trial, policy))
+        snapshot, done = changed(snapshot, fields_of(snapshot, subject, place), change)
+        written += [(attempt, done)] if done else []
+    after = by_pair(trial.judged(snapshot)) if written else {}
+    for (subject, policy, place), done in written:
         pair = pair_of(policy, subject)
-        if not any(field in done for field in fields):
-            continue
         tried(trial.grounds)["monotone", policy.id, place] += 1
         if not reasons(after.get(pair)) <= reasons(before[pair]):
-            written = [spelled_at(snapshot, field) for field in fields if field in done]
-            return Violation(_ADDED, policy.id, subject.reported_id, (*written, *_both(before[pair], after.get(pair))))
+            shown = [spelled_at(snapshot, field) for field in done]
+            return Violation(_ADDED, policy.id, subject.reported_id, (*shown, *_both(before[pair], after.get(pair))))
     return None
 
 
-def _stricter_at(random: Random, way: _Way, constants: Iterable[Json]) -> Change:
+def _stricter_at(random: Random, way: Way, constants: Iterable[Json]) -> Change:
     """Write a stricter value than the one that stands at a pointer, where there is one."""
     known = list(constants)
 
     def write(document: JsonObject, pointer: str) -> None:
         place = reachable(random, document, pointer)
         stands, value = stands_at(document, place) if place else (False, None)
-        if place and (options := _stricter(random, way, value, known) if stands else _strictest(way)):
+        if place and (options := stricter(random, way, value, known) if stands else _strictest(way)):
             put(document, place, random.choice(options))
 
     return write
 
 
-def _strictest(way: _Way) -> list[Json]:
+def _strictest(way: Way) -> list[Json]:
     """What may be written where nothing stands: the last value of a list; of numbers none is known to be stricter."""
     return [] if isinstance(way, str) else [way[-1]]
 
 
-def _stricter(random: Random, way: _Way, value: Json, constants: Iterable[Json]) -> list[Json]:
+def stricter(random: Random, way: Way, value: Json, constants: Iterable[Json]) -> list[Json]:
     """Values that are stricter than one, near it, near the constants of the policy, and far away."""
     if not isinstance(way, str):
         ranks = [rank for rank, one in enumerate(way) if _key(one) == _key(value)]
@@ -160,7 +173,7 @@ def _with_stricter_parameters(trial: Trial, random: Random, stated: Iterable[Pol
         name = random.choice(names) if names else ""
         value = {**policy.header.defaults, **given.get(policy.id, {})}.get(name)
         way = policy.header.monotone_in.get(f"{PARAMETER}{name}", ())
-        options = _stricter(random, way, value, _constants(trial, policy)) if names else []
+        options = stricter(random, way, value, _constants(trial, policy)) if names else []
         fitting = [one for one in options if fits(policy.header.parameters[name], one)]
         if fitting:
             chosen = random.choice(fitting)

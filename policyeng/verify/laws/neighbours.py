@@ -16,9 +16,9 @@ from policyeng.evaluation.pointers import has_value
 from policyeng.facts.ids import folded_id, is_open, scopes_of, workspace_of
 from policyeng.models import Evaluation, Finding, JsonObject, Model, Snapshot, lowered
 from policyeng.strict.json_pointer import escaped
-from policyeng.verify.drawing.edits import altered, happens, odd, place_of, places, put, remove, value_in
+from policyeng.verify.drawing.edits import altered, copied, happens, odd, place_of, places, put, remove
 from policyeng.verify.drawing.estates import copied_object, renamed
-from policyeng.verify.laws.fields import looked_at
+from policyeng.verify.laws.fields import looked_at, stands_at
 from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, spelled
 from policyeng.workloads import derive
 
@@ -116,12 +116,13 @@ def _edited(random: Random, key: str, resource: JsonObject, pointers: Sequence[s
         return []
     is_directed = bool(stated) and happens(random, 0.5)
     place = place_of(random, document, random.choice(stated)) if is_directed else random.choice(open_places)
+    stands, value = stands_at(document, place)
     if happens(random, 0.4):
         remove(document, place)
         if isinstance(place[-1], int):
             place = place[:-1]  # the rest of the list has moved
-    elif happens(random, 0.5):
-        put(document, place, altered(random, value_in(document, place)))
+    elif stands and happens(random, 0.5):
+        put(document, place, altered(random, copied(value)))
     else:
         put(document, place, odd(random))
     return [_Change(key, resource, document, "".join(f"/{escaped(step)}" for step in place))]
