@@ -19,7 +19,7 @@ from policyeng.evaluation.estate import Subject, estate_of
 from policyeng.evaluation.plan import plan
 from policyeng.evaluation.pointers import values_at
 from policyeng.facts.ids import folded_id, workspace_of
-from policyeng.models import WORKSPACE_TYPE, Finding, JsonObject, Snapshot, lowered
+from policyeng.models import WORKSPACE_TYPE, Finding, JsonObject, Model, Snapshot, lowered
 from policyeng.strict.json_pointer import keys_of, list_index, member
 from policyeng.verify.drawing.edits import Json, Place, place_of
 from policyeng.verify.drawing.estates import copied_object
@@ -136,9 +136,8 @@ def changed(snapshot: Snapshot, fields: Iterable[Field], change: Change) -> tupl
     return snapshot.model_copy(update={name: tuple(entries) for name, entries in lists.items()}), done
 
 
-def _document_of(entry: Any) -> JsonObject:
-    document: JsonObject = entry if isinstance(entry, dict) else entry.model_dump(mode="json", by_alias=True)
-    return document
+def _document_of(entry: JsonObject | Model) -> JsonObject:
+    return entry if isinstance(entry, dict) else entry.model_dump(mode="json", by_alias=True)
 
 
 def spelled_at(snapshot: Snapshot, field: Field) -> str:

@@ -187,7 +187,7 @@ def _respelled(snapshot: Snapshot, spell: _Spelling) -> Snapshot:
     """A snapshot with other letters in types, in ids, and in what names something by its id."""
     resources = []
     for resource in snapshot.resources:
-        other = _in_other_letters(resource, "", spell)
+        other: JsonObject = {key: _in_other_letters(value, key, spell) for key, value in resource.items()}
         if isinstance(resource.get("type"), str):
             other["type"] = spell(resource["type"])
         resources.append(other)
@@ -213,7 +213,7 @@ _REFERENCES = {
 }
 
 
-def _in_other_letters(value: Any, key: str, spell: _Spelling) -> Any:
+def _in_other_letters(value: Json, key: str, spell: _Spelling) -> Json:
     """A document with other letters in ARM ids, and in whatever text stands under a key that ends in `id`."""
     if isinstance(value, str):
         return spell(value) if lowered(key).endswith("id") or lowered(value).startswith(_ROOTS) else value

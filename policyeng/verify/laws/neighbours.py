@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeAlias
@@ -16,7 +16,7 @@ from policyeng.evaluation.pointers import has_value
 from policyeng.facts.ids import folded_id, is_open, scopes_of, workspace_of
 from policyeng.models import Evaluation, Finding, JsonObject, Model, Snapshot, lowered
 from policyeng.strict.json_pointer import escaped
-from policyeng.verify.drawing.edits import altered, copied, happens, odd, place_of, places, put, remove
+from policyeng.verify.drawing.edits import Json, altered, copied, happens, odd, place_of, places, put, remove
 from policyeng.verify.drawing.estates import copied_object, renamed
 from policyeng.verify.laws.fields import looked_at, stands_at
 from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, spelled
@@ -103,7 +103,7 @@ def _drawn(random: Random, trial: Trial) -> list[_Change]:
     return changes
 
 
-def _is_named(resource: Mapping[str, Any]) -> bool:
+def _is_named(resource: JsonObject) -> bool:
     return all(isinstance(resource.get(name), str) and resource[name] for name in ("id", "type"))
 
 
@@ -253,7 +253,7 @@ def _elsewhere(random: Random, trial: Trial) -> list[JsonObject]:
     moved: list[JsonObject] = []
     for resource in trial.snapshot.resources:
         if _is_named(resource) and scopes_of(resource["id"]):
-            other: JsonObject = _renamed(resource)
+            other = _renamed_object(resource)
             while happens(random, 0.3):
                 other = next(
                     (one.becomes or other for one in _edited(random, "", other, looked_at(trial.grounds))), other
@@ -265,7 +265,7 @@ def _elsewhere(random: Random, trial: Trial) -> list[JsonObject]:
 def _moved(entry: Model) -> Model | None:
     """A statement about what lies in another subscription; None for one that is about no subscription."""
     document = entry.model_dump(mode="json", by_alias=True)
-    other = _renamed(document)
+    other = _renamed_object(document)
     if other == document:
         return None
     if "workspaceId" in other:  # a declared workload, which nobody may take for the one that it is a copy of
@@ -273,13 +273,17 @@ def _moved(entry: Model) -> Model | None:
     return type(entry).model_validate(other)
 
 
-def _renamed(value: Any) -> Any:
+def _renamed(value: Json) -> Json:
     """A document with other names for all subscriptions, and for the roles that they define."""
     if isinstance(value, str):
         return _NAMES.sub(rf"\1{_BESIDE}", value) if _SUBSCRIPTION.match(value) else value
     if isinstance(value, dict):
         return {key: _renamed(member) for key, member in value.items()}
     return [*map(_renamed, value)] if isinstance(value, list) else value
+
+
+def _renamed_object(document: JsonObject) -> JsonObject:
+    return {key: _renamed(member) for key, member in document.items()}
 
 
 def _consults_all_of(policy: Policy, kinds: Iterable[str]) -> bool:
