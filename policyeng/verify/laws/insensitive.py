@@ -12,6 +12,7 @@ from policyeng.evaluation.estate import Subject
 from policyeng.models import Evaluation, Finding, JsonObject, Snapshot, lowered
 from policyeng.strict.json_pointer import keys_of
 from policyeng.verify.drawing.edits import Json, altered, copied, happens, odd, put, remove
+from policyeng.verify.drawing.statements import TAG_VALUES, TAGS
 from policyeng.verify.laws.fields import (
     Attempt,
     Change,
@@ -76,7 +77,7 @@ def _of_one(trial: Trial, random: Random, policy: Policy, place: str) -> Violati
     pointer = _at_or_below(random, trial, place)
     judged = [subject for subject in judged_by(trial, policy) if happens(random, 0.8)]
     fields = [field for subject in judged for field in fields_of(trial.snapshot, subject, pointer)]
-    snapshot, done = changed(trial.snapshot, fields, _other_at(random, trial, fields))
+    snapshot, done = changed(trial.snapshot, fields, _other_at(random, trial, [field.pointer for field in fields]))
     if not done:
         return None
     ours, theirs = (_of(evaluation, policy) for evaluation in (trial.evaluation, trial.judged(snapshot)))
@@ -91,7 +92,7 @@ def _of_each(trial: Trial, random: Random, made: Iterable[Attempt]) -> Violation
     for attempt in made:
         pointer = _at_or_below(random, trial, attempt.place)
         fields = list(fields_of(snapshot, attempt.subject, pointer))
-        snapshot, done = changed(snapshot, fields, _other_at(random, trial, fields))
+        snapshot, done = changed(snapshot, fields, _other_at(random, trial, [field.pointer for field in fields]))
         written += [(attempt.subject, pointer, done)] if done else []
     after = by_pair(trial.judged(snapshot)) if written else {}
     for subject, pointer, done in written:
@@ -126,30 +127,34 @@ def _words(trial: Trial) -> list[Json]:
     return spoken
 
 
-def _standing(snapshot: Snapshot, field: Field) -> Json:
-    """What stands at a field of a resource; None where nothing does, and of a statement."""
-    entry = getattr(snapshot, field.of)[field.position]
-    return stands_at(entry, keys_of(field.pointer))[1] if isinstance(entry, dict) else None
+def _standing(snapshot: Snapshot, pointer: str) -> list[Json]:
+    """What stands at a pointer in any resource of a snapshot."""
+    found = (stands_at(resource, keys_of(pointer)) for resource in snapshot.resources)
+    return [value for stands, value in found if stands]
 
 
-def _other_at(random: Random, trial: Trial, fields: Iterable[Field]) -> Change:
-    """Write something else: what stands at other fields, a word of the policies, another type, nothing."""
-    words, standing = _words(trial), [_standing(trial.snapshot, field) for field in fields]
+def _other_at(random: Random, trial: Trial, pointers: Iterable[str]) -> Change:
+    """Write something else: what stands there elsewhere, a word of the policies, a tag, another type, nothing."""
+    words = _words(trial)
+    standing = {pointer: _standing(trial.snapshot, pointer) for pointer in {*pointers}}
 
     def write(document: JsonObject, pointer: str) -> None:
         place = reachable(random, document, pointer)
         if not place:
             return
         stands, value = stands_at(document, place)
-        kind = random.randrange(6)
+        kind = random.randrange(8)
         if kind == 0:
             remove(document, place)
         elif kind == 1 and stands:
             put(document, place, altered(random, copied(value)))
         elif kind == 2:
             put(document, place, odd(random))
+        elif "tags" in place and kind < 6:
+            tag: Json = random.choice(TAG_VALUES)
+            put(document, place, {random.choice(TAGS): tag} if place[-1] == "tags" else tag)
         else:
-            put(document, place, copied(random.choice((standing, words)[kind > 3] or [None])))
+            put(document, place, copied(random.choice((standing[pointer] if kind > 6 else words) or [None])))
 
     return write
 

@@ -17,7 +17,7 @@ from policyeng.facts.ids import folded_id, is_open, scopes_of, workspace_of
 from policyeng.models import Evaluation, Finding, JsonObject, Model, Snapshot, lowered
 from policyeng.strict.json_pointer import escaped
 from policyeng.verify.drawing.edits import Json, altered, copied, happens, odd, place_of, places, put, remove
-from policyeng.verify.drawing.estates import copied_object, renamed
+from policyeng.verify.drawing.estates import copied_object
 from policyeng.verify.laws.fields import looked_at, stands_at
 from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, spelled
 from policyeng.workloads import derive
@@ -92,7 +92,7 @@ def _drawn(random: Random, trial: Trial) -> list[_Change]:
     for key in random.sample(sorted(known), min(random.choice(_AT_ONCE), len(known))):
         kind, resource = random.randrange(3), known[key]
         home = next(iter(scopes_of(key)), "")
-        clone = renamed(resource, _BESIDE)
+        clone = {**resource, "id": f"{resource['id']}{_BESIDE}"}
         if kind == 0 and held.get(home, 2) > 1:
             held[home] = held.get(home, 2) - 1
             changes.append(_Change(key, resource, None))
