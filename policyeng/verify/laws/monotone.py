@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from policyeng.bundle import Policy
 from policyeng.bundle.header import PARAMETER
+from policyeng.evaluation.estate import estate_of
 from policyeng.facts.times import moment
 from policyeng.models import Finding, JsonObject, lowered
 from policyeng.verify.drawing.edits import Json, put
@@ -22,7 +23,7 @@ from policyeng.verify.laws.fields import (
     changed,
     fields_of,
     is_alone,
-    judged_by,
+    judges,
     pair_of,
     reachable,
     reasons,
@@ -53,7 +54,7 @@ def _violated(trial: Trial) -> Violation | None:
     if kind < 0.2:
         return _with_stricter_parameters(trial, random, stated)
     if bound and kind < 0.5:
-        return _with_stricter_values(trial, random, _of_one(trial, random, random.choice(bound)))
+        return _with_stricter_values(trial, random, _one_by_one(trial, random, bound), most=1)
     return _with_stricter_values(trial, random, attempts(trial, random, fields, of_workloads=kind > 0.8))
 
 
@@ -61,11 +62,17 @@ def _fields(policy: Policy) -> list[str]:
     return [place for place in policy.header.monotone_in if not place.startswith(PARAMETER)]
 
 
-def _of_one(trial: Trial, random: Random, policy: Policy) -> list[Attempt]:
-    """One place of one thing that a policy judges: a change of another may well add a denial about it."""
-    before = by_pair(trial.evaluation)
-    judged = [subject for subject in judged_by(trial, policy) if pair_of(policy, subject) in before]
-    return [Attempt(random.choice(judged), policy, random.choice(_fields(policy)))] if judged else []
+def _one_by_one(trial: Trial, random: Random, policies: Sequence[Policy]) -> list[Attempt]:
+    """Everything that could be tried of some policies, those of a policy in a row, in an order that chance gives."""
+    before, subjects = by_pair(trial.evaluation), estate_of(trial.snapshot, trial.bundle.facts).subjects
+    shuffled = random.sample(policies, len(policies))
+    return [
+        Attempt(subject, policy, place)
+        for policy in shuffled
+        for place in random.sample(_fields(policy), len(_fields(policy)))
+        for subject in random.sample(subjects, len(subjects))
+        if judges(policy, subject) and pair_of(policy, subject) in before
+    ]
 
 
 LAW = Law(
@@ -77,14 +84,22 @@ LAW = Law(
 )
 
 
-def _with_stricter_values(trial: Trial, random: Random, made: Iterable[Attempt]) -> Violation | None:
-    """The first thing of which a policy denies more once a stricter value stands at a place of it."""
+def _with_stricter_values(
+    trial: Trial, random: Random, made: Iterable[Attempt], most: int | None = None
+) -> Violation | None:
+    """The first thing of which a policy denies more once a stricter value stands at a place of it.
+
+    No more than `most` of the attempts change something: of a policy that reads neighbours, a stricter value of one may
+    well add a denial about another.
+    """
     before, snapshot, written = by_pair(trial.evaluation), trial.snapshot, list[tuple[Attempt, list[Field]]]()
     for attempt in made:
         subject, policy, place = attempt
         change = _stricter_at(random, policy.header.monotone_in[place], _constants(trial, policy))
         snapshot, done = changed(snapshot, fields_of(snapshot, subject, place), change)
         written += [(attempt, done)] if done else []
+        if len(written) == most:
+            break
     after = by_pair(trial.judged(snapshot)) if written else {}
     for (subject, policy, place), done in written:
         pair = pair_of(policy, subject)
