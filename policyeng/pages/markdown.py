@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
+from policyeng.bundle.header import PARAMETER
 from policyeng.pages.page import (
     ABSENCE,
     Page,
@@ -16,6 +17,7 @@ from policyeng.pages.page import (
     neighbour_words,
     pointer_words,
     shared_case,
+    stricter_words,
     type_words,
 )
 from policyeng.report.escapes import compact, markdown_text
@@ -105,6 +107,20 @@ def _inspected(page: Page) -> Iterator[str]:
             for one in header.consults
         ]
         yield table(("Resource", "Fields"), others)
+    yield from _contracts(page)
+
+
+def _contracts(page: Page) -> Iterator[str]:
+    """What the header promises, a line each."""
+    header = page.policy.header
+    fields = {place: way for place, way in header.monotone_in.items() if not place.startswith(PARAMETER)}
+    named = {place.removeprefix(PARAMETER): way for place, way in header.monotone_in.items() if place not in fields}
+    lines = (
+        ("A stricter value adds no denial", [stricter_words(place, way, code) for place, way in fields.items()]),
+        ("A stricter parameter takes no denial away", [stricter_words(name, way, code) for name, way in named.items()]),
+        ("What stands here changes nothing", [pointer_words(place, code) for place in header.insensitive_to]),
+    )
+    yield from (f"{promise}: {'; '.join(places)}." for promise, places in lines if places)
 
 
 def _parameters(page: Page) -> Iterator[str]:

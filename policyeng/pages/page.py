@@ -163,6 +163,12 @@ def pointer_words(pointer: str, code: Callable[[str], str]) -> str:
     return code(inside) if inside == pointer else f"{code(inside)} of the workspace"
 
 
+def stricter_words(place: str, way: str | Sequence[object], code: Callable[[str], str]) -> str:
+    """A place of `monotone_in`, or the name of a parameter, and which way is stricter there."""
+    words = f"{way} is stricter" if isinstance(way, str) else ", then ".join(code(compact(value)) for value in way)
+    return f"{pointer_words(place, code)} ({words})"
+
+
 def neighbour_words(consulted: Consulted, code: Callable[[str], str]) -> str:
     """Which resources beside the judged one are consulted; `code` marks names."""
     named = ", and what that names at ".join(pointer_words(step, code) for step in consulted.through)

@@ -31,6 +31,9 @@
 #       computes are deleted before and created again after).
 #   source: CMP-02
 #   controls: {mcsb-v1: [NS-2]}
+#   monotone_in: {"workspace:/properties/managedNetwork/isolationMode": [Disabled, AllowInternetOutbound,
+#     AllowOnlyApprovedOutbound]}
+#   insensitive_to: [/tags, /location, /properties/properties/vmPriority]
 #   since: 0.1.0
 package compute.compute_in_subnet
 

@@ -19,6 +19,8 @@
 #   source: '001 "Azure Machine Learning compute (managed)" (note on idle clusters); CMP-08'
 #   parameters:
 #     most_waiting_nodes: {type: integer, minimum: 0, default: 0, description: how many nodes may wait for work}
+#   monotone_in: {/properties/properties/scaleSettings/minNodeCount: lower, "parameter:most_waiting_nodes": lower}
+#   insensitive_to: [/tags, /properties/properties/scaleSettings/maxNodeCount, /properties/properties/vmPriority]
 #   since: 0.1.0
 package compute.scale_to_zero
 

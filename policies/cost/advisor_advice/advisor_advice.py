@@ -41,6 +41,12 @@ _ABSENT = {
             "description": "for how many days advice may stay open",
         }
     },
+    monotone_in={
+        "/properties/lastUpdated": "higher",
+        "/properties/impact": ["High", "Medium", "Low"],
+        "parameter:advice_days": "lower",
+    },
+    insensitive_to=["/properties/risk", "/properties/impactedField", "/properties/shortDescription"],
     since="0.1.0",
 )
 def advisor_advice(given: PolicyInput) -> Iterator[Denial | Unknown]:

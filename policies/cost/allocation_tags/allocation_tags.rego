@@ -27,6 +27,7 @@
 #       items: {type: string, pattern: '\S'}
 #       default: [owner, cost-center, environment]
 #       description: the names of the tags, compared without case
+#   insensitive_to: [/location, /properties/tags, /properties/hbiWorkspace]
 #   since: 0.1.0
 package cost.allocation_tags
 

@@ -24,6 +24,7 @@
 #       Where there are licences with Software Assurance, set the licence of the machine that the compute names: `az vm
 #       update --ids <resourceId> --license-type Windows_Server` (Windows_Client for a desktop edition).
 #   source: 002 "Pricing Models and Cost Optimization Strategies"
+#   insensitive_to: [/tags, /location, /properties/properties/virtualMachineSize]
 #   since: 0.1.0
 package cost.hybrid_benefit
 

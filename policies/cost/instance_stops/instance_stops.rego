@@ -25,6 +25,8 @@
 #       stop schedule.
 #     patch: [{op: add, path: /properties/properties/idleTimeBeforeShutdown, value: PT60M}]
 #   source: '001 "Azure Machine Learning compute (managed)" (note on idle clusters), 003; CMP-05, CMP-16'
+#   monotone_in: {/properties/properties/schedules/computeStartStop/*/status: [Disabled, Enabled]}
+#   insensitive_to: [/tags, /properties/properties/state, /properties/properties/vmSize]
 #   since: 0.1.0
 package cost.instance_stops
 

@@ -33,6 +33,8 @@
 #   parameters:
 #     regulated_classifications: {type: array, items: {type: string, pattern: '\S'}, default: [regulated, restricted,
 #       confidential], description: the values of the tag `data-classification` that make work regulated}
+#   monotone_in: {/properties/properties/vmPriority: [Dedicated, LowPriority]}
+#   insensitive_to: [/location, /properties/properties/vmSize, /properties/properties/scaleSettings]
 #   since: 0.1.0
 package cost.interruptible_work
 

@@ -14,9 +14,7 @@ _ABSENT = {
     "/properties/properties/agentVmSize": "not_judged",
     "/properties/properties/agentCount": "pass",
     "/properties/agentPoolProfiles": "unknown",
-    "/properties/computeLocation": "pass",
-    "/location": "pass",
-    "workspace:/location": "pass",
+    **dict.fromkeys(["/properties/computeLocation", "/location", "workspace:/location"], "pass"),
     "/properties/powerState/code": "pass",
     "/properties/resourceId": "pass",
 }
@@ -52,6 +50,8 @@ def _steady(given: PolicyInput) -> list[Steady]:
     "--reserved-resource-type VirtualMachines --sku <size> --location <region> ...`), or let the compute scale to "
     "zero (`az ml compute update --name <cluster> --min-instances 0`).",
     source='002 "Pricing Models and Cost Optimization Strategies"',
+    monotone_in={"/properties/properties/scaleSettings/minNodeCount": "lower"},
+    insensitive_to=["/tags", "/properties/properties/scaleSettings/maxNodeCount"],
     since="0.1.0",
     applies=lambda given: bool(_steady(given)),
 )

@@ -48,6 +48,8 @@ def _samples(given: PolicyInput) -> Mapping[str, Sequence[JsonObject]]:
         "rightsizing_days": {**_DAYS, "description": "how many days the samples have to cover"},
         "regulated_classifications": {**_TAGS, "description": "values of `data-classification` that make it regulated"},
     },
+    monotone_in={"parameter:rightsizing_threshold": "higher", "parameter:rightsizing_days": "lower"},
+    insensitive_to=["/location", "/tags/environment", "/properties/properties/scaleSettings"],
     since="0.1.0",
     applies=lambda given: any(lowered(name) in _samples(given) for name in UTILIZATIONS),
 )
@@ -61,9 +63,9 @@ def right_size(given: PolicyInput) -> Iterator[Denial | Unknown]:
     usages = usages_of(_samples(given), size, given.parameters["rightsizing_days"])
     isolated = given.facts.is_isolated(size.name)
     standing = regulated(given.resource, given.workspace, given.parameters["regulated_classifications"])
-    smaller = [other.name for other in smaller_siblings(given.facts, size.name, given.as_of)]
-    if isolated and standing.decided:
-        smaller = [name for name in smaller if given.facts.is_isolated(name)]
+    because = {"because": standing.reason} if isolated and standing.decided else {}
+    siblings = [other.name for other in smaller_siblings(given.facts, size.name, given.as_of)]
+    smaller = [name for name in siblings if not because or given.facts.is_isolated(name)]
     threshold = given.parameters["rightsizing_threshold"]
     if not smaller or any(use.p95 is not None and use.p95 >= threshold for use in usages.values()):
         return
@@ -72,9 +74,7 @@ def right_size(given: PolicyInput) -> Iterator[Denial | Unknown]:
         unknowns.append(Unknown(msg=standing.reason, path="workspace:/properties/hbiWorkspace"))
     yield from unknowns
     if not unknowns:
-        actual = {"size": size.name, **{name: use.p95 for name, use in usages.items()}}
-        if isolated and standing.decided:
-            actual["because"] = standing.reason
+        actual = {"size": size.name, **{name: use.p95 for name, use in usages.items()}, **because}
         retired = is_retired(given.facts, smaller[0], given.as_of)
         expected = f"{smaller[0]}, or as small a size of another series: it is retired" if retired else smaller[0]
         yield Denial(msg="a smaller size would do", path=node.path, actual=actual, expected=expected)

@@ -19,6 +19,8 @@
 #     text: >-
 #       Take `gpu` and `fpga` out of the service's resource requirements and serve the model on CPU, or deploy it to AKS.
 #   source: 001 "Compute targets for inference"
+#   monotone_in: {/accelerator: [fpga, gpu, none]}
+#   insensitive_to: [/tags, /purpose, /cadence]
 #   since: 0.1.0
 package inference.aci_accelerator
 

@@ -10,9 +10,7 @@
 #   id: AML-INF-106
 #   severity: medium
 #   judges:
-#     - type: workload
-#       where:
-#         /target: [aci]
+#     - {type: workload, where: {/target: [aci]}}
 #     - type: Microsoft.ContainerInstance/containerGroups
 #   inspects:
 #     - /target
@@ -20,11 +18,12 @@
 #     - /model/memoryGiB
 #     - /properties/containers/*/properties/resources/requests/memoryInGB
 #   when_absent: unknown
-#   remediation:
-#     text: >-
-#       Request less memory (`--memory` of `az container create`, `memoryInGB` of the service's container requirements),
-#       or serve the model from AKS or a managed online endpoint.
+#   remediation: >-
+#     Request less memory (`--memory` of `az container create`, `memoryInGB` of the service's container requirements),
+#     or serve the model from AKS or a managed online endpoint.
 #   source: 001 "Compute targets for inference"
+#   monotone_in: {/model/memoryGiB: lower, /properties/containers/*/properties/resources/requests/memoryInGB: lower}
+#   insensitive_to: [/tags, /location, /model/sizeGiB, /properties/containers/*/properties/resources/limits]
 #   since: 0.1.0
 package inference.aci_memory
 

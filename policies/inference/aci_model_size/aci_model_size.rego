@@ -25,6 +25,8 @@
 #       type: boolean
 #       default: false
 #       description: whether a model of unknown size fails
+#   monotone_in: {/model/sizeGiB: lower, "parameter:require_model_size": [false, true]}
+#   insensitive_to: [/tags, /purpose, /model/memoryGiB]
 #   since: 0.1.0
 package inference.aci_model_size
 

@@ -25,6 +25,7 @@
 #       Move the service to AKS or to a managed online endpoint (`az ml online-endpoint create`); if it only serves
 #       development or test, tag it `environment` with `dev` or `test`.
 #   source: 001 "Compute targets for inference"; 002 "Azure Container Instances (ACI)"
+#   insensitive_to: [/tags/data-classification, /purpose, /accelerator, /model]
 #   since: 0.1.0
 package inference.aci_stage
 

@@ -31,6 +31,8 @@
 #       --autoscale-min-replicas 2 --autoscale-max-replicas 10` (extension azure-cli-ml).
 #     patch: [{op: add, path: /properties/autoScaler, value: {autoscaleEnabled: true, minReplicas: 2, maxReplicas: 10}}]
 #   source: 001 "Compute targets for inference"; 002 "Cost Optimization Strategies"
+#   monotone_in: {/properties/autoScaler/autoscaleEnabled: [false, true]}
+#   insensitive_to: [/tags/data-classification, /properties/autoScaler/maxReplicas, /properties/numReplicas]
 #   since: 0.1.0
 package inference.aks_autoscale
 

@@ -29,6 +29,7 @@
 #           databricks, data-lake-analytics, hdinsight, batch, synapse-spark, functions, iot-edge]
 #       default: [compute-cluster, serverless]
 #       description: the targets that run batch inference
+#   insensitive_to: [/tags, /accelerator, /cadence]
 #   since: 0.1.0
 package inference.batch_target
 

@@ -20,6 +20,8 @@
 #       Serve the model from a managed online endpoint (`az ml online-endpoint create`, `az ml online-deployment create`)
 #       or from AKS, or turn the work into batch inference.
 #   source: 001 "Compute targets for inference"
+#   monotone_in: {/target: [compute-cluster, managed-online]}
+#   insensitive_to: [/tags, /accelerator, /cadence]
 #   since: 0.1.0
 package inference.cluster_realtime
 

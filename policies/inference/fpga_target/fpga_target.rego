@@ -20,6 +20,8 @@
 #       Serve the model from an AKS cluster whose nodes have an FPGA, or work without one: choose a VM size of another
 #       series for the deployment or the cluster.
 #   source: 001 "Compute targets for inference"
+#   monotone_in: {/target: [aci, aks]}
+#   insensitive_to: [/tags, /purpose, /cadence]
 #   since: 0.1.0
 package inference.fpga_target
 

@@ -19,6 +19,8 @@
 #       Serve continuous requests from a managed online endpoint (`az ml online-endpoint create`) or from AKS. Where the
 #       cadence is not known, declare it: `cadence` with `sporadic`, `scheduled` or `continuous`.
 #   source: 002 "Azure Functions"
+#   monotone_in: {/cadence: [continuous, scheduled, sporadic]}
+#   insensitive_to: [/tags, /purpose, /accelerator]
 #   since: 0.1.0
 package inference.functions_cadence
 

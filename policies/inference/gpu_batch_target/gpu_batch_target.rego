@@ -30,6 +30,7 @@
 #           databricks, data-lake-analytics, hdinsight, batch, synapse-spark, functions, iot-edge]
 #       default: [compute-cluster]
 #       description: the targets that run batch inference with a GPU
+#   insensitive_to: [/tags, /cadence, /model]
 #   since: 0.1.0
 package inference.gpu_batch_target
 

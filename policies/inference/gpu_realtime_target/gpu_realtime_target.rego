@@ -30,6 +30,7 @@
 #           databricks, data-lake-analytics, hdinsight, batch, synapse-spark, functions, iot-edge]
 #       default: [aks]
 #       description: the targets that serve real-time inference with a GPU
+#   insensitive_to: [/tags, /cadence, /model]
 #   since: 0.1.0
 package inference.gpu_realtime_target
 

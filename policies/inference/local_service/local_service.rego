@@ -21,6 +21,7 @@
 #       Deploy the model to a managed online endpoint (`az ml online-deployment create` without `--local`), to AKS, or as
 #       a batch deployment; if it only serves development or test, tag it `environment` with `dev` or `test`.
 #   source: 001 "Compute targets for inference"
+#   insensitive_to: [/tags/data-classification, /accelerator, /cadence]
 #   since: 0.1.0
 package inference.local_service
 

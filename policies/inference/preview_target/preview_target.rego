@@ -18,6 +18,8 @@
 #       Serve the model from a managed online endpoint (`az ml online-endpoint create`) or from AKS; if the work only
 #       serves development or test, tag it `environment` with `dev` or `test`.
 #   source: 001 "Compute targets for inference"
+#   monotone_in: {/target: [functions, aks]}
+#   insensitive_to: [/tags/data-classification, /purpose, /accelerator]
 #   since: 0.1.0
 package inference.preview_target
 

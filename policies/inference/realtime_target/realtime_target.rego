@@ -40,6 +40,7 @@
 #           databricks, data-lake-analytics, hdinsight, batch, synapse-spark, functions, iot-edge]
 #       default: [aci, local, compute-instance]
 #       description: the targets that serve it in development and test alone
+#   insensitive_to: [/tags/data-classification, /accelerator, /cadence]
 #   since: 0.1.0
 package inference.realtime_target
 

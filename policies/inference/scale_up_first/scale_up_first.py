@@ -46,6 +46,8 @@ _MEMORY = "/model/memoryGiB"
         }
     },
     refines=["AML-INF-110"],  # which says that the machine is small, and not what to do about it
+    monotone_in={"/model/memoryGiB": "lower", "parameter:scale_out_limit": "lower"},
+    insensitive_to=["/tags", "/cadence", "/model/sizeGiB"],
     since="0.1.0",
     applies=lambda given: folded(given.resource["sourceType"]) == _ONLINE,
 )

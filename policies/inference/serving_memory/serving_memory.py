@@ -38,6 +38,8 @@ def _applies(given: PolicyInput) -> bool:
         "create --type amlcompute --size <size> ...`), for Kubernetes `az aks nodepool add --node-vm-size <size> ...`."
     },
     source='001 "Compute targets for inference"',
+    monotone_in={"/model/memoryGiB": "lower"},
+    insensitive_to=["/tags", "/accelerator", "/model/sizeGiB"],
     since="0.1.0",
     applies=_applies,
 )

@@ -17,11 +17,13 @@
 #   when_absent: {/properties/computeType: not_judged, /properties/properties/agentCount: unknown, /tags/stage: pass,
 #     /properties/properties/clusterPurpose: pass, /properties/resourceId: pass, /tags/environment: pass,
 #     "workspace:/tags/environment": pass, "workspace:/tags/stage": pass}
-#   remediation:
-#     text: >-
-#       Give the cluster two nodes or more (`az aks nodepool scale --cluster-name <cluster> --name <pool> --node-count 3`)
-#       and attach it again as FastProd or DenseProd; if it only serves development or test, tag it `environment: dev`.
+#   remediation: >-
+#     Give the cluster two nodes or more (`az aks nodepool scale --cluster-name <cluster> --name <pool> --node-count
+#     3`) and attach it again as FastProd or DenseProd; if it only serves development or test, tag it `environment:
+#     dev`.
 #   source: 001 "Compute targets for inference"
+#   monotone_in: {/properties/properties/agentCount: [1, 2], /properties/properties/clusterPurpose: [DevTest, FastProd]}
+#   insensitive_to: [/tags/data-classification, /location, /properties/properties/agentVmSize]
 #   since: 0.1.0
 package inference.single_node_aks
 
@@ -50,7 +52,7 @@ deny contains {
 }
 
 unknown contains {"msg": "the purpose of the cluster is no text", "path": "/properties/properties/clusterPurpose"} if {
-	not has_purpose
+	not computes.purpose(input.resource)
 	not stage.name in {"dev", "test"}
 }
 
@@ -58,8 +60,6 @@ unknown contains {"msg": "nothing states how many nodes there are", "path": "/pr
 	not nodes
 	not stage.name in {"dev", "test"}
 }
-
-has_purpose if is_string(computes.purpose(input.resource))
 
 stage := words.stage(input.resource, input.workspace)
 settings := input.resource.properties.properties

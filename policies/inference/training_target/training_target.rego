@@ -25,6 +25,7 @@
 #       Train on a compute cluster (`az ml compute create --type amlcompute ...`, then `compute: azureml:<cluster>` in the
 #       job) or on serverless compute.
 #   source: '004 "Understand the available types of compute" (note); 002 "Inference Clusters"; 003'
+#   insensitive_to: [/tags, /accelerator, /features]
 #   since: 0.1.0
 package inference.training_target
 

@@ -16,15 +16,15 @@
 #       reads: [/properties/properties/vmPriority]}
 #   when_absent: {/runs: pass, /tags/data-classification: pass,
 #     "workspace:/properties/hbiWorkspace": not_judged, "workspace:/tags/data-classification": pass}
-#   remediation:
-#     text: >-
-#       Run the work on a dedicated compute cluster of an isolated size (`az ml compute create --type amlcompute --tier
-#       dedicated --size Standard_F72s_v2 ...`) and name it in `compute:` of the job or deployment; the priority of an
-#       existing cluster cannot be changed.
+#   remediation: >-
+#     Run the work on a dedicated compute cluster of an isolated size (`az ml compute create --type amlcompute --tier
+#     dedicated --size Standard_F72s_v2 ...`) and name it in `compute:` of the job or deployment; the priority of an
+#     existing cluster cannot be changed.
 #   source: '001 "Compute isolation", 002 "Compute Isolation"'
 #   parameters:
 #     regulated_classifications: {type: array, items: {type: string, pattern: '\S'}, default: [regulated, restricted,
 #       confidential], description: the values of the tag `data-classification` that make work regulated}
+#   insensitive_to: [/tags/environment, /tags/stage, /accelerator]
 #   since: 0.1.0
 package isolation.dedicated_hosts
 

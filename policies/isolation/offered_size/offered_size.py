@@ -56,12 +56,11 @@ def _isolated(given: PolicyInput) -> list[tuple[NodeSize, str]]:
     "(`az ml compute create --size Standard_M128ms ...`) and delete the old one.",
     source='001 "Compute isolation"; azure-retired-list',
     parameters={
-        "regulated_classifications": {
-            **_WORDS,
-            "description": "the values of the tag `data-classification` that make work regulated",
-        },
+        "regulated_classifications": {**_WORDS, "description": "values of `data-classification` that make it so"},
         "retirement_notice_days": {"type": "integer", "minimum": 0, "default": 180, "description": "days of notice"},
     },
+    monotone_in={"parameter:retirement_notice_days": "higher"},
+    insensitive_to=["/location", "/tags/environment", "/tags/stage"],
     since="0.1.0",
     applies=lambda given: bool(_isolated(given)) and _standing(given).decided is not False,
 )

@@ -30,6 +30,7 @@
 #       items: {type: string, pattern: '^(/[^/]+){8}/?$'}
 #       default: []
 #       description: the ids of the virtual networks that computes may sit in; with none, every network will do
+#   insensitive_to: [/tags, /location, /properties/properties/vmSize]
 #   since: 0.1.0
 package network.approved_networks
 

@@ -20,16 +20,18 @@
 #     - {type: Microsoft.ContainerService/managedClusters, reads: [/properties/agentPoolProfiles/*/vnetSubnetID]}
 #   when_absent: {/properties/publicNetworkAccess: fail, /properties/managedNetwork/isolationMode: pass, /kind: pass,
 #     /properties/hbiWorkspace: not_judged, /tags/data-classification: pass}
-#   remediation:
-#     text: >-
-#       Close both ways: `az ml workspace update --name <workspace> --public-network-access Disabled --managed-network
-#       allow_only_approved_outbound` (delete its computes and managed endpoints before, create them again after), then
-#       `az ml workspace provision-network --name <workspace>`; or put every compute into a subnet.
+#   remediation: >-
+#     Close both ways: `az ml workspace update --name <workspace> --public-network-access Disabled --managed-network
+#     allow_only_approved_outbound` (delete its computes and managed endpoints before, create them again after), then
+#     `az ml workspace provision-network --name <workspace>`; or put every compute into a subnet.
 #   source: '002 "Virtual Networks (VNets)"'
 #   controls: {mcsb-v1: [NS-2]}
 #   parameters:
 #     regulated_classifications: {type: array, items: {type: string, pattern: '\S'}, default: [regulated, restricted,
 #       confidential], description: the values of the tag `data-classification` that make work regulated}
+#   monotone_in: {/properties/publicNetworkAccess: [Enabled, Disabled], /properties/managedNetwork/isolationMode:
+#     [Disabled, AllowInternetOutbound, AllowOnlyApprovedOutbound]}
+#   insensitive_to: [/location, /tags/environment, /tags/stage]
 #   since: 0.1.0
 package network.closed_workspace
 

@@ -22,6 +22,8 @@
 #     patch: [{op: add, path: /properties/publicNetworkAccess, value: Disabled}]
 #   source: NET-01
 #   controls: {mcsb-v1: [NS-2]}
+#   monotone_in: {/properties/publicNetworkAccess: [Enabled, Disabled]}
+#   insensitive_to: [/tags, /location, /properties/hbiWorkspace, /properties/managedNetwork]
 #   since: 0.1.0
 package network.public_network_access
 

@@ -59,6 +59,8 @@ def _room_in(key: str, snapshot: SnapshotView) -> _Room | None:
         "`az ml compute create --subnet <subnet id> ...`)."
     },
     source='002 "Virtual Networks (VNets)"',
+    monotone_in={"/properties/properties/scaleSettings/maxNodeCount": "lower"},
+    insensitive_to=["/tags", "/location", "/properties/properties/scaleSettings/minNodeCount"],
     since="0.1.0",
     applies=lambda given: _room(given) is not None,
 )

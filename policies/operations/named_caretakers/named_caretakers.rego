@@ -21,6 +21,7 @@
 #       Tag the compute with who owns it and who is called when it fails: `az resource tag --is-incremental --ids <id>
 #       --tags owner=<who> support=<whom to call>`.
 #   source: '001 "Unmanaged compute", 002 "Unmanaged Compute"'
+#   insensitive_to: [/location, /tags/environment, /properties/resourceId]
 #   since: 0.1.0
 package operations.named_caretakers
 

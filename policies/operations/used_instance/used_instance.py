@@ -10,6 +10,7 @@ from policyeng.facts.words import folded, inside
 
 STATE = "/properties/properties/state"
 OPERATION = "/properties/properties/lastOperation"
+_INSTANCES = {"/properties/computeType": ["ComputeInstance"]}
 _ABSENT = {"/properties/computeType": "not_judged", STATE: "unknown", OPERATION: "unknown"}
 
 
@@ -21,12 +22,7 @@ _ABSENT = {"/properties/computeType": "not_judged", STATE: "unknown", OPERATION:
     "Without it, an operation that a user started within `idle_days` is use; an older one decides nothing.",
     related_resources=["https://learn.microsoft.com/azure/machine-learning/how-to-manage-compute-instance"],
     severity="low",
-    judges=[
-        {
-            "type": "Microsoft.MachineLearningServices/workspaces/computes",
-            "where": {"/properties/computeType": ["ComputeInstance"]},
-        }
-    ],
+    judges=[{"type": "Microsoft.MachineLearningServices/workspaces/computes", "where": _INSTANCES}],
     inspects=list(_ABSENT),
     when_absent=_ABSENT,
     remediation="Stop the instance (`az ml compute stop --name <instance> --workspace-name <workspace>`), and let it "
@@ -41,6 +37,8 @@ _ABSENT = {"/properties/computeType": "not_judged", STATE: "unknown", OPERATION:
             "description": "for how many days a running instance may go unused",
         }
     },
+    monotone_in={"/properties/properties/state": ["Running", "Stopped"], "parameter:idle_days": "lower"},
+    insensitive_to=["/tags", "/properties/properties/idleTimeBeforeShutdown", "/properties/properties/schedules"],
     since="0.1.0",
 )
 def used_instance(given: PolicyInput) -> Iterator[Denial | Unknown]:

@@ -10,27 +10,27 @@
 #   severity: critical
 #   judges: [Microsoft.Authorization/roleAssignments]
 #   inspects: [/properties/roleDefinitionId, /properties/scope, /properties/condition]
-#   consults: [{type: Microsoft.Authorization/roleDefinitions, through: /properties/roleDefinitionId, reads: [
-#     /properties/permissions/*/actions, /properties/permissions/*/notActions, /properties/permissions/*/condition,
-#     /properties/roleName]}]
+#   consults:
+#     - {type: Microsoft.Authorization/roleDefinitions, through: /properties/roleDefinitionId, reads: [/properties/roleName,
+#       /properties/permissions/*/actions, /properties/permissions/*/notActions, /properties/permissions/*/condition]}
+#     - {type: Microsoft.MachineLearningServices/workspaces, reads: [/type]}
 #   when_absent: {/properties/roleDefinitionId: unknown, /properties/scope: pass, /properties/condition: pass}
-#   remediation:
-#     text: >-
-#       Assign a role that cannot manage compute (`az role assignment create --assignee <principal> --role <role> --scope
-#       <scope>`) and remove this one (`az role assignment delete --ids <id>`), or list it in `compute_manager_roles`.
+#   remediation: >-
+#     Assign a role that cannot manage compute (`az role assignment create --assignee <principal> --role <role>
+#     --scope <scope>`) and remove this one (`az role assignment delete --ids <id>`), or list it in
+#     `compute_manager_roles`.
 #   source: 002 "Role-Based Access Control (RBAC)"
 #   controls: {mcsb-v1: [PA-7]}
 #   parameters:
-#     compute_actions:
-#       type: array
-#       items: {type: string, pattern: "^[Mm]icrosoft[.][Mm]achine[Ll]earning[Ss]ervices/"}
-#       default: [Microsoft.MachineLearningServices/workspaces/computes/write,
-#         Microsoft.MachineLearningServices/workspaces/computes/delete,
-#         Microsoft.MachineLearningServices/workspaces/computes/start/action,
-#         Microsoft.MachineLearningServices/workspaces/computes/stop/action]
-#       description: the actions that count as managing compute
+#     compute_actions: {type: array, description: the actions that count as managing compute,
+#       items: {type: string, pattern: "^[Mm]icrosoft[.][Mm]achine[Ll]earning[Ss]ervices/"}, default: [
+#       Microsoft.MachineLearningServices/workspaces/computes/write,
+#       Microsoft.MachineLearningServices/workspaces/computes/delete,
+#       Microsoft.MachineLearningServices/workspaces/computes/start/action,
+#       Microsoft.MachineLearningServices/workspaces/computes/stop/action]}
 #     compute_manager_roles: {type: array, items: {type: string, pattern: '\S'}, default: [AzureML Compute Operator],
 #       description: names or ids of the roles that may manage compute}
+#   insensitive_to: [/properties/principalId, /properties/principalType, /properties/description]
 #   since: 0.1.0
 package rbac.compute_managers
 

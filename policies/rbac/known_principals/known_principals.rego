@@ -20,6 +20,8 @@
 #   controls: {mcsb-v1: [PA-4]}
 #   parameters:
 #     allow_guests: {type: boolean, default: false, description: whether guests of the directory may hold access}
+#   monotone_in: {"parameter:allow_guests": [true, false]}
+#   insensitive_to: [/properties/roleDefinitionId, /properties/scope, /properties/condition]
 #   since: 0.1.0
 package rbac.known_principals
 

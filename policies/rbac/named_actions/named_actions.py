@@ -30,6 +30,7 @@ LISTS = {"actions": "notActions", "dataActions": "notDataActions"}
     "--name <role>` prints the role, `az role definition update --role-definition role.json` writes it back).",
     source='002 "Role-Based Access Control (RBAC)"',
     controls={"mcsb-v1": ["PA-7"]},
+    insensitive_to=["/properties/roleName", "/properties/description", "/properties/assignableScopes"],
     since="0.1.0",
 )
 def named_actions(given: PolicyInput) -> Iterator[Denial | Unknown]:

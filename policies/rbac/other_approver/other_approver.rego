@@ -27,6 +27,7 @@
 #       items: {type: string, pattern: '\S'}
 #       default: []
 #       description: names or ids of roles; with none, anybody else may approve
+#   insensitive_to: [/series, /region, /grantedAt, /expiresAt]
 #   since: 0.1.0
 package rbac.other_approver
 

@@ -20,9 +20,8 @@ _User = tuple[JsonObject, JsonObject | None]  # a compute and its workspace
 def _by_series(given: PolicyInput, scope: str) -> Mapping[str, Sequence[_User]]:
     """The computes at or under a scope that need an approval, by series in lower case."""
     found: dict[str, list[_User]] = {}
-    by_id, by_scope = given.snapshot.by_id, given.snapshot.by_scope
-    unplaced = given.snapshot.once(("AML-SKU-106", "open"), lambda: [*filter(is_open, by_scope)])
-    for compute, workspace in managed(by_id, by_scope, with_open(scope, unplaced)):
+    unplaced = given.snapshot.once(("AML-SKU-106", "open"), lambda: [*filter(is_open, given.snapshot.by_scope)])
+    for compute, workspace in managed(given.snapshot.by_id, given.snapshot.by_scope, with_open(scope, unplaced)):
         size = known_size(compute, given.facts)
         if size is not None and needs_approval(size.series, given.facts, given.parameters["extra_series"]):
             found.setdefault(lowered(size.series), []).append((compute, workspace))
@@ -65,6 +64,7 @@ def _left(given: PolicyInput, moment: datetime) -> list[tuple[str, bool]]:
         "approval_notice_days": {"type": "integer", "minimum": 0, "default": 30, "description": "days before the end"},
         "extra_series": {"type": "object", "additionalProperties": _ROWS, "default": {}, "description": "newer series"},
     },
+    monotone_in={"parameter:approval_notice_days": "higher"},
     since="0.1.0",
     applies=lambda given: any(True for _ in _relying(given)),
 )

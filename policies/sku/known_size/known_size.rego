@@ -24,6 +24,7 @@
 #       Correct the name of the size (`az ml compute list-sizes --location <region>` prints the names), or add the size
 #       to the catalogue under `facts/vm_sizes` with its source.
 #   source: '001 "Supported VM series and sizes"'
+#   insensitive_to: [/tags, /location, /properties/properties/vmPriority]
 #   since: 0.1.0
 package sku.known_size
 

@@ -27,6 +27,8 @@
 #       dev`.
 #     patch: [{op: add, path: /properties/properties/vmPriority, value: Dedicated}]
 #   source: '003 (paragraph on dedicated and low priority)'
+#   monotone_in: {/properties/properties/vmPriority: [LowPriority, Dedicated]}
+#   insensitive_to: [/tags/data-classification, /location, /properties/properties/vmSize]
 #   since: 0.1.0
 package sku.low_priority
 

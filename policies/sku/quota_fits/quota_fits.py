@@ -52,6 +52,7 @@ def _quotas(given: PolicyInput) -> Mapping[tuple[str, QuotaKey], Sequence[JsonOb
         "and state the new limit under `quotas` of the snapshot."
     },
     source='001 "Supported VM series and sizes"',
+    insensitive_to=["/tags", "/kind", "/properties/publicNetworkAccess"],
     since="0.1.0",
 )
 def quota_fits(given: PolicyInput) -> Iterator[Denial | Unknown]:

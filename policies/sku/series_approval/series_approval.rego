@@ -33,6 +33,7 @@
 #         additionalProperties: false
 #       default: {}
 #       description: newer series by name, and whether each is restricted; the documents' table stays as it is
+#   insensitive_to: [/tags, /properties/properties/vmPriority, /properties/properties/scaleSettings]
 #   since: 0.1.0
 package sku.series_approval
 

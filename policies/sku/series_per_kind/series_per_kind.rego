@@ -36,6 +36,7 @@
 #         additionalProperties: false
 #       default: {}
 #       description: newer series by name, and which kinds of compute support each (both, unless it says so)
+#   insensitive_to: [/tags, /location, /properties/properties/vmPriority]
 #   since: 0.1.0
 package sku.series_per_kind
 

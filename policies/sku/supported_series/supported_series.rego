@@ -34,6 +34,7 @@
 #         additionalProperties: false
 #       default: {}
 #       description: newer series by name, each with where it is said to be supported
+#   insensitive_to: [/tags, /location, /properties/properties/vmPriority]
 #   since: 0.1.0
 package sku.supported_series
 

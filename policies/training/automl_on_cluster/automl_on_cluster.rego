@@ -22,6 +22,8 @@
 #       type: boolean
 #       default: false
 #       description: whether automated ML has to run on a compute cluster; nothing fails unless it has
+#   monotone_in: {"parameter:automl_requires_cluster": [false, true]}
+#   insensitive_to: [/tags, /accelerator, /cadence]
 #   since: 0.1.0
 package training.automl_on_cluster
 

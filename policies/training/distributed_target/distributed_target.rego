@@ -16,11 +16,11 @@
 #     - {type: Microsoft.MachineLearningServices/workspaces/computes, through: /runs/*/computeId,
 #       reads: [/properties/properties/scaleSettings/maxNodeCount]}
 #   when_absent: not_judged
-#   remediation:
-#     text: >-
-#       Run it on a compute cluster of two nodes or more (`az ml compute update --name <cluster> --max-instances 4`), or
-#       set `resources.instance_count`, or `limits.max_concurrent_trials` of the sweep, to 1.
+#   remediation: >-
+#     Run it on a compute cluster of two nodes or more (`az ml compute update --name <cluster> --max-instances 4`), or
+#     set `resources.instance_count`, or `limits.max_concurrent_trials` of the sweep, to 1.
 #   source: 004 "Choose a compute target for scalability"; 001 "Azure Machine Learning compute (managed)"; 002 "Compute Clusters"
+#   insensitive_to: [/tags, /purpose, /accelerator]
 #   since: 0.1.0
 package training.distributed_target
 

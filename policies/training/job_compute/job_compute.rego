@@ -13,12 +13,14 @@
 #   inspects:
 #     [/properties/computeId, /properties/compute_id, /properties/settings/defaultCompute,
 #     /properties/settings/default_compute, /properties/jobs/*/computeId, /properties/jobs/*/compute_id]
+#   consults: [{type: Microsoft.MachineLearningServices/workspaces/computes, within: subscription, reads: [/type]}]
 #   when_absent: pass
 #   remediation:
 #     text: >-
 #       If the compute is there (`az ml compute list --workspace-name <workspace>`), add it to the snapshot; else name one
 #       that is in `compute:` of the job or step, or create the one that is named, and submit the job again.
 #   source: 001 (introduction)
+#   insensitive_to: [/tags, /properties/tags, /properties/experimentName, /properties/description]
 #   since: 0.1.0
 package training.job_compute
 

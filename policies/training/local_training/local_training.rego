@@ -25,6 +25,7 @@
 #   parameters:
 #     regulated_classifications: {type: array, items: {type: string, pattern: '\S'}, default: [regulated, restricted,
 #       confidential], description: the values of the tag `data-classification` that make work regulated}
+#   insensitive_to: [/accelerator, /cadence, /model]
 #   since: 0.1.0
 package training.local_training
 

@@ -26,6 +26,7 @@
 #       additionalProperties: {type: boolean}
 #       default: {}
 #       description: whether further targets support pipelines; the rows of the documents stay as they are
+#   insensitive_to: [/tags, /accelerator, /cadence]
 #   since: 0.1.0
 package training.pipeline_target
 

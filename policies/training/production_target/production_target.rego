@@ -21,6 +21,7 @@
 #       Run the job on a compute cluster or on serverless compute (`compute:` of the job, or of the step); if it is no
 #       production work, tag it `environment` with its stage, or declare its purpose as experimentation.
 #   source: 000 "Choose a compute target for production"; 003 (paragraph on compute targets); 004 "Choose a compute target for production"
+#   insensitive_to: [/tags/data-classification, /accelerator, /features]
 #   since: 0.1.0
 package training.production_target
 

@@ -6,6 +6,7 @@ Every draw goes through the given generator, so that one seed gives one document
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from random import Random
 from typing import TypeAlias
 
@@ -40,7 +41,10 @@ def happens(random: Random, chance: float) -> bool:
 
 def copied(document: Json) -> Json:
     """A deep copy of a JSON document."""
-    duplicate: Json = orjson.loads(orjson.dumps(document))
+    try:
+        duplicate: Json = orjson.loads(orjson.dumps(document))
+    except TypeError:  # a number of more than 64 bits, which is slower to copy
+        duplicate = deepcopy(document)
     return duplicate
 
 

@@ -225,8 +225,8 @@ class Estates:
 
 def copied_object(document: JsonObject) -> JsonObject:
     """A deep copy of a JSON object."""
-    duplicate: JsonObject = orjson.loads(orjson.dumps(document))
-    return duplicate
+    duplicate = copied(document)
+    return duplicate if isinstance(duplicate, dict) else {}
 
 
 def renamed(resource: JsonObject, suffix: str) -> JsonObject:

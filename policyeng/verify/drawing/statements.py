@@ -16,9 +16,10 @@ from policyeng.verify.drawing.edits import ODD_TEXTS, Json, happens
 
 _CHOICES = {"purpose": Purpose, "target": Target, "accelerator": Accelerator, "cadence": Cadence}
 _SCOPE_LENGTHS = (2, 4, 8, 8, 4, 2, 6, 10)
-_TAGS = ("environment", "stage", "data-classification", "Environment", "owner")
+#: Tags that policies may read, and what may stand there.
+TAGS = ("environment", "stage", "data-classification", "Environment", "owner")
 _PEOPLE = ("ann@contoso.example", " Ann@CONTOSO.example", "77777777-7777-7777-7777-777777777777", "bob", "")
-_TAG_VALUES = ("dev", "test", " Production", "STAGING", "regulated", "Confidential", "internal", "")
+TAG_VALUES = ("dev", "test", " Production", "STAGING", "regulated", "Confidential", "internal", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def _workload(random: Random, number: int, document: JsonObject, asked: Asked) -
         workload["sourceId"] = _identity(random, document)
     if happens(random, 0.6):
         workload["tags"] = {
-            random.choice(_TAGS): _word(random, asked.words, _TAG_VALUES) for _ in range(random.randrange(1, 3))
+            random.choice(TAGS): _word(random, asked.words, TAG_VALUES) for _ in range(random.randrange(1, 3))
         }
     if happens(random, 0.3):
         workload["model"] = {
