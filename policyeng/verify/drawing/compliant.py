@@ -7,7 +7,7 @@ deny and most do not; directed edits move what they made just over the line, or 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
@@ -25,11 +25,16 @@ from policyeng.verify.drawing.scenes import STATED, Scene
 
 _GROUP = re.compile(r"(?i)(/resourceGroups/[^/\"]+)")
 #: How many scenes of other policies are tried beside one of the policy in focus.
-_OTHERS = (1, 2, 3, 3, 4, 5, 6)
+_OTHERS = (3, 4, 5, 5, 6, 6)
+#: How much readier a policy is to come in beside others when the baselines do not make it pass.
+_READIER = 3
 #: How many of the baselines that no scene needs are left out.
-_LEFT_OUT = (0.0, 0.5, 0.7, 0.7, 0.9, 0.9, 1.0)
-#: How often which outcome of a case is wanted.
-_WANTED: tuple[tuple[Verdict, float], ...] = (("fail", 0.6), ("pass", 0.28), ("unknown", 0.08), ("not_judged", 0.04))
+_LEFT_OUT = (0.0, 0.7, 0.9, 0.9, 1.0, 1.0, 1.0)
+#: How often which outcome of a case is wanted: of policies that the baselines make pass, and of the others.
+_WANTED: dict[bool, dict[Verdict, float]] = {
+    True: {"fail": 0.75, "pass": 0.13, "unknown": 0.08, "not_judged": 0.04},
+    False: {"fail": 0.46, "pass": 0.44, "unknown": 0.06, "not_judged": 0.04},
+}
 #: A further scene that does not go with the others is drawn anew so often.
 _TRIALS = 3
 
@@ -40,7 +45,6 @@ class Stage:
 
     Attributes:
         as_of: the clock of all; None while no scene has set it.
-        edited: the stems that scenes edit.
     """
 
     as_of: datetime | None = None
@@ -73,10 +77,13 @@ def nearly_compliant(
     random: Random, estates: Estates, focus: Policy
 ) -> tuple[JsonObject, dict[str, JsonObject], datetime]:
     """A document, the parameters and the clock of an estate with a policy in focus."""
-    others = random.sample(estates.bundle.policies, min(random.choice(_OTHERS), len(estates.bundle.policies)))
-    policies = [focus, *(policy for policy in others if policy.id != focus.id)]
+    policies = _chosen(random, estates, focus)
     stage = _staged(random, estates, policies)
-    resources = _resources(random, estates, stage)
+    stems = _kept(random, estates, stage)
+    baselines = estates.baselines.resources
+    resources = [
+        merged(baselines[stem], stage.edits[stem]) if stem in stage.edits else baselines[stem] for stem in stems
+    ]
     _more(random, estates, policies, resources)
     for _ in range(random.choice((0, 0, 1, 2, 3)) if resources else 0):
         _edit(random, estates, policies, resources)
@@ -84,9 +91,8 @@ def nearly_compliant(
         chosen = orjson.dumps([resource for resource in resources if happens(random, 0.5)]).decode()
         resources += orjson.loads(_GROUP.sub(r"\1-2", chosen))
     random.shuffle(resources)
-    usual = estates.stated()
     document: JsonObject = {"resources": unique(resources)}
-    document |= {kind: stage.stated.get(kind, usual[kind]) for kind in STATED}
+    document |= {kind: stage.stated[kind] if kind in stage.stated else _usual(estates, kind, stems) for kind in STATED}
     return document, stage.parameters, stage.as_of or DEFAULT_AS_OF
 
 
@@ -95,37 +101,49 @@ def unique(resources: Sequence[JsonObject]) -> list[JsonObject]:
     return list({lowered(str(resource["id"])): resource for resource in resources}.values())
 
 
+def _chosen(random: Random, estates: Estates, focus: Policy) -> list[Policy]:
+    """The policy in focus and some others, those that do not pass by themselves more often."""
+    others = [
+        policy for policy in estates.bundle.policies for _ in range(1 if policy.id in estates.at_rest else _READIER)
+    ]
+    drawn = random.sample(others, min(random.choice(_OTHERS), len(others)))
+    return list({policy.id: policy for policy in (focus, *drawn)}.values())
+
+
 def _staged(random: Random, estates: Estates, policies: Sequence[Policy]) -> Stage:
     """A scene of every policy that has cases, as far as they go together."""
     stage = Stage()
     for policy in policies:
         scenes = estates.scenes.get(policy.id, ())
         for _ in range(_TRIALS if scenes else 0):
-            scene = random.choice(_wanted(random, scenes))
+            scene = random.choice(_wanted(random, scenes, at_rest=policy.id in estates.at_rest))
             if stage.takes(scene):
                 stage.play(policy, scene)
                 break
     return stage
 
 
-def _wanted(random: Random, scenes: Sequence[Scene]) -> Sequence[Scene]:
+def _wanted(random: Random, scenes: Sequence[Scene], *, at_rest: bool) -> Sequence[Scene]:
     """The scenes of an outcome; all of them where none has it."""
     left = random.random()
-    for verdict, share in _WANTED:
+    for verdict, share in _WANTED[at_rest].items():
         left -= share
         if left < 0:
             return [scene for scene in scenes if scene.verdict == verdict] or scenes
     return scenes
 
 
-def _resources(random: Random, estates: Estates, stage: Stage) -> list[JsonObject]:
-    """The baselines after the edits, without some that nothing needs; they share their parts with the baselines."""
+def _kept(random: Random, estates: Estates, stage: Stage) -> list[str]:
+    """The stems of the baselines without some that nothing needs."""
     share = random.choice(_LEFT_OUT)
-    return [
-        merged(resource, stage.edits[stem]) if stem in stage.edits else resource
-        for stem, resource in estates.baselines.resources.items()
-        if stem not in stage.removed and (stem in stage.needs or not happens(random, share))
-    ]
+    known = [stem for stem in estates.baselines.resources if stem not in stage.removed]
+    return [stem for stem in known if stem in stage.needs or not happens(random, share)]
+
+
+def _usual(estates: Estates, kind: str, stems: Collection[str]) -> list[JsonObject]:
+    """What the baselines state of a kind about what is left of them."""
+    entries = estates.usual[kind]
+    return [entry for entry, named in entries if named.issubset(stems)]
 
 
 def _more(random: Random, estates: Estates, policies: Sequence[Policy], resources: list[JsonObject]) -> None:

@@ -11,9 +11,10 @@ import orjson
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.header import Judged
+from policyeng.evaluation import evaluate
 from policyeng.evaluation.pointers import value_at
-from policyeng.models import JsonObject, lowered
-from policyeng.verify.cases import Baselines, Case, baselines_of, estate, read_cases
+from policyeng.models import JsonObject, Outcome, Snapshot, lowered
+from policyeng.verify.cases import DEFAULT_AS_OF, Baselines, Case, baselines_of, estate, read_cases
 from policyeng.verify.drawing.edits import Json
 from policyeng.verify.drawing.observations import KINDS, Entries
 from policyeng.verify.drawing.scenes import STATED, Links, Scene, scenes_of
@@ -46,6 +47,13 @@ class Estates:
         """By policy id, every case; policies without cases are not in it."""
         found = {policy.id: list(scenes_of(policy, self.baselines, self.links)) for policy in self.bundle.policies}
         return {identity: scenes for identity, scenes in found.items() if scenes}
+
+    @cached_property
+    def at_rest(self) -> frozenset[str]:
+        """The ids of the policies that the baselines as they are make pass."""
+        snapshot = Snapshot.model_validate({**self.stated(), "resources": tuple(self.baselines.resources.values())})
+        findings = evaluate(self.bundle, snapshot, as_of=DEFAULT_AS_OF).findings
+        return frozenset(finding.policy for finding in findings if finding.outcome is Outcome.PASS)
 
     @cached_property
     def cases(self) -> dict[str, list[tuple[Case, JsonObject]]]:
@@ -94,6 +102,13 @@ class Estates:
     def with_parameters(self) -> list[Policy]:
         """The policies that have parameters."""
         return [policy for policy in self.bundle.policies if policy.header.parameters]
+
+    @cached_property
+    def usual(self) -> dict[str, list[tuple[JsonObject, frozenset[str]]]]:
+        """By kind, what the baselines state, and the stems of the baselines that each entry names."""
+        return {
+            kind: [(entry, self.links.named(entry)) for entry in entries] for kind, entries in self.stated().items()
+        }
 
     def stated(self) -> dict[str, list[JsonObject]]:
         """What the baselines state, in lists of the caller's own; the entries are not to be changed."""

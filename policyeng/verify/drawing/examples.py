@@ -72,8 +72,7 @@ class Examples:
     def drawn(self, random: Random, focus: Policy | None = None, kind: Kind | None = None) -> Example:
         """One example, with a policy in focus or any, of a kind or any; the same generator state gives the same one."""
         focus = focus or random.choice(self.bundle.policies)
-        wanted: Kind = kind or random.choice(_MIXTURE)
-        example = self._drawers[wanted](random, focus)
+        example = self._drawers[random.choice(_MIXTURE) if kind is None else kind](random, focus)
         if self._judge_documents:
             example.document["documents"] = written(random, self._estates, focus)
         return example

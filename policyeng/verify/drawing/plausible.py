@@ -53,7 +53,7 @@ def plausible(random: Random, estates: Estates, focus: Policy, workspaces: int) 
     Each has a part of the baselines, and one or two of what the policy in focus judges.
     """
     document: JsonObject = {"resources": [], **{kind: [] for kind in STATED}}
-    share = random.choice((0.2, 0.3, 0.4, 0.8)) / workspaces**0.7
+    share = random.choice((0.15, 0.2, 0.3, 0.7)) / workspaces**0.8
     for number in range(workspaces):
         held = [
             _moved(resource, number)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 import orjson
 
 from policyeng.bundle import Policy
-from policyeng.bundle.header import Verdict
-from policyeng.models import JsonObject, Model, lowered
+from policyeng.bundle.header import Consulted, Verdict
+from policyeng.models import WORKSPACE_TYPE, JsonObject, Model, lowered
 from policyeng.verify.cases import DEFAULT_AS_OF, Baselines, Case, estate, merged, read_cases
 
 #: What a case can state beside resources.
@@ -41,28 +42,50 @@ class Scene:
 
 
 class Links:
-    """Which baselines name which others by their ids: what is left out of an estate must not be missed in the rest."""
+    """Which baselines name which others: what is left out of an estate must not be missed in the rest."""
 
     def __init__(self, baselines: Baselines) -> None:
         self._ids = {stem: lowered(str(one.get("id"))).encode() for stem, one in baselines.resources.items()}
+        self._names = {stem: _as_value(identity.rpartition(b"/")[2]) for stem, identity in self._ids.items()}
         self._types = {stem: lowered(str(one.get("type"))) for stem, one in baselines.resources.items()}
-        self._named = {stem: self._in(resource) for stem, resource in baselines.resources.items()}
+        self._named = {stem: self.named(resource) for stem, resource in baselines.resources.items()}
 
-    def needed(self, stems: Iterable[str], resources: Iterable[JsonObject], policy: Policy) -> frozenset[str]:
-        """Some baselines, what they and some resources name, and all of a type that the policy consults."""
-        consulted = {lowered(entry.type) for entry in policy.header.consults}
-        waiting = {*stems, *(stem for stem, kind in self._types.items() if kind in consulted)}
-        waiting.update(stem for resource in resources for stem in self._in(resource))
-        found: set[str] = set()
+    def named(self, document: JsonObject) -> frozenset[str]:
+        """The stems of the baselines whose ids stand in a document."""
+        text = orjson.dumps(document).lower()
+        return frozenset(stem for stem, identity in self._ids.items() if identity in text)
+
+    def called(self, document: JsonObject) -> frozenset[str]:
+        """The stems of those that a document calls by their names alone, such as `azureml:cluster`, or means to."""
+        text = orjson.dumps(document).lower()
+        return frozenset(stem for stem, name in self._names.items() if name.search(text))
+
+    def around(self, stems: Iterable[str]) -> frozenset[str]:
+        """Some baselines, with what they name, and what that names."""
+        waiting, found = set(stems), set[str]()
         while waiting:
             stem = waiting.pop()
             found.add(stem)
             waiting |= self._named.get(stem, frozenset()) - found
         return frozenset(found)
 
-    def _in(self, resource: JsonObject) -> frozenset[str]:
-        text = orjson.dumps(resource).lower()
-        return frozenset(stem for stem, identity in self._ids.items() if identity in text)
+    def consulted(self, entry: Consulted, stems: Collection[str]) -> Iterator[str]:
+        """The baselines that an entry of `consults` reaches from others, but for those that they name themselves."""
+        if entry.judging and lowered(entry.judging) not in {self._types.get(stem) for stem in stems}:
+            return
+        reached = set(stems)
+        if entry.through:
+            reached.update(named for stem in stems for named in self._named.get(stem, ()))
+            reached = {stem for stem in reached if self._types.get(stem) != WORKSPACE_TYPE}
+        for stem, kind in self._types.items():
+            names = bool(self._named[stem] & reached) if entry.naming else not entry.through
+            if names and kind == lowered(entry.type):
+                yield stem
+
+
+def _as_value(name: bytes) -> re.Pattern[bytes]:
+    """A name where it is a whole value of a JSON text, with a prefix as references have one."""
+    return re.compile(rb'"(?:[^":]*:)?' + re.escape(name) + rb'"(?!\s*:)')
 
 
 def scenes_of(policy: Policy, baselines: Baselines, links: Links) -> Iterator[Scene]:
@@ -83,14 +106,19 @@ def _scene(policy: Policy, verdict: Verdict, case: Case, baselines: Baselines, l
     touched = {stem: one for stem, one in baselines.resources.items() if stem in edits or stem in case.remove}
     snapshot = estate(Baselines(touched), case, place)
     edited = dict(zip(sorted(touched.keys() - set(case.remove)), snapshot.resources, strict=True))
-    entries = {kind: getattr(snapshot, kind) for kind in STATED if getattr(case, kind) is not None}
+    given = [kind for kind in STATED if getattr(case, kind) is not None]
+    stated = {kind: [_plain(entry) for entry in getattr(snapshot, kind)] for kind in given}
+    said = [*edits.values(), *(entry for entries in stated.values() for entry in entries)]
+    stems = {*edited, *(stem for document in said for stem in links.called(document))}
+    stems |= {stem for document in (*edited.values(), *said) for stem in links.named(document)}
+    stems |= {stem for entry in policy.header.consults for stem in links.consulted(entry, edited)}
     return Scene(
         verdict=verdict,
         edits=edits,
         edited=edited,
         removed=frozenset(case.remove),
-        needs=links.needed(edited, edited.values(), policy) - set(case.remove),
-        stated={kind: [_plain(entry) for entry in found] for kind, found in entries.items()},
+        needs=links.around(stems) - set(case.remove),
+        stated=stated,
         parameters=case.parameters,
         as_of=case.as_of or DEFAULT_AS_OF,
     )
