@@ -27,7 +27,7 @@ _GROUP = re.compile(r"(?i)(/resourceGroups/[^/\"]+)")
 #: How many scenes of other policies are tried beside one of the policy in focus.
 _OTHERS = (3, 4, 5, 5, 6, 6)
 #: How much readier a policy is to come in beside others when the baselines do not make it pass.
-_READIER = 3
+_READIER = 2
 #: How many of the baselines that no scene needs are left out.
 _LEFT_OUT = (0.0, 0.7, 0.9, 0.9, 1.0, 1.0, 1.0)
 #: How often which outcome of a case is wanted: of policies that the baselines make pass, and of the others.
@@ -57,7 +57,15 @@ class Stage:
     def takes(self, scene: Scene) -> bool:
         """Whether a scene goes with the others: by its clock, and by what is there and what is not."""
         apart = self.removed & scene.needs or scene.removed & self.needs
-        return not apart and (self.as_of is None or self.as_of == scene.as_of)
+        return not apart and self.as_of in (None, scene.as_of) and not self._contradicted(scene)
+
+    def _contradicted(self, scene: Scene) -> bool:
+        """Whether the scenes so far state something else under an id that a scene states something under."""
+        for kind, entries in scene.stated.items():
+            known = {_key(entry): entry for entry in self.stated.get(kind, ())}
+            if any(known.get(_key(entry), entry) != entry for entry in entries):
+                return True
+        return False
 
     def play(self, policy: Policy, scene: Scene) -> None:
         """Add a scene; of two that speak of one place the later one counts, and statements are joined by id."""
@@ -154,10 +162,11 @@ def _more(random: Random, estates: Estates, policies: Sequence[Policy], resource
                 alike = [resource for resource in resources if takes(policy, resource)]
                 resources += [renamed(random.choice(alike), f"-c{copy}") for copy in range(2)] if alike else []
             continue
-        for copy in range(random.choice((1, 2, 3)) if number == 0 else 1):
+        for copy in range(random.choice((2, 3, 4, 6)) if number == 0 else 1):
             resources.append(subject(random, estates, policy, f"-f{number}{copy}"))
-            while happens(random, 0.6):
-                edit(random, estates, policy, resources, len(resources) - 1)
+            for pointer in estates.vocabulary.words[policy.id].pointers:
+                if happens(random, 0.9):
+                    edit(random, estates, policy, resources, len(resources) - 1, pointer)
 
 
 def _edit(random: Random, estates: Estates, policies: Sequence[Policy], resources: list[JsonObject]) -> None:

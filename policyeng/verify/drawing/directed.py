@@ -12,7 +12,7 @@ from policyeng.verify.drawing.estates import DOCUMENT, STATEMENTS, Estates, copi
 
 _ABOVE = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 #: Numbers just beside another one.
-_NEAR = (0, 0, 1, -1, 1, -1, 0.001, -0.001)
+_NEAR = (0, 0, 1, -1, 1, -1, 1, -1, 0.001, -0.001)
 
 
 def subject(random: Random, estates: Estates, focus: Policy, suffix: str) -> JsonObject:
@@ -39,24 +39,27 @@ def made(random: Random, estates: Estates, kind: str) -> JsonObject:
     return {"id": identity, "name": identity.rpartition("/")[2], "type": kind, "properties": {}}
 
 
-def edit(random: Random, estates: Estates, policy: Policy, resources: list[JsonObject], position: int) -> None:
+def edit(
+    random: Random, estates: Estates, policy: Policy, resources: list[JsonObject], position: int, pointer: str = ""
+) -> None:
     """Change something that a policy looks at when it judges a resource of an estate, or anything if it looks nowhere.
 
-    What is changed is copied before; the list is changed.
+    What is changed is copied before; the list is changed. `pointer` is where the policy looks, any such place unless
+    given.
     """
     words = estates.vocabulary.words[policy.id]
     pointers = words.pointers if happens(random, 0.9) or not words.narrowing else words.narrowing
-    pointer = random.choice(pointers or ("/properties",))
+    pointer = pointer or random.choice(pointers or ("/properties",))
     if pointer.startswith("workspace:"):
         position = _workspace_of(resources, position)
     holder = resources[position] = copied_object(resources[position])
-    if not pointers:
+    if not pointers:  # then any place is as good
         edit_somewhere(random, holder)
         return
     place = place_of(random, holder, pointer.removeprefix("workspace:"))
     if not place or place[0] in ("id", "type"):
         return
-    if happens(random, 0.2):
+    if happens(random, 0.15):
         remove(holder, place)
     else:
         put(holder, place, value(random, estates, policy, pointer))
@@ -79,6 +82,8 @@ def value(random: Random, estates: Estates, policy: Policy, pointer: str) -> Jso
     if standing and kind < 7:
         word = copied(random.choice(standing))
         return word if kind < 5 else beside(random, word)
+    if not near and words.own and kind < 6:
+        return beside(random, random.choice(words.own))
     if kind < 9:
         word = copied(random.choice(estates.spoken(random, policy) or [odd(random)]))
         return word if happens(random, 0.8) else altered(random, word)

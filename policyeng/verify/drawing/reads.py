@@ -19,6 +19,9 @@ _REFERENCE = re.compile(rf"(?<![\w.\"])([A-Za-z_]\w*)({_PART}*)")
 _PARTS = re.compile(r'\.(\w+)|\["([^"\n]*)"\]|\[(\w+)\]')
 _GET = re.compile(rf'object\.get\(\s*([A-Za-z_]\w*{_PART}*)\s*,\s*(\[[^\]\n]*\]|"[^"\n]*")')
 _BOUND = re.compile(r"\b(\w+)\s*:=\s*(.+)")
+#: Constants under a name: `least := 90`, `allowed := {"a", "b"}`.
+_NAMED = re.compile(r"^\s*(\w+)\s*:=\s*([\[{]?\s*(?:\"[^\"\n]*\"|-?\d)[^a-z(]*(?:\"[^\"\n]*\"[^a-z(]*)*)$")
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _MEMBER = re.compile(rf"\b(?:some|every)\s+(?:\w+\s*,\s*)?(\w+)\s+in\s+([A-Za-z_]\w*{_PART}*)")
 _WORDS = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 _RAW = re.compile(r"`([^`\n]*)`")
@@ -46,9 +49,11 @@ def reads_of(text: str) -> Iterator[Read]:
     """Every place that a module without comments reads, once per condition that does."""
     lines = [part for line in text.splitlines() for part in _CONDITIONS.split(line) if part.strip()]
     variables = _variables(lines)
+    named = {name: value for line in lines for name, value in _NAMED.findall(line) if name not in variables}
     for line in lines:
         found = dict.fromkeys(_paths(line, variables))
-        near = tuple(_constants(line)) if found else ()
+        said = " ".join([line, *(named[word] for word in _NAME.findall(line) if word in named)])
+        near = tuple(_constants(said)) if found else ()
         counted = {path for name in _COUNTED.findall(line) if (path := _path_of(name, variables))}
         for path in found:
             yield Read(path, tuple(_lists(near)) if path in counted else near)

@@ -16,7 +16,8 @@ from datetime import UTC, datetime
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.evaluation.pointers import has_value, value_at
-from policyeng.models import JsonObject
+from policyeng.models import Denial, JsonObject, Unknown
+from policyeng.strict.json_pointer import keys_of
 from policyeng.verify.drawing.edits import Json
 from policyeng.verify.drawing.python_words import LONGEST, code_of
 from policyeng.verify.drawing.reads import pointer_of, reads_of
@@ -88,7 +89,7 @@ def _words(policy: Policy, bundle: Bundle, sources: Mapping[str, str], standing:
     near = _near(policy, texts[:1])
     pointers = tuple(dict.fromkeys([*policy.header.inspects, *_further(policy, near)]))
     narrowing = tuple(dict.fromkeys(pointer for judged in policy.header.judges for pointer in judged.where))
-    own = [*_stated(policy), *(word for text in texts[:1] for word in _constants(text)), *code.own]
+    own = [*_stated(policy), *(word for text in texts[:1] for word in _constants(text)), *_less(code.own, pointers)]
     return Words(
         pointers=pointers,
         narrowing=narrowing,
@@ -98,6 +99,12 @@ def _words(policy: Policy, bundle: Bundle, sources: Mapping[str, str], standing:
         near=near,
         standing={pointer: standing.at(pointer) for pointer in (*pointers, *narrowing)},
     )
+
+
+def _less(words: Iterable[Json], pointers: Iterable[str]) -> Iterator[Json]:
+    """The words of code without those that lead to places or name parts of a denial: nothing is compared with them."""
+    keys = {key for pointer in pointers for key in keys_of(pointer)} | {*Denial.model_fields, *Unknown.model_fields}
+    return (word for word in words if not isinstance(word, str) or not (word in keys or word.startswith("/")))
 
 
 def _near(policy: Policy, texts: Iterable[str]) -> dict[str, tuple[Json, ...]]:
