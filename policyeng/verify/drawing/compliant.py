@@ -29,7 +29,7 @@ _OTHERS = (3, 4, 5, 5, 6, 6)
 #: How much readier a policy is to come in beside others when the baselines do not make it pass.
 _READIER = 2
 #: How many of the baselines that no scene needs are left out.
-_LEFT_OUT = (0.0, 0.7, 0.9, 0.9, 1.0, 1.0, 1.0)
+_LEFT_OUT = (0.0, 0.8, 0.9, 1.0, 1.0, 1.0, 1.0)
 #: How often which outcome of a case is wanted: of policies that the baselines make pass, and of the others.
 _WANTED: dict[bool, dict[Verdict, float]] = {
     True: {"fail": 0.75, "pass": 0.13, "unknown": 0.08, "not_judged": 0.04},
@@ -158,7 +158,7 @@ def _more(random: Random, estates: Estates, policies: Sequence[Policy], resource
     """More of what is judged: copies, and for policies without cases resources edited where they look."""
     for number, policy in enumerate(policies):
         if policy.id in estates.scenes:
-            if number == 0 and happens(random, 0.3):
+            if number == 0 and happens(random, 0.2):
                 alike = [resource for resource in resources if takes(policy, resource)]
                 resources += [renamed(random.choice(alike), f"-c{copy}") for copy in range(2)] if alike else []
             continue

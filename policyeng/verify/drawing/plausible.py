@@ -53,14 +53,14 @@ def plausible(random: Random, estates: Estates, focus: Policy, workspaces: int) 
     Each has a part of the baselines, and one or two of what the policy in focus judges.
     """
     document: JsonObject = {"resources": [], **{kind: [] for kind in STATED}}
-    share = random.choice((0.15, 0.2, 0.3, 0.7)) / workspaces**0.8
+    share = random.choice((0.1, 0.15, 0.2, 0.6)) / workspaces**0.8
     for number in range(workspaces):
         held = [
             _moved(resource, number)
             for resource in estates.baselines.resources.values()
             if lowered(str(resource["type"])) == WORKSPACE_TYPE or happens(random, share)
         ]
-        held += [_moved(subject(random, estates, focus, f"-p{n}"), number) for n in range(random.choice((0, 1, 1, 2)))]
+        held += [_moved(subject(random, estates, focus, f"-p{n}"), number) for n in range(random.choice((0, 1, 1)))]
         region = random.choice(REGIONS)
         for resource in held:
             _settle(random, estates, resource, region)

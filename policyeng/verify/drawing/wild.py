@@ -37,11 +37,11 @@ def edited(random: Random, estates: Estates, focus: Policy) -> JsonObject:
     resources = list(chosen)
     if chosen and happens(random, 0.5):
         resources.append(renamed(random.choice(chosen), "-2"))
-    for number in range(random.randrange(1, 6)):
+    for number in range(random.randrange(1, 5)):
         resources.append(subject(random, estates, focus, f"-f{number}"))
         while happens(random, 0.6):
             edit(random, estates, focus, resources, len(resources) - 1)
-    if happens(random, 0.2):
+    if happens(random, 0.12):
         text = orjson.dumps([resource for resource in resources if happens(random, 0.7)]).decode()
         resources += orjson.loads(_GROUP.sub(r"\1-2", text))
     _edit_many(random, estates, focus, resources)
