@@ -70,14 +70,14 @@ def test_policies_without_cases_are_met_from_both_sides(tmp_path: Path, files: d
 
 def test_numbers_just_beside_thresholds_are_drawn(tmp_path: Path) -> None:
     """The last that passes and the first that fails, in a nested field, in a member of a list and in a document."""
-    bundle = load_bundle(write(tmp_path / "r", RESOURCES))
-    resources = [one for number in range(300) for one in Examples(bundle).numbered(SEED, number).document["resources"]]
-    written = load_bundle(write(tmp_path / "d", DOCUMENTS))
-    documents = [one for number in range(300) for one in Examples(written).numbered(SEED, number).document["documents"]]
+    resources = Examples(load_bundle(write(tmp_path / "r", RESOURCES)))
+    documents = Examples(load_bundle(write(tmp_path / "d", DOCUMENTS)))
+    drawn = [resources.numbered(SEED, number).document for number in range(300)]
+    written = [documents.numbered(SEED, number).document["documents"] for number in range(300)]
 
-    assert {37, 38} <= set(there(resources, "maxNodeCount"))
-    assert {89, 90} <= set(there(resources, "retentionDays"))
-    assert {2, 3} <= set(there(documents, "replicas"))
+    assert {37, 38} <= set(there(drawn, "maxNodeCount"))
+    assert {89, 90} <= set(there(drawn, "retentionDays"))
+    assert {2, 3} <= set(there(written, "replicas"))
 
 
 def test_an_example_has_a_number() -> None:
