@@ -30,6 +30,8 @@ ODD_NUMBERS = (
     *(2**53 - 1, 2**53, 2**53 + 1, 2**63 - 1, -(2**63), 2**64 - 1, 123456789012.25),
 )
 ODD_VALUES: tuple[Json, ...] = (None, True, False, [], {}, [None], [[]], [{}], {"": ""}, {"id": None}, ["x", 1, None])
+#: How readily an edit goes below a list or an object, rather than to change it as a whole.
+_DEEPER = 0.8
 #: Letters that fold to others, or that others fold to, in one language and not in the next.
 _LOOKALIKES = {"k": "\u212a", "s": "\u017f", "i": "\u0130", "K": "\u212a", "S": "\u017f", "I": "\u0131"}
 
@@ -149,10 +151,9 @@ def places(document: Json, above: Place = ()) -> Iterator[Place]:
 
 def edit_somewhere(random: Random, document: dict[str, Json], kept: Sequence[str] = ("id", "type")) -> None:
     """Change, replace or remove one place of a document, which is changed; the top-level keys in `kept` stay."""
-    open_places = [place for place in places(document) if place[0] not in kept]
-    if not open_places:
+    place = _place_in(random, document, [key for key in document if key not in kept])
+    if not place:
         return
-    place = random.choice(open_places)
     kind = random.randrange(4)
     if kind == 0:
         remove(document, place)
@@ -160,6 +161,20 @@ def edit_somewhere(random: Random, document: dict[str, Json], kept: Sequence[str
         put(document, place, odd(random))
     else:
         put(document, place, altered(random, value_in(document, place)))
+
+
+def _place_in(random: Random, document: Json, keys: Sequence[str | int]) -> Place:
+    """Some place below one of the keys of a document; nobody counts all of them."""
+    place: list[str | int] = []
+    while keys:
+        place.append(random.choice(keys))
+        document = document[place[-1]]  # type: ignore[index]  # the key is one of the document's
+        if not happens(random, _DEEPER):
+            break
+        keys = (
+            list(document) if isinstance(document, dict) else range(len(document)) if isinstance(document, list) else ()
+        )
+    return tuple(place)
 
 
 def value_in(document: Json, place: Place) -> Json:

@@ -10,29 +10,31 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from types import CodeType, FunctionType, ModuleType
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.evaluation.pointers import has_value, value_at
-from policyeng.facts import Facts
-from policyeng.models import JsonObject
+from policyeng.models import Denial, JsonObject, Unknown
+from policyeng.strict.json_pointer import keys_of
 from policyeng.verify.drawing.edits import Json
+from policyeng.verify.drawing.python_words import LONGEST, code_of
+from policyeng.verify.drawing.reads import pointer_of, reads_of
 
 _TEXT = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 _RAW = re.compile(r"`([^`\n]*)`")
-_READ = re.compile(r"\binput\.(resource|workspace)((?:\.[A-Za-z_]\w*)+)")
 _NUMBER = re.compile(r"(?<![\w.\"])-?\d+(?:\.\d+)?(?![\w.\"])")
 _IMPORT = re.compile(r"\bdata\.((?:\w+\.)*\w+)")
 _TABLE = re.compile(r"\bdata\.facts\.(\w+)")
 _PACKAGE = re.compile(r"^package[ \t]+([\w.]+)", re.MULTILINE)
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
-#: Longer constants are messages and explanations.
-_LONGEST = 64
-#: The package that Python policies share, as Rego policies share `lib`.
-_LIBRARY = "policyeng.facts"
+#: By what `input` is, where the judged document and its workspace stand in it, and how pointers into them begin.
+_ROOTS: Mapping[str, Sequence[tuple[tuple[str, ...], str]]] = {
+    "policy": ((("resource",), ""), (("workspace",), "workspace:")),
+    "document": (((), ""),),
+    "review": ((("review", "object"), ""),),
+}
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -41,17 +43,21 @@ class Words:
     """What one policy speaks of.
 
     Attributes:
-        pointers: what it looks at: `inspects`, what its own Rego reads, and what narrows it.
+        pointers: what it looks at: `inspects` and what its own Rego reads; of a policy that judges documents, in them.
+        narrowing: the pointers of what narrows it.
         own: texts and numbers of its own Rego or Python and of its header.
         borrowed: those of the modules that it imports and of the functions that it calls.
         tables: the names that the tables of facts have which it reads, one tuple per table.
+        near: per pointer, the constants that its Rego has beside it.
         standing: per pointer, what stands there in baselines and cases.
     """
 
     pointers: tuple[str, ...]
+    narrowing: tuple[str, ...]
     own: tuple[Json, ...]
     borrowed: tuple[Json, ...]
     tables: tuple[tuple[str, ...], ...]
+    near: Mapping[str, tuple[Json, ...]]
     standing: Mapping[str, tuple[Json, ...]]
 
 
@@ -65,46 +71,64 @@ class Vocabulary:
 
 def vocabulary_of(bundle: Bundle, resources: Iterable[JsonObject]) -> Vocabulary:
     """The vocabulary of a bundle; `resources` are those of its baselines and cases."""
-    sources = {package: source for _, source in bundle.modules for package in _PACKAGE.findall(source)}
+    sources: dict[str, str] = {}
+    for _, source in bundle.modules:
+        for package in _PACKAGE.findall(source):
+            sources[package] = f"{sources.get(package, '')}\n{_COMMENT.sub('', source)}"
     known = list(resources)
-    words = {policy.id: _words(policy, bundle, sources, known) for policy in bundle.policies}
+    standing = _Standing(known)
+    words = {policy.id: _words(policy, bundle, sources, standing) for policy in bundle.policies}
     return Vocabulary(words, tuple(_moments(bundle)))
 
 
-def _words(policy: Policy, bundle: Bundle, sources: Mapping[str, str], known: list[JsonObject]) -> Words:
+def _words(policy: Policy, bundle: Bundle, sources: Mapping[str, str], standing: _Standing) -> Words:
     texts = list(_texts(policy, sources))
     tables = bundle.data.get("facts", {})
-    code = _code(policy)
+    code = code_of(policy)
     read = sorted({name for text in texts for name in _TABLE.findall(text)} | set(code.asked).intersection(tables))
-    pointers = tuple(dict.fromkeys(_pointers(policy, texts[:1])))
-    standing = {pointer: tuple(_standing(pointer, known)) for pointer in pointers}
+    near = _near(policy, texts[:1])
+    pointers = tuple(dict.fromkeys([*policy.header.inspects, *_further(policy, near)]))
+    narrowing = tuple(dict.fromkeys(pointer for judged in policy.header.judges for pointer in judged.where))
+    own = [*_stated(policy), *(word for text in texts[:1] for word in _constants(text)), *_less(code.own, pointers)]
     return Words(
         pointers=pointers,
-        own=_distinct(
-            [
-                *_stated(policy),
-                *(word for text in texts[:1] for word in _constants(text)),
-                *code.own,
-            ]
-        ),
+        narrowing=narrowing,
+        own=_distinct(own),
         borrowed=_distinct([*(word for text in texts[1:] for word in _constants(text)), *code.borrowed]),
         tables=tuple(tuple(tables[name]) for name in read if isinstance(tables.get(name), dict) and tables[name]),
-        standing=standing,
+        near=near,
+        standing={pointer: standing.at(pointer) for pointer in (*pointers, *narrowing)},
     )
 
 
-def _pointers(policy: Policy, texts: Iterable[str]) -> Iterator[str]:
-    yield from policy.header.inspects
+def _less(words: Iterable[Json], pointers: Iterable[str]) -> Iterator[Json]:
+    """The words of code without those that lead to places or name parts of a denial: nothing is compared with them."""
+    keys = {key for pointer in pointers for key in keys_of(pointer)} | {*Denial.model_fields, *Unknown.model_fields}
+    return (word for word in words if not isinstance(word, str) or not (word in keys or word.startswith("/")))
+
+
+def _near(policy: Policy, texts: Iterable[str]) -> dict[str, tuple[Json, ...]]:
+    """By pointer, the constants that a policy has beside what it reads there."""
+    found: dict[str, list[Json]] = {}
     for text in texts:
-        for root, path in _READ.findall(text):
-            pointer = path.replace(".", "/")
-            if not any(f"{known}/".startswith(f"{pointer}/") for known in policy.header.inspects):
-                yield pointer if root == "resource" else f"workspace:{pointer}"
-    yield from (pointer for judged in policy.header.judges for pointer in judged.where)
+        for read in reads_of(text):
+            for root, prefix in _ROOTS[policy.input_form]:
+                if read.path[: len(root)] == root and len(read.path) > len(root):
+                    pointer = prefix + pointer_of(read.path[len(root) :])
+                    found.setdefault(pointer, []).extend(word for word in read.near if _is_word(word))
+    return {pointer: _distinct(words) for pointer, words in found.items()}
+
+
+def _further(policy: Policy, near: Mapping[str, tuple[Json, ...]]) -> Iterator[str]:
+    """What Rego reads and `inspects` does not say; what lies above something else that is read is none of it."""
+    known = {*policy.header.inspects, *near}
+    for pointer in near:
+        if not any(other.startswith(f"{pointer}/") for other in known):
+            yield pointer
 
 
 def _distinct(words: Iterable[Json]) -> tuple[Json, ...]:
-    return tuple({json.dumps(word): word for word in words}.values())
+    return tuple({json.dumps(word, sort_keys=True): word for word in words}.values())
 
 
 def _texts(policy: Policy, sources: Mapping[str, str]) -> Iterator[str]:
@@ -117,7 +141,7 @@ def _texts(policy: Policy, sources: Mapping[str, str]) -> Iterator[str]:
             continue
         seen.add(package)
         if package in sources:
-            text = _COMMENT.sub("", sources[package])
+            text = sources[package]
             yield text
             waiting += [name for name in _IMPORT.findall(text) if name in sources]
 
@@ -128,80 +152,15 @@ def _constants(text: str) -> Iterator[Json]:
             constant = json.loads(f'"{found}"')
         except ValueError:
             continue
-        if len(constant) <= _LONGEST and constant.count(" ") < 3:
+        if _is_word(constant):
             yield constant
-    yield from (found for found in _RAW.findall(text) if len(found) <= _LONGEST)
+    yield from filter(_is_word, _RAW.findall(text))
     yield from (json.loads(found) for found in _NUMBER.findall(_TEXT.sub("", text)))
 
 
-@dataclass(frozen=True)
-class _Code:
-    """The constants of a Python policy and of the functions beside it, of shared functions, and of the catalogue's."""
-
-    own: list[Json]
-    borrowed: list[Json]
-    asked: list[str]
-
-
-def _code(policy: Policy) -> _Code:
-    """What stands in the code of a Python policy that is in force; nothing of another one."""
-    found = _Code([], [], [])
-    if policy.python is None or policy.rules:
-        return found
-    judge = policy.python.judge
-    beside = [*judge.__globals__.values(), policy.python.applies]
-    waiting = [value for value in beside if isinstance(value, FunctionType) and value.__module__ == judge.__module__]
-    for function in waiting:  # which grows while it is walked
-        parts = list(_parts(function.__code__))
-        words = [word for part in parts for constant in part.co_consts for word in _words_in(constant)]
-        if function in _CATALOGUE.values():
-            found.asked.extend(word for word in words if isinstance(word, str))
-        elif function.__module__ == judge.__module__:
-            found.own.extend(words)
-        else:
-            stated = [function.__globals__.get(name) for part in parts for name in part.co_names]
-            found.borrowed.extend([*words, *(word for constant in stated for word in _words_in(constant))])
-        waiting += [called for part in parts for called in _called(function, part) if called not in waiting]
-    return found
-
-
-def _parts(code: CodeType) -> Iterator[CodeType]:
-    """A piece of code and those inside of it, such as comprehensions."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _parts(constant)
-
-
-def _called(function: FunctionType, part: CodeType) -> Iterator[FunctionType]:
-    """The functions of the library that a part of a function names, and what it asks `facts`, the catalogue."""
-    known = [function.__globals__.get(name) for name in part.co_names]
-    modules = [value for value in known if isinstance(value, ModuleType) and value.__name__.startswith(_LIBRARY)]
-    known += [getattr(module, name, None) for module in modules for name in part.co_names]
-    if function in _CATALOGUE.values() or "facts" in (*part.co_names, *part.co_varnames, *part.co_freevars):
-        known += [_CATALOGUE.get(name) for name in part.co_names]
-    for value in map(_unwrapped, known):
-        if value is not None and value.__module__.startswith(_LIBRARY):
-            yield value
-
-
-def _unwrapped(value: object) -> FunctionType | None:
-    """The function in a cached one or in a method; None for what is none."""
-    value = getattr(value, "__wrapped__", None) or getattr(value, "func", None) or value
-    return value if isinstance(value, FunctionType) else None
-
-
-#: What the catalogue can be asked, by name.
-_CATALOGUE = {name: function for name, value in vars(Facts).items() if (function := _unwrapped(value))}
-
-
-def _words_in(constant: object) -> Iterator[Json]:
-    if isinstance(constant, tuple | frozenset | dict):
-        for member in (*constant, *constant.values()) if isinstance(constant, dict) else constant:
-            yield from _words_in(member)
-    is_word = isinstance(constant, str) and len(constant) <= _LONGEST and constant.count(" ") < 3
-    if is_word or (isinstance(constant, int | float) and not isinstance(constant, bool)):
-        yield constant  # type: ignore[misc]  # a text or a number
+def _is_word(constant: Json) -> bool:
+    """Whether a constant is no message or explanation."""
+    return not isinstance(constant, str) or (len(constant) <= LONGEST and constant.count(" ") < 3)
 
 
 def _stated(policy: Policy) -> Iterator[Json]:
@@ -212,16 +171,20 @@ def _stated(policy: Policy) -> Iterator[Json]:
         yield from default if isinstance(default, list) else [default]
 
 
-def _standing(pointer: str, known: Iterable[JsonObject]) -> Iterator[Json]:
-    own = pointer.removeprefix("workspace:")
-    seen: set[str] = set()
-    for resource in known:
-        if has_value(resource, own):
-            value: Json = value_at(resource, own)  # type: ignore[assignment]  # the document is JSON
-            text = json.dumps(value, sort_keys=True)
-            if text not in seen:
-                seen.add(text)
-                yield value
+class _Standing:
+    """What stands at pointers in known resources; asked for once per pointer."""
+
+    def __init__(self, known: Iterable[JsonObject]) -> None:
+        self._known = list(known)
+        self._found: dict[str, tuple[Json, ...]] = {}
+
+    def at(self, pointer: str) -> tuple[Json, ...]:
+        """Every distinct value at a pointer, in the order of the resources."""
+        own = pointer.removeprefix("workspace:")
+        if own not in self._found:
+            values = [value_at(resource, own) for resource in self._known if has_value(resource, own)]
+            self._found[own] = _distinct(values)  # type: ignore[arg-type]  # the documents are JSON
+        return self._found[own]
 
 
 def _moments(bundle: Bundle) -> Iterator[datetime]:

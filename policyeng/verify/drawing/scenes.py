@@ -1,0 +1,128 @@
+"""The cases of a policy as scenes: edits that can be played together with those of others in one estate."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import orjson
+
+from policyeng.bundle import Policy
+from policyeng.bundle.header import Consulted, Verdict
+from policyeng.models import WORKSPACE_TYPE, JsonObject, Model, lowered
+from policyeng.verify.cases import DEFAULT_AS_OF, Baselines, Case, estate, merged, read_cases
+
+#: What a case can state beside resources.
+STATED = ("approvals", "workloads", "quotas", "metrics", "principals")
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One case of a policy, ready to be played.
+
+    Attributes:
+        verdict: what the policy must say of it.
+        edits: merge patches by the stem of the baseline.
+        edited: by the same stems, the baselines after these patches.
+        removed: the stems of baselines that it leaves out.
+        needs: the stems of baselines without which it would be another one.
+        stated: by kind, what it states in place of the baselines' own; only the kinds that it states.
+    """
+
+    verdict: Verdict
+    edits: Mapping[str, JsonObject]
+    edited: Mapping[str, JsonObject]
+    removed: frozenset[str]
+    needs: frozenset[str]
+    stated: Mapping[str, list[JsonObject]]
+    parameters: JsonObject
+    as_of: datetime
+
+
+class Links:
+    """Which baselines name which others: what is left out of an estate must not be missed in the rest."""
+
+    def __init__(self, baselines: Baselines) -> None:
+        self._ids = {stem: lowered(str(one.get("id"))).encode() for stem, one in baselines.resources.items()}
+        self._names = {stem: _as_value(identity.rpartition(b"/")[2]) for stem, identity in self._ids.items()}
+        self._types = {stem: lowered(str(one.get("type"))) for stem, one in baselines.resources.items()}
+        self._named = {stem: self.named(resource) for stem, resource in baselines.resources.items()}
+
+    def named(self, document: JsonObject) -> frozenset[str]:
+        """The stems of the baselines whose ids stand in a document."""
+        text = orjson.dumps(document).lower()
+        return frozenset(stem for stem, identity in self._ids.items() if identity in text)
+
+    def called(self, document: JsonObject) -> frozenset[str]:
+        """The stems of those that a document calls by their names alone, such as `azureml:cluster`, or means to."""
+        text = orjson.dumps(document).lower()
+        return frozenset(stem for stem, name in self._names.items() if name.search(text))
+
+    def around(self, stems: Iterable[str]) -> frozenset[str]:
+        """Some baselines, with what they name, and what that names."""
+        waiting, found = set(stems), set[str]()
+        while waiting:
+            stem = waiting.pop()
+            found.add(stem)
+            waiting |= self._named.get(stem, frozenset()) - found
+        return frozenset(found)
+
+    def consulted(self, entry: Consulted, stems: Collection[str]) -> Iterator[str]:
+        """The baselines that an entry of `consults` reaches from others, but for those that they name themselves."""
+        if entry.judging and lowered(entry.judging) not in {self._types.get(stem) for stem in stems}:
+            return
+        reached = set(stems)
+        if entry.through:
+            reached.update(named for stem in stems for named in self._named.get(stem, ()))
+            reached = {stem for stem in reached if self._types.get(stem) != WORKSPACE_TYPE}
+        for stem, kind in self._types.items():
+            names = bool(self._named[stem] & reached) if entry.naming else not entry.through
+            if names and kind == lowered(entry.type):
+                yield stem
+
+
+def _as_value(name: bytes) -> re.Pattern[bytes]:
+    """A name where it is a whole value of a JSON text, with a prefix as references have one."""
+    return re.compile(rb'"(?:[^":]*:)?' + re.escape(name) + rb'"(?!\s*:)')
+
+
+def scenes_of(policy: Policy, baselines: Baselines, links: Links) -> Iterator[Scene]:
+    """Every case of a policy; none of one without cases.
+
+    Raises:
+        BundleError: its `cases.yaml` is not well formed.
+    """
+    file = read_cases(policy)
+    for verdict, name, case in file.named() if file else ():
+        yield _scene(policy, verdict, case, baselines, links, f"{policy.cases}: {name}")
+
+
+def _scene(policy: Policy, verdict: Verdict, case: Case, baselines: Baselines, links: Links, place: str) -> Scene:
+    edits = dict(case.with_)
+    if case.baseline is not None:
+        edits[case.baseline] = merged(edits.get(case.baseline, {}), case.patch, keep_null=True)
+    touched = {stem: one for stem, one in baselines.resources.items() if stem in edits or stem in case.remove}
+    snapshot = estate(Baselines(touched), case, place)
+    edited = dict(zip(sorted(touched.keys() - set(case.remove)), snapshot.resources, strict=True))
+    given = [kind for kind in STATED if getattr(case, kind) is not None]
+    stated = {kind: [_plain(entry) for entry in getattr(snapshot, kind)] for kind in given}
+    said = [*edits.values(), *(entry for entries in stated.values() for entry in entries)]
+    stems = {*edited, *(stem for document in said for stem in links.called(document))}
+    stems |= {stem for document in (*edited.values(), *said) for stem in links.named(document)}
+    stems |= {stem for entry in policy.header.consults for stem in links.consulted(entry, edited)}
+    return Scene(
+        verdict=verdict,
+        edits=edits,
+        edited=edited,
+        removed=frozenset(case.remove),
+        needs=links.around(stems) - set(case.remove),
+        stated=stated,
+        parameters=case.parameters,
+        as_of=case.as_of or DEFAULT_AS_OF,
+    )
+
+
+def _plain(entry: Model) -> JsonObject:
+    return entry.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -1,0 +1,102 @@
+"""Estates that nobody would build: baselines with many edits, and anything that a snapshot can hold under a type."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+
+import orjson
+
+from policyeng.bundle import Policy
+from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
+from policyeng.verify.drawing.compliant import unique
+from policyeng.verify.drawing.directed import edit, made, subject
+from policyeng.verify.drawing.edits import ODD_TEXTS, edit_somewhere, happens, odd
+from policyeng.verify.drawing.estates import Estates, copied_object, renamed
+
+_GROUP = re.compile(r"(?i)(/resourceGroups/[^/\"]+)")
+#: How many of the baselines are in an estate; few estates are large.
+_SHARES = (0.1, 0.1, 0.2, 0.2, 0.3, 0.7)
+#: Types that no policy judges, and texts that are no type.
+_OTHER_TYPES = (
+    "Microsoft.Storage/storageAccounts",
+    "Microsoft.KeyVault/vaults",
+    "Acme.Other/things/parts",
+    "x",
+    " ",
+    "/",
+)
+_PARTS = ("properties", "tags", "kind", "sku", "location", "identity", "name", "zones")
+
+
+def edited(random: Random, estates: Estates, focus: Policy) -> JsonObject:
+    """Some of the baselines, several of what one policy judges, many of them edited, here and there oddly."""
+    share = random.choice(_SHARES)
+    chosen = [resource for resource in estates.baselines.resources.values() if happens(random, share)]
+    chosen += [] if WORKSPACE_TYPE in {lowered(str(one["type"])) for one in chosen} else _workspaces(estates)
+    resources = list(chosen)
+    if chosen and happens(random, 0.5):
+        resources.append(renamed(random.choice(chosen), "-2"))
+    for number in range(random.randrange(1, 5)):
+        resources.append(subject(random, estates, focus, f"-f{number}"))
+        while happens(random, 0.6):
+            edit(random, estates, focus, resources, len(resources) - 1)
+    if happens(random, 0.12):
+        text = orjson.dumps([resource for resource in resources if happens(random, 0.7)]).decode()
+        resources += orjson.loads(_GROUP.sub(r"\1-2", text))
+    _edit_many(random, estates, focus, resources)
+    return _document(random, resources) | estates.stated()
+
+
+def wild(random: Random, estates: Estates, focus: Policy) -> JsonObject:
+    """Resources of types that are judged and of others, with anything inside."""
+    resources = _workspaces(estates)
+    for _ in range(random.randrange(1, 12)):
+        kind = random.choice(estates.types or [WORKSPACE_TYPE])
+        resource = made(random, estates, random.choice(_OTHER_TYPES) if happens(random, 0.1) else kind)
+        for key in _PARTS:
+            if happens(random, 0.3):
+                resource[key] = (
+                    {"properties": odd(random)} if key == "properties" and happens(random, 0.7) else odd(random)
+                )
+        resources.append(resource)
+    _edit_many(random, estates, focus, resources)
+    document = _document(random, resources)
+    if happens(random, 0.3):
+        document["scope"] = random.choice((*ODD_TEXTS, "/subscriptions/11111111-1111-1111-1111-111111111111"))
+    return document
+
+
+def _workspaces(estates: Estates) -> list[JsonObject]:
+    return list(estates.by_type.get(WORKSPACE_TYPE, ()))
+
+
+def _document(random: Random, resources: list[JsonObject]) -> JsonObject:
+    random.shuffle(resources)
+    document: JsonObject = {"resources": unique(resources)}
+    if happens(random, 0.1):
+        document["incomplete"] = ["roles: forbidden"]
+    return document
+
+
+def _edit_many(random: Random, estates: Estates, focus: Policy, resources: list[JsonObject]) -> None:
+    """Edits of the resources, from a few of them to most; what is changed is copied before."""
+    share = random.choice((0.1, 0.4, 0.6))
+    for position in range(len(resources)):
+        while happens(random, share):
+            policies = estates.judging.get(lowered(str(resources[position].get("type", ""))), [])
+            if policies and happens(random, 0.8):
+                is_focus = happens(random, 0.4) and any(policy.id == focus.id for policy in policies)
+                edit(random, estates, focus if is_focus else random.choice(policies), resources, position)
+            else:
+                resources[position] = copied_object(resources[position])
+                edit_somewhere(random, resources[position])
+    if resources and happens(random, 0.15):
+        position = random.randrange(len(resources))
+        resources[position] = _respelled(random, resources[position])
+
+
+def _respelled(random: Random, resource: JsonObject) -> JsonObject:
+    """The resource with its id or type in other letters; it stays the same one."""
+    key = random.choice(("id", "type"))
+    return {**resource, key: random.choice((str.upper, str.lower, str.title))(str(resource[key]))}
