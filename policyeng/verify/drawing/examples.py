@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from itertools import count
 from random import Random
 
 from policyeng.bundle import Bundle, Policy
@@ -75,6 +76,13 @@ class Examples:
             given = self._parameters(random, focus)
         return Example(document, self.parameters(random, {focus.id: given} if given else {}), as_of)
 
+    def numbered(self, seed: int, number: int) -> Example:
+        """The example of a number, from 0, among those of a seed: what `examples_of` gives at that place."""
+        turns, place = list(self.bundle.policies), number % len(self.bundle.policies)
+        # The text is hashed by `random` itself, so neighbouring seeds share nothing.
+        Random(f"{seed}/turns/{number - place}").shuffle(turns)  # noqa: S311  # nothing here is secret
+        return self.drawn(Random(f"{seed}/{number}"), turns[place])  # noqa: S311  # the same
+
     def moment(self, random: Random) -> datetime:
         """A clock: near a moment at which facts or approvals change, or any in ten years."""
         if self._moments and happens(random, 0.7):
@@ -136,11 +144,4 @@ def examples_of(bundle: Bundle, seed: int) -> Iterator[Example]:
     The policies take turns in focus, so that no run leaves one out before it comes to another again.
     """
     source = Examples(bundle)
-    number = 0
-    while True:
-        turns = list(bundle.policies)
-        # The text is hashed by `random` itself, so neighbouring seeds share nothing.
-        Random(f"{seed}/turns/{number}").shuffle(turns)  # noqa: S311  # nothing here is secret
-        for focus in turns:
-            yield source.drawn(Random(f"{seed}/{number}"), focus)  # noqa: S311  # the same
-            number += 1
+    return (source.numbered(seed, number) for number in count())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
@@ -10,7 +11,7 @@ from typing import Any
 
 from policyeng.bundle import Bundle
 from policyeng.evaluation import evaluate
-from policyeng.models import Evaluation, Finding, Snapshot, lowered
+from policyeng.models import Evaluation, Finding, Outcome, Snapshot, lowered
 from policyeng.verify.drawing.examples import Example
 
 
@@ -37,16 +38,23 @@ class Grounds:
 
     Attributes:
         made: by name, what a law keeps: other orders of the policies, engines, sessions.
+        remarks: what is said aloud of the run, whatever comes out of it: by text, how many there were, or zero where
+            it is no number. Those of several processes are added.
     """
 
     bundle: Bundle
     made: dict[str, Any] = field(default_factory=dict)
+    remarks: Counter[str] = field(default_factory=Counter)
 
     def once(self, name: str, make: Callable[[], Any]) -> Any:
         """What `make` gave when it was first asked for under this name."""
         if name not in self.made:
             self.made[name] = make()
         return self.made[name]
+
+    def remark(self, law: str, text: str, number: int = 0) -> None:
+        """Have something said of the run: what a law could not try, or with a number how much of it was tried."""
+        self.remarks[f"{law}: {text}"] += number
 
 
 @dataclass
@@ -92,6 +100,25 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class Whole:
+    """A run whose examples are all tried, for laws that no single example can break.
+
+    Attributes:
+        examples: how many were judged.
+        outcomes: by policy id, how many findings ended in which outcome.
+    """
+
+    grounds: Grounds
+    examples: int
+    outcomes: Mapping[str, Counter[Outcome]]
+
+
+def unbroken(_: Trial) -> Violation | None:
+    """What a law of the whole run says of an example."""
+    return None
+
+
+@dataclass(frozen=True)
 class Law:
     """A law of `docs/laws.md`.
 
@@ -102,14 +129,16 @@ class Law:
         reference: where the law, or the way of proving it, comes from.
         violated: why an example breaks it, None where it holds.
         every: one example in so many is tried, for a law that costs much more than judging does.
+        whole: why a whole run breaks it, asked once at its end; a law has this or `violated`.
     """
 
     number: int
     name: str
     sentence: str
     reference: str
-    violated: Callable[[Trial], Violation | None]
+    violated: Callable[[Trial], Violation | None] = unbroken
     every: int = 1
+    whole: Callable[[Whole], Iterable[Violation]] | None = None
 
 
 def by_pair(evaluation: Evaluation) -> Mapping[tuple[str, str, str], Finding]:
@@ -130,6 +159,11 @@ def first_difference(before: Evaluation, after: Evaluation, said: Callable[[Find
             shown = one or other
             return Violation("", pair[0], shown.resource if shown else pair[2], lines)
     return None
+
+
+def remarked(remarks: Mapping[str, int]) -> list[str]:
+    """The remarks of a run, a line each."""
+    return [f"{text}: {number:,}" if number else text for text, number in sorted(remarks.items())]
 
 
 def spelled(finding: Finding | None) -> str:
