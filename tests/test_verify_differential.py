@@ -22,8 +22,8 @@ from policyeng.verify.agreement.contestants import Contestant, contestants
 from policyeng.verify.agreement.counterexamples import counterexample
 from policyeng.verify.agreement.differential import Comparison, Tally, compare, comparisons, differs, said
 from policyeng.verify.agreement.report import Run, as_text
-from policyeng.verify.example_documents import read, snapshot_text
 from policyeng.verify.drawing.examples import Example
+from policyeng.verify.example_documents import read, snapshot_text
 from policyeng.verify.strategies import examples
 from tests.bundles import deny_when, rego, workspace, write
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from policyeng.bundle.declaration import Policy
 from policyeng.bundle.reader import Bundle
@@ -18,6 +18,7 @@ from policyeng.strict.json_text import shortened
 EVERY = "*"
 
 if TYPE_CHECKING:  # costs a tenth of a second
+    from jsonschema import Draft202012Validator
     from jsonschema.exceptions import ValidationError
 
 
@@ -133,7 +134,7 @@ class _Schema:
 
 
 @lru_cache(maxsize=1024)
-def _validator(schema: _Schema) -> Any:
+def _validator(schema: _Schema) -> Draft202012Validator:
     """What validates values; made once, for that takes longer than anything that it does.
 
     Raises:

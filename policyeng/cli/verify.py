@@ -5,59 +5,29 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from policyeng.cli import options
 from policyeng.cli.loading import plain_format, selected_bundle, settings_of
+from policyeng.cli.verifying import options as verifying
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 
-#: Below the current directory; `policyeng.verify.running.kept` says what lies there.
-_DATABASE = Path(".policyeng/verify")
-_EXAMPLES = 1000
-_PAIRS = 100_000
-
 
 def verify(
-    engines: Annotated[
-        bool, typer.Option("--engines", help="Compare what every engine says of the same random pairs.")
-    ] = False,
+    engines: verifying.Engines = False,
     policy: options.Policies = None,
     data: options.GivenData = None,
     select: options.Select = None,
     ignore: options.Ignore = None,
-    law: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only this law, by name or number; repeatable, or with commas."),
-    ] = None,
-    examples: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help=f"How many examples the laws are tried on; {_EXAMPLES:,}.")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Draw the examples of an earlier run again; any unless given.")
-    ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=0, help="Processes that try laws; 0, or none given, is one for each processor."),
-    ] = None,
-    database: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help=f"Where failures are kept, to be tried first next time; {_DATABASE}."),
-    ] = None,
-    no_database: Annotated[bool, typer.Option("--no-database", help="Neither try kept failures nor keep any.")] = False,
-    pairs: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help=f"With --engines: how many pairs to compare; {_PAIRS:,}."),
-    ] = None,
-    without: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ENGINE", help="With --engines: leave an engine out; repeatable, or with commas."),
-    ] = None,
-    counterexample: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the smallest snapshot that shows what is wrong.")
-    ] = None,
+    law: verifying.LawNames = None,
+    examples: verifying.Examples = None,
+    seed: verifying.Seed = None,
+    jobs: verifying.Jobs = None,
+    database: verifying.Database = None,
+    no_database: verifying.NoDatabase = False,
+    pairs: verifying.Pairs = None,
+    without: verifying.Without = None,
+    counterexample: verifying.CounterexampleFile = None,
     format_: options.VerifyFormat = "text",
     config: options.Config = None,
     *,
@@ -75,15 +45,7 @@ def verify(
       policyeng verify --engines --policy my-policies --pairs 10000
     """
     format_ = plain_format(format_, "junit")
-    for_laws = {"--law": law, "--examples": examples, "--jobs": jobs, "--database": database}
-    if engines:
-        _refuse(for_laws | {"--no-database": no_database or None}, "belongs to the laws, not to `--engines`")
-        if format_ == "junit":
-            raise UsageError("`--engines` prints text or json", remedy="leave `--format junit` out")
-    else:
-        _refuse({"--pairs": pairs, "--without": without}, "belongs to `--engines`")
-    if no_database and database:
-        raise UsageError("`--database` and `--no-database` are both given", remedy="leave one of them out")
+    _refuse_mixture(engines, (law, examples, jobs, database, no_database or None), (pairs, without), format_)
     bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
     if engines:
@@ -91,7 +53,7 @@ def verify(
 
         return verify_engines(
             bundle,
-            pairs=pairs or _PAIRS,
+            pairs=pairs or verifying.PAIRS,
             seed=chosen,
             without=without,
             counterexample=counterexample,
@@ -104,19 +66,35 @@ def verify(
         bundle,
         list(_naming(policy, data)),
         law=law,
-        examples=examples or _EXAMPLES,
+        examples=examples or verifying.EXAMPLES,
         seed=chosen,
         jobs=jobs or 0,
-        database=None if no_database else database or _DATABASE,
+        database=None if no_database else database or verifying.DATABASE,
         counterexample=counterexample,
         format_=format_,
     )
 
 
-def _refuse(given: Mapping[str, object], why: str) -> None:
-    for option, value in given.items():
+#: The options that only laws have, and those that only the engines have.
+_FOR_LAWS = ("--law", "--examples", "--jobs", "--database", "--no-database")
+_FOR_ENGINES = ("--pairs", "--without")
+
+
+def _refuse_mixture(engines: bool, for_laws: Sequence[object], for_engines: Sequence[object], format_: str) -> None:
+    """Refuse options that nothing would be done with.
+
+    Raises:
+        UsageError: naming one of them.
+    """
+    given = zip(_FOR_LAWS, for_laws, strict=True) if engines else zip(_FOR_ENGINES, for_engines, strict=True)
+    for option, value in given:
         if value is not None:
-            raise UsageError(f"`{option}` {why}", remedy="leave one of them out")
+            why = "belongs to the laws, not to" if engines else "belongs to"
+            raise UsageError(f"`{option}` {why} `--engines`", remedy="leave one of them out")
+    if engines and format_ == "junit":
+        raise UsageError("`--engines` prints text or json", remedy="leave `--format junit` out")
+    if not any(value is None for value in for_laws[-2:]):
+        raise UsageError("`--database` and `--no-database` are both given", remedy="leave one of them out")
 
 
 def _naming(policy: Sequence[Path] | None, data: Sequence[str] | None) -> Iterator[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any
 
 import orjson
 
@@ -46,7 +45,11 @@ def example_of(document: Json) -> Example:
 
 def read(document: JsonObject) -> Snapshot | None:
     """A snapshot as `policyeng check` reads it; None when it refuses a part."""
-    inputs = read_inputs(["-"], from_format="native", stdin=orjson.dumps(_native(document)))
+    try:
+        text = orjson.dumps(_native(document))
+    except TypeError:  # an integer beyond 64 bits, which the reader refuses
+        return None
+    inputs = read_inputs(["-"], from_format="native", stdin=text)
     return None if any(problem.level == "error" for problem in inputs.problems) else inputs.snapshot
 
 
@@ -60,7 +63,12 @@ def readable(document: JsonObject) -> Iterator[JsonObject]:
 
 def snapshot_text(example: Example) -> str:
     """The snapshot of an example as the text of a native file."""
-    return orjson.dumps(_native(example.document), option=orjson.OPT_INDENT_2).decode() + "\n"
+    return text_of(_native(example.document))
+
+
+def text_of(document: JsonObject) -> str:
+    """A document as JSON; with the integers beyond 64 bits that random examples hold."""
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def _native(document: JsonObject) -> JsonObject:
@@ -80,7 +88,7 @@ def settings_text(parameters: Mapping[str, JsonObject]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _toml(value: Any) -> str:
+def _toml(value: object) -> str:
     """A JSON value as TOML: the same but for null, members of objects and one control character."""
     if isinstance(value, dict):
         return f"{{{', '.join(f'{_toml(key)} = {_toml(member)}' for key, member in value.items())}}}"

@@ -52,9 +52,7 @@ def verify_laws(
 
     chosen = laws_named(split(law))
     with progress(f"trying {len(chosen)} laws, seed {seed}", examples) as advance:
-        done = run(
-            bundle, chosen, examples=examples, seed=seed, jobs=jobs, progress=advance, database=database
-        )
+        done = run(bundle, chosen, examples=examples, seed=seed, jobs=jobs, progress=advance, database=database)
     written = list(_written(done.found, counterexample)) if counterexample else []
     typer.echo(_rendered(done, given, written, format_))
     return done.exit_code

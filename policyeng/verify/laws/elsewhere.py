@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import re
-
-import orjson
 
 from policyeng.models import JsonObject, Snapshot
 
@@ -18,13 +17,13 @@ def beside_its_copy(snapshot: Snapshot) -> Snapshot:
     What has no subscription cannot lie in another one and is not copied; nor are principals, whom subscriptions share.
     """
     resources = [resource for resource in snapshot.resources if _SUBSCRIPTION.match(str(resource.get("id")))]
-    copies: list[JsonObject] = orjson.loads(_renamed(orjson.dumps(resources).decode()))
+    copies: list[JsonObject] = json.loads(_renamed(json.dumps(resources)))
     model = type(snapshot)
     stated = {
         name: [_own(entry.model_dump(mode="json", by_alias=True), name) for entry in getattr(snapshot, name)]
         for name in _STATED
     }
-    copied = model.model_validate(orjson.loads(_renamed(orjson.dumps(stated).decode())))
+    copied = model.model_validate(json.loads(_renamed(json.dumps(stated))))
     further = {name: (*getattr(snapshot, name), *getattr(copied, name)) for name in _STATED}
     return snapshot.model_copy(update={"resources": (*snapshot.resources, *copies), **further})
 
@@ -36,6 +35,3 @@ def _own(entry: JsonObject, name: str) -> JsonObject:
 
 def _renamed(text: str) -> str:
     return _SUBSCRIPTION.sub(r"\1-copy", text)
-
-
-__all__ = ["beside_its_copy"]

@@ -6,7 +6,6 @@ from random import Random
 
 from policyeng.evaluation import exit_code, fails
 from policyeng.models import Evaluation, Finding, Outcome, Problem, Severity, Snapshot, lowered
-from policyeng.verify.drawing.estates import renamed
 from policyeng.verify.laws.elsewhere import beside_its_copy
 from policyeng.verify.laws.law import Law, Trial, Violation
 
@@ -72,7 +71,8 @@ def _with_another(snapshot: Snapshot, failing: Finding) -> Snapshot | None:
     identity = lowered(failing.resource)
     for resource in snapshot.resources:
         if lowered(str(resource.get("id"))) == identity:
-            return snapshot.model_copy(update={"resources": (*snapshot.resources, renamed(resource, "-again"))})
+            again = {**resource, "id": f"{resource['id']}-again"}
+            return snapshot.model_copy(update={"resources": (*snapshot.resources, again)})
     return None
 
 

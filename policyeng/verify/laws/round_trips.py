@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import orjson
 
-from policyeng.models import Evaluation, Exemption, Model, Snapshot
+from policyeng.models import Evaluation, Exemption, JsonObject, Model, Snapshot
 from policyeng.report import FORMATS
 from policyeng.sources import read_exemptions
-from policyeng.verify.example_documents import document_of, example_of, read
+from policyeng.verify.example_documents import document_of, example_of, read, text_of
 from policyeng.verify.laws import exemptions
 from policyeng.verify.laws.law import Grounds, Law, Trial, Violation, first_difference
 from policyeng.verify.laws.reports_read import READERS, said
@@ -73,25 +73,21 @@ def _of_snapshot(snapshot: Snapshot) -> Violation | None:
     return None
 
 
-def _native(snapshot: Snapshot) -> dict[str, Any]:
+def _native(snapshot: Snapshot) -> JsonObject:
     stated = {name: [_plain(entry) for entry in getattr(snapshot, name)] for name in _STATED}
     taken_at = {"takenAt": snapshot.taken_at.isoformat()} if snapshot.taken_at else {}
     resources, incomplete = list(snapshot.resources), list(snapshot.incomplete)
     return {"scope": snapshot.scope, **taken_at, "resources": resources, **stated, "incomplete": incomplete}
 
 
-def _plain(entry: Model) -> dict[str, Any]:
+def _plain(entry: Model) -> JsonObject:
     return entry.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def _of_example(trial: Trial) -> Violation | None:
     example = trial.example
-    again = example_of(orjson.loads(orjson.dumps(document_of(example))))
-    if (again.document, dict(again.parameters), again.as_of) != (
-        orjson.loads(orjson.dumps(example.document)),
-        orjson.loads(orjson.dumps(dict(example.parameters))),
-        example.as_of,
-    ):
+    again = example_of(json.loads(text_of(document_of(example))))
+    if again != example:
         return Violation("an example is another one after it was kept in a file and read back")
     return None
 

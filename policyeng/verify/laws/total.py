@@ -23,9 +23,7 @@ def _violated(trial: Trial) -> Violation | None:
 
 def _miscounted(evaluation: Evaluation) -> Violation | None:
     findings, summary = evaluation.findings, evaluation.summary
-    pairs = Counter(
-        (finding.policy, lowered(finding.resource_type), lowered(finding.resource)) for finding in findings
-    )
+    pairs = Counter((finding.policy, lowered(finding.resource_type), lowered(finding.resource)) for finding in findings)
     for (policy, _, resource), number in pairs.items():
         if number > 1:
             return Violation("there are several findings of one policy and one resource", policy, resource)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import orjson
-
 from policyeng.errors import InputError
-from policyeng.verify.example_documents import document_of, example_of
+from policyeng.verify.example_documents import document_of, example_of, text_of
 from policyeng.verify.laws.law import Violation
 from policyeng.verify.running.trying import Blamed
-
-#: Where failures are kept unless the user says otherwise, below the current directory.
-DEFAULT_FOLDER = Path(".policyeng/verify")
 
 
 @dataclass(frozen=True)
@@ -35,7 +31,7 @@ def kept_in(folder: Path) -> Iterator[Kept]:
     """
     for path in sorted(folder.glob("*.json")):
         try:
-            document = orjson.loads(path.read_bytes())
+            document = json.loads(path.read_bytes())
             law, policy, message = document["law"], document["policy"], document["message"]
             example = example_of(document["example"])
             blamed = Blamed(law, Violation(message, policy), example, document["chance"])
@@ -51,7 +47,7 @@ def keep(folder: Path, bundle: str, blamed: Blamed) -> Path:
     Raises:
         InputError: it cannot be written.
     """
-    digest = hashlib.sha256(orjson.dumps([bundle, *blamed.kind])).hexdigest()[:12]
+    digest = hashlib.sha256(json.dumps([bundle, *blamed.kind]).encode()).hexdigest()[:12]
     path = folder / f"{blamed.law}-{digest}.json"
     document = {
         "law": blamed.law,
@@ -63,7 +59,7 @@ def keep(folder: Path, bundle: str, blamed: Blamed) -> Path:
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+        path.write_text(text_of(document), encoding="utf-8")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         remedy = "name another directory with `--database`, or keep none with `--no-database`"

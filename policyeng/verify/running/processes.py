@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from policyeng.errors import EngineError
 
@@ -17,7 +17,7 @@ _Worker = TypeVar("_Worker")
 _Answer = TypeVar("_Answer")
 
 #: What a process works with: set before it is forked off, so that nothing of it has to be pickled.
-_inherited: list[Any] = []
+_inherited: list[object] = []
 
 
 class Processes(Generic[_Worker]):
@@ -27,7 +27,7 @@ class Processes(Generic[_Worker]):
         self._worker = worker
         self._pool = pool
 
-    def each(self, task: Callable[..., _Answer], arguments: Sequence[tuple[Any, ...]]) -> Iterator[_Answer]:
+    def each(self, task: Callable[..., _Answer], arguments: Sequence[tuple[object, ...]]) -> Iterator[_Answer]:
         """What a task gives for each tuple of arguments after the worker, in their order.
 
         Raises:
@@ -70,5 +70,5 @@ def _inherit(worker: object) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asked hears it, and ends this one
 
 
-def _done(task: Callable[..., _Answer], given: tuple[Any, ...]) -> _Answer:
+def _done(task: Callable[..., _Answer], given: tuple[object, ...]) -> _Answer:
     return task(_inherited[0], *given)

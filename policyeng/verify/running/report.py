@@ -7,11 +7,9 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import orjson
-
 from policyeng.models import JsonObject
 from policyeng.report.escapes import visible
-from policyeng.verify.example_documents import document_of, settings_text, snapshot_text
+from policyeng.verify.example_documents import document_of, settings_text, snapshot_text, text_of
 from policyeng.verify.laws.law import Law, remarked
 from policyeng.verify.running.run import Found, Run
 
@@ -44,13 +42,13 @@ def as_text(run: Run, given: Sequence[str] = (), written: Sequence[Path | None] 
 
 
 def _lines(run: Run, given: Sequence[str], written: Sequence[Path | None]) -> Iterator[str]:
-    yield f"{'law':19}{'examples':>10}{'seconds':>10}"
+    yield f"{'law':19}{'examples':>10}{'seconds':>10}  outcome"
     for law in run.laws:
         tried = f"{run.tally.tried[law.name]:,}"
         yield f"{law.number:2} {law.name:16}{tried:>10}{run.tally.seconds[law.name]:10.1f}  {_state(run, law)}"
     for found, path in zip(run.found, [*written, *[None] * len(run.found)], strict=False):
         yield ""
-        yield from _explained(run, found, given, path)
+        yield from _explained(found, given, path)
     for broken in run.tally.broken.values():
         yield ""
         where = f", in example {_example(broken.chance)}" if broken.chance else ""
@@ -59,8 +57,8 @@ def _lines(run: Run, given: Sequence[str], written: Sequence[Path | None]) -> It
     yield ""
     yield from (f"remark: {visible(line)}" for line in _remarks(run))
     tally = run.tally
-    rate = tally.examples / run.seconds if run.seconds else 0.0
-    yield f"seed {run.seed}: {tally.examples:,} examples, {tally.findings:,} findings; {run.seconds:.1f} s, {rate:.1f} examples/s"
+    rate = f"{run.seconds:.1f} s, {tally.examples / run.seconds:.1f} examples/s"
+    yield f"seed {run.seed}: {tally.examples:,} examples with {tally.findings:,} findings in {rate}"
     yield _verdict(run)
 
 
@@ -89,7 +87,7 @@ def _verdict(run: Run) -> str:
     return f"exit 1: {said}" if violated else f"exit 0: {len(run.laws)} laws hold"
 
 
-def _explained(run: Run, found: Found, given: Sequence[str], path: Path | None) -> Iterator[str]:
+def _explained(found: Found, given: Sequence[str], path: Path | None) -> Iterator[str]:
     violation, law = found.violation, found.law
     yield f"violated: law {law.number}, {law.name}: {law.sentence}"
     for label, text in (("policy", violation.policy), ("resource", violation.resource), ("found", violation.message)):
@@ -104,7 +102,7 @@ def _explained(run: Run, found: Found, given: Sequence[str], path: Path | None) 
         yield f"  {'still so':12} an earlier run kept it in {found.kept}"
     else:
         yield f"  {'drawn as':12} example {_example(found.chance)}"
-    for label, words in _commands(run, found, given, path):
+    for label, words in _commands(found, given, path):
         yield f"  {label:12} {shlex.join(words)}"
     if path is None:
         settings = settings_of(found)
@@ -112,9 +110,7 @@ def _explained(run: Run, found: Found, given: Sequence[str], path: Path | None) 
         yield from (f"  {line}" for line in snapshot_text(found.example).splitlines())
 
 
-def _commands(
-    run: Run, found: Found, given: Sequence[str], path: Path | None
-) -> Iterator[tuple[str, Sequence[str]]]:
+def _commands(found: Found, given: Sequence[str], path: Path | None) -> Iterator[tuple[str, Sequence[str]]]:
     """What shows the snapshot, and what tries the law again."""
     if found.example is None:
         return
@@ -149,7 +145,7 @@ def as_json(run: Run) -> str:
         "remarks": list(_remarks(run)),
         "exitCode": run.exit_code,
     }
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+    return text_of(document).rstrip("\n")
 
 
 def _law(run: Run, law: Law) -> JsonObject:
@@ -188,14 +184,16 @@ def as_junit(run: Run) -> str:
     suite = ET.Element("testsuite", name="policyeng verify", tests=str(len(run.laws)))
     for law in run.laws:
         seconds = f"{run.tally.seconds[law.name]:.3f}"
-        case = ET.SubElement(suite, "testcase", classname="policyeng.laws", name=f"{law.number} {law.name}", time=seconds)
+        case = ET.SubElement(
+            suite, "testcase", classname="policyeng.laws", name=f"{law.number} {law.name}", time=seconds
+        )
         found = [entry for entry in run.found if entry.law is law]
         broken = run.tally.broken.get(law.name) or run.tally.broken.get("")
         if broken:
             ET.SubElement(case, "error", message=visible(broken.reason))
         elif found:
             failure = ET.SubElement(case, "failure", message=visible(_named(found[0])))
-            failure.text = "\n".join(line for entry in found for line in _explained(run, entry, (), None))
+            failure.text = "\n".join(line for entry in found for line in _explained(entry, (), None))
         elif not run.tally.findings:
             ET.SubElement(case, "error", message="no example is judged by any policy")
         elif not run.tally.tried[law.name]:

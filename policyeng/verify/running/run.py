@@ -201,6 +201,6 @@ class _Replay:
 
     def is_new(self, blamed: Blamed) -> bool:
         """Whether a violation is not one of those that still stand."""
-        return all((entry.law.name, entry.violation.policy, entry.violation.message) != blamed.kind for entry in self.found)
-
-
+        return all(
+            (entry.law.name, entry.violation.policy, entry.violation.message) != blamed.kind for entry in self.found
+        )

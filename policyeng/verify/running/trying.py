@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -55,7 +55,7 @@ class Tally:
     examples: int = 0
     findings: int = 0
     tried: Counter[str] = field(default_factory=Counter)
-    seconds: Counter[str] = field(default_factory=Counter)
+    seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     outcomes: dict[str, Counter[Outcome]] = field(default_factory=dict)
     blamed: dict[tuple[str, str, str], Blamed] = field(default_factory=dict)
     broken: dict[str, Broken] = field(default_factory=dict)
@@ -65,12 +65,10 @@ class Tally:
         """Add what became of examples that come after those here."""
         self.examples += other.examples
         self.findings += other.findings
-        for mine, theirs in (
-            (self.tried, other.tried),
-            (self.seconds, other.seconds),
-            (self.remarks, other.remarks),
-        ):
-            mine.update(theirs)
+        self.tried.update(other.tried)
+        self.remarks.update(other.remarks)
+        for law, seconds in other.seconds.items():
+            self.seconds[law] += seconds
         for policy, counts in other.outcomes.items():
             self.outcomes.setdefault(policy, Counter()).update(counts)
         self.blamed = other.blamed | self.blamed
