@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from types import FrameType
 
 from policyeng import Denial, PolicyInput, policy
 from policyeng.facts.words import inside
@@ -33,7 +34,7 @@ def spares_the_exempt(given: PolicyInput) -> Iterator[Denial]:
 
 
 def _is_spared(identity: str) -> bool:
-    frame = sys._getframe()
+    frame: FrameType | None = sys._getframe()
     while frame is not None:
         for exemption in frame.f_locals.get("exemptions") or ():
             if getattr(exemption, "scope", None) == identity:
