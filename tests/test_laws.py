@@ -6,15 +6,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from policyeng.bundle import load_bundle
 from policyeng.verify.drawing.examples import Example
 from policyeng.verify.laws import LAWS, Law
 from policyeng.verify.laws.law import Grounds, Trial
 from policyeng.verify.running.run import run
-from policyeng.verify.strategies import examples
+from tests.drawn import BUNDLE, EXAMPLES
 
-BUNDLE = load_bundle()
-EXAMPLES = examples(BUNDLE)
 GROUNDS = Grounds(BUNDLE)
 
 

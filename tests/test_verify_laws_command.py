@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+from junitparser import JUnitXml
 
 from tests.bundles import deny_when, rego, write
 from tests.test_cli import policyeng
@@ -57,8 +57,8 @@ def test_the_database_is_below_the_current_directory(tmp_path: Path) -> None:
     """It is written when something fails, and the next run begins with it."""
     given = ("--law", "gate", "--policy", str(BROKEN / "gate"), "--format", "json")
 
-    first = policyeng("verify", "--seed", "7", "--examples", "90", *given, cwd=tmp_path)
-    second = policyeng("verify", "--seed", "8", "--examples", "1", *given, cwd=tmp_path)
+    first = policyeng("verify", "--seed", "7", "--examples", "90", *given, folder=tmp_path)
+    second = policyeng("verify", "--seed", "8", "--examples", "1", *given, folder=tmp_path)
 
     assert (first.returncode, second.returncode) == (1, 1)
     (kept,) = (tmp_path / ".policyeng/verify").iterdir()
@@ -71,15 +71,12 @@ def test_the_database_is_below_the_current_directory(tmp_path: Path) -> None:
 def test_junit_has_a_case_for_each_law() -> None:
     """A failure names policy and message."""
     ran = policyeng(*QUICK, "--law", "gate,total", "--policy", str(BROKEN / "gate"), "--format", "junit")
-    suite = ET.fromstring(ran.stdout).find("testsuite")
+    (suite,) = JUnitXml.fromstring(ran.stdout.encode())
 
-    assert suite is not None
-    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "1", "0")
-    held, violated = suite.findall("testcase")
-    assert (held.get("name"), len(held)) == ("4 total", 0)
-    failure = violated.find("failure")
-    assert failure is not None
-    assert "BROKEN-GATE-1" in str(failure.get("message"))
+    assert (suite.tests, suite.failures, suite.errors) == (2, 1, 0)
+    held, violated = suite
+    assert (held.name, held.result) == ("4 total", [])
+    assert "BROKEN-GATE-1" in violated.result[0].message
 
 
 def test_a_bundle_that_judges_nothing_exits_2(tmp_path: Path) -> None:

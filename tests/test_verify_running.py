@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from policyeng.bundle import Bundle, load_bundle
+from policyeng.bundle import Bundle, Policy, load_bundle
 from policyeng.errors import EngineError, InputError
 from policyeng.verify.example_documents import document_of, example_of, read, settings_text
 from policyeng.verify.laws import LAWS, Law, laws_named
@@ -45,7 +45,7 @@ def told(done: Run) -> object:
 
 def test_the_number_of_processes_changes_nothing(lenient: Bundle) -> None:
     """Examples, counts, violations and their smallest snapshots are those of the seed."""
-    one, three = (run(lenient, LAWS, examples=100, seed=7, jobs=jobs) for jobs in (1, 3))
+    one, three = (run(lenient, laws_named(["total", "gate"]), examples=85, seed=7, jobs=jobs) for jobs in (1, 3))
 
     assert told(one) == told(three)
     assert one.exit_code == 1
@@ -53,7 +53,7 @@ def test_the_number_of_processes_changes_nothing(lenient: Bundle) -> None:
 
 def test_a_longer_run_begins_as_the_shorter_one(lenient: Bundle) -> None:
     """Both meet the same first violation."""
-    shorter, longer = (run(lenient, laws_named(["gate"]), examples=number, seed=7) for number in (90, 130))
+    shorter, longer = (run(lenient, laws_named(["gate"]), examples=number, seed=7) for number in (82, 100))
 
     assert [entry.chance for entry in shorter.found] == [entry.chance for entry in longer.found] == ["7/81"]
 
@@ -90,7 +90,7 @@ def test_a_failure_is_kept_tried_first_and_dropped_when_it_holds(
     assert list(folder.iterdir()) == []
 
 
-def _renamed(bundle: Bundle, other: Bundle) -> object:
+def _renamed(bundle: Bundle, other: Bundle) -> Policy:
     """The policy of one bundle with the id of the other's."""
     (policy,), (named,) = bundle.policies, other.policies
     return replace(policy, header=policy.header.model_copy(update={"id": named.id}))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from policyeng.bundle import Bundle
 from policyeng.models import Outcome, Snapshot
 from policyeng.verify.drawing.examples import Example, Examples
+from policyeng.verify.example_documents import read
 from policyeng.verify.laws.law import Grounds, Law, Trial, Violation, Whole
 from policyeng.verify.smallest import Smallest, smallest
 
@@ -136,9 +137,9 @@ class Court:
             tally.blamed.setdefault(blamed.kind, blamed)
 
     def again(self, law: str, example: Example, chance: str) -> Violation | Broken | None:
-        """Try a law on one example."""
+        """Try a law on one example, through the reader if that reads it: as it was made small."""
         tally = Tally()
-        self._ask(tally, self._laws[law], Trial(self._grounds, example, chance))
+        self._ask(tally, self._laws[law], Trial(self._grounds, example, chance, read(example.document)))
         found = next(iter(tally.blamed.values()), None)
         return found.violation if found else tally.broken.get(law)
 
