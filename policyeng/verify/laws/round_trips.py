@@ -16,7 +16,7 @@ from policyeng.report import FORMATS
 from policyeng.sources import read_exemptions
 from policyeng.verify.example_documents import document_of, example_of, read, text_of
 from policyeng.verify.laws import exemptions
-from policyeng.verify.laws.law import Grounds, Law, Trial, Violation, first_difference
+from policyeng.verify.laws.law import Law, Trial, Violation, first_difference
 from policyeng.verify.laws.reports_read import READERS, said
 
 _STATED = ("approvals", "workloads", "quotas", "metrics", "principals")
@@ -29,7 +29,7 @@ def _violated(trial: Trial) -> Violation | None:
         or _of_report(trial.evaluation, random)
         or _of_snapshot(trial.snapshot)
         or _of_example(trial)
-        or _of_exemption(trial.grounds, exemptions.drawn(random, trial.evaluation), random)
+        or _of_exemption(exemptions.drawn(random, trial.evaluation), random)
     )
 
 
@@ -92,14 +92,14 @@ def _of_example(trial: Trial) -> Violation | None:
     return None
 
 
-def _of_exemption(grounds: Grounds, exemption: Exemption | None, random: Random) -> Violation | None:
+def _of_exemption(exemption: Exemption | None, random: Random) -> Violation | None:
     """Read an exemption from a file; what the reader refuses for a reason of its own makes no round trip."""
     if exemption is None:
         return None
-    folder: TemporaryDirectory[str] = grounds.once("folder of exemptions", TemporaryDirectory)
-    file = Path(folder.name) / random.choice(("exemptions.json", "exemptions.yaml"))
-    file.write_bytes(orjson.dumps({"exemptions": [_plain(exemption)]}))
-    exempted, problems = read_exemptions(file)
+    with TemporaryDirectory() as folder:  # one for the run would be left behind by processes
+        file = Path(folder) / random.choice(("exemptions.json", "exemptions.yaml"))
+        file.write_bytes(orjson.dumps({"exemptions": [_plain(exemption)]}))
+        exempted, problems = read_exemptions(file)
     if problems or exempted == (exemption,):
         return None
     return Violation("an exemption is another one after it was written and read back", exemption.policy)
