@@ -20,7 +20,7 @@ from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Snapshot
 from policyeng.sources import load_snapshot
 from tests.conftest import ROOT
-from tests.test_laws import AS_OF, ESTATES, LAW
+from tests.drawn import AS_OF, ESTATES, LAW
 
 BUNDLE = load_bundle()
 SAMPLES = sorted((ROOT / "samples" / "workspaces").iterdir())

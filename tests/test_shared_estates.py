@@ -25,8 +25,8 @@ from policyeng.facts.computes import (
 from policyeng.facts.ids import workspace_of
 from policyeng.models import JsonObject, Snapshot, lowered
 from policyeng.verify.strategies import snapshots
+from tests.drawn import AS_OF, LAW
 from tests.probes import Probe
-from tests.test_laws import AS_OF, LAW
 
 BUNDLE = load_bundle()
 #: Estates of the policies that judge computes, which is what the questions here are about.

@@ -16,9 +16,9 @@ from policyeng.facts.numbers import whole
 from policyeng.facts.permissions import action_matches, granted
 from policyeng.models import JsonObject
 from policyeng.verify.drawing.edits import ODD_TEXTS
+from tests.drawn import LAW
 from tests.probes import Probe
 from tests.test_compute_managers import BLOCKS, ODD, patterns
-from tests.test_laws import LAW
 
 FACTS = load_bundle().facts
 DOCUMENT = FACTS.document

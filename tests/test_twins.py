@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from policyeng.bundle import load_bundle
 from policyeng.facts import words
 from policyeng.models import JsonObject
+from tests.drawn import LAW
 from tests.probes import Probe
-from tests.test_laws import LAW
 
 BUNDLE = load_bundle()
 

@@ -19,10 +19,11 @@ from policyeng.errors import EngineError, UsageError
 from policyeng.evaluation import evaluate
 from policyeng.models import Denial, Snapshot, Unknown
 from policyeng.verify.agreement.contestants import Contestant, contestants
-from policyeng.verify.agreement.counterexamples import counterexample, read
+from policyeng.verify.agreement.counterexamples import counterexample
 from policyeng.verify.agreement.differential import Comparison, Tally, compare, comparisons, differs, said
-from policyeng.verify.agreement.report import Run, as_text, snapshot_text
+from policyeng.verify.agreement.report import Run, as_text
 from policyeng.verify.drawing.examples import Example
+from policyeng.verify.example_documents import read, snapshot_text
 from policyeng.verify.strategies import examples
 from tests.bundles import deny_when, rego, workspace, write
 
@@ -205,7 +206,7 @@ def test_the_counterexample_is_a_snapshot_that_is_read_and_shows_the_same(tmp_pa
     tally = compare(bundle, engines, pairs=200, seed=SEED)
     found = counterexample(tally.differences[0], bundle, engines)
     file = tmp_path / "smallest.json"
-    file.write_text(snapshot_text(found), encoding="utf-8")
+    file.write_text(snapshot_text(found.comparison.example), encoding="utf-8")
 
     evaluation = evaluate(BUNDLE, load_snapshot(file), as_of=found.comparison.example.as_of)
 

@@ -126,7 +126,6 @@ def test_no_opa_is_no_agreement_with_opa(small: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("verify",), "--engines compares the engines"),
         (("verify", "--engines", "--without", "opa,rvm,python"), "nothing to compare"),
         (("verify", "--engines", "--without", "regorus"), "no engine is called `regorus`"),
         (("verify", "--engines", "--format", "xml"), "no format is called `xml`"),

@@ -13,8 +13,8 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.cli import run
 from policyeng.evaluation import evaluate
 from policyeng.models import Outcome
-from policyeng.verify.agreement.counterexamples import read
 from policyeng.verify.drawing.estates import Estates
+from policyeng.verify.example_documents import read
 from policyeng.verify.redundancy import report
 from policyeng.verify.redundancy.analysis import analysed
 from policyeng.verify.redundancy.implications import implication_remarks

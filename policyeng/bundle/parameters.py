@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from policyeng.bundle.declaration import Policy
@@ -17,6 +18,7 @@ from policyeng.strict.json_text import shortened
 EVERY = "*"
 
 if TYPE_CHECKING:  # costs a tenth of a second
+    from jsonschema import Draft202012Validator
     from jsonschema.exceptions import ValidationError
 
 
@@ -103,15 +105,12 @@ def fault_of(policy: Policy, name: str, value: object) -> str:
 
 
 def _misfit(policy: Policy, name: str, schema: JsonObject, value: object) -> str:
-    # These cost a tenth of a second, and most runs give no parameters. The empty registry fetches nothing.
-    from jsonschema import Draft202012Validator
+    # These cost a tenth of a second, and most runs give no parameters.
     from jsonschema.exceptions import SchemaError
-    from referencing import Registry
     from referencing.exceptions import Unresolvable
 
     try:
-        Draft202012Validator.check_schema(schema)
-        faults = list(Draft202012Validator(schema, registry=Registry()).iter_errors(value))
+        faults = list(_validator(_Schema(schema)).iter_errors(value))
     except (SchemaError, Unresolvable) as error:
         reason = error.message if isinstance(error, SchemaError) else f"`{error.ref}` is not in it"
         raise BundleError(f"the schema of parameter `{name}` is wrong: {reason}", place=(policy.file,)) from error
@@ -119,6 +118,33 @@ def _misfit(policy: Policy, name: str, schema: JsonObject, value: object) -> str
         return ""
     pointer = "".join(f"/{escaped(str(step))}" for step in faults[0].absolute_path)
     return f"parameter `{name}` of `{policy.id}`: {f'at {pointer}, ' if pointer else ''}{_reason(faults[0])}"
+
+
+class _Schema:
+    """The JSON Schema of a parameter as a key: the object itself, for comparing two takes longer than validating."""
+
+    def __init__(self, document: JsonObject) -> None:
+        self.document = document
+
+    def __hash__(self) -> int:
+        return id(self.document)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Schema) and self.document is other.document
+
+
+@lru_cache(maxsize=1024)
+def _validator(schema: _Schema) -> Draft202012Validator:
+    """What validates values; made once, for that takes longer than anything that it does.
+
+    Raises:
+        SchemaError: the schema is none.
+    """
+    from jsonschema import Draft202012Validator
+    from referencing import Registry
+
+    Draft202012Validator.check_schema(schema.document)
+    return Draft202012Validator(schema.document, registry=Registry())  # an empty registry fetches nothing
 
 
 def _reason(error: ValidationError) -> str:

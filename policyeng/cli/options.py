@@ -98,13 +98,7 @@ Format = Annotated[
     typer.Option("--format", metavar="FORMAT", envvar="POLICYENG_FORMAT", help=f"What to print: {', '.join(FORMATS)}."),
 ]
 PlainFormat = Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json.")]
-Redundancy = Annotated[
-    bool, typer.Option("--redundancy", help="Find policies that never apply, never fail or are implied by others.")
-]
-Examples = Annotated[int, typer.Option(metavar="N", min=1, help="How many random examples to judge, for --redundancy.")]
-VerifyFormat = Annotated[
-    str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json; of --redundancy also junit.")
-]
+VerifyFormat = Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json, junit.")]
 PageFormat = Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json, markdown.")]
 Output = Annotated[
     list[str] | None, typer.Option(metavar="FORMAT=PATH", help="Also write a report to a file; repeatable.")

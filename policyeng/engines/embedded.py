@@ -16,7 +16,7 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.engines.foreign import foreign_judgement
 from policyeng.engines.work import Judgement, Pair, Work
 from policyeng.errors import EngineError
-from policyeng.models import Denial, Unknown
+from policyeng.models import Denial, Unknown, made
 
 #: Policies as the native engine takes them: id, and the rules with their roles.
 _Rules = Sequence[tuple[str, Sequence[tuple[str, str]]]]
@@ -162,9 +162,10 @@ def judgement_of(verdict: bool | bytes | tuple[str, str] | None, policy: Policy 
 
 def _denial(element: Any) -> Denial:
     if isinstance(element, str):
-        return Denial.model_construct(msg=element)
+        return made(Denial, msg=element, path="", actual=None, expected=None)
     _well_formed("deny", element, _MEMBERS)
-    return Denial.model_construct(
+    return made(
+        Denial,
         msg=element["msg"],
         path=element.get("path", ""),
         actual=element.get("actual"),
@@ -174,9 +175,9 @@ def _denial(element: Any) -> Denial:
 
 def _unknown(element: Any) -> Unknown:
     if isinstance(element, str):
-        return Unknown.model_construct(msg=element)
+        return made(Unknown, msg=element, path="")
     _well_formed("unknown", element, {"msg", "path"})
-    return Unknown.model_construct(msg=element["msg"], path=element.get("path", ""))
+    return made(Unknown, msg=element["msg"], path=element.get("path", ""))
 
 
 def _well_formed(rule: str, element: Any, members: set[str]) -> None:

@@ -32,6 +32,7 @@ from policyeng.models import (
     Summary,
     Unknown,
     lowered,
+    made,
 )
 
 __all__ = ["evaluate", "exit_code", "summary_of"]
@@ -178,8 +179,8 @@ def _finding(policy: Policy, subject: Subject, judgement: Judgement) -> Finding:
     else:
         outcome = Outcome.FAIL if judgement.denials else Outcome.UNKNOWN if judgement.unknowns else Outcome.PASS
     failed = outcome is Outcome.FAIL
-    # Constructed, not validated: every part comes from here, and a report has thousands.
-    return Finding.model_construct(
+    return made(
+        Finding,
         policy=header.id,
         title=header.title,
         severity=header.severity,
@@ -189,7 +190,7 @@ def _finding(policy: Policy, subject: Subject, judgement: Judgement) -> Finding:
         denials=_sorted(judgement.denials) if failed else (),
         unknowns=_ordered(judgement.unknowns)
         if judgement.error is None
-        else (Unknown.model_construct(msg=judgement.error),),
+        else (made(Unknown, msg=judgement.error, path=""),),
         exemption=judgement.excepted if failed else None,
         remediation=header.remediation.text if header.remediation else "",
         source=header.source,
@@ -200,8 +201,12 @@ def _finding(policy: Policy, subject: Subject, judgement: Judgement) -> Finding:
 def _sorted(denials: Iterable[Denial]) -> tuple[Denial, ...]:
     """Denials in one order on every engine, secrets masked."""
     shown = [
-        denial.model_copy(
-            update={"actual": masked(denial.actual, denial.path), "expected": masked(denial.expected, denial.path)}
+        made(
+            Denial,
+            msg=denial.msg,
+            path=denial.path,
+            actual=masked(denial.actual, denial.path),
+            expected=masked(denial.expected, denial.path),
         )
         for denial in denials
     ]

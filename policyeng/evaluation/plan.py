@@ -30,14 +30,11 @@ def plan(bundle: Bundle, estate: Estate, parameters: Sequence[JsonObject] | None
     subjects = estate.subjects
     unreadable = {index for index, subject in enumerate(subjects) if subject.unreadable or subject.carried}
     partly = unreadable | {index for index, subject in enumerate(subjects) if subject.workspace in unreadable}
-    readable = _Readable(subjects, unreadable)
+    narrowing = _Narrowing(subjects, unreadable)
     neighbours = Neighbours(subjects, unreadable) if unreadable else None
     for number, policy in enumerate(bundle.policies):
         given = parameters[number] if parameters is not None else policy.header.defaults
-        narrowed = {index for index in unreadable if _narrowed(policy, subjects[index])}
-        for judged in policy.header.judges:
-            narrowed |= readable.having(lowered(judged.type), judged.where)
-        for index in sorted(narrowed):
+        for index in sorted(narrowing.taken(policy)):
             unknowns = _unknowns(policy, subjects[index], subjects) if index in partly else ()
             if neighbours and policy.header.consults:
                 unknowns += neighbours.unknowns(policy.header.consults, given, index)
@@ -46,18 +43,34 @@ def plan(bundle: Bundle, estate: Estate, parameters: Sequence[JsonObject] | None
             yield Planned(Pair(number, index, subjects[index].workspace), unknowns)
 
 
-class _Readable:
-    """The subjects without an unreadable field, found by type and by the values that policies are narrowed to."""
+class _Narrowing:
+    """The subjects that policies judge, found by type and by the values that policies are narrowed to."""
 
     def __init__(self, subjects: Sequence[Subject], unreadable: set[int]) -> None:
         self._subjects = subjects
         self._by_type: dict[str, set[int]] = {}
+        self._unreadable: dict[str, set[int]] = {}
         for index, subject in enumerate(subjects):
-            if index not in unreadable:
-                self._by_type.setdefault(subject.judged_type, set()).add(index)
+            by_type = self._unreadable if index in unreadable else self._by_type
+            by_type.setdefault(subject.judged_type, set()).add(index)
         self._by_value: dict[tuple[str, str], dict[object, set[int]]] = {}
 
-    def having(self, kind: str, where: _Where) -> set[int]:
+    def taken(self, policy: Policy) -> set[int]:
+        """Positions of the subjects that one of the policy's `judges` takes.
+
+        An unreadable field rules a subject out only where every value that it may have would.
+        """
+        found = set[int]()
+        for judged in policy.header.judges:
+            kind = lowered(judged.type)
+            found |= self._having(kind, judged.where)
+            for index in self._unreadable.get(kind, ()):
+                subject = self._subjects[index]
+                if all(_allowed(subject, pointer, allowed) for pointer, allowed in judged.where.items()):
+                    found.add(index)
+        return found
+
+    def _having(self, kind: str, where: _Where) -> set[int]:
         """Positions of the subjects of a lower-case type that have one of the allowed values at every pointer."""
         found = self._by_type.get(kind, set())
         for pointer, allowed in where.items():
@@ -86,18 +99,6 @@ def _allowed_keys(allowed: Iterable[str | bool | int]) -> set[object]:
     """The keys of the values that are allowed; 1 and 0 pass for true and false."""
     booleans = {(int, int(entry)) for entry in allowed if isinstance(entry, bool)}
     return booleans.union(map(_key_of, allowed))
-
-
-def _narrowed(policy: Policy, subject: Subject) -> bool:
-    """Whether one of the policy's `judges` takes the subject.
-
-    An unreadable field rules it out only where every value that it may have would.
-    """
-    return any(
-        lowered(judged.type) == subject.judged_type
-        and all(_allowed(subject, pointer, allowed) for pointer, allowed in judged.where.items())
-        for judged in policy.header.judges
-    )
 
 
 def _allowed(subject: Subject, pointer: str, allowed: Iterable[str | bool | int]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from policyeng.models import Carried, JsonObject, lowered
 from policyeng.strict.json_pointer import keys_of, list_index
@@ -37,6 +38,7 @@ def _members(value: object, key: str) -> Iterable[object]:
     return ()
 
 
+@lru_cache(maxsize=1 << 14)
 def overlap(pointer: str, other: str) -> bool:
     """Whether one JSON Pointer is the other or above it; `*` stands for any one segment.
 

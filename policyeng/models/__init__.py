@@ -1,6 +1,6 @@
 """The nouns of policyeng as frozen values: documents that come in, findings that go out. No I/O, no clock."""
 
-from policyeng.models.base import WORKSPACE_TYPE, JsonObject, Model, lowered
+from policyeng.models.base import WORKSPACE_TYPE, JsonObject, Model, lowered, made
 from policyeng.models.documents import (
     Accelerator,
     Approval,
@@ -73,4 +73,5 @@ __all__ = [
     "Target",
     "Unknown",
     "lowered",
+    "made",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
@@ -23,6 +23,22 @@ class Model(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, defer_build=True
     )
+
+
+_Noun = TypeVar("_Noun", bound=Model)
+
+
+def made(noun: type[_Noun], **fields: object) -> _Noun:
+    """A noun of all its fields by their names, taken as they are: a report has thousands.
+
+    `model_construct` does the same, and takes five times as long to find which fields were left out.
+    """
+    instance = noun.__new__(noun)
+    object.__setattr__(instance, "__dict__", fields)
+    object.__setattr__(instance, "__pydantic_fields_set__", set(fields))
+    object.__setattr__(instance, "__pydantic_extra__", None)
+    object.__setattr__(instance, "__pydantic_private__", None)
+    return instance
 
 
 def lowered(text: str) -> str:

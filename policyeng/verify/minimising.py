@@ -12,8 +12,8 @@ from policyeng.bundle import Bundle
 from policyeng.errors import PolicyengError
 from policyeng.evaluation import fails
 from policyeng.models import Evaluation, Finding, JsonObject, Severity, Snapshot
-from policyeng.verify.agreement.counterexamples import read
 from policyeng.verify.drawing.edits import Json
+from policyeng.verify.example_documents import read
 from policyeng.verify.shrinking import shrunk
 
 #: How `policyeng check` judges: the bundle and the snapshot may differ, the clock and everything else are its own.

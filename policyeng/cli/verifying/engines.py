@@ -65,11 +65,11 @@ def _left_out(without: Sequence[str] | None, opa: OpaOptions) -> list[str]:
 
 def _written(found: Sequence[Counterexample], path: Path) -> Iterator[Path]:
     """Write every counterexample: the first where the user said, the others beside it with a number."""
-    from policyeng.verify.agreement.report import snapshot_text
+    from policyeng.verify.example_documents import snapshot_text
 
     for number, entry in enumerate(found, 1):
         target = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
-        write(target, snapshot_text(entry), "counterexample")
+        write(target, snapshot_text(entry.comparison.example), "counterexample")
         yield target
 
 

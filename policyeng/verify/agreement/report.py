@@ -1,4 +1,4 @@
-"""What a differential run came to, as text and as JSON, and a counterexample as a snapshot file."""
+"""What a differential run came to, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from policyeng.models import JsonObject
 from policyeng.verify.agreement.contestants import Contestant
 from policyeng.verify.agreement.counterexamples import Counterexample
 from policyeng.verify.agreement.differential import Tally, outcome_of
+from policyeng.verify.example_documents import snapshot_text
 
 _OUTCOMES = ("pass", "fail", "unknown", "error", "not applicable")
 
@@ -27,12 +28,6 @@ class Run:
     tally: Tally
     found: Sequence[Counterexample]
     seconds: float
-
-
-def snapshot_text(found: Counterexample) -> str:
-    """The snapshot of a counterexample as a native document."""
-    document = {"snapshotVersion": 1, **found.comparison.example.document}
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
 def as_json(run: Run) -> str:
@@ -113,7 +108,7 @@ def _explained(found: Counterexample, file: str) -> Iterator[str]:
     command = f"policyeng check {file or '-'} --select {comparison.policy} --as-of {example.as_of.isoformat()}"
     yield f"  again with   {command}"
     if not file:
-        yield from (f"  {line}" for line in snapshot_text(found).splitlines())
+        yield from (f"  {line}" for line in snapshot_text(example).splitlines())
 
 
 def _difference(found: Counterexample) -> JsonObject:

@@ -216,5 +216,4 @@ class Examples:
 def examples_of(bundle: Bundle, seed: int) -> Iterator[Example]:
     """Examples without end: the same ones for the same seed and bundle, however many are taken."""
     source = Examples(bundle)
-    for number in count():
-        yield source.numbered(seed, number)
+    return (source.numbered(seed, number) for number in count())

@@ -1,1 +1,39 @@
 """The laws of consistency, each a sentence that every example of a bundle is tried on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from policyeng.errors import UsageError, nearest
+from policyeng.verify.laws import both_sides, exemptions, gate, order, repeatable, round_trips, total
+from policyeng.verify.laws.law import Law
+
+__all__ = ["LAWS", "Law", "laws_named"]
+
+#: Every law in the order of its number. One more law is one more entry.
+LAWS: tuple[Law, ...] = (
+    repeatable.LAW,
+    order.LAW,
+    total.LAW,
+    exemptions.LAW,
+    gate.LAW,
+    round_trips.LAW,
+    both_sides.LAW,
+)
+
+
+def laws_named(names: Sequence[str]) -> tuple[Law, ...]:
+    """The laws of these numbers or names, in the order of `LAWS`; all of them without names.
+
+    Raises:
+        UsageError: no law has that number or name; it has the nearest and all of them.
+    """
+    known = {key: law for law in LAWS for key in (str(law.number), law.name)}
+    chosen = set()
+    for name in names:
+        law = known.get(name.strip().lower())
+        if law is None:
+            remedy = f"the laws are {', '.join(f'{entry.number} {entry.name}' for entry in LAWS)}"
+            raise UsageError(f"no law is called `{name}`{nearest(name, known)}", remedy=remedy)
+        chosen.add(law.number)
+    return tuple(law for law in LAWS if not names or law.number in chosen)

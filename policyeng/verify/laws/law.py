@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
@@ -11,7 +11,7 @@ from typing import Any
 
 from policyeng.bundle import Bundle
 from policyeng.evaluation import evaluate
-from policyeng.models import Evaluation, Finding, Snapshot, lowered
+from policyeng.models import Evaluation, Finding, Outcome, Snapshot, lowered
 from policyeng.verify.drawing.examples import Example
 
 
@@ -100,6 +100,25 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class Whole:
+    """A run whose examples are all tried, for laws that no single example can break.
+
+    Attributes:
+        examples: how many were judged.
+        outcomes: by policy id, how many findings ended in which outcome.
+    """
+
+    grounds: Grounds
+    examples: int
+    outcomes: Mapping[str, Counter[Outcome]]
+
+
+def unbroken(_: Trial) -> Violation | None:
+    """What a law of the whole run says of an example."""
+    return None
+
+
+@dataclass(frozen=True)
 class Law:
     """A law of `docs/laws.md`.
 
@@ -110,14 +129,16 @@ class Law:
         reference: where the law, or the way of proving it, comes from.
         violated: why an example breaks it, None where it holds.
         every: one example in so many is tried, for a law that costs much more than judging does.
+        whole: why a whole run breaks it, asked once at its end; a law has this or `violated`.
     """
 
     number: int
     name: str
     sentence: str
     reference: str
-    violated: Callable[[Trial], Violation | None]
+    violated: Callable[[Trial], Violation | None] = unbroken
     every: int = 1
+    whole: Callable[[Whole], Iterable[Violation]] | None = None
 
 
 def by_pair(evaluation: Evaluation) -> Mapping[tuple[str, str, str], Finding]:

@@ -16,11 +16,11 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.errors import PolicyengError
 from policyeng.facts.ids import workspace_of
 from policyeng.models import JsonObject, Outcome, lowered
-from policyeng.verify.agreement.counterexamples import as_document, as_example, read
 from policyeng.verify.drawing.edits import Json, copied, happens, place_of, places, put, remove
 from policyeng.verify.drawing.examples import Example
 from policyeng.verify.drawing.schemas import fits, fitting
 from policyeng.verify.drawing.vocabulary import Vocabulary
+from policyeng.verify.example_documents import document_of, example_of, read
 from policyeng.verify.redundancy.observing import Seen, Sighting, by_resource, judged, told_apart
 from policyeng.verify.shrinking import shrunk
 
@@ -182,7 +182,7 @@ def smallest(bundle: Bundle, policy: str, other: str, example: Example, *, most:
 
     def holds(document: Json) -> bool:
         try:
-            candidate = as_example(document)
+            candidate = example_of(document)
             snapshot = read(candidate.document)
             if snapshot is None:
                 return False
@@ -194,7 +194,7 @@ def smallest(bundle: Bundle, policy: str, other: str, example: Example, *, most:
         return bool(resource)
 
     known = {entry.id for entry in alone.policies}
-    whole = as_document(
+    whole = document_of(
         replace(example, parameters={key: given for key, given in example.parameters.items() if key in known})
     )
     if not holds(whole):

@@ -1,0 +1,99 @@
+"""An example as a JSON document, a snapshot file and a configuration file, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+import orjson
+
+from policyeng.models import JsonObject, Snapshot
+from policyeng.sources import read_inputs
+from policyeng.verify.cases import DEFAULT_AS_OF
+from policyeng.verify.drawing.edits import Json
+from policyeng.verify.drawing.examples import Example
+
+
+def document_of(example: Example) -> JsonObject:
+    """An example as one JSON document: `snapshot`, `parameters` by policy id, and `asOf`."""
+    return {
+        "snapshot": example.document,
+        "parameters": dict(example.parameters),
+        "asOf": example.as_of.isoformat(),
+    }
+
+
+def example_of(document: Json) -> Example:
+    """The example of a document; without `parameters` they are the defaults, without `asOf` the clock is that of cases.
+
+    Raises:
+        AttributeError, KeyError, TypeError, ValueError: it is no example.
+    """
+    if not isinstance(document, dict):
+        raise TypeError("not an example")
+    snapshot: JsonObject = dict(document["snapshot"])  # type: ignore[arg-type]  # else it raises TypeError
+    if not all(isinstance(resource, dict) for resource in snapshot["resources"]):
+        raise TypeError("a resource that is no object")
+    parameters: JsonObject = dict(document.get("parameters") or {})  # type: ignore[arg-type]  # the same
+    stated = document.get("asOf")
+    as_of = datetime.fromisoformat(stated) if isinstance(stated, str) else DEFAULT_AS_OF
+    if as_of.tzinfo is None:
+        raise ValueError("a clock without a zone")
+    return Example(snapshot, parameters, as_of)
+
+
+def read(document: JsonObject) -> Snapshot | None:
+    """A snapshot as `policyeng check` reads it; None when it refuses a part."""
+    try:
+        text = orjson.dumps(_native(document))
+    except TypeError:  # an integer beyond 64 bits, which the reader refuses
+        return None
+    inputs = read_inputs(["-"], from_format="native", stdin=text)
+    return None if any(problem.level == "error" for problem in inputs.problems) else inputs.snapshot
+
+
+def readable(document: JsonObject) -> Iterator[JsonObject]:
+    """A document of an example as it is, and without the resources that the reader refuses."""
+    yield document
+    snapshot = document["snapshot"]
+    kept = [resource for resource in snapshot["resources"] if read({"resources": [resource]}) is not None]
+    yield {**document, "snapshot": {**snapshot, "resources": kept}}
+
+
+def snapshot_text(example: Example) -> str:
+    """The snapshot of an example as the text of a native file."""
+    return text_of(_native(example.document))
+
+
+def text_of(document: JsonObject) -> str:
+    """A document as JSON; with the integers beyond 64 bits that random examples hold."""
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _native(document: JsonObject) -> JsonObject:
+    return {"snapshotVersion": 1, **document}
+
+
+def settings_text(parameters: Mapping[str, JsonObject]) -> str:
+    """Parameters by policy id as the text of a `policyeng.toml`; empty without any.
+
+    Raises:
+        ValueError: TOML cannot say a value: it has no null.
+    """
+    lines: list[str] = []
+    for policy, values in parameters.items():
+        lines.append(f"[parameters.{_toml(policy)}]")
+        lines += [f"{_toml(name)} = {_toml(value)}" for name, value in values.items()]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _toml(value: object) -> str:
+    """A JSON value as TOML: the same but for null, members of objects and one control character."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_toml(key)} = {_toml(member)}' for key, member in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    if value is None:
+        raise ValueError("TOML has no null")
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("\x7f", "\\u007f")

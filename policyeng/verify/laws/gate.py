@@ -1,0 +1,85 @@
+"""Law 6: more failures never turn deny into allow, and an error denies."""
+
+from __future__ import annotations
+
+from random import Random
+
+from policyeng.evaluation import exit_code, fails
+from policyeng.models import Evaluation, Finding, Outcome, Problem, Severity, Snapshot, lowered
+from policyeng.verify.laws.elsewhere import beside_its_copy
+from policyeng.verify.laws.law import Law, Trial, Violation
+
+#: So many findings of an example are turned into failures and errors.
+_MOST = 5
+
+
+def _violated(trial: Trial) -> Violation | None:
+    random = trial.random("gate")
+    gate = random.choice(list(Severity))
+    return _by_findings(trial.evaluation, gate, random) or _by_estates(trial, gate, random)
+
+
+def _by_findings(evaluation: Evaluation, gate: Severity, random: Random) -> Violation | None:
+    findings = evaluation.findings
+    erring = any(finding.outcome is Outcome.ERROR for finding in findings)
+    if (erring and evaluation.exit_code != 2) or exit_code(findings, [Problem(level="error", message="m")], gate) != 2:
+        return Violation("an error does not deny")
+    for finding in random.sample(findings, min(_MOST, len(findings))):
+        failed = finding.model_copy(update={"outcome": Outcome.FAIL, "exemption": None})
+        erred = finding.model_copy(update={"outcome": Outcome.ERROR})
+        rest = [other for other in findings if other is not finding]
+        if exit_code([*rest, failed], [], gate) < exit_code(rest, [], gate):
+            return Violation("one more failure lowers the exit code", finding.policy, finding.resource)
+        if exit_code([*findings, erred], [], gate) != 2:
+            return Violation("an error does not deny", finding.policy, finding.resource)
+    return None
+
+
+def _by_estates(trial: Trial, gate: Severity, random: Random) -> Violation | None:
+    """Try a larger estate, one of two: the whole of it once more elsewhere, or one failing resource once more."""
+    failures = [finding for finding in trial.evaluation.findings if fails(finding, gate)]
+    denied = [finding for finding in trial.evaluation.findings if fails(finding, gate) or _erred(finding)]
+    if not denied:
+        return None
+    target = random.choice(failures) if failures and random.random() < 0.5 else None
+    if target is not None and (larger := _with_another(trial.snapshot, target)):
+        policies, what = {target.policy}, "a failing resource once more"
+    else:
+        larger, policies = beside_its_copy(trial.snapshot), {finding.policy for finding in denied}
+        what = "the same estate once more in another subscription"
+    after = trial.judged(larger)
+    for policy in sorted(policies):
+        before = _exit(trial.evaluation, policy, gate)
+        if _exit(after, policy, gate) < before:
+            resource = next(finding.resource for finding in denied if finding.policy == policy)
+            lines = (f"with {what}: exit {_exit(after, policy, gate)} instead of {before} at `--fail-on {gate}`",)
+            return Violation("it denies an estate and allows a larger one", policy, resource, lines)
+    return None
+
+
+def _erred(finding: Finding) -> bool:
+    return finding.outcome is Outcome.ERROR
+
+
+def _exit(evaluation: Evaluation, policy: str, gate: Severity) -> int:
+    """The exit code if a policy were the only one."""
+    return exit_code((finding for finding in evaluation.findings if finding.policy == policy), [], gate)
+
+
+def _with_another(snapshot: Snapshot, failing: Finding) -> Snapshot | None:
+    """The snapshot with a copy of a failing resource beside it; None where the resource is only stated."""
+    identity = lowered(failing.resource)
+    for resource in snapshot.resources:
+        if lowered(str(resource.get("id"))) == identity:
+            again = {**resource, "id": f"{resource['id']}-again"}
+            return snapshot.model_copy(update={"resources": (*snapshot.resources, again)})
+    return None
+
+
+LAW = Law(
+    6,
+    "gate",
+    "more failures never turn deny into allow, and an error denies",
+    "fail-safe defaults: J. H. Saltzer, M. D. Schroeder, The Protection of Information in Computer Systems (1975)",
+    _violated,
+)

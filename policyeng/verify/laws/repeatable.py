@@ -1,0 +1,27 @@
+"""Law 1: same arguments, same findings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from policyeng.verify.laws.law import Law, Trial, Violation, first_difference
+
+
+def _violated(trial: Trial) -> Violation | None:
+    first, again = trial.evaluation, trial.judged(threads=2)
+    if first.findings != again.findings:
+        found = first_difference(first, again, lambda finding: finding)
+        message = "judged again with the same arguments it says something else"
+        return replace(found, message=message) if found else Violation("the findings come in another order")
+    if first != again:
+        return Violation("the same findings are counted or summed up otherwise")
+    return None
+
+
+LAW = Law(
+    1,
+    "repeatable",
+    "the same arguments give the same evaluation, on one thread as on two",
+    "determinism: K. Claessen, J. Hughes, QuickCheck (2000), 3.2; OPA, policy language: no clock, network or chance",
+    _violated,
+)

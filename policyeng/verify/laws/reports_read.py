@@ -1,0 +1,78 @@
+"""The machine reports read back with plain parsers: which policy fails on which resource."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+import orjson
+
+from policyeng.models import Evaluation, Outcome
+from policyeng.report.escapes import visible
+
+#: A policy and a resource; the resource is empty where a format names it in prose alone.
+Told = tuple[str, str]
+
+_GITHUB = re.compile(r"::(?:error|warning|notice) (?:.*,)?title=([^,:]*)::(.*)")
+_AZURE_DEVOPS = re.compile(r"##vso\[task\.logissue [^\]]*\bcode=([^;\]]*);\].*")
+
+
+def said(evaluation: Evaluation, name: str) -> list[Told]:
+    """What a report of that name tells of: failures, or whatever needs a reader where it has no word for outcomes."""
+    counting = [finding for finding in evaluation.findings if finding.exemption is None]
+    failures = [finding for finding in counting if finding.outcome is Outcome.FAIL]
+    if name == "json":
+        return [(finding.policy, finding.resource) for finding in failures]
+    if name == "sarif":  # a result for each denial
+        return [(finding.policy, visible(finding.resource)) for finding in failures for _ in finding.denials]
+    if name == "junit":
+        return [(visible(finding.policy), visible(finding.resource)) for finding in failures]
+    if name == "github":
+        every = [finding for finding in evaluation.findings if finding.outcome is not Outcome.PASS]
+        return [(visible(finding.policy), visible(finding.resource)) for finding in every]
+    return [(visible(finding.policy), "") for finding in counting if finding.outcome is not Outcome.PASS]
+
+
+def _json(text: str) -> list[Told]:
+    findings = orjson.loads(text)["findings"]
+    return [
+        (entry["policy"], entry["resource"])
+        for entry in findings
+        if entry["outcome"] == "fail" and entry["exemption"] is None
+    ]
+
+
+def _sarif(text: str) -> list[Told]:
+    (run,) = orjson.loads(text)["runs"]
+    return [(entry["ruleId"], visible(entry["properties"]["resource"])) for entry in run["results"]]
+
+
+def _junit(text: str) -> list[Told]:
+    root = ElementTree.fromstring(text)  # noqa: S314  # our own text
+    return [
+        (str(case.get("classname")), str(case.get("name")))
+        for case in root.iter("testcase")
+        if case.find("failure") is not None
+    ]
+
+
+def _github(text: str) -> list[Told]:
+    found = [_GITHUB.fullmatch(line) for line in text.splitlines()]
+    titled = [(unquote(line[1]), unquote(line[2])) for line in found if line and line[1] != "policyeng"]
+    return [(title.partition(" (")[0], said.rpartition("\nresource: ")[2]) for title, said in titled]
+
+
+def _azure_devops(text: str) -> list[Told]:
+    found = map(_AZURE_DEVOPS.fullmatch, text.splitlines())
+    return [(line[1].replace("%5D", "]").replace("%3B", ";").replace("%AZP25", "%"), "") for line in found if line]
+
+
+READERS: Mapping[str, Callable[[str], list[Told]]] = {
+    "json": _json,
+    "sarif": _sarif,
+    "junit": _junit,
+    "github": _github,
+    "azure-devops": _azure_devops,
+}

@@ -1,0 +1,45 @@
+"""Law 4: whatever stands in a resource, every pair has its finding, and none is an error."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from policyeng.evaluation import exit_code
+from policyeng.models import Evaluation, Outcome, lowered
+from policyeng.verify.laws.law import Law, Trial, Violation
+
+
+def _violated(trial: Trial) -> Violation | None:
+    try:
+        evaluation = trial.evaluation
+    except Exception as error:  # whatever it is: that it comes out is what the law forbids
+        return Violation("judging raises instead of giving findings", lines=(f"{type(error).__name__}: {error}",))
+    for finding in evaluation.findings:
+        if finding.outcome is Outcome.ERROR:
+            lines = tuple(unknown.msg for unknown in finding.unknowns)
+            return Violation("the policy breaks instead of deciding", finding.policy, finding.resource, lines)
+    return _miscounted(evaluation)
+
+
+def _miscounted(evaluation: Evaluation) -> Violation | None:
+    findings, summary = evaluation.findings, evaluation.summary
+    pairs = Counter((finding.policy, lowered(finding.resource_type), lowered(finding.resource)) for finding in findings)
+    for (policy, _, resource), number in pairs.items():
+        if number > 1:
+            return Violation("there are several findings of one policy and one resource", policy, resource)
+    counted = Counter(finding.outcome for finding in findings)
+    said = (summary.pass_, summary.fail, summary.unknown, summary.error)
+    if said != tuple(counted[outcome] for outcome in (Outcome.PASS, Outcome.FAIL, Outcome.UNKNOWN, Outcome.ERROR)):
+        return Violation("the counts do not add up", lines=(f"said {said}, counted {dict(counted)}",))
+    if evaluation.exit_code != exit_code(findings, evaluation.problems):
+        return Violation("the exit code is not that of the findings")
+    return None
+
+
+LAW = Law(
+    4,
+    "total",
+    "no input makes judging raise or a policy break: each policy has one finding of each resource that it judges",
+    "totality, as of fuzzing: B. P. Miller et al., An Empirical Study of the Reliability of UNIX Utilities (1990)",
+    _violated,
+)

@@ -1,0 +1,1 @@
+"""Try the laws on many examples: over processes, with what failed before tried first."""

@@ -1,0 +1,112 @@
+"""`policyeng verify`: what it prints, what it writes and how it exits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from junitparser import JUnitXml
+
+from tests.bundles import deny_when, rego, write
+from tests.test_cli import policyeng
+
+BROKEN = Path(__file__).parent / "broken"
+QUICK = ("verify", "--seed", "7", "--examples", "90", "--no-database")
+
+
+@pytest.fixture
+def honest(tmp_path: Path) -> str:
+    """A bundle with one policy that breaks no law."""
+    text = rego("a", deny_when("input.resource.properties.publicNetworkAccess == `Enabled`"))
+    return str(write(tmp_path / "honest", {"area/a/a.rego": text}))
+
+
+def test_laws_that_hold_exit_0_and_say_on_how_much(honest: str) -> None:
+    """A row for each law, the seed and the counts."""
+    ran = policyeng(*QUICK, "--policy", honest, "--law", "2,total", "--law", "both-sides")
+    lines = ran.stdout.splitlines()
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert [line.split()[:3] for line in lines[1:4]] == [
+        ["2", "order", "90"],
+        ["4", "total", "90"],
+        ["9", "both-sides", "90"],
+    ]
+    assert lines[-2].startswith("seed 7: 90 examples with ")
+    assert lines[-1] == "exit 0: 3 laws hold"
+
+
+def test_a_violated_law_exits_1_with_files_that_check_accepts(tmp_path: Path) -> None:
+    """The printed command judges the written snapshot."""
+    file = tmp_path / "smallest.json"
+
+    ran = policyeng(*QUICK, "--law", "gate", "--policy", str(BROKEN / "gate"), "--counterexample", str(file))
+    command = next(line for line in ran.stdout.splitlines() if "see it" in line).split("policyeng ")[1]
+    again = policyeng(*command.split())
+
+    assert ran.returncode == 1
+    assert "violated: law 6, gate: more failures never turn deny into allow" in ran.stdout
+    assert "BROKEN-GATE-1" in ran.stdout
+    assert "it denies an estate and allows a larger one" in ran.stdout
+    assert again.returncode == 1
+    assert str(file) in command
+
+
+def test_the_database_is_below_the_current_directory(tmp_path: Path) -> None:
+    """It is written when something fails, and the next run begins with it."""
+    given = ("--law", "gate", "--policy", str(BROKEN / "gate"), "--format", "json")
+
+    first = policyeng("verify", "--seed", "7", "--examples", "90", *given, folder=tmp_path)
+    second = policyeng("verify", "--seed", "8", "--examples", "1", *given, folder=tmp_path)
+
+    assert (first.returncode, second.returncode) == (1, 1)
+    (kept,) = (tmp_path / ".policyeng/verify").iterdir()
+    (violation,) = json.loads(second.stdout)["violations"]
+    assert violation["again"] is True
+    assert violation["kept"] == str(kept.relative_to(tmp_path))
+    assert violation["snapshot"]["snapshotVersion"] == 1
+
+
+def test_junit_has_a_case_for_each_law() -> None:
+    """A failure names policy and message."""
+    ran = policyeng(*QUICK, "--law", "gate,total", "--policy", str(BROKEN / "gate"), "--format", "junit")
+    (suite,) = JUnitXml.fromstring(ran.stdout.encode())
+
+    assert (suite.tests, suite.failures, suite.errors) == (2, 1, 0)
+    held, violated = suite
+    assert (held.name, held.result) == ("4 total", [])
+    assert "BROKEN-GATE-1" in violated.result[0].message
+
+
+def test_a_bundle_that_judges_nothing_exits_2(tmp_path: Path) -> None:
+    """No law holds of nothing."""
+    text = rego("a", deny_when("true")).replace(
+        "judges: [Microsoft.MachineLearningServices/workspaces]", "judges: [{type: Nobody/has, where: {/a: [b]}}]"
+    )
+    policies = write(tmp_path / "p", {"area/a/a.rego": f"{text}\napplies := false\n"})
+
+    ran = policyeng("verify", "--seed", "7", "--examples", "5", "--no-database", "--policy", str(policies))
+
+    assert ran.returncode == 2
+    assert "exit 2: the policies judge nothing that could be drawn" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--law", "gates"), "no law is called `gates`; did you mean `gate`"),
+        (("--engines", "--law", "gate"), "`--law` belongs to the laws, not to `--engines`"),
+        (("--pairs", "5"), "`--pairs` belongs to `--engines`"),
+        (("--engines", "--format", "junit"), "`--engines` prints text or json"),
+        (("--database", "x", "--no-database"), "are both given"),
+        (("--examples", "0"), "examples"),
+    ],
+)
+def test_wrong_usage_exits_3_and_says_what_to_do(arguments: tuple[str, ...], message: str) -> None:
+    """Nothing is tried by mistake."""
+    ran = policyeng("verify", *arguments)
+
+    assert ran.returncode == 3
+    assert message in ran.stderr
+    assert ran.stdout == ""

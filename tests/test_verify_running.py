@@ -1,0 +1,165 @@
+"""Runs of the laws: the same for the same seed, what is kept for the next run, and what cannot be decided."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from policyeng.bundle import Bundle, Policy, load_bundle
+from policyeng.errors import EngineError, InputError
+from policyeng.verify.example_documents import document_of, example_of, read, settings_text
+from policyeng.verify.laws import LAWS, Law, laws_named
+from policyeng.verify.laws.law import Trial, Violation
+from policyeng.verify.running.processes import processes
+from policyeng.verify.running.run import Run, run
+from tests.bundles import deny_when, rego, write
+
+BROKEN = Path(__file__).parent / "broken"
+LENIENT = BROKEN / "gate"
+
+
+@pytest.fixture(scope="module")
+def lenient() -> Bundle:
+    """A bundle that breaks law 6 alone."""
+    return load_bundle(LENIENT)
+
+
+@pytest.fixture
+def honest(tmp_path: Path) -> Bundle:
+    """A bundle with one policy that breaks no law."""
+    text = rego("a", deny_when("input.resource.properties.publicNetworkAccess == `Enabled`"))
+    return load_bundle(write(tmp_path / "honest", {"area/a/a.rego": text}))
+
+
+def told(done: Run) -> object:
+    """What a run says, but for how long it took."""
+    found = [
+        (entry.law.name, entry.violation, entry.note, document_of(entry.example) if entry.example else None)
+        for entry in done.found
+    ]
+    return done.tally.examples, done.tally.findings, done.tally.tried, done.tally.outcomes, found, done.exit_code
+
+
+def test_the_number_of_processes_changes_nothing(lenient: Bundle) -> None:
+    """Examples, counts, violations and their smallest snapshots are those of the seed."""
+    one, three = (run(lenient, laws_named(["total", "gate"]), examples=85, seed=7, jobs=jobs) for jobs in (1, 3))
+
+    assert told(one) == told(three)
+    assert one.exit_code == 1
+
+
+def test_a_longer_run_begins_as_the_shorter_one(lenient: Bundle) -> None:
+    """Both meet the same first violation."""
+    shorter, longer = (run(lenient, laws_named(["gate"]), examples=number, seed=7) for number in (82, 100))
+
+    assert [entry.chance for entry in shorter.found] == [entry.chance for entry in longer.found] == ["7/81"]
+
+
+def test_the_smallest_example_still_breaks_the_law_and_is_read_by_check(lenient: Bundle) -> None:
+    """One workspace that fails is all that a lenient gate needs."""
+    (found,) = run(lenient, laws_named(["gate"]), examples=90, seed=7).found
+
+    assert found.example is not None
+    assert found.note == ""
+    snapshot = read(found.example.document)
+    assert snapshot is not None
+    assert len(snapshot.resources) <= 2
+    assert document_of(example_of(json.loads(json.dumps(document_of(found.example))))) == document_of(found.example)
+
+
+def test_a_failure_is_kept_tried_first_and_dropped_when_it_holds(
+    lenient: Bundle, honest: Bundle, tmp_path: Path
+) -> None:
+    """Without a new failure nothing is written; a kept one is found again without its example being drawn."""
+    folder = tmp_path / "kept"
+    laws = laws_named(["gate"])
+
+    assert run(honest, laws, examples=5, seed=7, database=folder).exit_code == 0
+    assert not folder.exists()
+    (first,) = run(lenient, laws, examples=90, seed=7, database=folder).found
+    again = run(lenient, laws, examples=1, seed=8, database=folder)
+    assert [(entry.again, entry.kept, entry.violation) for entry in again.found] == [
+        (True, first.kept, first.violation)
+    ]
+    mended = replace(honest, name=lenient.name, policies=(_renamed(honest, lenient),))
+    done = run(mended, laws, examples=1, seed=8, database=folder)
+    assert (done.exit_code, done.dropped) == (0, [first.kept])
+    assert list(folder.iterdir()) == []
+
+
+def _renamed(bundle: Bundle, other: Bundle) -> Policy:
+    """The policy of one bundle with the id of the other's."""
+    (policy,), (named,) = bundle.policies, other.policies
+    return replace(policy, header=policy.header.model_copy(update={"id": named.id}))
+
+
+def test_failures_of_other_bundles_and_laws_are_left_alone_and_said(
+    lenient: Bundle, honest: Bundle, tmp_path: Path
+) -> None:
+    """Nothing is dropped that was not tried."""
+    (first,) = run(lenient, laws_named(["gate"]), examples=90, seed=7, database=tmp_path / "kept").found
+
+    other = run(honest, laws_named(["gate"]), examples=1, seed=8, database=tmp_path / "kept")
+    less = run(lenient, laws_named(["total"]), examples=1, seed=8, database=tmp_path / "kept")
+
+    assert other.left_alone == [(first.kept, f"it is of the bundle `{lenient.name}`")]
+    assert less.left_alone == [(first.kept, "the law `gate` is not tried")]
+    assert first.kept is not None
+    assert first.kept.exists()
+
+
+def test_a_file_that_no_run_has_kept_is_refused(lenient: Bundle, tmp_path: Path) -> None:
+    """It is named, with what to do."""
+    (tmp_path / "x.json").write_text("{}", encoding="utf-8")
+
+    with pytest.raises(InputError, match=r"x\.json: no failure that a run has kept; remove it"):
+        run(lenient, LAWS, examples=1, seed=7, database=tmp_path)
+
+
+def test_a_law_that_raises_is_undecided_with_the_number_of_the_example(honest: Bundle) -> None:
+    """The others go on."""
+
+    def raising(trial: Trial) -> Violation | None:
+        raise ZeroDivisionError(trial.chance)
+
+    done = run(honest, [*laws_named(["total"]), Law(99, "raising", "", "", raising)], examples=3, seed=7, jobs=1)
+
+    assert done.exit_code == 2
+    assert done.tally.tried["total"] == 3
+    (broken,) = done.tally.broken.values()
+    assert (broken.law, broken.chance, broken.reason) == ("raising", "7/0", "ZeroDivisionError: 7/0")
+
+
+def test_a_bundle_without_policies_cannot_be_tried(honest: Bundle) -> None:
+    """No law holds of nothing."""
+    with pytest.raises(EngineError, match="no policy"):
+        run(honest.only(()), LAWS, examples=1, seed=7)
+
+
+def test_a_process_that_is_ended_is_said() -> None:
+    """A run does not wait for one that was killed."""
+    with (
+        pytest.raises(EngineError, match="was ended"),
+        processes(None, 1) as spread,
+    ):
+        list(spread.each(_killed, [()]))
+
+
+def _killed(_: None) -> None:
+    import os
+
+    os._exit(1)
+
+
+def test_parameters_are_said_as_a_configuration_file() -> None:
+    """TOML says what JSON does, but for null."""
+    import tomllib
+
+    parameters = {"T-1": {"names": ["a\u007f", 'ü"\\'], "limits": {"x y": 1.5, "z": True}}, "T-2": {}}
+
+    assert tomllib.loads(settings_text(parameters)) == {"parameters": parameters}
+    with pytest.raises(ValueError, match="null"):
+        settings_text({"T-1": {"x": None}})
