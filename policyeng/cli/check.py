@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from policyeng import cache
-from policyeng.bundle.parameters import refuse_unknown_ids, require_fitting, spread
-from policyeng.bundle.profiles import with_profile
 from policyeng.bundle.selection import selected
-from policyeng.cli.loading import bundle_of, chosen, require_text, settings_of
+from policyeng.cli.loading import bundle_of, chosen, moment_of, parameters_given, require_text, settings_of
 from policyeng.cli.printing import is_terminal, look, say
 from policyeng.cli.reading import reading_lines
 from policyeng.cli.writing import write
@@ -97,7 +95,7 @@ def check(
     flags |= {"profile": profile, "strict_unknown": strict_unknown, **trust}
     settings = settings_of(flags, config)
     from_ = chosen(from_, SOURCES, "input format") if from_ else None
-    moment = _moment(as_of) if as_of else datetime.now(UTC)
+    moment = moment_of(as_of) if as_of else datetime.now(UTC)
     said = given(scope or "", workspace or "", given_parameters(parameters or ()))
     request = Request(
         inputs, policy or (), data or (), from_, said, show_skipped, no_exemptions, moment, engine, opa, jobs, baseline
@@ -112,12 +110,8 @@ def check(
 
 def _evaluation(request: Request, settings: Settings) -> Evaluation:
     whole = bundle_of(request.policies, settings, request.given_data)
-    origin = settings.origins.get("parameters", "")
-    given = spread(whole, settings.parameters, origin)
-    refuse_unknown_ids(whole, given, origin)
     bundle = selected(whole, settings.select, settings.ignore)
-    require_fitting(bundle, given, origin)
-    parameters = with_profile(whole, settings.profile, given)
+    parameters = parameters_given(whole, bundle, settings)
     earlier = read_baseline(request.baseline) if request.baseline else None
     exemptions, problems = _exemptions(request, settings)
     with _progress("reading"):
@@ -172,19 +166,6 @@ def _exemptions(request: Request, settings: Settings) -> tuple[list[Exemption], 
             problems.append(Problem(level="error", message=message, place=f"exemption {exemption.id}"))
         seen.add(exemption.id)
     return read, problems
-
-
-def _moment(text: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"`{text}` is no time for --as-of", remedy="write 2026-06-01T00:00:00Z") from None
-    try:
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except OverflowError:
-        raise UsageError(
-            f"`{text}` is out of range for --as-of", remedy="write a time of the years 1 to 9999"
-        ) from None
 
 
 def _output(entry: str) -> tuple[str, Path]:

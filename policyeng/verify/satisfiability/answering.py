@@ -32,6 +32,11 @@ class Remainder:
     assignment: Assignment
     failing: Mapping[str, Sequence[Reason]]
 
+    @property
+    def reason(self) -> str:
+        """Why it does not pass the policy itself, in one line."""
+        return self.failing[self.policy][0].words
+
 
 @dataclass(frozen=True)
 class Conflict:
@@ -62,7 +67,10 @@ class Witness:
     def document(self) -> JsonObject:
         """The estate as a native snapshot."""
         stated = {
-            kind: [entry.model_dump(mode="json", by_alias=True, exclude_none=True) for entry in getattr(self.snapshot, kind)]
+            kind: [
+                entry.model_dump(mode="json", by_alias=True, exclude_none=True)
+                for entry in getattr(self.snapshot, kind)
+            ]
             for kind in STATED
         }
         return {"snapshotVersion": 1, "resources": list(self.snapshot.resources), **stated}
@@ -73,7 +81,7 @@ class Answer:
     """What was found out about a class.
 
     Attributes:
-        spans: the times in which it is possible and impossible, in order.
+        spans: the times in which it is possible and impossible, in order; one alone where only the clock was asked.
         endings: by the beginning of a time in which it is impossible, why what was possible ends there.
         conflicts: all smallest sets of policies that conflict: at the clock, else at the next time that is impossible.
         tried: how many estates were judged.
@@ -96,11 +104,20 @@ class Answer:
     def is_as_expected(self) -> bool:
         """Whether it is possible, or impossible since when the class says that it is."""
         expected = self.subject.expected
-        return self.status != "impossible" if expected is None else self.status == "not judged" or _fits(expected, self.spans)
+        return (
+            self.status != "impossible"
+            if expected is None
+            else self.status == "not judged" or _fits(expected, self.spans)
+        )
 
 
 def answer(
-    subject: WorkloadClass, bundle: Bundle, as_of: datetime, parameters: Mapping[str, JsonObject] | None = None
+    subject: WorkloadClass,
+    bundle: Bundle,
+    as_of: datetime,
+    parameters: Mapping[str, JsonObject] | None = None,
+    *,
+    timeline: bool = True,
 ) -> Answer:
     """Find out whether an estate of a class passes every policy of a bundle.
 
@@ -109,6 +126,7 @@ def answer(
         bundle: the policies in force.
         as_of: the clock, unless the class has one.
         parameters: by policy id, what replaces the defaults.
+        timeline: find out for all dates; else for the clock alone, which is quicker.
 
     Raises:
         BundleError: the class does not fit the baselines and facts, or an estate of it cannot be judged.
@@ -117,7 +135,8 @@ def answer(
     """
     clock = (subject.as_of or as_of).astimezone(UTC)
     estates, judge = Estates(bundle, subject), Judge(bundle, parameters or {})
-    sampled = samples(moments(bundle, judge.parameters, estates.documents()), clock)
+    known = moments(bundle, judge.parameters, estates.documents(), estates.types()) if timeline else []
+    sampled = samples(known, clock) if timeline else [clock]
     search = Search(estates, judge, clock, sampled)
     search.walk(estates.assignments())
     if not search.tried:
@@ -162,7 +181,9 @@ def _witness(search: Search, parameters: Mapping[str, JsonObject]) -> Witness:
     evaluation = evaluate(search.judge.bundle, snapshot, as_of=search.as_of, parameters=parameters)
     failed = [finding.policy for finding in evaluation.findings if finding.outcome is not Outcome.PASS]
     if failed or evaluation.exit_code:
-        raise EngineError(f"the witness does not pass `{', '.join(failed)}` a second time", place=(search.estates.place,))
+        raise EngineError(
+            f"the witness does not pass `{', '.join(failed)}` a second time", place=(search.estates.place,)
+        )
     return Witness(tried.assignment, snapshot)
 
 
@@ -172,7 +193,7 @@ def _endings(search: Search, found: Sequence[Span]) -> dict[datetime, tuple[str,
         if span.begins and not span.possible:
             before = span.begins - timedelta(seconds=1)
             reasons = [
-                reason.words
+                reason.brief
                 for _, estate in search.survivors
                 if estate.passes(before)
                 for said in estate.verdicts(span.begins, clocked_alone=True).failing.values()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.models import JsonObject
+from policyeng.models import JsonObject, lowered
 
 #: Package and text of every Rego module, without lines of comments.
 _Modules: TypeAlias = list[tuple[str, str]]
@@ -21,7 +21,9 @@ _REFERENCE = re.compile(r"\bdata\b((?:\.\w+)*)")
 #: The clock, or a part of the input that may be it: `input` alone, or with a key that is worked out.
 _CLOCK = re.compile(r"as_of|now_ns|\binput\b(?!\.(?:resource|workspace|snapshot|parameters)\b)")
 #: In Python the clock, and what reaches an attribute by a name that is worked out, or all of them.
-_CLOCKS = frozenset({"as_of", "datetime", "date", "time", "getattr", "vars", "eval", "exec", "fields", "asdict", "astuple"})
+_CLOCKS = frozenset(
+    {"as_of", "datetime", "date", "time", "getattr", "vars", "eval", "exec", "fields", "asdict", "astuple"}
+)
 #: Modules that know no clock. `policyeng.facts.reservations` takes it from what it is handed.
 _WITHOUT_CLOCK = re.compile(
     r"(?:__future__|collections|dataclasses|enum|functools|ipaddress|itertools|json|math|re|string|typing)(?:\..*)?"
@@ -52,7 +54,9 @@ def _may_look(source: str) -> bool:
         imported += [node.module or "."] if isinstance(node, ast.ImportFrom) else []
         if not all(map(_WITHOUT_CLOCK.fullmatch, imported)):
             return True
-        said = {getattr(node, name, None) for name in ("attr", "id", "arg", "name", "value")} if _is_plain(node) else set()
+        said = (
+            {getattr(node, name, None) for name in ("attr", "id", "arg", "name", "value")} if _is_plain(node) else set()
+        )
         if _CLOCKS & said or any(isinstance(word, str) and ("as_of" in word or word.startswith("__")) for word in said):
             return True
     return False
@@ -63,7 +67,9 @@ def _is_plain(node: ast.AST) -> bool:
     return isinstance(node, ast.Name | ast.arg | ast.keyword | ast.alias | ast.Constant | ast.Attribute)
 
 
-def moments(bundle: Bundle, parameters: Iterable[JsonObject], documents: Iterable[object]) -> list[datetime]:
+def moments(
+    bundle: Bundle, parameters: Iterable[JsonObject], documents: Iterable[object], types: Collection[str]
+) -> list[datetime]:
     """The moments at which what policies say may change, in order.
 
     They are the dates in the bundle's data, in the code of the policies that look at the clock and in `documents`,
@@ -73,12 +79,17 @@ def moments(bundle: Bundle, parameters: Iterable[JsonObject], documents: Iterabl
         bundle: the policies in force.
         parameters: by position of the policy, what it judges with.
         documents: estates and what is stated beside them.
+        types: what is in the estates, in lower case as `judges` names it; other policies say nothing.
     """
     known, modules = timeless(bundle), _modules(bundle)
-    clocked = [(policy, given) for policy, given in zip(bundle.policies, parameters, strict=True) if policy.id not in known]
+    clocked = [
+        (policy, given)
+        for policy, given in zip(bundle.policies, parameters, strict=True)
+        if policy.id not in known and any(lowered(judged.type) in types for judged in policy.header.judges)
+    ]
     texts = [text for policy, _ in clocked for text in _own_texts(policy, bundle, modules)]
     dates = {date for document in (bundle.data.get("facts", {}), list(documents), texts) for date in _dates(document)}
-    days = {0, *(int(number) for text in texts for number in _NUMBER.findall(text))}
+    days = {0, *(number for policy, _ in clocked for number in _numbers(policy, bundle, modules))}
     days |= {number for _, given in clocked for number in _whole(given)}
     near = sorted(number for number in days if number <= _MOST_DAYS)
     return sorted({moved for date in dates for number in near for moved in _moved(date, number)})
@@ -108,6 +119,16 @@ def _rego_texts(policy: Policy, modules: _Modules) -> list[str]:
                 seen[text] = package
                 waiting += [found.removeprefix(".") for found in _REFERENCE.findall(_NO_CODE.sub(" ", text))]
     return list(seen)
+
+
+def _numbers(policy: Policy, bundle: Bundle, modules: _Modules) -> Iterator[int]:
+    """The whole numbers in the code of a policy."""
+    for text in _own_texts(policy, bundle, modules):
+        if policy.rules:
+            yield from map(int, _NUMBER.findall(_NO_CODE.sub(" ", text)))
+        else:
+            constants = (node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant))
+            yield from (value for value in constants if isinstance(value, int) and not isinstance(value, bool))
 
 
 def _dates(document: object) -> Iterator[datetime]:

@@ -85,7 +85,11 @@ class Estates:
             BundleError: a stem, a table or a column does not exist, or a pointer leads nowhere.
         """
         options = {name: choice for name, choice in self.subject.choices.items() if choice.options}
-        values = {name: (choice, self._values(name, choice)) for name, choice in self.subject.choices.items() if not choice.options}
+        values = {
+            name: (choice, self._values(name, choice))
+            for name, choice in self.subject.choices.items()
+            if not choice.options
+        }
         for picked in product(*(choice.options for choice in options.values())):
             chosen = dict(zip(options, picked, strict=True))
             parts = (self.subject, *(options[name].options[option] for name, option in chosen.items()))
@@ -100,7 +104,9 @@ class Estates:
         """
         resources, stated = self._holders(assignment)
         edited = {edit.holder for edit in assignment.edits}
-        holders = {name: copied_object(resource) if name in edited else resource for name, resource in resources.items()}
+        holders = {
+            name: copied_object(resource) if name in edited else resource for name, resource in resources.items()
+        }
         named = {f"{kind}/{number}": entry for kind in STATED for number, entry in enumerate(stated[kind])}
         for edit in assignment.edits:
             _write((holders | named)[edit.holder], edit)
@@ -108,10 +114,20 @@ class Estates:
 
     def documents(self) -> list[JsonObject]:
         """All that estates of the class are made of: the class itself, and the baselines that it names."""
-        parts = [part for choice in self.subject.choices.values() for part in choice.options.values()]
-        stems = dict.fromkeys(stem for part in (self.subject, *parts) for stem in part.estate)
-        known = [self.baselines.resources[stem] for stem in stems if stem in self.baselines.resources]
-        return [self.subject.model_dump(mode="json", exclude={"title", "source", "expected"}), *known]
+        return [self.subject.model_dump(mode="json", exclude={"title", "source", "expected"}), *self._named()]
+
+    def types(self) -> frozenset[str]:
+        """What may be in estates of the class, in lower case as `judges` names it."""
+        patched = [patch for part in self._parts() for patch in part.with_.values()]
+        stated = (str(resource["type"]) for resource in (*self._named(), *patched) if "type" in resource)
+        return frozenset({*map(lowered, stated), "workload", "approval"})
+
+    def _parts(self) -> list[Part]:
+        return [self.subject, *(part for choice in self.subject.choices.values() for part in choice.options.values())]
+
+    def _named(self) -> list[JsonObject]:
+        stems = dict.fromkeys(stem for part in self._parts() for stem in part.estate)
+        return [self.baselines.resources[stem] for stem in stems if stem in self.baselines.resources]
 
     def stem_of(self, assignment: Assignment, identity: str) -> str | None:
         """The stem of the resource with an ARM id."""
@@ -192,13 +208,18 @@ class Estates:
         The order changes no answer: it is how a witness that lasts is met early.
         """
         tables = self.bundle.data.get("facts", {})
-        for table in (wanted.facts, *(entry["in"] for entry in wanted.where.values() if isinstance(entry, dict) and "in" in entry)):
+        for table in (
+            wanted.facts,
+            *(entry["in"] for entry in wanted.where.values() if isinstance(entry, dict) and "in" in entry),
+        ):
             if not isinstance(tables.get(table), dict):
                 known = [name for name, rows in tables.items() if isinstance(rows, dict)]
                 message = f"no table of facts is called `{table}`{nearest(table, known)}"
                 raise BundleError(message, place=(place,), remedy=f"the tables are {', '.join(sorted(known))}")
         every = ({"name": key, **row} for key, row in tables[wanted.facts].items() if isinstance(row, dict))
-        rows = [row for row in every if all(_fits(row.get(column), value, tables) for column, value in wanted.where.items())]
+        rows = [
+            row for row in every if all(_fits(row.get(column), value, tables) for column, value in wanted.where.items())
+        ]
         if not rows:
             raise BundleError(f"no row of `{wanted.facts}` fits `where`", place=(place,), remedy="ask for less")
         dated = [table for table in tables.values() if isinstance(table, dict)]

@@ -135,14 +135,12 @@ class _Source:
 
     def _is_free(self, assignment: Assignment, stem: str, pointer: str) -> bool:
         """Whether neither the class nor its choices say what stands at a place."""
-        stated = [
-            known
-            for part in assignment.parts
-            if stem in part.with_
-            for known in _leaves(part.with_[stem])
-        ]
+        stated = [known for part in assignment.parts if stem in part.with_ for known in _leaves(part.with_[stem])]
         stated += [
-            known for choice in self.estates.subject.choices.values() for holder, known, _ in choice.places() if holder == stem
+            known
+            for choice in self.estates.subject.choices.values()
+            for holder, known, _ in choice.places()
+            if holder == stem
         ]
         return (
             pointer.startswith("/")

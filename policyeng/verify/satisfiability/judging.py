@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
+import orjson
+
 from policyeng.bundle import Bundle
 from policyeng.bundle.header import Judged
 from policyeng.bundle.parameters import parameters_of
@@ -31,8 +33,23 @@ class Reason:
     @property
     def words(self) -> str:
         """The reason in one line."""
-        shown = f" ({self.said.path}: {self.said.actual!r})" if isinstance(self.said, Denial) else f" ({self.said.path})"
-        return f"{self.policy}: {self.said.msg}{shown}"
+        shown = f"{self.said.path}: {_shown(self.said.actual)}" if isinstance(self.said, Denial) else self.said.path
+        return f"{self.policy}: {self.said.msg} ({shown})"
+
+    @property
+    def brief(self) -> str:
+        """The reason without its place, and without why the policy concerns it."""
+        actual = self.said.actual if isinstance(self.said, Denial) else None
+        if isinstance(actual, dict):
+            actual = {key: value for key, value in actual.items() if key != "because"}
+        return f"{self.policy}: {self.said.msg}{f' ({_shown(actual)})' if actual else ''}"
+
+
+def _shown(value: object) -> str:
+    """A JSON value in words: texts as they are, objects as pairs."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_shown(member)}" for key, member in value.items())
+    return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
 
 
 @dataclass(frozen=True)
@@ -92,26 +109,37 @@ class JudgedEstate:
 
     def verdicts(self, as_of: datetime, *, clocked_alone: bool = False) -> Verdicts:
         """What all policies say, or only those that may look at the clock."""
-        policies = self.judge.bundle.policies
-        entries = [
-            entry
-            for entry in self.planned
-            if not clocked_alone or policies[entry.pair.policy].id not in self.judge.timeless
-        ]
+        return self._said(self._clocked if clocked_alone else self.planned, as_of)
+
+    def passes(self, as_of: datetime) -> bool:
+        """Whether an estate that passes all policies that do not look at the clock passes the others at a moment."""
+        in_rego = [bool(self.judge.bundle.policies[entry.pair.policy].rules) for entry in self._clocked]
+        for language in (False, True):  # those in Python cost less, and may decide it
+            entries = [entry for entry, is_rego in zip(self._clocked, in_rego, strict=True) if is_rego is language]
+            if entries and self._said(entries, as_of).failing:
+                return False
+        return True
+
+    @cached_property
+    def _clocked(self) -> list[Planned]:
+        """The pairs of the policies that may look at the clock."""
+        policies, timeless = self.judge.bundle.policies, self.judge.timeless
+        return [entry for entry in self.planned if policies[entry.pair.policy].id not in timeless]
+
+    def _said(self, entries: Sequence[Planned], as_of: datetime) -> Verdicts:
         failing: dict[str, list[Reason]] = {}
         judged = set()
         for entry, judgement in self._judged(entries, as_of):
             if judgement.applies:
                 judged.add(entry.pair.subject)
-                subject, policy = self.estate.subjects[entry.pair.subject], policies[entry.pair.policy].id
+                subject, policy = (
+                    self.estate.subjects[entry.pair.subject],
+                    self.judge.bundle.policies[entry.pair.policy].id,
+                )
                 if said := _reasons(judgement):
                     reasons = [Reason(policy, subject.reported_id, subject.judged_type, reason) for reason in said]
                     failing.setdefault(policy, []).extend(reasons)
         return Verdicts(failing, frozenset(judged))
-
-    def passes(self, as_of: datetime) -> bool:
-        """Whether an estate that passes all policies that do not look at the clock passes the others at a moment."""
-        return not self.verdicts(as_of, clocked_alone=True).failing
 
     def _judged(self, entries: Sequence[Planned], as_of: datetime) -> list[tuple[Planned, Judgement]]:
         asked = [entry for entry in entries if not entry.unknowns]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import NamedTuple
 
 _SECOND = timedelta(seconds=1)
@@ -22,7 +23,7 @@ def samples(moments: Sequence[datetime], as_of: datetime) -> list[datetime]:
     What changes at a moment may do so with it or right after it; the one in between tells these apart.
     """
     known = sorted({*moments, as_of})
-    between = [_halfway(one, other) for one, other in zip(known, known[1:], strict=False)]
+    between = [_halfway(one, other) for one, other in pairwise(known)]
     day = timedelta(days=1)
     outer = [moved for moved in (_shifted(known[0], -day), _shifted(known[-1], day)) if moved]
     return sorted({*known, *between, *outer})
