@@ -13,6 +13,7 @@ from policyeng.cli import check as checking
 from policyeng.cli import options
 from policyeng.cli.bundle import bundle
 from policyeng.cli.check import check
+from policyeng.cli.classes import with_classes
 from policyeng.cli.command import CheckCommand, Command
 from policyeng.cli.new_policy import new
 from policyeng.cli.opa import with_opa
@@ -33,7 +34,7 @@ app = typer.Typer(
 check.__annotations__ = get_type_hints(check, {**vars(checking), "options": options}, include_extras=True)
 app.command(cls=CheckCommand)(with_opa(with_trust(check)))
 app.command(cls=Command)(with_trust(test))
-app.command(cls=Command)(with_opa(with_trust(verify)))
+app.command(cls=Command)(with_opa(with_trust(with_classes(verify))))
 policies.command(cls=Command)(new)
 app.add_typer(policies, name="policies")
 app.add_typer(bundle, name="bundle")

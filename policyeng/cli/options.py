@@ -98,6 +98,9 @@ Format = Annotated[
     typer.Option("--format", metavar="FORMAT", envvar="POLICYENG_FORMAT", help=f"What to print: {', '.join(FORMATS)}."),
 ]
 PlainFormat = Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json.")]
+VerifyFormat = Annotated[
+    str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json; with --satisfiable junit.")
+]
 PageFormat = Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json, markdown.")]
 Output = Annotated[
     list[str] | None, typer.Option(metavar="FORMAT=PATH", help="Also write a report to a file; repeatable.")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from policyeng.cli import options
-from policyeng.cli.loading import moment_of, plain_format, selected_bundle, settings_of
+from policyeng.cli.classes import ClassOptions
+from policyeng.cli.loading import plain_format, selected_bundle, settings_of
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 
@@ -19,10 +19,6 @@ from policyeng.errors import UsageError
 def verify(
     engines: Annotated[
         bool, typer.Option("--engines", help="Compare what every engine says of the same random pairs.")
-    ] = False,
-    satisfiable: Annotated[
-        bool,
-        typer.Option("--satisfiable", help="Find for each class of workloads an estate that passes every policy."),
     ] = False,
     policy: options.Policies = None,
     data: options.GivenData = None,
@@ -41,26 +37,12 @@ def verify(
     counterexample: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the smallest snapshot on which engines differ.")
     ] = None,
-    classes: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="PATH", help="With --satisfiable: a file or directory of more classes; repeatable."),
-    ] = None,
-    class_: Annotated[
-        list[str] | None,
-        typer.Option("--class", metavar="ID", help="With --satisfiable: only this class; repeatable, or with commas."),
-    ] = None,
-    as_of: options.AsOf = None,
-    profile: options.Profile = None,
-    witness: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="With --satisfiable: write each class's witness, a snapshot.")
-    ] = None,
-    format_: Annotated[
-        str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json; with --satisfiable junit.")
-    ] = "text",
+    format_: options.VerifyFormat = "text",
     config: options.Config = None,
     *,
     trust: Mapping[str, object],
     opa: OpaOptions,
+    classes: ClassOptions,
 ) -> int:
     """Prove that a bundle is consistent: exit 0 when it is, 1 when it is not, 2 when it could not be decided.
 
@@ -69,25 +51,14 @@ def verify(
       policyeng verify --engines --policy my-policies --pairs 10000 --seed 7 --counterexample smallest.json
       policyeng verify --satisfiable --class batch-scoring --as-of 2028-01-01 --witness witnesses
     """
-    if satisfiable is engines:
-        remedy = "name one: --engines compares the engines, --satisfiable looks for an estate that passes every policy"
-        raise UsageError(
-            "nothing to verify is named" if not engines else "two things to verify are named", remedy=remedy
-        )
-    settings = settings_of({"profile": profile, **trust}, config)
+    _require_one(engines, classes.asked)
+    settings = settings_of({"profile": classes.profile, **trust}, config)
     bundle = selected_bundle(policy, settings, data, select, ignore)
-    if satisfiable:
+    if classes.asked:
         from policyeng.cli.verifying.satisfiable import verify_satisfiable
 
         return verify_satisfiable(
-            bundle,
-            settings,
-            list(_naming(policy, data)),
-            classes=classes or (),
-            chosen=class_,
-            as_of=moment_of(as_of) if as_of else datetime.now(UTC),
-            witness=witness,
-            format_=plain_format(format_, "junit"),
+            bundle, settings, classes, list(_naming(policy, data)), plain_format(format_, "junit")
         )
     from policyeng.cli.verifying.engines import verify_engines
 
@@ -102,6 +73,13 @@ def verify(
         format_=format_,
         opa=opa,
     )
+
+
+def _require_one(engines: bool, satisfiable: bool) -> None:
+    if engines is satisfiable:
+        what = "two things to verify are named" if engines else "nothing to verify is named"
+        remedy = "name one: --engines compares the engines, --satisfiable looks for estates that pass every policy"
+        raise UsageError(what, remedy=remedy)
 
 
 def _naming(policy: Sequence[Path] | None, data: Sequence[str] | None) -> Iterator[str]:

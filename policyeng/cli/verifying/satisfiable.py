@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orjson
 
 from policyeng.bundle import Bundle
-from policyeng.cli.loading import parameters_given, split
+from policyeng.cli.classes import ClassOptions
+from policyeng.cli.loading import parameters_given
 from policyeng.cli.printing import say
 from policyeng.cli.verifying.progress import progress
 from policyeng.cli.writing import write
@@ -23,15 +24,7 @@ if TYPE_CHECKING:
 
 
 def verify_satisfiable(
-    bundle: Bundle,
-    settings: Settings,
-    naming: Sequence[str],
-    *,
-    classes: Sequence[Path],
-    chosen: Sequence[str] | None,
-    as_of: datetime,
-    witness: Path | None,
-    format_: str,
+    bundle: Bundle, settings: Settings, asked: ClassOptions, naming: Sequence[str], format_: str
 ) -> int:
     """Answer for each class, and print it: exit 0 where all are possible, 1 where one is not, else 2.
 
@@ -46,13 +39,14 @@ def verify_satisfiable(
 
     started = time.monotonic()
     parameters = parameters_given(bundle, bundle, settings)
-    subjects = classes_of(bundle, classes, split(chosen))
+    subjects = classes_of(bundle, asked.paths, asked.chosen)
+    as_of = asked.as_of or datetime.now(UTC)
     answers: list[Answer] = []
     with progress("looking for witnesses", len(subjects)) as advance:
         for number, subject in enumerate(subjects, 1):
             answers.append(answer(subject, bundle, as_of, parameters))
             advance(number)
-    written = _written(answers, witness) if witness else {}
+    written = _written(answers, asked.witness) if asked.witness else {}
     run = report.Run(bundle, answers, settings.profile, written, time.monotonic() - started, naming)
     render = {"json": report.as_json, "junit": report.as_junit}.get(format_, report.as_text)
     say(render(run).rstrip("\n"))

@@ -203,7 +203,8 @@ def read_class(path: Path) -> WorkloadClass:
 
 def _malformed(error: ValidationError, path: Path) -> BundleError:
     """The first fault in words; of what may have several forms, the one that says most."""
-    first = error.errors()[0]
+    faults = error.errors()
+    first = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])
     place = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         models = (WorkloadClass, Choice, Part, Rows, Expected)

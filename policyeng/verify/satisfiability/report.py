@@ -58,7 +58,7 @@ def _lines(answer: Answer, run: Run) -> Iterator[str]:
         yield "  not judged: no policy judges what the class is about, in any of its estates"
         return
     yield f"  {answer.status} as of {answer.as_of:%Y-%m-%dT%H:%M:%SZ}; {told(answer.spans)}"
-    if subject.expected:
+    if subject.expected and not run.profile:  # it expects what the defaults come to
         said = "as the class expects" if answer.is_as_expected else f"the class expects {_expectation(answer)}"
         yield f"  {said}: {' '.join(subject.expected.because.split())}"
     for begins, reasons in (answer.endings or {}).items():
@@ -118,7 +118,7 @@ def _over(answer: Answer) -> str:
 
 def _verdict(run: Run) -> str:
     impossible = [answer for answer in run.answers if answer.status == "impossible"]
-    expected = [answer for answer in impossible if answer.subject.expected and answer.is_as_expected]
+    expected = [one for one in impossible if one.subject.expected and one.is_as_expected and not run.profile]
     unjudged = [answer for answer in run.answers if answer.status == "not judged"]
     possible = len(run.answers) - len(impossible) - len(unjudged)
     said = f"{len(run.answers)} {'class' if len(run.answers) == 1 else 'classes'}: {possible} possible"
@@ -151,7 +151,7 @@ def _answer(answer: Answer, run: Run) -> JsonObject:
         "asOf": answer.as_of.isoformat(),
         "status": answer.status,
         "expected": subject.expected.model_dump(mode="json") if subject.expected else None,
-        "asExpected": answer.is_as_expected,
+        "asExpected": None if run.profile else answer.is_as_expected,
         "timeline": [
             {
                 "from": _time(span.begins),
