@@ -40,11 +40,11 @@ def verify_satisfiable(
     started = time.monotonic()
     parameters = parameters_given(bundle, bundle, settings)
     subjects = classes_of(bundle, asked.paths, asked.chosen)
-    as_of = asked.as_of or datetime.now(UTC)
+    now = datetime.now(UTC)
     answers: list[Answer] = []
     with progress("looking for witnesses", len(subjects)) as advance:
         for number, subject in enumerate(subjects, 1):
-            answers.append(answer(subject, bundle, as_of, parameters))
+            answers.append(answer(subject, bundle, asked.as_of or subject.as_of or now, parameters))
             advance(number)
     written = _written(answers, asked.witness) if asked.witness else {}
     run = report.Run(bundle, answers, settings.profile, written, time.monotonic() - started, naming)

@@ -124,7 +124,7 @@ def answer(
     Args:
         subject: the class.
         bundle: the policies in force.
-        as_of: the clock, unless the class has one.
+        as_of: the clock; that of the class is its caller's to look at.
         parameters: by policy id, what replaces the defaults.
         timeline: find out for all dates; else for the clock alone, which is quicker.
 
@@ -133,7 +133,7 @@ def answer(
         UsageError: a parameter does not exist or does not fit.
         EngineError: the bundle does not compile.
     """
-    clock = (subject.as_of or as_of).astimezone(UTC)
+    clock = as_of.astimezone(UTC)
     estates, judge = Estates(bundle, subject), Judge(bundle, parameters or {})
     known = moments(bundle, judge.parameters, estates.documents(), estates.types()) if timeline else []
     sampled = samples(known, clock) if timeline else [clock]

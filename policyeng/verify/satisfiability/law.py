@@ -24,7 +24,7 @@ def unsatisfiable(
 
     Args:
         bundle: the policies on trial.
-        as_of: the clock.
+        as_of: the clock for classes without one of their own.
         parameters: by policy id, what replaces the defaults.
         paths: files and directories of further classes.
 
@@ -32,7 +32,7 @@ def unsatisfiable(
         BundleError: a class is not well formed.
     """
     answers = (
-        answer(subject, bundle, as_of, parameters, timeline=subject.expected is not None)
+        answer(subject, bundle, subject.as_of or as_of, parameters, timeline=subject.expected is not None)
         for subject in classes_of(bundle, paths)
     )
     return [_violation(found) for found in answers if not found.is_as_expected]
