@@ -102,11 +102,11 @@ def _conflicting(answer: Answer) -> Iterator[str]:
 
 def _over(answer: Answer) -> str:
     choices, further = answer.subject.choices, answer.extension
-    if answer.status == "possible" and not further:
-        said = f"{count(answer.tried, 'estate')} judged until each date had a witness, or all were"
+    if all(span.possible for span in answer.spans):
+        said = f"judged {count(answer.tried, 'estate')}, until each date had a witness"
     else:
         said = f"exact over {count(answer.tried - (further.tried if further else 0), 'estate')}"
-    said += f", {count(len(choices), 'choice')}: {', '.join(choices)}" if choices else ", without a choice"
+    said += f"; {count(len(choices), 'choice')}: {', '.join(choices)}" if choices else "; without a choice"
     if answer.outside:
         said += f"; {count(answer.outside, 'combination')} lack what the class is about, or have it unjudged"
     if further and further.choices:
