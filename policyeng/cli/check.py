@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from policyeng import cache
 from policyeng.bundle import Bundle
-from policyeng.bundle.parameters import refuse_unknown_ids, require_fitting, spread
-from policyeng.bundle.profiles import with_profile
 from policyeng.bundle.selection import selected
-from policyeng.cli.loading import bundle_of, chosen, require_text, settings_of
+from policyeng.cli.loading import bundle_of, chosen, moment_of, parameters_given, require_text, settings_of
 from policyeng.cli.printing import is_terminal, look, say
 from policyeng.cli.reading import reading_lines
 from policyeng.cli.writing import write
@@ -109,7 +107,7 @@ def check(
     flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
     settings = settings_of({**flags, "profile": profile, "strict_unknown": strict_unknown, **trust}, config)
     from_ = chosen(from_, SOURCES, "input format") if from_ else None
-    at = _moment(as_of) if as_of else datetime.now(UTC)
+    at = moment_of(as_of) if as_of else datetime.now(UTC)
     said = given(scope or "", workspace or "", given_parameters(parameters or ()))
     request = Request(
         inputs, policy or (), data or (), from_, said, show_skipped, no_exemptions, at, engine, opa, jobs, baseline
@@ -143,12 +141,8 @@ def _minimised(judged: Judged, request: Request, settings: Settings, config: Pat
 
 def _judged(request: Request, settings: Settings) -> Judged:
     whole = bundle_of(request.policies, settings, request.given_data)
-    origin = settings.origins.get("parameters", "")
-    given = spread(whole, settings.parameters, origin)
-    refuse_unknown_ids(whole, given, origin)
     bundle = selected(whole, settings.select, settings.ignore)
-    require_fitting(bundle, given, origin)
-    parameters = with_profile(whole, settings.profile, given)
+    parameters = parameters_given(whole, bundle, settings)
     earlier = read_baseline(request.baseline) if request.baseline else None
     exemptions, problems = _exemptions(request, settings)
     with _progress("reading"):
@@ -201,19 +195,6 @@ def _exemptions(request: Request, settings: Settings) -> tuple[list[Exemption], 
             problems.append(Problem(level="error", message=message, place=f"exemption {exemption.id}"))
         seen.add(exemption.id)
     return read, problems
-
-
-def _moment(text: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"`{text}` is no time for --as-of", remedy="write 2026-06-01T00:00:00Z") from None
-    try:
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except OverflowError:
-        raise UsageError(
-            f"`{text}` is out of range for --as-of", remedy="write a time of the years 1 to 9999"
-        ) from None
 
 
 def _output(entry: str) -> tuple[str, Path]:

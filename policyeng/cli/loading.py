@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from policyeng.bundle import Bundle, Verification, load_bundle
+from policyeng.bundle.parameters import refuse_unknown_ids, require_fitting, spread
+from policyeng.bundle.profiles import with_profile
 from policyeng.bundle.selection import selected
 from policyeng.cli.variables import ENVIRONMENT
 from policyeng.configuration import Settings, resolve
 from policyeng.errors import BundleError, UsageError, nearest
+from policyeng.models import JsonObject
 from policyeng.report.wording import count
 
 
@@ -93,6 +97,43 @@ def selected_bundle(
         what = f"of {count(len(whole.policies), 'policy')} none is left after `--select` and `--ignore`"
         raise BundleError(what, remedy="select more, or ignore less")
     return left
+
+
+def parameters_given(whole: Bundle, bundle: Bundle, settings: Settings) -> Mapping[str, JsonObject]:
+    """By policy id, the parameters that the settings give, over those of their profile.
+
+    Args:
+        whole: the bundle with all policies.
+        bundle: with those in force.
+        settings: what is configured.
+
+    Raises:
+        UsageError: a policy, a parameter or a profile does not exist, or a value does not fit.
+        BundleError: the profile is not well formed.
+    """
+    origin = settings.origins.get("parameters", "")
+    given = spread(whole, settings.parameters, origin)
+    refuse_unknown_ids(whole, given, origin)
+    require_fitting(bundle, given, origin)
+    return with_profile(whole, settings.profile, given)
+
+
+def moment_of(text: str) -> datetime:
+    """The time that `--as-of` names; one without a zone is in UTC.
+
+    Raises:
+        UsageError: it is none, or out of range.
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"`{text}` is no time for --as-of", remedy="write 2026-06-01T00:00:00Z") from None
+    try:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except OverflowError:
+        raise UsageError(
+            f"`{text}` is out of range for --as-of", remedy="write a time of the years 1 to 9999"
+        ) from None
 
 
 def require_text(*given: Sequence[str] | None) -> None:

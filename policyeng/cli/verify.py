@@ -9,6 +9,7 @@ from pathlib import Path
 from policyeng.cli import options
 from policyeng.cli.loading import plain_format, selected_bundle, settings_of
 from policyeng.cli.verifying import options as verifying
+from policyeng.cli.verifying.classes import ClassOptions
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 
@@ -34,25 +35,33 @@ def verify(
     *,
     trust: Mapping[str, object],
     opa: OpaOptions,
+    classes: ClassOptions,
 ) -> int:
     """Prove that a bundle is consistent: exit 0 when it is, 1 when it is not, 2 when it could not be decided.
 
     The laws (docs/laws.md) are tried on random examples drawn for the bundle; a violated one shows the smallest
-    snapshot. --engines and --redundancy ask something else.
+    snapshot. --engines, --redundancy and --satisfiable ask something else.
 
     Examples:
       policyeng verify --policy my-policies --examples 10000 --seed 7 --counterexample smallest.json
       policyeng verify --law order,gate
       policyeng verify --engines --policy my-policies --pairs 10000
       policyeng verify --redundancy --policy my-policies
+      policyeng verify --satisfiable --class batch-scoring --as-of 2028-01-01 --witness witnesses
     """
-    way = _way({verifying.ENGINES: engines, verifying.REDUNDANCY: redundancy})
-    given = {"--law": law, "--examples": examples, "--jobs": jobs, "--database": database}
+    way = _way({verifying.ENGINES: engines, verifying.REDUNDANCY: redundancy, verifying.SATISFIABLE: classes.asked})
+    given = {"--law": law, "--examples": examples, "--seed": seed, "--jobs": jobs, "--database": database}
     given |= {"--no-database": no_database or None, "--pairs": pairs, "--without": without}
-    _refuse_what_does_nothing(way, {**given, "--counterexample": counterexample})
+    _refuse_what_does_nothing(way, {**given, "--counterexample": counterexample, **classes.given})
     format_ = plain_format(format_, *([] if way == verifying.ENGINES else ["junit"]))
-    bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)
+    settings = settings_of({"profile": classes.profile, **trust}, config)
+    bundle = selected_bundle(policy, settings, data, select, ignore)
+    naming = list(_naming(policy, data))
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
+    if way == verifying.SATISFIABLE:
+        from policyeng.cli.verifying.satisfiable import verify_satisfiable
+
+        return verify_satisfiable(bundle, settings, classes, naming, format_)
     if way == verifying.ENGINES:
         from policyeng.cli.verifying.engines import verify_engines
 
@@ -73,7 +82,7 @@ def verify(
 
     return verify_laws(
         bundle,
-        list(_naming(policy, data)),
+        naming,
         law=law,
         examples=examples or verifying.EXAMPLES,
         seed=chosen,

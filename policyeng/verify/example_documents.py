@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
 
 import orjson
@@ -73,27 +73,3 @@ def text_of(document: JsonObject) -> str:
 
 def _native(document: JsonObject) -> JsonObject:
     return {"snapshotVersion": 1, **document}
-
-
-def settings_text(parameters: Mapping[str, JsonObject]) -> str:
-    """Parameters by policy id as the text of a `policyeng.toml`; empty without any.
-
-    Raises:
-        ValueError: TOML cannot say a value: it has no null.
-    """
-    lines: list[str] = []
-    for policy, values in parameters.items():
-        lines.append(f"[parameters.{_toml(policy)}]")
-        lines += [f"{_toml(name)} = {_toml(value)}" for name, value in values.items()]
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _toml(value: object) -> str:
-    """A JSON value as TOML: the same but for null, members of objects and one control character."""
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{_toml(key)} = {_toml(member)}' for key, member in value.items())}}}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_toml, value))}]"
-    if value is None:
-        raise ValueError("TOML has no null")
-    return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("\x7f", "\\u007f")

@@ -14,8 +14,9 @@ from policyeng.errors import EngineError, PolicyengError
 from policyeng.models import Snapshot
 from policyeng.verify.drawing.edits import Json
 from policyeng.verify.drawing.examples import Example
-from policyeng.verify.example_documents import document_of, example_of, read, readable, settings_text
+from policyeng.verify.example_documents import document_of, example_of, read, readable
 from policyeng.verify.shrinking import shrunk
+from policyeng.verify.toml_text import is_sayable
 
 _Found = TypeVar("_Found")
 
@@ -54,7 +55,7 @@ def smallest(
             search, and what was found until then is given.
         most: how often it is asked.
     """
-    search = _Search(bundle, ask, _is_said(example))
+    search = _Search(bundle, ask, is_sayable(dict(example.parameters)))
     start, note = document_of(example), ""
     for candidate in readable(start):
         if search.holds(candidate):
@@ -95,7 +96,7 @@ class _Search(Generic[_Found]):
             snapshot = read(example.document) if self.through_reader else example.snapshot
         except (ValidationError, PolicyengError, AttributeError, KeyError, TypeError, ValueError):
             return False  # what is no example is no smaller example
-        if snapshot is None or (self._said and not _is_said(example)):
+        if snapshot is None or (self._said and not is_sayable(dict(example.parameters))):
             return False
         try:
             found = self._ask(example, snapshot)
@@ -105,12 +106,3 @@ class _Search(Generic[_Found]):
         if found is not None:
             self.last = (example, found)
         return found is not None
-
-
-def _is_said(example: Example) -> bool:
-    """Whether a configuration file can say the parameters."""
-    try:
-        settings_text(example.parameters)
-    except ValueError:
-        return False
-    return True

@@ -12,7 +12,7 @@ DATABASE = Path(".policyeng/verify")
 EXAMPLES = 1000
 PAIRS = 100_000
 #: The ways of asking, by the option that names them; the laws have none.
-LAWS, ENGINES, REDUNDANCY = "", "--engines", "--redundancy"
+LAWS, ENGINES, REDUNDANCY, SATISFIABLE = "", "--engines", "--redundancy", "--satisfiable"
 #: By option that not every way of asking takes, those that do.
 TAKEN_BY = {
     "--law": (LAWS,),
@@ -23,6 +23,11 @@ TAKEN_BY = {
     "--pairs": (ENGINES,),
     "--without": (ENGINES,),
     "--counterexample": (LAWS, ENGINES),
+    "--seed": (LAWS, ENGINES, REDUNDANCY),
+    "--classes": (SATISFIABLE,),
+    "--class": (SATISFIABLE,),
+    "--profile": (SATISFIABLE,),
+    "--witness": (SATISFIABLE,),
 }
 
 Engines = Annotated[bool, typer.Option("--engines", help="Compare what every engine says of the same random pairs.")]

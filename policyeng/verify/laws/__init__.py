@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from policyeng.errors import UsageError, nearest
-from policyeng.verify.laws import both_sides, exemptions, gate, order, repeatable, round_trips, total
+from policyeng.verify.laws import (
+    both_sides,
+    engines,
+    exemptions,
+    formats,
+    gate,
+    insensitive,
+    monotone,
+    neighbours,
+    order,
+    paths,
+    repeatable,
+    round_trips,
+    satisfiable,
+    total,
+)
 from policyeng.verify.laws.law import Law
 
 __all__ = ["LAWS", "Law", "laws_named"]
@@ -14,11 +29,18 @@ __all__ = ["LAWS", "Law", "laws_named"]
 LAWS: tuple[Law, ...] = (
     repeatable.LAW,
     order.LAW,
+    neighbours.LAW,
     total.LAW,
     exemptions.LAW,
     gate.LAW,
     round_trips.LAW,
+    engines.LAW,
     both_sides.LAW,
+    satisfiable.LAW,
+    formats.LAW,
+    paths.LAW,
+    monotone.LAW,
+    insensitive.LAW,
 )
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from policyeng.models import JsonObject
 from policyeng.report.escapes import visible
-from policyeng.verify.example_documents import document_of, settings_text, snapshot_text, text_of
+from policyeng.verify.example_documents import document_of, snapshot_text, text_of
 from policyeng.verify.laws.law import Law, remarked
 from policyeng.verify.running.run import Found, Run
+from policyeng.verify.toml_text import is_sayable, toml_of
 
 #: Where a counterexample lies when no file was asked for: on standard input.
 _NO_FILE = Path("-")
@@ -19,10 +20,9 @@ _NO_FILE = Path("-")
 
 def settings_of(found: Found) -> str:
     """The parameters of a counterexample as a `policyeng.toml`; empty where it needs none, or TOML cannot say them."""
-    try:
-        return settings_text(found.example.parameters) if found.example else ""
-    except ValueError:
+    if found.example is None or not is_sayable(dict(found.example.parameters)):
         return ""
+    return toml_of(found.example.parameters)
 
 
 def settings_path(path: Path) -> Path:

@@ -1,0 +1,69 @@
+"""`policyeng verify --satisfiable`: whether each class of workloads can pass every policy at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+
+from policyeng.bundle import Bundle
+from policyeng.cli.loading import parameters_given
+from policyeng.cli.printing import say
+from policyeng.cli.verifying.classes import ClassOptions
+from policyeng.cli.verifying.progress import progress
+from policyeng.cli.writing import write
+from policyeng.configuration import Settings
+from policyeng.errors import UsageError
+
+if TYPE_CHECKING:
+    from policyeng.verify.satisfiability.answering import Answer
+
+
+def verify_satisfiable(
+    bundle: Bundle, settings: Settings, asked: ClassOptions, naming: Sequence[str], format_: str
+) -> int:
+    """Answer for each class, and print it: exit 0 where all are possible, 1 where one is not, else 2.
+
+    Raises:
+        UsageError: a profile or a parameter does not fit, or a witness cannot be written.
+        BundleError: a class is not well formed, or none has a chosen id.
+        EngineError: the bundle does not compile.
+    """
+    from policyeng.verify.satisfiability import report
+    from policyeng.verify.satisfiability.answering import answer
+    from policyeng.verify.satisfiability.classes import classes_of
+
+    started = time.monotonic()
+    parameters = parameters_given(bundle, bundle, settings)
+    subjects = classes_of(bundle, asked.paths, asked.chosen)
+    now = datetime.now(UTC)
+    answers: list[Answer] = []
+    with progress("looking for witnesses", len(subjects)) as advance:
+        for number, subject in enumerate(subjects, 1):
+            answers.append(answer(subject, bundle, asked.as_of or subject.as_of or now, parameters))
+            advance(number)
+    written = _written(answers, asked.witness) if asked.witness else {}
+    run = report.Run(bundle, answers, settings.profile, written, time.monotonic() - started, naming)
+    render = {"json": report.as_json, "junit": report.as_junit}.get(format_, report.as_text)
+    say(render(run).rstrip("\n"))
+    return run.exit_code
+
+
+def _written(answers: Sequence[Answer], folder: Path) -> dict[str, Path]:
+    """Write every witness; the file by class."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"cannot make the directory of witnesses: {reason}", place=(str(folder),)) from error
+    files = {}
+    for found in answers:
+        if found.witness:
+            files[found.subject.id] = folder / f"{found.subject.id}.json"
+            text = orjson.dumps(found.witness.document, option=orjson.OPT_INDENT_2) + b"\n"
+            write(files[found.subject.id], text, "witness")
+    return files

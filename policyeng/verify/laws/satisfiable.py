@@ -1,0 +1,67 @@
+"""Law 10: the policies can all be passed at once by each class of workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+
+from policyeng.bundle import Bundle
+from policyeng.models import JsonObject
+from policyeng.verify.cases import DEFAULT_AS_OF
+from policyeng.verify.laws.law import Law, Violation, Whole
+from policyeng.verify.satisfiability.answering import Answer, answer
+from policyeng.verify.satisfiability.classes import classes_of
+from policyeng.verify.satisfiability.estates import described
+from policyeng.verify.satisfiability.timeline import told
+
+
+def unsatisfiable(
+    bundle: Bundle, as_of: datetime, parameters: Mapping[str, JsonObject] | None = None, paths: Iterable[Path] = ()
+) -> list[Violation]:
+    """A violation for every class of workloads that is impossible at a moment, or not impossible as it expects to be.
+
+    A class of which the bundle judges nothing breaks no law.
+
+    Args:
+        bundle: the policies on trial.
+        as_of: the clock for classes without one of their own.
+        parameters: by policy id, what replaces the defaults.
+        paths: files and directories of further classes.
+
+    Raises:
+        BundleError: a class is not well formed.
+    """
+    answers = (
+        answer(subject, bundle, subject.as_of or as_of, parameters, timeline=subject.expected is not None)
+        for subject in classes_of(bundle, paths)
+    )
+    return [_violation(found) for found in answers if not found.is_as_expected]
+
+
+def _violation(found: Answer) -> Violation:
+    lines, expected = [found.subject.title], found.subject.expected
+    if expected:
+        lines += [f"expected: impossible, {expected.impossible}", f"found:    {told(found.spans)}"]
+    for conflict in found.conflicts:
+        lines.append(f"conflict: {', '.join(conflict.policies)}")
+        lines += [
+            f"  without {rest.policy}: {described(rest.assignment)}; {rest.reason}" for rest in conflict.remainders
+        ]
+    alone = {policy for conflict in found.conflicts for policy in conflict.policies}
+    said = "is not impossible as it expects to be" if expected else "cannot pass every policy"
+    policy = alone.pop() if len(alone) == 1 else ""
+    return Violation(f"the class `{found.subject.id}` {said}", policy, found.subject.id, tuple(lines))
+
+
+def _of_the_run(whole: Whole) -> Iterable[Violation]:
+    return unsatisfiable(whole.grounds.bundle, DEFAULT_AS_OF)
+
+
+LAW = Law(
+    10,
+    "satisfiable",
+    "every class of workloads has an estate that passes every policy, or is stated to have none from a date on",
+    "minimum hitting sets of failures: R. Reiter, A Theory of Diagnosis from First Principles (1987)",
+    whole=_of_the_run,
+)

@@ -1,0 +1,107 @@
+"""The search through the estates of a class: every one that could matter is judged, and no other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from policyeng.verify.satisfiability.estates import Assignment, Estates, described
+from policyeng.verify.satisfiability.hitting import minimal
+from policyeng.verify.satisfiability.judging import Judge, JudgedEstate, Reason
+
+
+@dataclass(frozen=True)
+class Tried:
+    """An estate of the class that was judged.
+
+    Attributes:
+        failing: by id, the policies that it does not pass at the clock of the search, and why.
+        lasting: those of them that do not look at the clock, so that they fail at every moment.
+    """
+
+    assignment: Assignment
+    failing: Mapping[str, Sequence[Reason]]
+    lasting: frozenset[str]
+
+    @property
+    def policies(self) -> frozenset[str]:
+        """The ids of the policies that it does not pass."""
+        return frozenset(self.failing)
+
+
+@dataclass
+class Search:
+    """Judges estates one after another until each sampled moment has one that passes, or there is none left.
+
+    What fails a policy that does not look at the clock is judged once and fails at all moments; what passes those is
+    judged at the moments that have no witness yet, and only by the others.
+
+    Attributes:
+        sampled: the moments, the clock `as_of` among them.
+        open: positions of the moments without a witness.
+        survivors: what passes every policy that does not look at the clock.
+        outside: how many estates lack what the class is about, or have it unjudged; they say nothing of the class.
+    """
+
+    estates: Estates
+    judge: Judge
+    as_of: datetime
+    sampled: Sequence[datetime]
+    open: set[int] = field(default_factory=set)
+    tried: list[Tried] = field(default_factory=list)
+    survivors: list[tuple[Tried, JudgedEstate]] = field(default_factory=list)
+    outside: int = 0
+    unjudged: int = 0
+
+    def __post_init__(self) -> None:
+        self.open = set(range(len(self.sampled)))
+
+    def walk(self, assignments: Iterable[Assignment]) -> None:
+        """Try estates until no moment is open."""
+        for assignment in assignments:
+            if not self.open:
+                return
+            self._try(assignment)
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether an estate passes at the clock."""
+        return any(not tried.failing for tried, _ in self.survivors)
+
+    def least(self) -> list[Tried]:
+        """One estate for each inclusion-minimal set of policies that fail at the clock."""
+        sets = set(minimal(tried.policies for tried in self.tried))
+        first = {tried.policies: tried for tried in reversed(self.tried) if tried.policies in sets}
+        return sorted(first.values(), key=lambda tried: (len(tried.policies), sorted(tried.policies)))
+
+    def holds(self, moment: datetime) -> bool:
+        """Whether one of the estates that were tried passes at a moment."""
+        return any(estate.passes(moment) for _, estate in self.survivors)
+
+    def prepared(self, assignment: Assignment) -> JudgedEstate:
+        """An estate, ready to be judged."""
+        place = f"{self.estates.place}: {described(assignment)}"
+        return self.judge.of(self.estates.snapshot(assignment), place)
+
+    def failing_at(self, moment: datetime) -> Iterator[tuple[Tried, Mapping[str, Sequence[Reason]]]]:
+        """Every estate that was tried, with what it fails at another moment."""
+        for tried in self.tried:
+            clocked = self.prepared(tried.assignment).verdicts(moment, clocked_alone=True).failing
+            yield tried, {policy: tried.failing[policy] for policy in tried.lasting} | dict(clocked)
+
+    def _try(self, assignment: Assignment) -> None:
+        estate = self.prepared(assignment)
+        kinds = [estate.subjects_of(kind) for kind in self.estates.subject.about]
+        if not all(kinds):
+            self.outside += 1
+            return
+        verdicts = estate.verdicts(self.as_of)
+        if verdicts.judged.isdisjoint(frozenset().union(*kinds)):
+            self.unjudged += 1
+            return
+        tried = Tried(assignment, verdicts.failing, frozenset(verdicts.failing) & self.judge.timeless)
+        self.tried.append(tried)
+        if not tried.lasting:
+            self.survivors.append((tried, estate))
+            self.open -= {number for number in self.open if estate.passes(self.sampled[number])}

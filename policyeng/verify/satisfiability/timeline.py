@@ -1,0 +1,96 @@
+"""Since when, and until when, something holds: exact to the second between moments at which it may change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import NamedTuple
+
+_SECOND = timedelta(seconds=1)
+
+
+class Span(NamedTuple):
+    """A time in which a class is possible, or is not; `begins` is None where nothing is known before."""
+
+    begins: datetime | None
+    possible: bool
+
+
+def samples(moments: Sequence[datetime], as_of: datetime) -> list[datetime]:
+    """The moments in order with the clock among them, one between each two, and one before and after them all.
+
+    What changes at a moment may do so with it or right after it; the one in between tells these apart.
+    """
+    known = sorted({*moments, as_of})
+    between = [_halfway(one, other) for one, other in pairwise(known)]
+    day = timedelta(days=1)
+    outer = [moved for moved in (_shifted(known[0], -day), _shifted(known[-1], day)) if moved]
+    return sorted({*known, *between, *outer})
+
+
+def spans(sampled: Sequence[datetime], held: Sequence[bool], holds: Callable[[datetime], bool]) -> list[Span]:
+    """The times between changes.
+
+    Args:
+        sampled: moments in order.
+        held: at each of them, whether it holds.
+        holds: whether it does at any moment; asked between two samples that differ.
+    """
+    found = [Span(None, held[0])]
+    for number in range(1, len(sampled)):
+        if held[number] != held[number - 1]:
+            begins = _first(sampled[number - 1], sampled[number], held[number], holds)
+            found.append(Span(begins, held[number]))
+    return found
+
+
+def _first(before: datetime, after: datetime, wanted: bool, holds: Callable[[datetime], bool]) -> datetime:
+    """The first second after one moment, up to another, at which the answer is another one."""
+    while after - before > _SECOND:
+        middle = _halfway(before, after)
+        if holds(middle) == wanted:
+            after = middle
+        else:
+            before = middle
+    return after
+
+
+def _halfway(one: datetime, other: datetime) -> datetime:
+    middle = one + (other - one) / 2
+    rounded = middle.replace(microsecond=0)
+    return rounded if rounded > one else middle
+
+
+def _shifted(moment: datetime, by: timedelta) -> datetime | None:
+    try:
+        return moment + by
+    except OverflowError:
+        return None
+
+
+def day(moment: datetime) -> str:
+    """A moment as its day, with the time where that is not its first second."""
+    moment = moment.astimezone(UTC)
+    midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    return f"{moment:%Y-%m-%d}" if moment - midnight <= _SECOND else f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def told(found: Sequence[Span]) -> str:
+    """The spans in words."""
+    if len(found) == 1:
+        return "possible at all known dates" if found[0].possible else "impossible at all known dates"
+    parts = []
+    for number, span in enumerate(found):
+        ends = found[number + 1].begins if number + 1 < len(found) else None
+        word = "possible" if span.possible else "impossible"
+        since = f" from {day(span.begins)} on" if span.begins else ""
+        until = f" until {_last_day(ends)}" if ends else ""
+        parts.append(f"{word}{since.removesuffix(' on') if until else since}{until}")
+    return ", ".join(parts)
+
+
+def _last_day(ends: datetime) -> str:
+    """The last day before something ends; where it ends within a day, that moment."""
+    midnight = ends.replace(hour=0, minute=0, second=0, microsecond=0)
+    return day(ends - timedelta(days=1)) if ends - midnight <= _SECOND else day(ends)
