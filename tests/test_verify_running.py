@@ -15,7 +15,7 @@ from policyeng.verify.laws import LAWS, Law, laws_named
 from policyeng.verify.laws.law import Trial, Violation
 from policyeng.verify.running.processes import processes
 from policyeng.verify.running.run import Run, run
-from policyeng.verify.toml_text import toml_of
+from policyeng.verify.toml_text import is_sayable, toml_of
 from tests.bundles import deny_when, rego, write
 
 BROKEN = Path(__file__).parent / "broken"
