@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.header import Consulted, Judged, Verdict
+from policyeng.bundle.remediation import Patch
 from policyeng.models import JsonObject
 from policyeng.report.escapes import compact
 from policyeng.verify.cases import Case, CaseFile
@@ -161,6 +162,18 @@ def pointer_words(pointer: str, code: Callable[[str], str]) -> str:
     """An inspected pointer, and whose it is when it is not the judged resource's."""
     inside = pointer.removeprefix("workspace:")
     return code(inside) if inside == pointer else f"{code(inside)} of the workspace"
+
+
+def patch_words(policy: Policy, patch: Patch, code: Callable[[str], str]) -> str:
+    """What a patch is of, which denials it answers and what must stay as it is; `code` marks names."""
+    kinds = {judged.type.lower() for judged in policy.header.judges}
+    of = f"a {code(patch.of)}" if patch.of else "the declared workload" if kinds == {"workload"} else "the resource"
+    words = [f"of {of}"]
+    if patch.answers:
+        words.append(f"for denials of {', '.join(pointer_words(path, code) for path in patch.answers)}")
+    if patch.provided:
+        words.append(f"provided that it makes nothing worse for {', '.join(map(code, patch.provided))}")
+    return ", ".join(words)
 
 
 def neighbour_words(consulted: Consulted, code: Callable[[str], str]) -> str:

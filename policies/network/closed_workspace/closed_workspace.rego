@@ -25,6 +25,11 @@
 #       Close both ways: `az ml workspace update --name <workspace> --public-network-access Disabled --managed-network
 #       allow_only_approved_outbound` (delete its computes and managed endpoints before, create them again after), then
 #       `az ml workspace provision-network --name <workspace>`; or put every compute into a subnet.
+#     patches:
+#       - patch: [{op: add, path: /properties/publicNetworkAccess, value: Disabled}]
+#         answers: [/properties/publicNetworkAccess]
+#       - patch: [{op: add, path: /properties/managedNetwork/isolationMode, value: AllowOnlyApprovedOutbound}]
+#         answers: [/properties/managedNetwork/isolationMode]
 #   source: '002 "Virtual Networks (VNets)"'
 #   controls: {mcsb-v1: [NS-2]}
 #   parameters:

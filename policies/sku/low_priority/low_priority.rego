@@ -25,7 +25,9 @@
 #       Recreate the cluster with dedicated nodes (`az ml compute create --type amlcompute --tier dedicated ...`); the
 #       priority of an existing cluster cannot be changed. If it does serve development or test, tag it `environment:
 #       dev`.
-#     patch: [{op: add, path: /properties/properties/vmPriority, value: Dedicated}]
+#     patches:
+#       - patch: [{op: add, path: /properties/properties/vmPriority, value: Dedicated}]
+#         provided: [AML-SKU-105]
 #   source: '003 (paragraph on dedicated and low priority)'
 #   since: 0.1.0
 package sku.low_priority

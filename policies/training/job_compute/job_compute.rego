@@ -18,6 +18,10 @@
 #     text: >-
 #       If the compute is there (`az ml compute list --workspace-name <workspace>`), add it to the snapshot; else name one
 #       that is in `compute:` of the job or step, or create the one that is named, and submit the job again.
+#     patches:
+#       - patch: [{op: remove, path: /properties/computeId}]
+#         answers: [/properties/computeId]
+#         provided: [AML-INF-109, AML-ISO-102, AML-TRN-104]
 #   source: 001 (introduction)
 #   since: 0.1.0
 package training.job_compute
