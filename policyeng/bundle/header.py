@@ -35,7 +35,7 @@ class Judged(Strict):
     """
 
     type: str = Field(min_length=1)
-    where: dict[str, tuple[str | bool | int, ...]] = {}
+    where: dict[str, tuple[str | bool | int, ...]] = Field(default={})
 
     @field_validator("where")
     @classmethod
@@ -113,9 +113,9 @@ class PolicyHeader(Strict):
     when_absent: Verdict | dict[str, Verdict] = "unknown"
     remediation: Remediation | None = None
     source: str = ""
-    controls: dict[str, tuple[str, ...]] = {}
-    parameters: dict[str, JsonObject] = {}
-    monotone_in: dict[str, Literal["lower", "higher"] | tuple[str | bool | int | float, ...]] = {}
+    controls: dict[str, tuple[str, ...]] = Field(default={})
+    parameters: dict[str, JsonObject] = Field(default={})
+    monotone_in: dict[str, Literal["lower", "higher"] | tuple[str | bool | int | float, ...]] = Field(default={})
     insensitive_to: tuple[str, ...] = ()
     since: str = ""
     exemptable: bool = True

@@ -31,8 +31,8 @@ class Patch(Strict):
         answers: the paths of the denials that it clears, `*` for any one segment; all denials when empty.
         of: the ARM type of what a workload was derived from: the patch is of that resource. Without it the patch of a
             policy that judges workloads is of the declared workload.
-        provided: ids of policies that decide whether it can be done: where one of them would say something worse after
-            it, the patch is none for that estate.
+        provided: ids of policies, or areas, that decide whether it can be done: where one of them would say something
+            worse after it, the patch is none for that estate.
     """
 
     patch: tuple[JsonObject, ...] = Field(min_length=1)
@@ -100,7 +100,9 @@ def require_declared(remediation: Remediation, inspects: Iterable[str], judged: 
                 raise ValueError(f"a patch that changes `{path}` would only hide the failure")
             if entry.of:
                 if not path.startswith("/properties/"):
-                    raise ValueError(f"a patch `of` what a workload was derived from changes `/properties`, not `{path}`")
+                    raise ValueError(
+                        f"a patch `of` what a workload was derived from changes `/properties`, not `{path}`"
+                    )
             elif path and not any(is_at_or_below(path, pointer) for pointer in declared):
                 raise ValueError(f"a patch changes `{path}`, which is neither in `inspects` nor below it")
 

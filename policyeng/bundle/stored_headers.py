@@ -105,7 +105,8 @@ def _judged(entry: JsonObject) -> Judged:
 
 
 def _patch(entry: JsonObject) -> Patch:
-    return Patch.model_construct(**{key: tuple(value) if key != "of" else value for key, value in entry.items()})
+    fields: JsonObject = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    return Patch.model_construct(**fields)
 
 
 def _consulted(entry: JsonObject) -> Consulted:

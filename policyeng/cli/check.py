@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from policyeng import cache
+from policyeng.bundle import Bundle
 from policyeng.bundle.parameters import refuse_unknown_ids, require_fitting, spread
 from policyeng.bundle.profiles import with_profile
 from policyeng.bundle.selection import selected
@@ -23,7 +24,7 @@ from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.evaluation import evaluate
-from policyeng.models import Evaluation, Exemption, Problem
+from policyeng.models import Evaluation, Exemption, JsonObject, Problem, Snapshot
 from policyeng.report import FORMATS, GROUPS, PROFILED, PROSE
 from policyeng.sources import FORMATS as SOURCES
 from policyeng.sources import Given, given, given_parameters, read_baseline, read_exemptions, read_inputs
@@ -48,6 +49,17 @@ class Request:
     opa: OpaOptions
     jobs: int
     baseline: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """An evaluation and what it was made of."""
+
+    evaluation: Evaluation
+    bundle: Bundle
+    snapshot: Snapshot
+    parameters: Mapping[str, JsonObject]
+    exemptions: Sequence[Exemption]
 
 
 def check(
@@ -75,6 +87,7 @@ def check(
     jobs: options.Jobs = 0,
     baseline: options.Baseline = None,
     no_cache: options.NoCache = False,
+    suggest: options.Suggest = False,
     *,
     trust: Mapping[str, object],
     opa: OpaOptions,
@@ -87,10 +100,13 @@ def check(
       policyeng check workspace.json computes.json roles.json --select network --fail-on high
       policyeng check . --exemptions exemptions.yaml --output sarif=findings.sarif
       policyeng check main.json --parameters main.parameters.json
+      policyeng check snapshot.json --suggest
     """
     require_text(inputs, select, ignore, parameters, [text for text in (profile, scope, workspace) if text is not None])
     outputs = [_output(entry) for entry in output or ()]
     format_ = chosen(format_, FORMATS, "report format")
+    if suggest:
+        _require_suggestible(format_, group_by)
     if group_by:
         group_by = _grouping(group_by, [format_, *(name for name, _ in outputs)])
     flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
@@ -103,14 +119,41 @@ def check(
         inputs, policy or (), data or (), from_, said, show_skipped, no_exemptions, moment, engine, opa, jobs, baseline
     )
     with cache.switched_off(no_cache):
-        evaluation = _evaluation(request, settings)
+        judged = _judged(request, settings)
+        evaluation = judged.evaluation
+        suggestions = _suggestions(judged, format_) if suggest else ""
     for name, path in outputs:
         write(path, FORMATS[name](evaluation, **_shown(name, group_by, settings.profile)), "report")
-    _print(evaluation, format_, _shown(format_, group_by, settings.profile))
+    if suggest:
+        say(suggestions.rstrip("\n"))
+        _print_errors(evaluation)
+    else:
+        _print(evaluation, format_, _shown(format_, group_by, settings.profile))
     return evaluation.exit_code
 
 
-def _evaluation(request: Request, settings: Settings) -> Evaluation:
+def _suggestions(judged: Judged, format_: str) -> str:
+    """For each failure the smallest edit that mends it, as text or JSON."""
+    from policyeng.verify.mending.rendering import as_json, as_text
+    from policyeng.verify.mending.suggestion import Mender
+
+    evaluation, snapshot = judged.evaluation, judged.snapshot
+    mender = Mender(judged.bundle, snapshot, evaluation.as_of, judged.parameters, judged.exemptions)
+    with _progress("looking for edits"):
+        found = [one for finding in evaluation.findings if (one := mender.suggestion(finding)) is not None]
+    return (as_json if format_ == "json" else as_text)(found, snapshot)
+
+
+def _require_suggestible(format_: str, group_by: str | None) -> None:
+    """Suggestions are text or JSON and not grouped."""
+    if format_ not in ("text", "json"):
+        message = f"--suggest and --format {format_} do not go together"
+        raise UsageError(message, remedy=f"suggestions are text or json; write the report with --output {format_}=PATH")
+    if group_by:
+        raise UsageError("--suggest and --group-by do not go together", remedy="leave one of them out")
+
+
+def _judged(request: Request, settings: Settings) -> Judged:
     whole = bundle_of(request.policies, settings, request.given_data)
     origin = settings.origins.get("parameters", "")
     given = spread(whole, settings.parameters, origin)
@@ -148,11 +191,11 @@ def _evaluation(request: Request, settings: Settings) -> Evaluation:
             strict_unknown=settings.strict_unknown,
             problems=(*read.problems, *problems),
         )
-    if earlier is None:
-        return evaluation
-    from policyeng.evaluation.baseline import against_baseline
+    if earlier is not None:
+        from policyeng.evaluation.baseline import against_baseline
 
-    return against_baseline(evaluation, earlier, settings.fail_on, strict_unknown=settings.strict_unknown)
+        evaluation = against_baseline(evaluation, earlier, settings.fail_on, strict_unknown=settings.strict_unknown)
+    return Judged(evaluation, bundle, snapshot, parameters, exemptions)
 
 
 def _exemptions(request: Request, settings: Settings) -> tuple[list[Exemption], list[Problem]]:
@@ -213,15 +256,19 @@ def _shown(name: str, group_by: str | None, profile: str | None) -> dict[str, st
 def _print(evaluation: Evaluation, name: str, shown: Mapping[str, str | None]) -> None:
     if name != "text":
         say(FORMATS[name](evaluation, **shown).rstrip("\n"))
-        for problem in evaluation.problems:
-            if problem.level == "error":
-                place = f"{problem.place}: " if problem.place else ""
-                say(f"policyeng: {place}{problem.message}", error=True)
+        _print_errors(evaluation)
         return
     from policyeng.report import text
 
     color, width = look()
     say(text.render(evaluation, color=color, width=width, **shown).rstrip("\n"))
+
+
+def _print_errors(evaluation: Evaluation) -> None:
+    for problem in evaluation.problems:
+        if problem.level == "error":
+            place = f"{problem.place}: " if problem.place else ""
+            say(f"policyeng: {place}{problem.message}", error=True)
 
 
 @contextmanager

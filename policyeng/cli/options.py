@@ -136,6 +136,12 @@ Baseline = Annotated[
         help="An earlier JSON report: only failures that it does not have fail the run.",
     ),
 ]
+Suggest = Annotated[
+    bool,
+    typer.Option(
+        "--suggest", help="Print for each failure, instead of the report, the smallest edit that mends it, verified."
+    ),
+]
 NoCache = Annotated[
     bool,
     typer.Option(

@@ -30,7 +30,7 @@
 #       - patch:
 #           - {op: test, path: /purpose, value: batch-inference}
 #           - {op: replace, path: /target, value: compute-cluster}
-#         provided: [AML-ISO-102, AML-INF-110]
+#         provided: [AML-ISO-102, AML-INF-110, AML-TRN-107]
 #   source: 001 "Compute targets for inference"; 002 "Azure Container Instances (ACI)"
 #   since: 0.1.0
 package inference.aci_stage

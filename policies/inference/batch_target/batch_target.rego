@@ -21,7 +21,7 @@
 #       --endpoint-name <endpoint> --set compute=azureml:<cluster>`), or run the batch as a job on serverless compute.
 #     patches:
 #       - patch: [{op: replace, path: /target, value: compute-cluster}]
-#         provided: [AML-ISO-102, AML-INF-109, AML-INF-110]
+#         provided: [AML-INF-109, AML-INF-110, AML-ISO-102, AML-TRN-107]
 #   source: '000 "Choose a compute target for deployment"; 001 "Compute targets for inference"'
 #   parameters:
 #     batch_targets:

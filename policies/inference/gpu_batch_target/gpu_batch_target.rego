@@ -22,7 +22,7 @@
 #       default: `compute: azureml:<cluster>` of the deployment), or score without a GPU.
 #     patches:
 #       - patch: [{op: replace, path: /target, value: compute-cluster}]
-#         provided: [AML-ISO-102, AML-INF-110]
+#         provided: [AML-ISO-102, AML-INF-110, AML-TRN-107]
 #   source: 001 "Compute targets for inference"
 #   parameters:
 #     gpu_batch_targets:

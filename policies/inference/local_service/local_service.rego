@@ -26,7 +26,7 @@
 #       - patch:
 #           - {op: test, path: /purpose, value: batch-inference}
 #           - {op: replace, path: /target, value: compute-cluster}
-#         provided: [AML-ISO-102, AML-INF-110]
+#         provided: [AML-ISO-102, AML-INF-110, AML-TRN-107]
 #   source: 001 "Compute targets for inference"
 #   since: 0.1.0
 package inference.local_service

@@ -27,7 +27,7 @@
 #       dev`.
 #     patches:
 #       - patch: [{op: add, path: /properties/properties/vmPriority, value: Dedicated}]
-#         provided: [AML-SKU-105]
+#         provided: [AML-COST-106, AML-SKU-105]
 #   source: '003 (paragraph on dedicated and low priority)'
 #   since: 0.1.0
 package sku.low_priority

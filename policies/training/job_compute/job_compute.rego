@@ -21,7 +21,7 @@
 #     patches:
 #       - patch: [{op: remove, path: /properties/computeId}]
 #         answers: [/properties/computeId]
-#         provided: [AML-INF-109, AML-ISO-102, AML-TRN-104]
+#         provided: [inference, isolation, training]
 #   source: 001 (introduction)
 #   since: 0.1.0
 package training.job_compute

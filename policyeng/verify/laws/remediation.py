@@ -20,21 +20,23 @@ TRIED = "remediation/tried"
 
 
 def _violated(trial: Trial) -> Violation | None:
+    said = (proved(trial, policy, finding, claimed) for policy, finding, claimed in _claims(trial))
+    return next((violation for violation in said if violation is not None), None)
+
+
+def proved(trial: Trial, policy: Policy, finding: Finding, claimed: Claim) -> Violation | None:
+    """What the law says against the patches of a policy for one of its findings; None also where they are withheld."""
     counts: Counter[tuple[str, str]] = trial.grounds.once(TRIED, Counter)
-    for policy, finding, claimed in _claims(trial):
-        after = _mended(trial.snapshot, claimed)
-        if after is None:
-            return _violation("its patch makes of the document none that can be read", finding, claimed)
-        evaluation = trial.judged(after)
-        worsened = {pair for pair in worse(trial.evaluation, evaluation) if pair[0] != policy.id}
-        if any(pair[0] in claimed.provided for pair in worsened):
-            counts[policy.id, "withheld"] += 1
-            continue
-        counts[policy.id, "tried"] += 1
-        violation = _said(trial, finding, claimed, after, evaluation)
-        if violation is not None:
-            return violation
-    return None
+    after = applied(trial.snapshot, claimed.edits)
+    if after is None:
+        return _violation("its patch makes of the document none that can be read", finding, claimed)
+    evaluation = trial.judged(after)
+    worsened = {pair[0] for pair in worse(trial.evaluation, evaluation)} - {policy.id}
+    if any(one.id in worsened and {one.id, one.area} & claimed.provided for one in trial.bundle.policies):
+        counts[policy.id, "withheld"] += 1
+        return None
+    counts[policy.id, "tried"] += 1
+    return _said(trial, finding, claimed, after, evaluation)
 
 
 def _claims(trial: Trial) -> Iterator[tuple[Policy, Finding, Claim]]:
@@ -62,13 +64,7 @@ def _claims(trial: Trial) -> Iterator[tuple[Policy, Finding, Claim]]:
                 break
 
 
-def _mended(snapshot: Snapshot, claimed: Claim) -> Snapshot | None:
-    return applied(snapshot, claimed.edits)
-
-
-def _said(
-    trial: Trial, finding: Finding, claimed: Claim, after: Snapshot, evaluation: Evaluation
-) -> Violation | None:
+def _said(trial: Trial, finding: Finding, claimed: Claim, after: Snapshot, evaluation: Evaluation) -> Violation | None:
     """What the law says against a patch that was done."""
     policy = next(policy for policy in trial.bundle.policies if policy.id == finding.policy)
     pair = next(pair for pair, found in by_pair(trial.evaluation).items() if found is finding)

@@ -130,6 +130,8 @@ class Draft:
         if before is None:
             return False
         if step["op"] == "remove" and step["path"] == "":
+            if any(lowered(one.source_id or "") == lowered(place[1]) for one in self.snapshot.workloads):
+                return False  # what is declared of it would hang in the air
             self.documents[place], self.patches[place] = None, GONE
             return True
         steps = completed(before, step)
@@ -147,11 +149,12 @@ class Draft:
     @property
     def edits(self) -> tuple[Edit, ...]:
         """What was done, less what changed nothing."""
-        return tuple(
-            Edit(kind, identity, patch)
-            for (kind, identity), patch in self.patches.items()
-            if self.documents[kind, identity] != document_of(self.snapshot, kind, identity)
-        )
+        made = []
+        for (kind, identity), patch in self.patches.items():
+            before = document_of(self.snapshot, kind, identity)
+            if before is not None and before != self.documents[kind, identity]:
+                made.append(Edit(kind, str(before["id"]), patch))
+        return tuple(made)
 
 
 def plain_value(document: JsonObject, pointer: str) -> Any:
