@@ -22,10 +22,6 @@
 #       - op: replace # by Reader
 #         path: /properties/roleDefinitionId
 #         value: /providers/Microsoft.Authorization/roleDefinitions/acdd72a7-3385-48ef-bd42-f606fba81ae7
-#     patch:
-#       - op: replace # by Reader
-#         path: /properties/roleDefinitionId
-#         value: /providers/Microsoft.Authorization/roleDefinitions/acdd72a7-3385-48ef-bd42-f606fba81ae7
 #   source: 002 "Role-Based Access Control (RBAC)"
 #   controls: {mcsb-v1: [PA-7]}
 #   parameters:
