@@ -6,7 +6,6 @@ A patch is a claim that `policyeng verify` proves: where it applies, the finding
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
@@ -73,7 +72,7 @@ class Remediation(Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _one_patch(cls, value: Any) -> Any:
+    def _one_patch(cls, value: object) -> object:
         if not isinstance(value, dict) or "patch" not in value:
             return value
         if "patches" in value:

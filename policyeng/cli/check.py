@@ -100,13 +100,10 @@ def check(
       policyeng check workspace.json computes.json roles.json --select network --fail-on high
       policyeng check . --exemptions exemptions.yaml --output sarif=findings.sarif
       policyeng check main.json --parameters main.parameters.json
-      policyeng check snapshot.json --suggest
     """
     require_text(inputs, select, ignore, parameters, [text for text in (profile, scope, workspace) if text is not None])
     outputs = [_output(entry) for entry in output or ()]
-    format_ = chosen(format_, FORMATS, "report format")
-    if suggest:
-        _require_suggestible(format_, group_by)
+    format_ = _format(format_, group_by, suggest=suggest)
     if group_by:
         group_by = _grouping(group_by, [format_, *(name for name, _ in outputs)])
     flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
@@ -120,16 +117,10 @@ def check(
     )
     with cache.switched_off(no_cache):
         judged = _judged(request, settings)
-        evaluation = judged.evaluation
-        suggestions = _suggestions(judged, format_) if suggest else ""
-    for name, path in outputs:
-        write(path, FORMATS[name](evaluation, **_shown(name, group_by, settings.profile)), "report")
-    if suggest:
-        say(suggestions.rstrip("\n"))
-        _print_errors(evaluation)
-    else:
-        _print(evaluation, format_, _shown(format_, group_by, settings.profile))
-    return evaluation.exit_code
+        for name, path in outputs:
+            write(path, FORMATS[name](judged.evaluation, **_shown(name, group_by, settings.profile)), "report")
+        _print(judged, format_, _shown(format_, group_by, settings.profile), suggest=suggest)
+    return judged.evaluation.exit_code
 
 
 def _suggestions(judged: Judged, format_: str) -> str:
@@ -144,13 +135,15 @@ def _suggestions(judged: Judged, format_: str) -> str:
     return (as_json if format_ == "json" else as_text)(found, snapshot)
 
 
-def _require_suggestible(format_: str, group_by: str | None) -> None:
-    """Suggestions are text or JSON and not grouped."""
-    if format_ not in ("text", "json"):
+def _format(given: str, group_by: str | None, *, suggest: bool) -> str:
+    """The report format; suggestions are text or JSON, and not grouped."""
+    format_ = chosen(given, FORMATS, "report format")
+    if suggest and format_ not in ("text", "json"):
         message = f"--suggest and --format {format_} do not go together"
         raise UsageError(message, remedy=f"suggestions are text or json; write the report with --output {format_}=PATH")
-    if group_by:
+    if suggest and group_by:
         raise UsageError("--suggest and --group-by do not go together", remedy="leave one of them out")
+    return format_
 
 
 def _judged(request: Request, settings: Settings) -> Judged:
@@ -253,9 +246,11 @@ def _shown(name: str, group_by: str | None, profile: str | None) -> dict[str, st
     return {**grouped, "profile": profile} if name in PROFILED else grouped
 
 
-def _print(evaluation: Evaluation, name: str, shown: Mapping[str, str | None]) -> None:
-    if name != "text":
-        say(FORMATS[name](evaluation, **shown).rstrip("\n"))
+def _print(judged: Judged, name: str, shown: Mapping[str, str | None], *, suggest: bool) -> None:
+    evaluation = judged.evaluation
+    if suggest or name != "text":
+        printed = _suggestions(judged, name) if suggest else FORMATS[name](evaluation, **shown)
+        say(printed.rstrip("\n"))
         _print_errors(evaluation)
         return
     from policyeng.report import text

@@ -30,9 +30,8 @@
 #       the workspace a managed network (`az ml workspace update --managed-network allow_only_approved_outbound`; its
 #       computes are deleted before and created again after).
 #     patches:
-#       - patch:
-#           - {op: test, path: "workspace:/kind", value: Default}
-#           - {op: add, path: "workspace:/properties/managedNetwork/isolationMode", value: AllowOnlyApprovedOutbound}
+#       - {patch: [{op: test, path: "workspace:/kind", value: Default}, {op: add,
+#         path: "workspace:/properties/managedNetwork/isolationMode", value: AllowOnlyApprovedOutbound}]}
 #   source: CMP-02
 #   controls: {mcsb-v1: [NS-2]}
 #   since: 0.1.0

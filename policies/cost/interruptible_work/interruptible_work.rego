@@ -29,8 +29,8 @@
 #       the priority of an existing cluster cannot be changed. If its work cannot be interrupted after all, remove the
 #       tag `fault-tolerant`.
 #     patches:
-#       - patch: [{op: add, path: /properties/properties/vmPriority, value: LowPriority}]
-#         provided: [AML-ISO-102, AML-SKU-105]
+#       - {patch: [{op: add, path: /properties/properties/vmPriority, value: LowPriority}], provided: [AML-ISO-102,
+#         AML-SKU-105]}
 #   source: '002 "Pricing Models and Cost Optimization Strategies"; 003 (paragraph on dedicated and low priority)'
 #   parameters:
 #     regulated_classifications: {type: array, items: {type: string, pattern: '\S'}, default: [regulated, restricted,

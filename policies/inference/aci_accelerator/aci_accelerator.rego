@@ -19,7 +19,7 @@
 #     text: >-
 #       Take `gpu` and `fpga` out of the service's resource requirements and serve the model on CPU, or deploy it to AKS.
 #     patches:
-#       - patch: [{op: replace, path: /accelerator, value: none}]
+#       - {patch: [{op: replace, path: /accelerator, value: none}]}
 #   source: 001 "Compute targets for inference"
 #   since: 0.1.0
 package inference.aci_accelerator

@@ -25,9 +25,8 @@
 #       Request less memory (`--memory` of `az container create`, `memoryInGB` of the service's container requirements),
 #       or serve the model from AKS or a managed online endpoint.
 #     patches:
-#       - patch: [{op: replace, path: /properties/containerResourceRequirements/memoryInGB, value: 16}]
-#         answers: [/memoryGiB]
-#         of: Microsoft.MachineLearningServices/workspaces/services
+#       - {patch: [{op: replace, path: /properties/containerResourceRequirements/memoryInGB, value: 16}],
+#         answers: [/memoryGiB], of: Microsoft.MachineLearningServices/workspaces/services}
 #   source: 001 "Compute targets for inference"
 #   since: 0.1.0
 package inference.aci_memory

@@ -20,8 +20,7 @@
 #       Serve the model from a managed online endpoint (`az ml online-endpoint create`, `az ml online-deployment create`)
 #       or from AKS, or turn the work into batch inference.
 #     patches:
-#       - patch: [{op: replace, path: /target, value: aks}]
-#         provided: [AML-INF-110]
+#       - {patch: [{op: replace, path: /target, value: aks}], provided: [AML-INF-110]}
 #   source: 001 "Compute targets for inference"
 #   since: 0.1.0
 package inference.cluster_realtime

@@ -20,8 +20,8 @@
 #       Serve the model from an AKS cluster whose nodes have an FPGA, or work without one: choose a VM size of another
 #       series for the deployment or the cluster.
 #     patches:
-#       - patch: [{op: test, path: /purpose, value: realtime-inference}, {op: replace, path: /target, value: aks}]
-#         provided: [AML-INF-110]
+#       - {patch: [{op: test, path: /purpose, value: realtime-inference}, {op: replace, path: /target, value: aks}],
+#         provided: [AML-INF-110]}
 #   source: 001 "Compute targets for inference"
 #   since: 0.1.0
 package inference.fpga_target

@@ -19,8 +19,8 @@
 #       Serve continuous requests from a managed online endpoint (`az ml online-endpoint create`) or from AKS. Where the
 #       cadence is not known, declare it: `cadence` with `sporadic`, `scheduled` or `continuous`.
 #     patches:
-#       - patch: [{op: test, path: /purpose, value: realtime-inference}, {op: replace, path: /target, value: aks}]
-#         provided: [AML-INF-110]
+#       - {patch: [{op: test, path: /purpose, value: realtime-inference}, {op: replace, path: /target, value: aks}],
+#         provided: [AML-INF-110]}
 #   source: 002 "Azure Functions"
 #   since: 0.1.0
 package inference.functions_cadence

@@ -22,13 +22,10 @@
 #       Give the cluster two nodes or more (`az aks nodepool scale --cluster-name <cluster> --name <pool> --node-count 3`)
 #       and attach it again as FastProd or DenseProd; if it only serves development or test, tag it `environment: dev`.
 #     patches:
-#       - patch: [{op: replace, path: /properties/properties/clusterPurpose, value: FastProd}]
-#         answers: [/properties/properties/clusterPurpose]
-#       - patch:
-#           - {op: test, path: /properties/properties/agentCount, value: 1}
-#           - {op: replace, path: /properties/properties/agentCount, value: 3}
-#         answers: [/properties/properties/agentCount]
-#         provided: [AML-NET-103]
+#       - {patch: [{op: replace, path: /properties/properties/clusterPurpose, value: FastProd}],
+#         answers: [/properties/properties/clusterPurpose]}
+#       - {patch: [{op: replace, path: /properties/properties/agentCount, value: 3}],
+#         answers: [/properties/properties/agentCount], provided: [AML-NET-103]}
 #   source: 001 "Compute targets for inference"
 #   since: 0.1.0
 package inference.single_node_aks

@@ -22,9 +22,8 @@
 #       dedicated --size Standard_F72s_v2 ...`) and name it in `compute:` of the job or deployment; the priority of an
 #       existing cluster cannot be changed.
 #     patches:
-#       - patch: [{op: test, path: /purpose, value: realtime-inference}, {op: replace, path: /target, value: aks}]
-#         answers: [/target]
-#         provided: [AML-INF-110]
+#       - {patch: [{op: test, path: /purpose, value: realtime-inference}, {op: replace, path: /target, value: aks}],
+#         answers: [/target], provided: [AML-INF-110]}
 #   source: '001 "Compute isolation", 002 "Compute Isolation"'
 #   parameters:
 #     regulated_classifications: {type: array, items: {type: string, pattern: '\S'}, default: [regulated, restricted,

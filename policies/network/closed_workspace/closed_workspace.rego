@@ -26,10 +26,10 @@
 #       allow_only_approved_outbound` (delete its computes and managed endpoints before, create them again after), then
 #       `az ml workspace provision-network --name <workspace>`; or put every compute into a subnet.
 #     patches:
-#       - patch: [{op: add, path: /properties/publicNetworkAccess, value: Disabled}]
-#         answers: [/properties/publicNetworkAccess]
-#       - patch: [{op: add, path: /properties/managedNetwork/isolationMode, value: AllowOnlyApprovedOutbound}]
-#         answers: [/properties/managedNetwork/isolationMode]
+#       - {patch: [{op: add, path: /properties/publicNetworkAccess, value: Disabled}],
+#         answers: [/properties/publicNetworkAccess]}
+#       - {patch: [{op: add, path: /properties/managedNetwork/isolationMode, value: AllowOnlyApprovedOutbound}],
+#         answers: [/properties/managedNetwork/isolationMode]}
 #   source: '002 "Virtual Networks (VNets)"'
 #   controls: {mcsb-v1: [NS-2]}
 #   parameters:

@@ -21,10 +21,8 @@
 #       Tag the compute with who owns it and who is called when it fails: `az resource tag --is-incremental --ids <id>
 #       --tags owner=<who> support=<whom to call>`.
 #     patches:
-#       - patch: [{op: copy, from: /tags/owner, path: /tags/support}]
-#         answers: [/tags/support]
-#       - patch: [{op: copy, from: "workspace:/tags/owner", path: /tags/owner}]
-#         answers: [/tags/owner]
+#       - {patch: [{op: copy, from: /tags/owner, path: /tags/support}], answers: [/tags/support]}
+#       - {patch: [{op: copy, from: "workspace:/tags/owner", path: /tags/owner}], answers: [/tags/owner]}
 #   source: '001 "Unmanaged compute", 002 "Unmanaged Compute"'
 #   since: 0.1.0
 package operations.named_caretakers

@@ -26,8 +26,8 @@
 #       priority of an existing cluster cannot be changed. If it does serve development or test, tag it `environment:
 #       dev`.
 #     patches:
-#       - patch: [{op: add, path: /properties/properties/vmPriority, value: Dedicated}]
-#         provided: [AML-COST-106, AML-SKU-105]
+#       - {patch: [{op: add, path: /properties/properties/vmPriority, value: Dedicated}], provided: [AML-COST-106,
+#         AML-SKU-105]}
 #   source: '003 (paragraph on dedicated and low priority)'
 #   since: 0.1.0
 package sku.low_priority

@@ -19,9 +19,8 @@
 #       If the compute is there (`az ml compute list --workspace-name <workspace>`), add it to the snapshot; else name one
 #       that is in `compute:` of the job or step, or create the one that is named, and submit the job again.
 #     patches:
-#       - patch: [{op: remove, path: /properties/computeId}]
-#         answers: [/properties/computeId]
-#         provided: [inference, isolation, training]
+#       - {patch: [{op: remove, path: /properties/computeId}], answers: [/properties/computeId], provided: [inference,
+#         isolation, training]}
 #   source: 001 (introduction)
 #   since: 0.1.0
 package training.job_compute

@@ -157,7 +157,7 @@ class Draft:
         return tuple(made)
 
 
-def plain_value(document: JsonObject, pointer: str) -> Any:
+def plain_value(document: JsonObject, pointer: str) -> str | bool | int | float | None:
     """What stands at a JSON Pointer if it is a plain value that says something; None otherwise."""
     value = value_at(document, pointer)
     if isinstance(value, str):

@@ -10,13 +10,12 @@ from itertools import combinations
 from policyeng.bundle import Bundle, Policy
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.pointers import has_value
-from policyeng.facts.catalogue import VmSize
 from policyeng.models import Evaluation, Exemption, Finding, JsonObject, Outcome, Snapshot, lowered
 from policyeng.strict.json_pointer import keys_of, value_at
-from policyeng.verify.cases import Baselines, baselines_of, merged, read_cases
-from policyeng.verify.drawing.vocabulary import vocabulary_of
+from policyeng.verify.cases import Baselines, baselines_of
 from policyeng.verify.laws.law import by_pair
 from policyeng.verify.mending.claims import Pair, claim, worse
+from policyeng.verify.mending.knowledge import Known, known_of
 from policyeng.verify.mending.patching import Draft, Edit, applied, document_of
 from policyeng.verify.mending.subjects import Judged, judged_by
 from policyeng.verify.mending.targets import Target, targets
@@ -35,8 +34,6 @@ MOST_TRIED = 60
 MOST_VERIFIED = 6
 #: How many policies a reason names.
 _MOST_NAMED = 3
-#: Longer tables of names, such as that of all VM sizes, are no list of what a policy asks for.
-_MOST_NAMES = 64
 #: How many values are tried at one place.
 _MOST_VALUES = 16
 #: What a resource says of its machines is a fact that nobody mends by leaving it out.
@@ -91,7 +88,7 @@ class Mender:
     as_of: datetime
     parameters: Mapping[str, JsonObject] = field(default_factory=dict)
     exemptions: Sequence[Exemption] = ()
-    _known: dict[str, _Known] = field(default_factory=dict, init=False)
+    _known: dict[str, Known] = field(default_factory=dict, init=False)
     _before: Evaluation | None = field(default=None, init=False)
     _baselines: Baselines | None = field(default=None, init=False)
 
@@ -118,38 +115,14 @@ class Mender:
         given = {policy.id: self.parameters[policy.id] for policy in bundle.policies if policy.id in self.parameters}
         return evaluate(bundle, snapshot, as_of=self.as_of, parameters=given, exemptions=self.exemptions)
 
-    def known(self, policy: Policy) -> _Known:
+    def known(self, policy: Policy) -> Known:
         """What is known of a policy, looked up once."""
         if policy.id not in self._known:
-            self._known[policy.id] = self._looked_up(policy)
+            if self._baselines is None:
+                self._baselines = baselines_of(self.bundle)
+            alone = self.bundle.only([policy])
+            self._known[policy.id] = known_of(policy, alone, self._baselines, self.judged(alone, self.snapshot))
         return self._known[policy.id]
-
-    def _looked_up(self, policy: Policy) -> _Known:
-        if self._baselines is None:
-            self._baselines = baselines_of(self.bundle)
-        known = self._baselines.resources
-        file = read_cases(policy)
-        passing = [case for verdict, _, case in file.named() if verdict == "pass"] if file else []
-        compliant = [*known.values()]
-        compliant += [merged(known[case.baseline or ""], case.patch) for case in passing if case.baseline in known]
-        alone = self.bundle.only([policy])
-        words = vocabulary_of(alone, ()).words[policy.id]
-        names = [name for table in words.tables if len(table) <= _MOST_NAMES for name in table]
-        sizes = [size for name in names if (size := self.bundle.facts.size(name)) is not None]
-        before = self.judged(alone, self.snapshot)
-        return _Known(alone, before, compliant, [*words.own, *words.borrowed], words.own, sizes)
-
-
-@dataclass(frozen=True)
-class _Known:
-    """A policy on its own, what it says of the snapshot, and the values that it speaks of."""
-
-    alone: Bundle
-    before: Evaluation
-    compliant: Sequence[JsonObject]
-    words: Sequence[object]
-    own: Sequence[object]
-    sizes: Sequence[VmSize]
 
 
 @dataclass
