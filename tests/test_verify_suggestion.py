@@ -112,8 +112,21 @@ def test_people_and_things_that_are_not_there_are_not_invented(tmp_path: Path) -
     """Nobody is named the owner, and no subnet is named that the snapshot has not."""
     rules = deny("/tags/owner", '"a@b.example"', "not input.resource.tags.owner")
     rules += "\n" + deny("/properties/subnet", '"/subscriptions/s/x/subnets/y"', "not input.resource.properties.subnet")
-    more = "inspects: [/tags/owner, /properties/subnet]\nwhen_absent: pass"
+    rules += "\n" + deny("/properties/networkId", '"the id of a network"', "not input.resource.properties.networkId")
+    more = "inspects: [/tags/owner, /properties/subnet, /properties/networkId]\nwhen_absent: pass"
     bundle = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", rules, more=more)}))
+
+    assert found(bundle, snapshot(workspace()), "T-A-1").edits == ()
+
+
+@pytest.mark.parametrize("place", ["/tags/owner", "/properties/subnet", "/properties/networkId"])
+def test_no_single_one_of_them_is_invented(tmp_path: Path, place: str) -> None:
+    """Each on its own: a word of what is expected is no id."""
+    name = place.rpartition("/")[2]
+    holder = place.split("/")[1]
+    rule = deny(place, '"the id of a network"', f"not input.resource.{holder}.{name}")
+    more = f"inspects: [{place}]\nwhen_absent: pass"
+    bundle = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", rule + '\nword := "id"', more=more)}))
 
     assert found(bundle, snapshot(workspace()), "T-A-1").edits == ()
 

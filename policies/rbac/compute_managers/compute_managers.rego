@@ -18,10 +18,8 @@
 #     text: >-
 #       Assign a role that cannot manage compute (`az role assignment create --assignee <principal> --role <role> --scope
 #       <scope>`) and remove this one (`az role assignment delete --ids <id>`), or list it in `compute_manager_roles`.
-#     patch:
-#       - op: replace # by Reader
-#         path: /properties/roleDefinitionId
-#         value: /providers/Microsoft.Authorization/roleDefinitions/acdd72a7-3385-48ef-bd42-f606fba81ae7
+#     patch: [{op: replace, path: /properties/roleDefinitionId, value:
+#       /providers/Microsoft.Authorization/roleDefinitions/acdd72a7-3385-48ef-bd42-f606fba81ae7}] # Reader
 #   source: 002 "Role-Based Access Control (RBAC)"
 #   controls: {mcsb-v1: [PA-7]}
 #   parameters:

@@ -43,7 +43,8 @@ def _lines(suggestion: Suggestion, snapshot: Snapshot) -> list[str]:
     place = [f"  at {at.file}:{at.line}:{at.column}"] if at.file else []
     lines = [f"{finding.policy} {finding.title}", f"  {finding.resource}", *place]
     if not suggestion.edits:
-        return [*lines, f"  no edit: {suggestion.reason}", f"  mend: {finding.remediation}"]
+        mend = [f"  mend: {finding.remediation}"] if finding.remediation else []
+        return [*lines, f"  no edit: {suggestion.reason}", *mend]
     for edit in suggestion.edits:
         lines += [f"  {words}" for words in _worded(edit, suggestion, snapshot)]
     others = list(dict.fromkeys(policy for policy, _ in suggestion.clears[1:] if policy != finding.policy))

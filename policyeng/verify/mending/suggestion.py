@@ -209,6 +209,8 @@ class _Search:
         size = facts.size(current) if isinstance(current, str) else None
         if size is not None:
             values = sizes_like(size, values, known.sizes, facts)
+        if lowered(keys_of(target.pointer)[-1]).endswith("id"):  # what names a resource is no other text
+            values = [value for value in values if isinstance(value, str) and value.startswith("/")]
         return real(values, current, by_id)
 
     def _computes(self) -> Iterator[str]:
