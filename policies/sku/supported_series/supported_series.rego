@@ -24,9 +24,11 @@
 #       what the region offers), or state the series with its source in `extra_series` of AML-SKU-102.
 #     patches:
 #       - {patch: [{op: test, path: /properties/properties/vmSize, value: Standard_D4s_v5}, {op: replace,
-#         path: /properties/properties/vmSize, value: Standard_D4s_v3}], provided: [AML-SKU-105]}
+#         path: /properties/properties/vmSize, value: Standard_D4s_v3}], answers: [/properties/properties/vmSize],
+#         provided: [AML-SKU-105]}
 #       - {patch: [{op: test, path: /properties/properties/vmSize, value: Standard_D8s_v5}, {op: replace,
-#         path: /properties/properties/vmSize, value: Standard_D8s_v3}], provided: [AML-SKU-105]}
+#         path: /properties/properties/vmSize, value: Standard_D8s_v3}], answers: [/properties/properties/vmSize],
+#         provided: [AML-SKU-105]}
 #   source: '001 "Supported VM series and sizes"'
 #   parameters:
 #     extra_series:
