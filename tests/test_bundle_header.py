@@ -24,6 +24,11 @@ def test_a_minimal_header_is_filled_with_defaults() -> None:
     assert header.defaults == {}
 
 
+def mended(*patch: object, **more: object) -> dict[str, object]:
+    """The fields of a header that inspects `/a` and has a patch."""
+    return {"inspects": ["/a"], "remediation": {"text": "x", "patches": [{"patch": list(patch), **more}]}}
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -45,6 +50,19 @@ def test_a_minimal_header_is_filled_with_defaults() -> None:
         ({"parameters": {"limit": {"type": "integer"}}}, "has no default"),
         ({"remediation": {"txt": "x"}}, "remediation"),
         ({"title": "x" * 151}, "title"),
+        (mended({"op": "put", "path": "/a", "value": 1}), "`put` is no operation of a patch"),
+        (mended({"op": "add", "path": "/a"}), "an operation `add` has the members op, path, value"),
+        (mended({"op": "remove", "path": "a"}), "not a JSON Pointer"),
+        (mended({"op": "remove", "path": 1}), "`1` is no JSON Pointer"),
+        (mended({"op": "add", "path": "", "value": {}}), "not a JSON Pointer"),
+        (mended({"op": "remove", "path": ""}, {"op": "remove", "path": "/a"}), "stands alone"),
+        (mended({"op": "remove", "path": "/b"}), "changes `/b`, which is neither in `inspects` nor below it"),
+        (mended({"op": "add", "path": "workspace:/a", "value": 1}), "changes `workspace:/a`"),
+        (mended({"op": "replace", "path": "/id", "value": "x"}), "would only hide the failure"),
+        (mended({"op": "remove", "path": "/a"}, of="a/b"), "policies that judge `workload`"),
+        (mended({"op": "remove", "path": "/tags"}, of="a/b") | {"judges": ["workload"]}, "changes `/properties`, not"),
+        (mended({"op": "remove", "path": "/target"}) | {"judges": ["workload"]}, "neither in `inspects`"),
+        ({"remediation": {"text": "x", "patch": [], "patches": []}}, "both `patch` and `patches`"),
     ],
 )
 def test_a_header_that_does_not_fit_is_refused_with_its_place(change: dict[str, object], said: str) -> None:
@@ -62,6 +80,22 @@ def test_absence_can_differ_by_pointer() -> None:
 
     assert header.absent("/a") == "pass"
     assert PolicyHeader.model_validate({**FIELDS, "when_absent": "fail"}).absent("/a") == "fail"
+
+
+def test_a_patch_may_change_what_is_inspected_and_what_lies_below() -> None:
+    """Also of the workspace; tests and copies may read anything, and the steps of a workload are of its target."""
+    patch = [
+        {"op": "test", "path": "/kind", "value": "x"},
+        {"op": "copy", "from": "workspace:/tags/a", "path": "/a/b"},
+        {"op": "add", "path": "workspace:/w/c", "value": 1},
+    ]
+    alone = {"text": "x", "patch": patch}
+    header = parse_header({**FIELDS, "inspects": ["/a", "workspace:/w"], "remediation": alone}, "x")
+    work = {"text": "x", "patch": [{"op": "replace", "path": "/target", "value": "aks"}]}
+
+    assert header.remediation is not None
+    assert [entry.patch for entry in header.remediation.patches] == [tuple(patch)]
+    assert parse_header({**FIELDS, "judges": "workload", "inspects": ["/runs"], "remediation": work}, "x")
 
 
 def test_parameters_may_be_one_object_schema() -> None:

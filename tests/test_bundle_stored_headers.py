@@ -23,7 +23,13 @@ custom:
   inspects: [/properties/x, "workspace:/properties/y"]
   consults: [{through: [/properties/x, /y], reads: [/z, "workspace:/z"]}, {type: a/b, reads: [/z], within: resource}]
   when_absent: {/properties/x: fail, "workspace:/properties/y": unknown}
-  remediation: {text: Mend it, patch: [{op: remove, path: /properties/x}]}
+  remediation:
+    text: Mend it
+    patches:
+      - patch: [{op: test, path: /kind, value: X}, {op: remove, path: /properties/x}]
+        answers: [/properties/x]
+        provided: [AML-TST-002]
+      - {patch: [{op: add, path: /properties/y, value: 1}], of: a/c}
   controls: {mcsb-v1: [NS-1, NS-2]}
   parameters: {limit: {type: number, default: 1.5}}
   since: 0.1.0

@@ -148,39 +148,6 @@ def test_each_policy_can_be_met_without_missing_another(policy: Policy) -> None:
     assert [] in others.values(), others
 
 
-@POLICIES
-def test_the_patch_of_a_policy_breaks_no_other(policy: Policy) -> None:
-    """Where a fixed change mends a failure, the policy passes after it and no other one fails that did not before."""
-    patch = policy.header.remediation.patch if policy.header.remediation else ()
-    mended = 0
-    for name, case, snapshot, identity in cases_of(policy, "fail") if patch else ():
-        before = set(broken(of_case(policy, case, snapshot)))
-        resources = [_patched(one, patch) if one["id"].lower() == identity else one for one in snapshot.resources]
-        if None in resources:
-            continue
-        after = broken(of_case(policy, case, snapshot.model_copy(update={"resources": tuple(resources)})))
-        assert set(after) <= before, name
-        mended += not [one for one, resource in after if one == policy.id and resource.lower() == identity]
-    assert mended or not patch
-
-
-def _patched(resource: JsonObject, patch: Iterable[JsonObject]) -> JsonObject | None:
-    """A resource after a JSON Patch of additions, replacements and removals; None where it does not apply."""
-    document: JsonObject = orjson.loads(orjson.dumps(resource))
-    for change in patch:
-        *above, last = change["path"].split("/")[1:]
-        holder = document
-        for step in above:
-            if not isinstance(holder.get(step), dict):
-                return None
-            holder = holder[step]
-        if change["op"] == "remove":
-            holder.pop(last, None)
-        else:
-            holder[last] = change["value"]
-    return document
-
-
 class Said(NamedTuple):
     """Of the passing and failing cases of a policy: how what they judge ends, and who denies with which text."""
 

@@ -9,8 +9,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
+from policyeng.bundle.header_parts import Strict, require_pointer
+from policyeng.bundle.remediation import Remediation, require_declared
 from policyeng.errors import BundleError
 from policyeng.models import JsonObject, Severity
 
@@ -19,17 +21,12 @@ Verdict = Literal["pass", "fail", "unknown", "not_judged"]
 
 _METADATA = re.compile(r"^#[ \t]*METADATA[ \t]*$", re.MULTILINE)
 _ID = re.compile(r"[A-Z][A-Z0-9]*(-[A-Z0-9]+)+")
-_POINTER = re.compile(r"(workspace:)?(/([^~/]|~[01])*)+")
 #: How `monotone_in` names a parameter instead of a field.
 PARAMETER = "parameter:"
 _OPA_ONLY = frozenset({"scope", "entrypoint", "authors", "organizations", "schemas", "custom"})
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-
-class Judged(_Strict):
+class Judged(Strict):
     """A resource type that a policy judges, without case, optionally narrowed.
 
     Attributes:
@@ -38,17 +35,17 @@ class Judged(_Strict):
     """
 
     type: str = Field(min_length=1)
-    where: dict[str, tuple[str | bool | int, ...]] = {}
+    where: dict[str, tuple[str | bool | int, ...]] = Field(default={})
 
     @field_validator("where")
     @classmethod
     def _are_pointers(cls, value: dict[str, object]) -> dict[str, object]:
         for pointer in value:
-            _require_pointer(pointer, own=True)
+            require_pointer(pointer, own=True)
         return value
 
 
-class Consulted(_Strict):
+class Consulted(Strict):
     """Resources beside the judged one and its workspace that a policy reads, and which of their fields.
 
     They are those of `type` for which everything else holds that is stated; references compare by what stands below
@@ -81,29 +78,22 @@ class Consulted(_Strict):
     @model_validator(mode="after")
     def _are_told_apart(self) -> Consulted:
         for pointer in (*self.reads, *self.through[:1]):
-            _require_pointer(pointer)
+            require_pointer(pointer)
         for pointer in (*self.through[1:], *filter(None, [self.naming])):
-            _require_pointer(pointer, own=True)
+            require_pointer(pointer, own=True)
         if not self.type and (not self.through or self.naming):
             raise ValueError("`type` is left out only where `through` alone names the resource")
         return self
 
 
-class Remediation(_Strict):
-    """How to mend a failure: text, and where a fixed change does it, a JSON Patch (RFC 6902) on the resource."""
-
-    text: str = Field(min_length=1)
-    patch: tuple[JsonObject, ...] = ()
-
-
-class RelatedResource(_Strict):
+class RelatedResource(Strict):
     """A page that explains more."""
 
     ref: str
     description: str = ""
 
 
-class PolicyHeader(_Strict):
+class PolicyHeader(Strict):
     """What a policy says about itself; see `docs/policy-authoring.md` for every field.
 
     Attributes:
@@ -124,9 +114,9 @@ class PolicyHeader(_Strict):
     when_absent: Verdict | dict[str, Verdict] = "unknown"
     remediation: Remediation | None = None
     source: str = ""
-    controls: dict[str, tuple[str, ...]] = {}
-    parameters: dict[str, JsonObject] = {}
-    monotone_in: dict[str, Literal["lower", "higher"] | tuple[str | bool | int | float, ...]] = {}
+    controls: dict[str, tuple[str, ...]] = Field(default={})
+    parameters: dict[str, JsonObject] = Field(default={})
+    monotone_in: dict[str, Literal["lower", "higher"] | tuple[str | bool | int | float, ...]] = Field(default={})
     insensitive_to: tuple[str, ...] = ()
     refines: tuple[str, ...] = ()
     since: str = ""
@@ -159,7 +149,7 @@ class PolicyHeader(_Strict):
     @classmethod
     def _pointers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for pointer in value:
-            _require_pointer(pointer)
+            require_pointer(pointer)
         return value
 
     @field_validator("parameters", mode="before")
@@ -196,11 +186,17 @@ class PolicyHeader(_Strict):
         for place, way in self.monotone_in.items():
             parameter = place.removeprefix(PARAMETER)
             if parameter == place:
-                _require_pointer(place)
+                require_pointer(place)
             elif parameter not in self.parameters:
                 raise ValueError(f"`monotone_in` names a parameter `{parameter}` that there is not")
             if isinstance(way, tuple) and len(way) < 2:
                 raise ValueError(f"`monotone_in` of `{place}` lists the values from the least to the most strict")
+        return self
+
+    @model_validator(mode="after")
+    def _patches_change_what_is_declared(self) -> PolicyHeader:
+        if self.remediation is not None:
+            require_declared(self.remediation, self.inspects, [judged.type for judged in self.judges])
         return self
 
     def absent(self, pointer: str) -> Verdict:
@@ -211,13 +207,6 @@ class PolicyHeader(_Strict):
     def defaults(self) -> JsonObject:
         """Every parameter with its default."""
         return {name: schema["default"] for name, schema in self.parameters.items()}
-
-
-def _require_pointer(pointer: str, *, own: bool = False) -> None:
-    """Raise ValueError for what is no JSON Pointer; with `own` also for one into the workspace."""
-    if not _POINTER.fullmatch(pointer) or (own and pointer.startswith("workspace:")):
-        also = "" if own else " or `workspace:/properties/x`"
-        raise ValueError(f"`{pointer}` is not a JSON Pointer such as `/properties/x`{also}")
 
 
 def metadata_blocks(source: str) -> Iterator[tuple[str, int]]:

@@ -16,11 +16,11 @@ from policyeng.bundle.header import (
     Judged,
     PolicyHeader,
     RelatedResource,
-    Remediation,
     header_from_metadata,
     parse_header,
 )
 from policyeng.bundle.parsing import bundle_yaml
+from policyeng.bundle.remediation import Patch, Remediation
 from policyeng.models import JsonObject, Severity
 
 
@@ -90,8 +90,8 @@ def _rebuilt(stored: JsonObject) -> PolicyHeader:
         fields["consults"] = tuple(_consulted(entry) for entry in stored["consults"])
     if stored.get("remediation") is not None:
         remediation = stored["remediation"]
-        patch = {"patch": tuple(remediation["patch"])} if "patch" in remediation else {}
-        fields["remediation"] = Remediation.model_construct(**{**remediation, **patch})
+        made = {"patches": tuple(map(_patch, remediation["patches"]))} if "patches" in remediation else {}
+        fields["remediation"] = Remediation.model_construct(**{**remediation, **made})
     if "controls" in stored:
         fields["controls"] = {framework: tuple(ids) for framework, ids in stored["controls"].items()}
     return PolicyHeader.model_construct(**fields)
@@ -102,6 +102,11 @@ def _judged(entry: JsonObject) -> Judged:
         return Judged.model_construct(**entry)
     where = {pointer: tuple(values) for pointer, values in entry["where"].items()}
     return Judged.model_construct(**{**entry, "where": where})
+
+
+def _patch(entry: JsonObject) -> Patch:
+    fields: JsonObject = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    return Patch.model_construct(**fields)
 
 
 def _consulted(entry: JsonObject) -> Consulted:

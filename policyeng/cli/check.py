@@ -85,6 +85,7 @@ def check(
     baseline: options.Baseline = None,
     minimise: options.Minimise = False,
     no_cache: options.NoCache = False,
+    suggest: options.Suggest = False,
     *,
     trust: Mapping[str, object],
     opa: OpaOptions,
@@ -103,6 +104,7 @@ def check(
     outputs = [_output(entry) for entry in output or ()]
     format_ = chosen(format_, FORMATS, "report format")
     _require_no_report(minimise and (format_ != "text" or bool(outputs or group_by or baseline)))
+    _require_suggestible(suggest and (format_ not in ("text", "json") or bool(group_by or minimise)))
     group_by = _grouping(group_by, [format_, *(name for name, _ in outputs)]) if group_by else None
     flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
     settings = settings_of({**flags, "profile": profile, "strict_unknown": strict_unknown, **trust}, config)
@@ -116,6 +118,8 @@ def check(
         judged = _judged(request, settings)
         if minimise:
             return _minimised(judged, request, settings, config)
+        if suggest:
+            return _suggested(judged, outputs, settings, format_)
     _write(outputs, judged.evaluation, group_by, settings.profile)
     _print(judged.evaluation, format_, _shown(format_, group_by, settings.profile))
     return judged.evaluation.exit_code
@@ -133,6 +137,20 @@ def _require_no_report(is_asked: bool) -> None:
         raise UsageError("--minimise prints a snapshot and no report", remedy="leave out what reports are made with")
 
 
+def _require_suggestible(is_asked_otherwise: bool) -> None:
+    if is_asked_otherwise:
+        what = "--suggest prints edits as text or json, and nothing else"
+        raise UsageError(what, remedy="leave --minimise, --group-by and other formats out; --output writes the report")
+
+
+def _suggested(judged: Judged, outputs: Sequence[tuple[str, Path]], settings: Settings, format_: str) -> int:
+    from policyeng.cli.suggesting import print_suggestions
+
+    _write(outputs, judged.evaluation, None, settings.profile)
+    print_suggestions(judged, format_)
+    return judged.evaluation.exit_code
+
+
 def _minimised(judged: Judged, request: Request, settings: Settings, config: Path | None) -> int:
     from policyeng.cli.minimising import print_minimised
 
@@ -145,7 +163,7 @@ def _judged(request: Request, settings: Settings) -> Judged:
     parameters = parameters_given(whole, bundle, settings)
     earlier = read_baseline(request.baseline) if request.baseline else None
     exemptions, problems = _exemptions(request, settings)
-    with _progress("reading"):
+    with progress("reading"):
         stdin = sys.stdin.buffer.read() if "-" in request.inputs and sys.stdin is not None else None
         judged = {kind.type.lower() for entry in bundle.policies for kind in entry.header.judges}
         read = read_inputs(
@@ -159,7 +177,7 @@ def _judged(request: Request, settings: Settings) -> Judged:
     snapshot = read.snapshot
     for line in reading_lines(read, show_skipped=request.show_skipped):
         say(line, error=True)
-    with _progress(f"judging {len(snapshot.resources) or len(snapshot.documents)} resources"):
+    with progress(f"judging {len(snapshot.resources) or len(snapshot.documents)} resources"):
         options: dict[str, Any] = {
             "as_of": request.as_of,
             "exemptions": exemptions,
@@ -240,7 +258,7 @@ def say_errors(evaluation: Evaluation) -> None:
 
 
 @contextmanager
-def _progress(what: str) -> Iterator[None]:
+def progress(what: str) -> Iterator[None]:
     """Say on a terminal's stderr what takes long; silent elsewhere."""
     if not is_terminal(sys.stderr):
         yield

@@ -141,6 +141,12 @@ Minimise = Annotated[
     bool,
     typer.Option("--minimise", help="Print the smallest part of the snapshot on which a policy still fails, alone."),
 ]
+Suggest = Annotated[
+    bool,
+    typer.Option(
+        "--suggest", help="Print for each failure, instead of the report, the smallest edit that mends it, verified."
+    ),
+]
 NoCache = Annotated[
     bool,
     typer.Option(

@@ -59,10 +59,10 @@ def _fields(
             inner = f"/{pointer}"
         origin = snapshot.origins.get(lowered(holder))
         if origin is not None and inner.startswith("/") and origin.file in snapshot.texts:
-            yield path, origin, _pointer_in(origin, inner)
+            yield path, origin, pointer_in(origin, inner)
 
 
-def _pointer_in(origin: Origin, path: str) -> str:
+def pointer_in(origin: Origin, path: str) -> str:
     """Where a field of a resource stands in its file: as `fields` says of it or of what is nearest above it."""
     parts = path.split("/")
     for length in range(len(parts), 0, -1):

@@ -15,6 +15,7 @@ from policyeng.pages.page import (
     judged_words,
     narrowing_words,
     neighbour_words,
+    patch_words,
     pointer_words,
     shared_case,
     stricter_words,
@@ -171,9 +172,9 @@ def _mended(page: Page) -> Iterator[str]:
     if remediation is None:
         return
     yield prose(" ".join(remediation.text.split()))
-    if remediation.patch:
-        yield "As a JSON Patch on the resource:"
-        steps = ",\n".join(f"  {json.dumps(step, ensure_ascii=False)}" for step in remediation.patch)
+    for patch in remediation.patches:
+        yield f"As a JSON Patch {patch_words(page.policy, patch, code)}:"
+        steps = ",\n".join(f"  {json.dumps(step, ensure_ascii=False)}" for step in patch.patch)
         yield fenced(f"[\n{steps}\n]", "json")
 
 

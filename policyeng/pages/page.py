@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.header import Consulted, Judged, Verdict
+from policyeng.bundle.remediation import Patch
 from policyeng.models import JsonObject
 from policyeng.report.escapes import compact
 from policyeng.verify.cases import Case, CaseFile
@@ -167,6 +168,18 @@ def stricter_words(place: str, way: str | Sequence[object], code: Callable[[str]
     """A place of `monotone_in`, or the name of a parameter, and which way is stricter there."""
     words = f"{way} is stricter" if isinstance(way, str) else ", then ".join(code(compact(value)) for value in way)
     return f"{pointer_words(place, code)} ({words})"
+
+
+def patch_words(policy: Policy, patch: Patch, code: Callable[[str], str]) -> str:
+    """What a patch is of, which denials it answers and what must stay as it is; `code` marks names."""
+    kinds = {judged.type.lower() for judged in policy.header.judges}
+    of = f"a {code(patch.of)}" if patch.of else "the declared workload" if kinds == {"workload"} else "the resource"
+    words = [f"of {of}"]
+    if patch.answers:
+        words.append(f"for denials of {', '.join(pointer_words(path, code) for path in patch.answers)}")
+    if patch.provided:
+        words.append(f"provided that it makes nothing worse for {', '.join(map(code, patch.provided))}")
+    return ", ".join(words)
 
 
 def neighbour_words(consulted: Consulted, code: Callable[[str], str]) -> str:

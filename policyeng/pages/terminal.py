@@ -15,6 +15,7 @@ from policyeng.pages.page import (
     judged_words,
     narrowing_words,
     neighbour_words,
+    patch_words,
     pointer_words,
     shared_case,
     type_words,
@@ -142,8 +143,9 @@ def _mended(page: Page, width: int) -> Iterator[Line]:
     if remediation is None:
         return
     yield from paragraph(_line(remediation.text), width, indent=2, style="green")
-    for step in remediation.patch:
-        yield from labelled("patch", compact(step), width, indent=2)
+    for patch in remediation.patches:
+        yield from labelled("patch", compact(list(patch.patch)), width, indent=2)
+        yield from paragraph(patch_words(page.policy, patch, "`{}`".format), width, indent=4)
 
 
 def _commands(page: Page) -> Iterator[Line]:

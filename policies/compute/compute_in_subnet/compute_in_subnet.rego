@@ -29,6 +29,9 @@
 #       Recreate the compute in a subnet (`az ml compute create --vnet-name <network> --subnet <subnet> ...`), or give
 #       the workspace a managed network (`az ml workspace update --managed-network allow_only_approved_outbound`; its
 #       computes are deleted before and created again after).
+#     patches:
+#       - {patch: [{op: test, path: "workspace:/kind", value: Default}, {op: add,
+#         path: "workspace:/properties/managedNetwork/isolationMode", value: AllowOnlyApprovedOutbound}]}
 #   source: CMP-02
 #   controls: {mcsb-v1: [NS-2]}
 #   monotone_in: {"workspace:/properties/managedNetwork/isolationMode": [Disabled, AllowInternetOutbound,

@@ -20,6 +20,10 @@
 #     text: >-
 #       Tag the resource, for example `az resource tag --is-incremental --ids <id> --tags owner=<who> cost-center=<number>
 #       environment=<stage>`.
+#     patches:
+#       - {patch: [{op: copy, from: "workspace:/tags/owner", path: /tags/owner}], answers: [/tags/owner]}
+#       - {patch: [{op: copy, from: "workspace:/tags/cost-center", path: /tags/cost-center}],
+#         answers: [/tags/cost-center]}
 #   source: 002 "Cost Optimization Strategies"
 #   parameters:
 #     required_tags:

@@ -28,7 +28,9 @@
 #       Recreate the cluster with low-priority nodes (`az ml compute create --type amlcompute --tier low_priority ...`);
 #       the priority of an existing cluster cannot be changed. If its work cannot be interrupted after all, remove the
 #       tag `fault-tolerant`.
-#     patch: [{op: add, path: /properties/properties/vmPriority, value: LowPriority}]
+#     patches:
+#       - {patch: [{op: add, path: /properties/properties/vmPriority, value: LowPriority}], provided: [AML-ISO-102,
+#         AML-SKU-105]}
 #   source: '002 "Pricing Models and Cost Optimization Strategies"; 003 (paragraph on dedicated and low priority)'
 #   parameters:
 #     regulated_classifications: {type: array, items: {type: string, pattern: '\S'}, default: [regulated, restricted,

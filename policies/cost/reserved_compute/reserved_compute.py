@@ -46,9 +46,15 @@ def _steady(given: PolicyInput) -> list[Steady]:
     inspects=list(_ABSENT),
     consults=[RESERVATIONS],
     when_absent=_ABSENT,
-    remediation="Buy a reservation of the series for the region (`az reservations reservation-order purchase "
-    "--reserved-resource-type VirtualMachines --sku <size> --location <region> ...`), or let the compute scale to "
-    "zero (`az ml compute update --name <cluster> --min-instances 0`).",
+    remediation={
+        "text": "Buy a reservation of the series for the region (`az reservations reservation-order purchase "
+        "--reserved-resource-type VirtualMachines --sku <size> --location <region> ...`), or let the compute scale to "
+        "zero (`az ml compute update --name <cluster> --min-instances 0`).",
+        "patch": [
+            {"op": "test", "path": "/properties/computeType", "value": "AmlCompute"},
+            {"op": "replace", "path": "/properties/properties/scaleSettings/minNodeCount", "value": 0},
+        ],
+    },
     source='002 "Pricing Models and Cost Optimization Strategies"',
     monotone_in={"/properties/properties/scaleSettings/minNodeCount": "lower"},
     insensitive_to=["/tags", "/properties/properties/scaleSettings/maxNodeCount"],

@@ -18,6 +18,8 @@
 #   remediation:
 #     text: >-
 #       Take `gpu` and `fpga` out of the service's resource requirements and serve the model on CPU, or deploy it to AKS.
+#     patches:
+#       - {patch: [{op: replace, path: /accelerator, value: none}]}
 #   source: 001 "Compute targets for inference"
 #   monotone_in: {/accelerator: [fpga, gpu, none]}
 #   insensitive_to: [/tags, /purpose, /cadence]

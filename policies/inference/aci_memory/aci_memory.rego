@@ -18,9 +18,13 @@
 #     - /model/memoryGiB
 #     - /properties/containers/*/properties/resources/requests/memoryInGB
 #   when_absent: unknown
-#   remediation: >-
-#     Request less memory (`--memory` of `az container create`, `memoryInGB` of the service's container requirements),
-#     or serve the model from AKS or a managed online endpoint.
+#   remediation:
+#     text: >-
+#       Request less memory (`--memory` of `az container create`, `memoryInGB` of the service's container requirements),
+#       or serve the model from AKS or a managed online endpoint.
+#     patches:
+#       - {patch: [{op: replace, path: /properties/containerResourceRequirements/memoryInGB, value: 16}],
+#         answers: [/memoryGiB], of: Microsoft.MachineLearningServices/workspaces/services}
 #   source: 001 "Compute targets for inference"
 #   monotone_in: {/model/memoryGiB: lower, /properties/containers/*/properties/resources/requests/memoryInGB: lower}
 #   insensitive_to: [/tags, /location, /model/sizeGiB, /properties/containers/*/properties/resources/limits]

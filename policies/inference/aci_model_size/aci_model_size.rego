@@ -19,6 +19,9 @@
 #     text: >-
 #       Serve the model from AKS (a single-node cluster in development and test) or from a managed online endpoint. Where
 #       the size is not known, declare a workload with the service as `sourceId` and its `model: {sizeGiB: ...}`.
+#     patches:
+#       - {patch: [{op: test, path: /purpose, value: realtime-inference}, {op: replace, path: /target, value: aks}],
+#         provided: [AML-INF-110]}
 #   source: 001 "Compute targets for inference"
 #   parameters:
 #     require_model_size:

@@ -24,6 +24,11 @@
 #     text: >-
 #       Move the service to AKS or to a managed online endpoint (`az ml online-endpoint create`); if it only serves
 #       development or test, tag it `environment` with `dev` or `test`.
+#     patches:
+#       - {patch: [{op: test, path: /purpose, value: realtime-inference}, {op: replace, path: /target, value: aks}],
+#         provided: [AML-INF-110]}
+#       - {patch: [{op: test, path: /purpose, value: batch-inference}, {op: replace, path: /target,
+#         value: compute-cluster}], provided: [AML-ISO-102, AML-INF-110, AML-TRN-107]}
 #   source: 001 "Compute targets for inference"; 002 "Azure Container Instances (ACI)"
 #   insensitive_to: [/tags/data-classification, /purpose, /accelerator, /model]
 #   since: 0.1.0

@@ -29,7 +29,7 @@
 #     text: >-
 #       Let the replicas follow the load: `az ml service update --name <service> --autoscale-enabled true
 #       --autoscale-min-replicas 2 --autoscale-max-replicas 10` (extension azure-cli-ml).
-#     patch: [{op: add, path: /properties/autoScaler, value: {autoscaleEnabled: true, minReplicas: 2, maxReplicas: 10}}]
+#     patch: [{op: add, path: /properties/autoScaler/autoscaleEnabled, value: true}]
 #   source: 001 "Compute targets for inference"; 002 "Cost Optimization Strategies"
 #   monotone_in: {/properties/autoScaler/autoscaleEnabled: [false, true]}
 #   insensitive_to: [/tags/data-classification, /properties/autoScaler/maxReplicas, /properties/numReplicas]

@@ -19,6 +19,9 @@
 #     text: >-
 #       Name a compute cluster in `compute` of the batch deployment (`az ml batch-deployment update --name <deployment>
 #       --endpoint-name <endpoint> --set compute=azureml:<cluster>`), or run the batch as a job on serverless compute.
+#     patches:
+#       - {patch: [{op: replace, path: /target, value: compute-cluster}], provided: [AML-INF-109, AML-INF-110,
+#         AML-ISO-102, AML-TRN-107]}
 #   source: '000 "Choose a compute target for deployment"; 001 "Compute targets for inference"'
 #   parameters:
 #     batch_targets:

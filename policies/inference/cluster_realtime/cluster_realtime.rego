@@ -19,6 +19,8 @@
 #     text: >-
 #       Serve the model from a managed online endpoint (`az ml online-endpoint create`, `az ml online-deployment create`)
 #       or from AKS, or turn the work into batch inference.
+#     patches:
+#       - {patch: [{op: replace, path: /target, value: aks}], provided: [AML-INF-110]}
 #   source: 001 "Compute targets for inference"
 #   monotone_in: {/target: [compute-cluster, managed-online]}
 #   insensitive_to: [/tags, /accelerator, /cadence]

@@ -19,6 +19,9 @@
 #     text: >-
 #       Serve the model from an AKS cluster whose nodes have an FPGA, or work without one: choose a VM size of another
 #       series for the deployment or the cluster.
+#     patches:
+#       - {patch: [{op: test, path: /purpose, value: realtime-inference}, {op: replace, path: /target, value: aks}],
+#         provided: [AML-INF-110]}
 #   source: 001 "Compute targets for inference"
 #   monotone_in: {/target: [aci, aks]}
 #   insensitive_to: [/tags, /purpose, /cadence]

@@ -18,6 +18,9 @@
 #     text: >-
 #       Serve continuous requests from a managed online endpoint (`az ml online-endpoint create`) or from AKS. Where the
 #       cadence is not known, declare it: `cadence` with `sporadic`, `scheduled` or `continuous`.
+#     patches:
+#       - {patch: [{op: test, path: /purpose, value: realtime-inference}, {op: replace, path: /target, value: aks}],
+#         provided: [AML-INF-110]}
 #   source: 002 "Azure Functions"
 #   monotone_in: {/cadence: [continuous, scheduled, sporadic]}
 #   insensitive_to: [/tags, /purpose, /accelerator]

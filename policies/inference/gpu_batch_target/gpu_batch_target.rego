@@ -20,6 +20,9 @@
 #     text: >-
 #       Run the batch deployment on one of the targets in `gpu_batch_targets` (a Machine Learning compute cluster by
 #       default: `compute: azureml:<cluster>` of the deployment), or score without a GPU.
+#     patches:
+#       - {patch: [{op: replace, path: /target, value: compute-cluster}], provided: [AML-ISO-102, AML-INF-110,
+#         AML-TRN-107]}
 #   source: 001 "Compute targets for inference"
 #   parameters:
 #     gpu_batch_targets:

@@ -20,6 +20,8 @@
 #     text: >-
 #       Deploy the service to one of the targets in `gpu_realtime_targets` (AKS by default: an endpoint with `compute:
 #       azureml:<aks compute>`, `az ml online-endpoint create --file <file>`), or serve the model without a GPU.
+#     patches:
+#       - {patch: [{op: replace, path: /target, value: aks}], provided: [AML-INF-110]}
 #   source: 001 "Compute targets for inference"
 #   parameters:
 #     gpu_realtime_targets:

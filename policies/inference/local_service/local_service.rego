@@ -20,6 +20,11 @@
 #     text: >-
 #       Deploy the model to a managed online endpoint (`az ml online-deployment create` without `--local`), to AKS, or as
 #       a batch deployment; if it only serves development or test, tag it `environment` with `dev` or `test`.
+#     patches:
+#       - {patch: [{op: test, path: /purpose, value: realtime-inference}, {op: replace, path: /target, value: aks}],
+#         provided: [AML-INF-110]}
+#       - {patch: [{op: test, path: /purpose, value: batch-inference}, {op: replace, path: /target,
+#         value: compute-cluster}], provided: [AML-ISO-102, AML-INF-110, AML-TRN-107]}
 #   source: 001 "Compute targets for inference"
 #   insensitive_to: [/tags/data-classification, /accelerator, /cadence]
 #   since: 0.1.0

@@ -17,6 +17,11 @@
 #     text: >-
 #       Serve the model from a managed online endpoint (`az ml online-endpoint create`) or from AKS; if the work only
 #       serves development or test, tag it `environment` with `dev` or `test`.
+#     patches:
+#       - {patch: [{op: test, path: /purpose, value: realtime-inference}, {op: replace, path: /target, value: aks}],
+#         provided: [AML-INF-110]}
+#       - {patch: [{op: test, path: /purpose, value: batch-inference}, {op: replace, path: /target,
+#         value: compute-cluster}], provided: [AML-ISO-102, AML-INF-110, AML-TRN-107]}
 #   source: 001 "Compute targets for inference"
 #   monotone_in: {/target: [functions, aks]}
 #   insensitive_to: [/tags/data-classification, /purpose, /accelerator]

@@ -22,6 +22,8 @@
 #       Serve the model from a managed online endpoint (`az ml online-endpoint create`, `az ml online-deployment
 #       create`), from AKS or from a Kubernetes compute; tag what only serves development or test `environment` with
 #       `dev` or `test`.
+#     patches:
+#       - {patch: [{op: replace, path: /target, value: aks}], provided: [AML-INF-110]}
 #   source: '000 "Choose a compute target for deployment"; 001 "Compute targets for inference"'
 #   parameters:
 #     realtime_targets:

@@ -17,10 +17,15 @@
 #   when_absent: {/properties/computeType: not_judged, /properties/properties/agentCount: unknown, /tags/stage: pass,
 #     /properties/properties/clusterPurpose: pass, /properties/resourceId: pass, /tags/environment: pass,
 #     "workspace:/tags/environment": pass, "workspace:/tags/stage": pass}
-#   remediation: >-
-#     Give the cluster two nodes or more (`az aks nodepool scale --cluster-name <cluster> --name <pool> --node-count
-#     3`) and attach it again as FastProd or DenseProd; if it only serves development or test, tag it `environment:
-#     dev`.
+#   remediation:
+#     text: >-
+#       Give the cluster two nodes or more (`az aks nodepool scale --cluster-name <cluster> --name <pool> --node-count 3`)
+#       and attach it again as FastProd or DenseProd; if it only serves development or test, tag it `environment: dev`.
+#     patches:
+#       - {patch: [{op: replace, path: /properties/properties/clusterPurpose, value: FastProd}],
+#         answers: [/properties/properties/clusterPurpose]}
+#       - {patch: [{op: replace, path: /properties/properties/agentCount, value: 3}],
+#         answers: [/properties/properties/agentCount], provided: [AML-NET-103]}
 #   source: 001 "Compute targets for inference"
 #   monotone_in: {/properties/properties/agentCount: [1, 2], /properties/properties/clusterPurpose: [DevTest, FastProd]}
 #   insensitive_to: [/tags/data-classification, /location, /properties/properties/agentVmSize]

@@ -24,6 +24,9 @@
 #     text: >-
 #       Train on a compute cluster (`az ml compute create --type amlcompute ...`, then `compute: azureml:<cluster>` in the
 #       job) or on serverless compute.
+#     patches:
+#       - {patch: [{op: replace, path: /target, value: compute-cluster}], answers: [/target], provided: [AML-ISO-102,
+#         AML-TRN-107]}
 #   source: '004 "Understand the available types of compute" (note); 002 "Inference Clusters"; 003'
 #   insensitive_to: [/tags, /accelerator, /features]
 #   since: 0.1.0

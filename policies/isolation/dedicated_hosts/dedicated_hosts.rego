@@ -16,10 +16,14 @@
 #       reads: [/properties/properties/vmPriority]}
 #   when_absent: {/runs: pass, /tags/data-classification: pass,
 #     "workspace:/properties/hbiWorkspace": not_judged, "workspace:/tags/data-classification": pass}
-#   remediation: >-
-#     Run the work on a dedicated compute cluster of an isolated size (`az ml compute create --type amlcompute --tier
-#     dedicated --size Standard_F72s_v2 ...`) and name it in `compute:` of the job or deployment; the priority of an
-#     existing cluster cannot be changed.
+#   remediation:
+#     text: >-
+#       Run the work on a dedicated compute cluster of an isolated size (`az ml compute create --type amlcompute --tier
+#       dedicated --size Standard_F72s_v2 ...`) and name it in `compute:` of the job or deployment; the priority of an
+#       existing cluster cannot be changed.
+#     patches:
+#       - {patch: [{op: test, path: /purpose, value: realtime-inference}, {op: replace, path: /target, value: aks}],
+#         answers: [/target], provided: [AML-INF-110]}
 #   source: '001 "Compute isolation", 002 "Compute Isolation"'
 #   parameters:
 #     regulated_classifications: {type: array, items: {type: string, pattern: '\S'}, default: [regulated, restricted,

@@ -15,9 +15,13 @@
 #     /properties/publicIp]
 #   when_absent: {/properties/subnetIds: fail, /properties/networkProfile: pass, /properties/ipAddress: pass,
 #     /properties/vnetConfiguration: fail, /properties/publicIp: pass}
-#   remediation: >-
-#     Deploy it again into a delegated subnet and without a public address (`az container create --subnet <subnet id>
-#     --ip-address Private`; for a version-1 service `vnet_name` and `subnet_name` of the deployment configuration).
+#   remediation:
+#     text: >-
+#       Deploy it again into a delegated subnet and without a public address (`az container create --subnet <subnet id>
+#       --ip-address Private`; for a version-1 service `vnet_name` and `subnet_name` of the deployment configuration).
+#     patches:
+#       - {patch: [{op: add, path: /properties/ipAddress/type, value: Private}], answers: [/properties/ipAddress/type]}
+#       - {patch: [{op: remove, path: /properties/publicIp}], answers: [/properties/publicIp]}
 #   source: '002 "Azure Container Instances (ACI) and Azure Kubernetes Service (AKS) Integration with VNets"'
 #   controls: {mcsb-v1: [NS-1]}
 #   monotone_in: {/properties/ipAddress/type: [Public, Private]}

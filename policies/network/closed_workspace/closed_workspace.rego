@@ -20,10 +20,16 @@
 #     - {type: Microsoft.ContainerService/managedClusters, reads: [/properties/agentPoolProfiles/*/vnetSubnetID]}
 #   when_absent: {/properties/publicNetworkAccess: fail, /properties/managedNetwork/isolationMode: pass, /kind: pass,
 #     /properties/hbiWorkspace: not_judged, /tags/data-classification: pass}
-#   remediation: >-
-#     Close both ways: `az ml workspace update --name <workspace> --public-network-access Disabled --managed-network
-#     allow_only_approved_outbound` (delete its computes and managed endpoints before, create them again after), then
-#     `az ml workspace provision-network --name <workspace>`; or put every compute into a subnet.
+#   remediation:
+#     text: >-
+#       Close both ways: `az ml workspace update --name <workspace> --public-network-access Disabled --managed-network
+#       allow_only_approved_outbound` (delete its computes and managed endpoints before, create them again after), then
+#       `az ml workspace provision-network --name <workspace>`; or put every compute into a subnet.
+#     patches:
+#       - {patch: [{op: add, path: /properties/publicNetworkAccess, value: Disabled}],
+#         answers: [/properties/publicNetworkAccess]}
+#       - {patch: [{op: add, path: /properties/managedNetwork/isolationMode, value: AllowOnlyApprovedOutbound}],
+#         answers: [/properties/managedNetwork/isolationMode]}
 #   source: '002 "Virtual Networks (VNets)"'
 #   controls: {mcsb-v1: [NS-2]}
 #   parameters:

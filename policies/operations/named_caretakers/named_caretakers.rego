@@ -20,6 +20,9 @@
 #     text: >-
 #       Tag the compute with who owns it and who is called when it fails: `az resource tag --is-incremental --ids <id>
 #       --tags owner=<who> support=<whom to call>`.
+#     patches:
+#       - {patch: [{op: copy, from: /tags/owner, path: /tags/support}], answers: [/tags/support]}
+#       - {patch: [{op: copy, from: "workspace:/tags/owner", path: /tags/owner}], answers: [/tags/owner]}
 #   source: '001 "Unmanaged compute", 002 "Unmanaged Compute"'
 #   insensitive_to: [/location, /tags/environment, /properties/resourceId]
 #   since: 0.1.0

@@ -25,8 +25,11 @@ _ABSENT = {"/properties/computeType": "not_judged", STATE: "unknown", OPERATION:
     judges=[{"type": "Microsoft.MachineLearningServices/workspaces/computes", "where": _INSTANCES}],
     inspects=list(_ABSENT),
     when_absent=_ABSENT,
-    remediation="Stop the instance (`az ml compute stop --name <instance> --workspace-name <workspace>`), and let it "
-    "stop by itself: an idle shutdown, as AML-COST-102 asks for.",
+    remediation={
+        "text": "Stop the instance (`az ml compute stop --name <instance> --workspace-name <workspace>`), and let it "
+        "stop by itself: an idle shutdown, as AML-COST-102 asks for.",
+        "patch": [{"op": "replace", "path": STATE, "value": "Stopped"}],
+    },
     source='001 "Azure Machine Learning compute (managed)" (note on idle clusters), 003',
     parameters={
         "idle_days": {

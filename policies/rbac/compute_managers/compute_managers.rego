@@ -15,10 +15,12 @@
 #       /properties/permissions/*/actions, /properties/permissions/*/notActions, /properties/permissions/*/condition]}
 #     - {type: Microsoft.MachineLearningServices/workspaces, reads: [/type]}
 #   when_absent: {/properties/roleDefinitionId: unknown, /properties/scope: pass, /properties/condition: pass}
-#   remediation: >-
-#     Assign a role that cannot manage compute (`az role assignment create --assignee <principal> --role <role>
-#     --scope <scope>`) and remove this one (`az role assignment delete --ids <id>`), or list it in
-#     `compute_manager_roles`.
+#   remediation:
+#     text: >-
+#       Assign a role that cannot manage compute (`az role assignment create --assignee <principal> --role <role> --scope
+#       <scope>`) and remove this one (`az role assignment delete --ids <id>`), or list it in `compute_manager_roles`.
+#     patch: [{op: replace, path: /properties/roleDefinitionId, value:
+#       /providers/Microsoft.Authorization/roleDefinitions/acdd72a7-3385-48ef-bd42-f606fba81ae7}] # Reader
 #   source: 002 "Role-Based Access Control (RBAC)"
 #   controls: {mcsb-v1: [PA-7]}
 #   parameters:

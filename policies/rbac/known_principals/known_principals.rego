@@ -16,6 +16,8 @@
 #     text: >-
 #       Remove the assignment (`az role assignment delete --ids <id>`), or state the principal under `principals` of the
 #       snapshot. Where guests are welcome, set `allow_guests`.
+#     patches:
+#       - {patch: [{op: remove, path: ""}]}
 #   source: 002 "Role-Based Access Control (RBAC)"
 #   controls: {mcsb-v1: [PA-4]}
 #   parameters:

@@ -25,7 +25,9 @@
 #       Recreate the cluster with dedicated nodes (`az ml compute create --type amlcompute --tier dedicated ...`); the
 #       priority of an existing cluster cannot be changed. If it does serve development or test, tag it `environment:
 #       dev`.
-#     patch: [{op: add, path: /properties/properties/vmPriority, value: Dedicated}]
+#     patches:
+#       - {patch: [{op: add, path: /properties/properties/vmPriority, value: Dedicated}], provided: [AML-COST-106,
+#         AML-SKU-105]}
 #   source: '003 (paragraph on dedicated and low priority)'
 #   monotone_in: {/properties/properties/vmPriority: [LowPriority, Dedicated]}
 #   insensitive_to: [/tags/data-classification, /location, /properties/properties/vmSize]

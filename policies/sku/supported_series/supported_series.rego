@@ -22,6 +22,13 @@
 #     text: >-
 #       Recreate the compute with a size of a supported series (`az ml compute list-sizes --location <region>` names
 #       what the region offers), or state the series with its source in `extra_series` of AML-SKU-102.
+#     patches:
+#       - {patch: [{op: test, path: /properties/properties/vmSize, value: Standard_D4s_v5}, {op: replace,
+#         path: /properties/properties/vmSize, value: Standard_D4s_v3}], answers: [/properties/properties/vmSize],
+#         provided: [AML-SKU-105]}
+#       - {patch: [{op: test, path: /properties/properties/vmSize, value: Standard_D8s_v5}, {op: replace,
+#         path: /properties/properties/vmSize, value: Standard_D8s_v3}], answers: [/properties/properties/vmSize],
+#         provided: [AML-SKU-105]}
 #   source: '001 "Supported VM series and sizes"'
 #   parameters:
 #     extra_series:

@@ -16,6 +16,8 @@
 #     text: >-
 #       Name a compute cluster in `compute:` of the automated ML job, or of the step, and submit it again (`az ml job
 #       create --file job.yml --set compute=azureml:<cluster>`).
+#     patches:
+#       - {patch: [{op: replace, path: /target, value: compute-cluster}], provided: [AML-ISO-102, AML-TRN-107]}
 #   source: '003 (paragraph on compute targets)'
 #   parameters:
 #     automl_requires_cluster:

@@ -16,6 +16,8 @@
 #     text: >-
 #       Run the job on a compute cluster: name one in `compute:` of the job, or of the step, and submit it again (`az ml
 #       job create --file job.yml --set compute=azureml:<cluster>`).
+#     patches:
+#       - {patch: [{op: replace, path: /target, value: compute-cluster}], provided: [AML-ISO-102, AML-TRN-107]}
 #   source: 001 "Training compute targets"
 #   parameters:
 #     extra_targets:

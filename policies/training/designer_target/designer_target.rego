@@ -16,6 +16,8 @@
 #     text: >-
 #       Choose a compute cluster in the settings of the designer pipeline; if there is none, create one (`az ml compute
 #       create --type amlcompute --name <cluster> --max-instances 4`).
+#     patches:
+#       - {patch: [{op: replace, path: /target, value: compute-cluster}], provided: [AML-ISO-102, AML-TRN-107]}
 #   source: 001 "Training compute targets"
 #   parameters:
 #     extra_targets:

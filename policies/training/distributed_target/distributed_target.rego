@@ -16,9 +16,15 @@
 #     - {type: Microsoft.MachineLearningServices/workspaces/computes, through: /runs/*/computeId,
 #       reads: [/properties/properties/scaleSettings/maxNodeCount]}
 #   when_absent: not_judged
-#   remediation: >-
-#     Run it on a compute cluster of two nodes or more (`az ml compute update --name <cluster> --max-instances 4`), or
-#     set `resources.instance_count`, or `limits.max_concurrent_trials` of the sweep, to 1.
+#   remediation:
+#     text: >-
+#       Run it on a compute cluster of two nodes or more (`az ml compute update --name <cluster> --max-instances 4`), or
+#       set `resources.instance_count`, or `limits.max_concurrent_trials` of the sweep, to 1.
+#     patches:
+#       - {patch: [{op: test, path: /purpose, value: training}, {op: replace, path: /target, value: compute-cluster}],
+#         provided: [AML-ISO-102, AML-TRN-107]}
+#       - {patch: [{op: test, path: /purpose, value: batch-inference}, {op: replace, path: /target,
+#         value: compute-cluster}], provided: [AML-ISO-102, AML-INF-110, AML-TRN-107]}
 #   source: 004 "Choose a compute target for scalability"; 001 "Azure Machine Learning compute (managed)"; 002 "Compute Clusters"
 #   insensitive_to: [/tags, /purpose, /accelerator]
 #   since: 0.1.0

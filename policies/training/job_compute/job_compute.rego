@@ -19,6 +19,9 @@
 #     text: >-
 #       If the compute is there (`az ml compute list --workspace-name <workspace>`), add it to the snapshot; else name one
 #       that is in `compute:` of the job or step, or create the one that is named, and submit the job again.
+#     patches:
+#       - {patch: [{op: remove, path: /properties/computeId}], answers: [/properties/computeId], provided: [inference,
+#         isolation, training]}
 #   source: 001 (introduction)
 #   insensitive_to: [/tags, /properties/tags, /properties/experimentName, /properties/description]
 #   since: 0.1.0

@@ -21,6 +21,8 @@
 #   remediation:
 #     text: >-
 #       Run the job on a compute cluster of the workspace (`compute: azureml:<cluster>` of the job, or of the step).
+#     patches:
+#       - {patch: [{op: replace, path: /target, value: compute-cluster}], provided: [AML-ISO-102, AML-TRN-107]}
 #   source: '001 (introduction); 000 "Choose a compute target for experimentation"; 002 "Local Compute"'
 #   parameters:
 #     regulated_classifications: {type: array, items: {type: string, pattern: '\S'}, default: [regulated, restricted,

@@ -16,6 +16,8 @@
 #     text: >-
 #       Run every step on a target of the workspace, such as a compute cluster: name it in `settings.default_compute` of
 #       the pipeline or in `compute:` of the step, and submit the job again (`az ml job create --file pipeline.yml`).
+#     patches:
+#       - {patch: [{op: replace, path: /target, value: compute-cluster}], provided: [AML-ISO-102, AML-TRN-107]}
 #   source: 001 "Training compute targets"
 #   parameters:
 #     extra_targets:

@@ -20,6 +20,8 @@
 #     text: >-
 #       Run the job on a compute cluster or on serverless compute (`compute:` of the job, or of the step); if it is no
 #       production work, tag it `environment` with its stage, or declare its purpose as experimentation.
+#     patches:
+#       - {patch: [{op: replace, path: /target, value: compute-cluster}], provided: [AML-ISO-102, AML-TRN-107]}
 #   source: 000 "Choose a compute target for production"; 003 (paragraph on compute targets); 004 "Choose a compute target for production"
 #   insensitive_to: [/tags/data-classification, /accelerator, /features]
 #   since: 0.1.0

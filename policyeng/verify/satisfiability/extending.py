@@ -167,8 +167,8 @@ class _Source:
 
 def _patches(policy: Policy) -> list[JsonObject]:
     """The operations of a remediation that put a value somewhere."""
-    patch = policy.header.remediation.patch if policy.header.remediation else ()
-    return [operation for operation in patch if operation.get("op") in ("add", "replace")]
+    patches = policy.header.remediation.patches if policy.header.remediation else ()
+    return [step for entry in patches for step in entry.patch if step["op"] in ("add", "replace")]
 
 
 def _leaves(patch: object, above: str = "") -> Iterator[str]:

@@ -1,0 +1,130 @@
+"""How to mend a failure: text, and where a fixed change does it, JSON Patches (RFC 6902).
+
+A patch is a claim that `policyeng verify` proves: where it applies, the finding passes after it and nothing gets worse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pydantic import Field, field_validator, model_validator
+
+from policyeng.bundle.header_parts import WORKSPACE, Strict, require_pointer
+from policyeng.models import JsonObject, lowered
+
+#: The members of each operation beside `op` and `path`. A `move` is written as `copy` and `remove`.
+_MEMBERS = {"add": ("value",), "replace": ("value",), "test": ("value",), "copy": ("from",), "remove": ()}
+#: What says which resource it is; changing it would hide the failure.
+_IDENTITY = frozenset({"/id", "/type", "/name"})
+#: The steps of a workload are of the target that its declaration states.
+_MADE_OF = {"/runs": "/target"}
+
+
+class Patch(Strict):
+    """A JSON Patch, and where it is the remedy.
+
+    Attributes:
+        patch: its operations. A path `workspace:/...` is one of the workspace, the path `""` of a sole `remove` the
+            resource itself. Objects that a path leads through are made where they are absent. `copy` hands on plain
+            values, and none that is blank.
+        answers: the paths of the denials that it clears, `*` for any one segment; all denials when empty.
+        of: the ARM type of what a workload was derived from: the patch is of that resource. Without it the patch of a
+            policy that judges workloads is of the declared workload.
+        provided: ids of policies, or areas, that decide whether it can be done: where one of them would say something
+            worse after it, the patch is none for that estate.
+    """
+
+    patch: tuple[JsonObject, ...] = Field(min_length=1)
+    answers: tuple[str, ...] = ()
+    of: str = ""
+    provided: tuple[str, ...] = ()
+
+    @field_validator("patch")
+    @classmethod
+    def _are_operations(cls, value: tuple[JsonObject, ...]) -> tuple[JsonObject, ...]:
+        for step in value:
+            _require_operation(step)
+        if any(step["path"] == "" for step in value) and len(value) > 1:
+            raise ValueError("what takes the resource away stands alone")
+        return value
+
+    @field_validator("answers")
+    @classmethod
+    def _are_pointers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for pointer in value:
+            require_pointer(pointer)
+        return value
+
+    @property
+    def written(self) -> Iterator[str]:
+        """The paths that it changes."""
+        return (step["path"] for step in self.patch if step["op"] != "test")
+
+
+class Remediation(Strict):
+    """How to mend a failure: text, and JSON Patches. For each denial the first one that answers it and applies counts.
+
+    A single patch may be written as `patch: [operations]`.
+    """
+
+    text: str = Field(min_length=1)
+    patches: tuple[Patch, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_patch(cls, value: object) -> object:
+        if not isinstance(value, dict) or "patch" not in value:
+            return value
+        if "patches" in value:
+            raise ValueError("there are both `patch` and `patches`; write `patch` as one of the `patches`")
+        rest = {key: given for key, given in value.items() if key != "patch"}
+        return {**rest, "patches": [{"patch": value["patch"]}] if value["patch"] else []}
+
+
+def require_declared(remediation: Remediation, inspects: Iterable[str], judged: Iterable[str]) -> None:
+    """Raise ValueError where a patch changes what the policy does not inspect, or what says which resource it is.
+
+    Args:
+        remediation: that of the header.
+        inspects: the header's.
+        judged: the types that it judges.
+    """
+    declared, types = [*inspects], {lowered(kind) for kind in judged}
+    declared += [_MADE_OF[pointer] for pointer in declared if pointer in _MADE_OF and "workload" in types]
+    for entry in remediation.patches:
+        if entry.of and "workload" not in types:
+            raise ValueError("`of` is for the patches of policies that judge `workload`")
+        for path in entry.written:
+            if path in _IDENTITY:
+                raise ValueError(f"a patch that changes `{path}` would only hide the failure")
+            if entry.of:
+                if not path.startswith("/properties/"):
+                    raise ValueError(
+                        f"a patch `of` what a workload was derived from changes `/properties`, not `{path}`"
+                    )
+            elif path and not any(is_at_or_below(path, pointer) for pointer in declared):
+                raise ValueError(f"a patch changes `{path}`, which is neither in `inspects` nor below it")
+
+
+def is_at_or_below(path: str, pointer: str) -> bool:
+    """Whether a path is a JSON Pointer or lies below it; `*` in the pointer stands for any one segment."""
+    parts, above = path.split("/"), pointer.split("/")
+    return len(parts) >= len(above) and all(one in ("*", part) for part, one in zip(parts, above, strict=False))
+
+
+def _require_operation(step: JsonObject) -> None:
+    op = step.get("op")
+    if op not in _MEMBERS:
+        raise ValueError(f"`{op}` is no operation of a patch; they are {', '.join(_MEMBERS)}")
+    if set(step) != {"op", "path", *_MEMBERS[op]}:
+        raise ValueError(f"an operation `{op}` has the members {', '.join(('op', 'path', *_MEMBERS[op]))}")
+    for pointer in (step["path"], *(step[name] for name in _MEMBERS[op] if name == "from")):
+        if not isinstance(pointer, str):
+            raise ValueError(f"`{pointer}` is no JSON Pointer")  # noqa: TRY004  # pydantic reports ValueErrors
+        if not (pointer == "" and op == "remove"):
+            require_pointer(pointer)
+
+
+def holder_of(path: str) -> tuple[bool, str]:
+    """Whether a path is one of the workspace, and the JSON Pointer in it."""
+    return path.startswith(WORKSPACE), path.removeprefix(WORKSPACE)

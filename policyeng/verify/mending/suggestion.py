@@ -1,0 +1,296 @@
+"""The smallest edit that makes a finding pass, found by trying and verified by judging everything again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import combinations
+
+from policyeng.bundle import Bundle, Policy
+from policyeng.evaluation import evaluate
+from policyeng.evaluation.pointers import has_value
+from policyeng.models import Evaluation, Exemption, Finding, JsonObject, Outcome, Snapshot, lowered
+from policyeng.strict.json_pointer import keys_of, value_at
+from policyeng.verify.cases import Baselines, baselines_of
+from policyeng.verify.laws.law import by_pair
+from policyeng.verify.mending.claims import Pair, claim, worse
+from policyeng.verify.mending.knowledge import Known, known_of
+from policyeng.verify.mending.patching import Draft, Edit, applied, document_of
+from policyeng.verify.mending.subjects import Judged, judged_by
+from policyeng.verify.mending.targets import Target, targets
+from policyeng.verify.mending.values import (
+    Plain,
+    expected_values,
+    inherited,
+    numbers_near,
+    real,
+    sizes_like,
+    standing_values,
+)
+
+#: How many edits of one finding are judged by its own policy, and how many of those that it passes by all policies.
+MOST_TRIED = 60
+MOST_VERIFIED = 6
+#: How many policies a reason names.
+_MOST_NAMED = 3
+#: How many values are tried at one place.
+_MOST_VALUES = 16
+#: What a resource says of its machines is a fact that nobody mends by leaving it out.
+_HARDWARE = frozenset({"vmsize", "virtualmachinesize", "agentvmsize", "instancetype"})
+_COMPUTES = "microsoft.machinelearningservices/workspaces/computes"
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """How to mend a finding.
+
+    Attributes:
+        finding: what fails.
+        edits: what to change, verified: it clears the finding and adds nothing. Empty where nothing was found.
+        clears: the failures that it clears, as policy and resource; that of the finding first.
+        reason: why there is no edit; empty where there is one.
+        from_header: whether the edit is what the policy's header says.
+        tried: how many edits were judged.
+    """
+
+    finding: Finding
+    edits: tuple[Edit, ...] = ()
+    clears: tuple[tuple[str, str], ...] = ()
+    reason: str = ""
+    from_header: bool = False
+    tried: int = 0
+
+
+def suggested(
+    bundle: Bundle,
+    snapshot: Snapshot,
+    finding: Finding,
+    *,
+    as_of: datetime,
+    parameters: Mapping[str, JsonObject] | None = None,
+    exemptions: Sequence[Exemption] = (),
+) -> Suggestion | None:
+    """The smallest edit that makes a finding pass and makes no other one worse; None for what does not fail.
+
+    Raises:
+        EngineError: the bundle does not compile.
+    """
+    return Mender(bundle, snapshot, as_of, parameters or {}, exemptions).suggestion(finding)
+
+
+@dataclass
+class Mender:
+    """Suggestions for the findings of one evaluation, which share what they are found with."""
+
+    bundle: Bundle
+    snapshot: Snapshot
+    as_of: datetime
+    parameters: Mapping[str, JsonObject] = field(default_factory=dict)
+    exemptions: Sequence[Exemption] = ()
+    _known: dict[str, Known] = field(default_factory=dict, init=False)
+    _before: Evaluation | None = field(default=None, init=False)
+    _baselines: Baselines | None = field(default=None, init=False)
+
+    def suggestion(self, finding: Finding) -> Suggestion | None:
+        """For one finding; None for what does not fail, or is exempt."""
+        if finding.outcome is not Outcome.FAIL or finding.exemption is not None:
+            return None
+        policy = next((one for one in self.bundle.policies if one.id == finding.policy), None)
+        judged = judged_by(policy, finding, self.snapshot) if policy else None
+        if policy is None or judged is None:
+            return Suggestion(finding, reason="what it is about is no document of the snapshot that could be edited")
+        search = _Search(self, policy, finding, judged)
+        return search.header() or search.searched()
+
+    @property
+    def before(self) -> Evaluation:
+        """Everything as it is judged unedited."""
+        if self._before is None:
+            self._before = self.judged(self.bundle, self.snapshot)
+        return self._before
+
+    def judged(self, bundle: Bundle, snapshot: Snapshot) -> Evaluation:
+        """A snapshot as it is judged with the same clock and parameters."""
+        given = {policy.id: self.parameters[policy.id] for policy in bundle.policies if policy.id in self.parameters}
+        return evaluate(bundle, snapshot, as_of=self.as_of, parameters=given, exemptions=self.exemptions)
+
+    def known(self, policy: Policy) -> Known:
+        """What is known of a policy, looked up once."""
+        if policy.id not in self._known:
+            if self._baselines is None:
+                self._baselines = baselines_of(self.bundle)
+            alone = self.bundle.only([policy])
+            self._known[policy.id] = known_of(policy, alone, self._baselines, self.judged(alone, self.snapshot))
+        return self._known[policy.id]
+
+
+@dataclass
+class _Search:
+    """The search for one finding."""
+
+    mender: Mender
+    policy: Policy
+    finding: Finding
+    judged: Judged
+    tried: int = 0
+    verified: int = 0
+    #: The policies that an edit which clears it made something worse for.
+    against: set[str] = field(default_factory=set)
+    #: The first edit that removes a denial, by its path and text.
+    partial: dict[tuple[str, str], Draft] = field(default_factory=dict)
+    #: What makes the policy say nothing of it any more: the last resort.
+    unjudged: list[Draft] = field(default_factory=list)
+
+    @property
+    def pair(self) -> Pair:
+        return (self.finding.policy, lowered(self.finding.resource_type), lowered(self.finding.resource))
+
+    def header(self) -> Suggestion | None:
+        """What the header says, if it is true of this snapshot."""
+        claimed = claim(self.policy, self.finding, self.mender.snapshot, self.mender.parameters)
+        return self._verified(claimed.edits, from_header=True) if claimed else None
+
+    def searched(self) -> Suggestion:
+        """The first edit that verifies: of one place, then of one for each denial, then of two places."""
+        for draft in self._drafts():
+            if self.tried >= MOST_TRIED or self.verified >= MOST_VERIFIED:
+                break
+            if found := self._tried(draft):
+                return found
+        for edits in (draft.edits for draft in self.unjudged):
+            if self.verified < MOST_VERIFIED and (found := self._verified(edits)):
+                return found
+        return Suggestion(self.finding, reason=self._reason(), tried=self.tried)
+
+    def _drafts(self) -> Iterator[Draft]:
+        """Edits, the smallest first."""
+        for target in targets(self.policy, self.finding, self.judged, self.mender.snapshot):
+            for step in self._steps(target):
+                draft = Draft(self.mender.snapshot)
+                if draft.do(target.place, step):
+                    yield draft
+        parts = list({id(draft): draft for draft in self.partial.values()}.values())
+        if len(self.finding.denials) > 1 and parts:
+            yield _joined(parts)
+        yield from (_joined(pair) for pair in combinations(parts, 2) if len(parts) > 2)
+
+    def _steps(self, target: Target) -> Iterator[JsonObject]:
+        document = document_of(self.mender.snapshot, *target.place) or {}
+        current = value_at(document, target.pointer)
+        if isinstance(current, bool):
+            yield {"op": "replace", "path": target.pointer, "value": not current}
+        for value in self._values(target, document, current)[:_MOST_VALUES]:
+            yield {"op": "add", "path": target.pointer, "value": value}
+        if has_value(document, target.pointer) and self._may_lack(target, str(document.get("type", ""))):
+            yield {"op": "remove", "path": target.pointer}
+
+    def _may_lack(self, target: Target, kind: str) -> bool:
+        """Whether there are compliant resources of the type without the field, and it tells nothing that is a fact."""
+        if target.is_tag or lowered(keys_of(target.pointer)[-1]) in _HARDWARE:
+            return False
+        alike = [one for one in self.mender.known(self.policy).compliant if lowered(str(one["type"])) == lowered(kind)]
+        return any(not has_value(one, target.pointer) for one in alike)
+
+    def _values(self, target: Target, document: JsonObject, current: object) -> list[Plain]:
+        snapshot, known = self.mender.snapshot, self.mender.known(self.policy)
+        by_id = {lowered(str(resource.get("id"))): resource for resource in snapshot.resources}
+        if target.is_tag:
+            home = self.judged.workspace
+            return real(inherited(target.pointer, document_of(snapshot, *home) if home else None), current, {})
+        if target.is_compute:
+            return real(self._computes(), current, by_id)
+        kind = str(document.get("type", ""))
+        values: list[Plain] = list(expected_values(target.denial, known.words)) if target.named else []
+        values += standing_values(snapshot.resources, kind, target.pointer)
+        values += standing_values(known.compliant, kind, target.pointer)
+        values += numbers_near(target.denial, current, known.own)
+        facts = self.mender.bundle.facts
+        size = facts.size(current) if isinstance(current, str) else None
+        if size is not None:
+            values = sizes_like(size, values, known.sizes, facts)
+        if lowered(keys_of(target.pointer)[-1]).endswith("id"):  # what names a resource is no other text
+            values = [value for value in values if isinstance(value, str) and value.startswith("/")]
+        return real(values, current, by_id)
+
+    def _computes(self) -> Iterator[str]:
+        """The computes of the workspace that the work belongs to."""
+        home = lowered(self.judged.workspace[1]) if self.judged.workspace else ""
+        for resource in self.mender.snapshot.resources:
+            identity = str(resource.get("id"))
+            if lowered(str(resource.get("type"))) == _COMPUTES and lowered(identity).startswith(f"{home}/"):
+                yield identity
+
+    def _tried(self, draft: Draft) -> Suggestion | None:
+        """Judge an edit by its own policy, and if that passes by all."""
+        self.tried += 1
+        after = applied(self.mender.snapshot, draft.edits)
+        known = self.mender.known(self.policy)
+        if after is None or not draft.edits:
+            return None
+        evaluation = self.mender.judged(known.alone, after)
+        if worse(known.before, evaluation):
+            return None
+        left = by_pair(evaluation).get(self.pair)
+        if left is None and self._is_set_where_denied(draft):
+            self.unjudged.append(draft)
+        elif left is None:
+            return None
+        elif left.outcome is Outcome.PASS:
+            return self._verified(draft.edits)
+        elif left.outcome is Outcome.FAIL:
+            remaining = {(denial.path, denial.msg) for denial in left.denials}
+            gone = {(denial.path, denial.msg) for denial in self.finding.denials} - remaining
+            for key in sorted(gone):
+                self.partial.setdefault(key, draft)
+        return None
+
+    def _is_set_where_denied(self, draft: Draft) -> bool:
+        """Whether an edit sets what is denied to something else, rather than hides it."""
+        last = [patch[-1] for patch in draft.patches.values()]
+        return all(step["op"] != "remove" and step["path"] in self._denied for step in last)
+
+    @property
+    def _denied(self) -> set[str]:
+        return {denial.path for denial in self.finding.denials}
+
+    def _verified(self, edits: tuple[Edit, ...], *, from_header: bool = False) -> Suggestion | None:
+        """The suggestion of edits that all policies agree to."""
+        self.verified += 1
+        after = applied(self.mender.snapshot, edits)
+        if after is None:
+            return None
+        before, evaluation = self.mender.before, self.mender.judged(self.mender.bundle, after)
+        said = by_pair(evaluation)
+        left = said.get(self.pair)
+        worsened = worse(before, evaluation)
+        self.against.update(policy for policy, _, _ in worsened)
+        if worsened or (left is not None and left.outcome is not Outcome.PASS):
+            return None
+        cleared = [
+            (finding.policy, finding.resource)
+            for pair, finding in by_pair(before).items()
+            if finding.outcome is Outcome.FAIL and (pair not in said or said[pair].outcome is Outcome.PASS)
+        ]
+        own = (self.finding.policy, self.finding.resource)
+        clears = (own, *(entry for entry in cleared if entry != own))
+        return Suggestion(self.finding, edits, clears, from_header=from_header, tried=self.tried)
+
+    def _reason(self) -> str:
+        if self.judged.place[0] == "approval":
+            return "an approval is a decision of people, and no edit of it"
+        if self.verified:
+            return f"what clears it makes something worse for {', '.join(sorted(self.against)[:_MOST_NAMED])}"
+        if not self.tried:
+            return "what mends it is not in the snapshot, or is for people to decide"
+        return f"none of the edits that were judged clears it: {self.tried} of them"
+
+
+def _joined(drafts: Sequence[Draft]) -> Draft:
+    """The edits of several drafts, one after the other; those that no longer can be done are left out."""
+    whole = Draft(drafts[0].snapshot)
+    for draft in drafts:
+        for place, patch in draft.patches.items():
+            for step in patch:
+                whole.do(place, step)
+    return whole

@@ -1,0 +1,187 @@
+"""Suggestions: the smallest edit that mends a finding, verified by all policies, and never one that hides it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from policyeng import load_snapshot
+from policyeng.bundle import Bundle, load_bundle
+from policyeng.evaluation import evaluate
+from policyeng.models import JsonObject, Outcome, Snapshot
+from policyeng.verify.cases import baselines_of, estate, read_cases
+from policyeng.verify.mending.patching import applied
+from policyeng.verify.mending.suggestion import Mender, Suggestion, suggested
+from tests.bundles import rego, snapshot, workspace, write
+
+AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
+BUNDLE = load_bundle()
+DENY = 'deny contains {{"msg": "{msg}", "path": "{path}", "actual": null, "expected": {expected}}} if {{ {condition} }}'
+
+
+def deny(path: str, expected: str, condition: str, msg: str = "m") -> str:
+    """A rule that denies a place."""
+    return DENY.format(msg=msg, path=path, expected=expected, condition=condition)
+
+
+def found(bundle: Bundle, judged: Snapshot, policy: str) -> Suggestion:
+    """The suggestion for the first failure of a policy."""
+    evaluation = evaluate(bundle, judged, as_of=AS_OF)
+    finding = next(one for one in evaluation.findings if one.policy == policy and one.outcome is Outcome.FAIL)
+    suggestion = suggested(bundle, judged, finding, as_of=AS_OF)
+    assert suggestion is not None
+    return suggestion
+
+
+def steps(suggestion: Suggestion) -> list[tuple[str, str, object]]:
+    """The operations of a suggestion."""
+    return [(step["op"], step["path"], step.get("value")) for edit in suggestion.edits for step in edit.patch]
+
+
+@pytest.mark.parametrize(
+    ("rule", "inspects", "resource", "wanted"),
+    [
+        (deny("/properties/x", '"On"', 'input.resource.properties.x != "On"'), "/properties/x", {"x": "Off"}, "On"),
+        (deny("/properties/x", '["On"]', 'input.resource.properties.x != "On"'), "/properties", {"x": "Off"}, "On"),
+        (deny("/properties/x", '"some"', "input.resource.properties.x"), "/properties/x", {"x": True}, False),
+        (deny("/properties/x", '{"at most": 3}', "input.resource.properties.x > 3"), "/properties/x", {"x": 9}, 3),
+        (deny("/properties/x", '"below"', "input.resource.properties.x >= 3"), "/properties/x", {"x": 9}, 2),
+        (
+            deny("/properties/x", '"Green, or Blue"', 'not input.resource.properties.x in {"green", "Blue"}'),
+            "/properties/x",
+            {"x": "Red"},
+            "Blue",
+        ),
+    ],
+)
+def test_values_come_from_what_the_policy_says(
+    tmp_path: Path, rule: str, inspects: str, resource: JsonObject, wanted: object
+) -> None:
+    """What is expected, one of a list, the other boolean, a threshold or its neighbour, a known word of a sentence."""
+    more = f"inspects: [{inspects}]\nwhen_absent: pass"
+    bundle = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", rule, more=more)}))
+
+    suggestion = found(bundle, snapshot(workspace(**resource)), "T-A-1")
+
+    assert [(path, value) for _, path, value in steps(suggestion)] == [("/properties/x", wanted)]
+    assert suggestion.clears == (("T-A-1", str(workspace()["id"])),)
+
+
+def test_several_denials_are_mended_together(tmp_path: Path) -> None:
+    """By one edit for each."""
+    rules = [deny(f"/properties/{name}", "1", f"input.resource.properties.{name} != 1", msg=name) for name in "xyz"]
+    more = "inspects: [/properties]\nwhen_absent: pass"
+    bundle = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", "\n".join(rules), more=more)}))
+
+    suggestion = found(bundle, snapshot(workspace(x=0, y=0, z=0)), "T-A-1")
+
+    assert {path for _, path, _ in steps(suggestion)} == {"/properties/x", "/properties/y", "/properties/z"}
+
+
+def test_what_breaks_another_policy_is_no_suggestion(tmp_path: Path) -> None:
+    """And the reason names it."""
+    more = "inspects: [/properties/x]\nwhen_absent: pass"
+    one = rego("a", deny("/properties/x", "1", "not input.resource.properties.x == 1"), more=more)
+    other = rego("b", deny("/properties/x", "0", "input.resource.properties.x != 0"), more=more, identity="T-B-1")
+    bundle = load_bundle(write(tmp_path, {"area/a/a.rego": one, "area/b/b.rego": other}))
+
+    suggestion = found(bundle, snapshot(workspace(x=0)), "T-A-1")
+
+    assert suggestion.edits == ()
+    assert "T-B-1" in suggestion.reason
+
+
+@pytest.mark.parametrize("place", ["/tags/data-classification", "/properties/hbiWorkspace", "/kind", "/id"])
+def test_nothing_that_decides_what_applies_is_changed(tmp_path: Path, place: str) -> None:
+    """Declaring regulated work unregulated would clear every finding about it."""
+    rule = deny(place, '"internal"', 'object.get(input.resource, ["tags", "data-classification"], "") == "regulated"')
+    bundle = load_bundle(
+        write(tmp_path, {"area/a/a.rego": rego("a", rule, more=f"inspects: [{place}, /tags]\nwhen_absent: pass")})
+    )
+    tagged = workspace(hbiWorkspace=True) | {"tags": {"data-classification": "regulated"}, "kind": "Default"}
+
+    suggestion = found(bundle, snapshot(tagged), "T-A-1")
+
+    assert suggestion.edits == ()
+    assert suggestion.reason
+
+
+def test_people_and_things_that_are_not_there_are_not_invented(tmp_path: Path) -> None:
+    """Nobody is named the owner, and no subnet is named that the snapshot has not."""
+    rules = deny("/tags/owner", '"a@b.example"', "not input.resource.tags.owner")
+    rules += "\n" + deny("/properties/subnet", '"/subscriptions/s/x/subnets/y"', "not input.resource.properties.subnet")
+    rules += "\n" + deny("/properties/networkId", '"the id of a network"', "not input.resource.properties.networkId")
+    more = "inspects: [/tags/owner, /properties/subnet, /properties/networkId]\nwhen_absent: pass"
+    bundle = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", rules, more=more)}))
+
+    assert found(bundle, snapshot(workspace()), "T-A-1").edits == ()
+
+
+@pytest.mark.parametrize("place", ["/tags/owner", "/properties/subnet", "/properties/networkId"])
+def test_no_single_one_of_them_is_invented(tmp_path: Path, place: str) -> None:
+    """Each on its own: a word of what is expected is no id."""
+    name = place.rpartition("/")[2]
+    holder = place.split("/")[1]
+    rule = deny(place, '"the id of a network"', f"not input.resource.{holder}.{name}")
+    more = f"inspects: [{place}]\nwhen_absent: pass"
+    bundle = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", rule + '\nword := "id"', more=more)}))
+
+    assert found(bundle, snapshot(workspace()), "T-A-1").edits == ()
+
+
+def of_case(policy: str, name: str) -> Snapshot:
+    """The estate of a fail case of a built-in policy."""
+    found_policy = next(one for one in BUNDLE.policies if one.id == policy)
+    file = read_cases(found_policy)
+    assert file is not None
+    return estate(baselines_of(BUNDLE), file.filled(file.fail[name]), name)
+
+
+def test_suggestions_for_a_sample_are_verified_and_done_twice_do_nothing_more(root: Path) -> None:
+    """Of every failure of a regulated workspace: what is suggested clears it, and breaks nothing."""
+    judged = load_snapshot(root / "samples" / "workspaces" / "regulated.json")
+    before = evaluate(BUNDLE, judged, as_of=AS_OF)
+    failing = {(one.policy, one.resource) for one in before.findings if one.outcome is Outcome.FAIL}
+    mender = Mender(BUNDLE, judged, AS_OF)
+    suggestions = [one for finding in before.findings if (one := mender.suggestion(finding))]
+
+    assert len(suggestions) == len(failing)
+    assert sum(bool(one.edits) for one in suggestions) >= 10
+    for suggestion in (one for one in suggestions if one.edits):
+        after = applied(judged, suggestion.edits)
+        assert after is not None
+        left = evaluate(BUNDLE, after, as_of=AS_OF)
+        still = {(one.policy, one.resource) for one in left.findings if one.outcome is Outcome.FAIL}
+        assert still == failing - set(suggestion.clears)
+        again = applied(after, suggestion.edits)
+        assert again is None or again.resources == after.resources
+    # No isolated size with a GPU is both offered and supported: the documents' own conflict.
+    retired = next(one for one in suggestions if one.finding.policy == "AML-ISO-103")
+    assert retired.edits == ()
+    assert "AML-SKU-102" in retired.reason
+
+
+def test_who_may_approve_is_no_edit() -> None:
+    """An approval by the person who asked for it."""
+    suggestion = found(BUNDLE, of_case("AML-RBAC-104", next(iter(_fail_cases("AML-RBAC-104")))), "AML-RBAC-104")
+
+    assert suggestion.edits == ()
+    assert "decision of people" in suggestion.reason
+
+
+def _fail_cases(policy: str) -> list[str]:
+    file = read_cases(next(one for one in BUNDLE.policies if one.id == policy))
+    assert file is not None
+    return list(file.fail)
+
+
+def test_what_passes_and_what_is_exempt_has_no_suggestion(tmp_path: Path) -> None:
+    """There is nothing to mend."""
+    rule = deny("/properties/x", "1", "input.resource.properties.x != 1")
+    bundle = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", rule)}))
+    judged = snapshot(workspace(x=1))
+    [finding] = evaluate(bundle, judged, as_of=AS_OF).findings
+
+    assert suggested(bundle, judged, finding, as_of=AS_OF) is None
