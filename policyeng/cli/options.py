@@ -142,3 +142,13 @@ NoCache = Annotated[
         "--no-cache", envvar="POLICYENG_NO_CACHE", help="Neither use nor keep compiled policies and parsed headers."
     ),
 ]
+Mutation = Annotated[
+    bool, typer.Option("--mutation", help="Write small faults into the policies: do cases and laws notice them?")
+]
+MinMutationScore = Annotated[
+    float | None, typer.Option(metavar="N", min=0, max=100, help="Exit 1 when fewer percent of faults are noticed.")
+]
+Sample = Annotated[int | None, typer.Option(metavar="N", min=1, help="Try at most so many faults of each policy.")]
+VerifyFormat = Annotated[
+    str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json; junit with --mutation.")
+]

@@ -19,6 +19,7 @@ def verify(
     engines: Annotated[
         bool, typer.Option("--engines", help="Compare what every engine says of the same random pairs.")
     ] = False,
+    mutation: options.Mutation = False,
     policy: options.Policies = None,
     data: options.GivenData = None,
     select: options.Select = None,
@@ -30,30 +31,37 @@ def verify(
         int | None, typer.Option(metavar="N", help="Draw the examples of an earlier run again; any unless given.")
     ] = None,
     without: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ENGINE", help="Leave an engine out; repeatable, or with commas."),
+        list[str] | None, typer.Option(metavar="ENGINE", help="Leave an engine out; repeatable, or with commas.")
     ] = None,
     counterexample: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the smallest snapshot on which engines differ.")
     ] = None,
-    format_: options.PlainFormat = "text",
+    min_mutation_score: options.MinMutationScore = None,
+    sample: options.Sample = None,
+    format_: options.VerifyFormat = "text",
     config: options.Config = None,
     *,
     trust: Mapping[str, object],
     opa: OpaOptions,
 ) -> int:
-    """Prove that the engines say the same: exit 0 when they do, 1 when they differ, 2 when it could not be decided.
+    """Prove that a bundle is consistent: exit 0 when it is, 1 when it is not, 2 when it could not be decided.
 
     Examples:
       policyeng verify --engines
       policyeng verify --engines --policy my-policies --pairs 10000 --seed 7 --counterexample smallest.json
+      policyeng verify --mutation --policy my-policies --min-mutation-score 95
     """
-    format_ = plain_format(format_)
-    if not engines:
-        raise UsageError("nothing to verify is named", remedy="name it: --engines compares the engines")
+    if engines == mutation:
+        remedy = "--engines compares the engines, --mutation tries whether faults in policies are noticed"
+        raise UsageError("name one thing to verify", remedy=remedy)
+    format_ = plain_format(format_, *(["junit"] if mutation else []))
+    bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)
+    if mutation:
+        from policyeng.cli.verifying.mutation import verify_mutation
+
+        return verify_mutation(bundle, seed=seed or 0, sample=sample or 0, minimum=min_mutation_score, format_=format_)
     from policyeng.cli.verifying.engines import verify_engines
 
-    bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
     return verify_engines(
         bundle,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from policyeng.bundle.header import PolicyHeader
 from policyeng.evaluation.pointers import overlap
@@ -38,6 +37,10 @@ def deciding_case(
     A denial of it does, a field whose absence is no pass, and an edit without which the case has another outcome.
 
     Args:
+        pointer: a pointer of `inspects`.
+        header: that of the policy.
+        cases: those of the policy, which hold.
+        baselines: the compliant estate that they edit.
         holds: whether a case has the outcome that it must.
     """
     for prepared in cases:
@@ -57,19 +60,18 @@ def _without(prepared: Prepared, pointer: str, baselines: Baselines) -> Iterator
     case = prepared.case
     if pointer.startswith(_WORKSPACE):
         stem = _workspace_stem(prepared.identity, baselines)
-        places = _places(case.with_.get(stem, {}), _WORKSPACE)
-        for place, keys in places:
+        for place, keys in _places(case.with_.get(stem, {}), _WORKSPACE):
             if overlap(pointer, place):
                 edits = {**case.with_, stem: _less(case.with_[stem], keys)}
-                yield _edited(prepared, {"with_": edits}, baselines)
+                yield _edited(prepared, case.model_copy(update={"with_": edits}), baselines)
         return
     for place, keys in _places(case.patch):
         if overlap(pointer, place):
-            yield _edited(prepared, {"patch": _less(case.patch, keys)}, baselines)
+            less = case.model_copy(update={"patch": _less(case.patch, keys)})
+            yield _edited(prepared, less, baselines)
 
 
-def _edited(prepared: Prepared, changes: dict[str, Any], baselines: Baselines) -> Prepared:
-    case = Case.model_construct(**{**{name: getattr(prepared.case, name) for name in Case.model_fields}, **changes})
+def _edited(prepared: Prepared, case: Case, baselines: Baselines) -> Prepared:
     return replace(prepared, case=case, snapshot=estate(baselines, case, prepared.name))
 
 

@@ -114,10 +114,11 @@ def _shown(source: bytes, edits: Iterable[Edit]) -> tuple[str, str]:
     before, after = [], []
     for edit in edits:
         start = source.rfind(b"\n", 0, edit.start) + 1
-        end = source.find(b"\n", edit.end)
+        whole = start == edit.start < edit.end and source[edit.end - 1 : edit.end] == b"\n"
+        end = edit.end if whole else source.find(b"\n", edit.end)
         end = len(source) if end < 0 else end
         before.append(_plain(source[start:end]))
-        after.append(_plain(source[start : edit.start] + edit.text.encode() + source[edit.end : end]))
+        after.append(_plain(source[start : edit.start] + edit.text.encode() + source[edit.end : end]) or "(nothing)")
     return " ... ".join(before), " ... ".join(after)
 
 

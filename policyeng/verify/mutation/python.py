@@ -74,6 +74,8 @@ def _only_reported(tree: ast.AST) -> Set[str]:
 
 
 class _Module:
+    """The walk through a module: `_of_` and the name that `ast` has for a node in lower case say what it can have."""
+
     def __init__(self, source: str, spoken: Spoken, reported: Set[str]) -> None:
         self._source = source.encode()
         self._starts = [0]
@@ -84,11 +86,10 @@ class _Module:
 
     def of(self, node: ast.AST) -> Iterator[Mutation]:
         """The faults of a node and of all that stands in it."""
-        own = getattr(self, f"_of_{type(node).__name__}", None)
-        if own is not None:
-            yield from own(node)
-        else:
-            yield from self._below(node)
+        if isinstance(node, ast.Import | ast.ImportFrom | ast.arguments):
+            return
+        own = getattr(self, f"_of_{type(node).__name__.lower()}", self._below)
+        yield from own(node)
 
     def _below(self, node: ast.AST) -> Iterator[Mutation]:
         for part in ast.iter_child_nodes(node):
@@ -101,49 +102,42 @@ class _Module:
     def _replaced(self, kind: str, node: ast.expr | ast.stmt, text: str) -> Mutation:
         return mutation(kind, *self._span(node), text)
 
-    # Named as `ast` names the nodes.
-
-    def _of_Import(self, node: ast.Import) -> Iterator[Mutation]:  # noqa: N802
-        yield from ()
-
-    _of_ImportFrom = _of_arguments = _of_Import
-
-    def _of_FunctionDef(self, node: ast.FunctionDef) -> Iterator[Mutation]:  # noqa: N802
+    def _of_functiondef(self, node: ast.FunctionDef) -> Iterator[Mutation]:
         for decorator in node.decorator_list:
             yield from self.of(decorator)
         for statement in node.body:
             yield from self.of(statement)
 
-    def _of_AnnAssign(self, node: ast.AnnAssign) -> Iterator[Mutation]:  # noqa: N802
+    def _of_annassign(self, node: ast.AnnAssign) -> Iterator[Mutation]:
         if node.value is not None:
             yield from self.of(node.value)
 
-    def _of_Assign(self, node: ast.Assign) -> Iterator[Mutation]:  # noqa: N802
+    def _of_assign(self, node: ast.Assign) -> Iterator[Mutation]:
         names = {target.id for target in node.targets if isinstance(target, ast.Name)}
         if not names & self._reported:
             yield from self.of(node.value)
 
-    def _of_Expr(self, node: ast.Expr) -> Iterator[Mutation]:  # noqa: N802
+    def _of_expr(self, node: ast.Expr) -> Iterator[Mutation]:
         if isinstance(node.value, ast.Constant):
             return  # a docstring
         if isinstance(node.value, ast.Yield | ast.YieldFrom):
             yield self._replaced("drop a denial", node, "yield from ()")
         yield from self._below(node)
 
-    def _of_Return(self, node: ast.Return) -> Iterator[Mutation]:  # noqa: N802
+    def _of_return(self, node: ast.Return) -> Iterator[Mutation]:
         if node.value is None:
             yield self._replaced("drop a rule", node, "pass")
         else:
             yield from self.of(node.value)
 
-    def _of_If(self, node: ast.If | ast.While) -> Iterator[Mutation]:  # noqa: N802
+    def _of_if(self, node: ast.If | ast.While) -> Iterator[Mutation]:
         yield from self._condition(node.test)
         for statement in (*node.body, *node.orelse):
             yield from self.of(statement)
 
-    _of_While = _of_If
+    _of_while = _of_if
 
-    def _of_IfExp(self, node: ast.IfExp) -> Iterator[Mutation]:  # noqa: N802
+    def _of_ifexp(self, node: ast.IfExp) -> Iterator[Mutation]:
         yield from self._condition(node.test)
         yield from self.of(node.body)
         yield from self.of(node.orelse)
@@ -158,18 +152,18 @@ class _Module:
         yield self._replaced("drop a rule", test, "False")
         yield from self.of(test)
 
-    def _of_BoolOp(self, node: ast.BoolOp) -> Iterator[Mutation]:  # noqa: N802
+    def _of_boolop(self, node: ast.BoolOp) -> Iterator[Mutation]:
         neutral = "True" if isinstance(node.op, ast.And) else "False"
         for operand in node.values:
             yield self._replaced("drop a condition", operand, neutral)
             yield from self.of(operand)
 
-    def _of_UnaryOp(self, node: ast.UnaryOp) -> Iterator[Mutation]:  # noqa: N802
+    def _of_unaryop(self, node: ast.UnaryOp) -> Iterator[Mutation]:
         if isinstance(node.op, ast.Not):
             yield self._replaced("negate a condition", node, f"bool({self._text(node.operand)})")
         yield from self.of(node.operand)
 
-    def _of_Compare(self, node: ast.Compare) -> Iterator[Mutation]:  # noqa: N802
+    def _of_compare(self, node: ast.Compare) -> Iterator[Mutation]:
         operands = [node.left, *node.comparators]
         for index, operator in enumerate(node.ops):
             written, others = _COMPARISONS[type(operator)]
@@ -182,13 +176,13 @@ class _Module:
         for operand in operands:
             yield from self.of(operand)
 
-    def _of_Attribute(self, node: ast.Attribute) -> Iterator[Mutation]:  # noqa: N802
+    def _of_attribute(self, node: ast.Attribute) -> Iterator[Mutation]:
         end = self._span(node)[1]
         if node.attr in _SWAPPED and isinstance(node.value, ast.Name):
             yield mutation("swap a path", end - len(node.attr), end, _SWAPPED[node.attr])
         yield from self.of(node.value)
 
-    def _of_Call(self, node: ast.Call) -> Iterator[Mutation]:  # noqa: N802
+    def _of_call(self, node: ast.Call) -> Iterator[Mutation]:
         name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
         if name in _QUANTIFIERS:
             yield self._replaced("every to some", node.func, _QUANTIFIERS[name])
@@ -210,25 +204,25 @@ class _Module:
         else:
             yield from self.of(node)
 
-    def _of_Constant(self, node: ast.Constant) -> Iterator[Mutation]:  # noqa: N802
-        start, end = self._span(node)
+    def _of_constant(self, node: ast.Constant) -> Iterator[Mutation]:
+        end = self._span(node)[1]
         if isinstance(node.value, bool):
             yield self._replaced("flip a boolean", node, str(not node.value))
         elif isinstance(node.value, int | float):
-            for other in (node.value + 1, node.value - 1):
-                yield self._replaced("shift a number", node, str(other))
+            for shifted in (node.value + 1, node.value - 1):
+                yield self._replaced("shift a number", node, str(shifted))
         elif node.value in _EVERY_VERDICT:
             for other in _EVERY_VERDICT:
                 yield self._replaced("change an absence", node, f'"{other}"')
         elif isinstance(node.value, str) and node.lineno == node.end_lineno and " " not in node.value:
             yield mutation("change a text", end - 1, end - 1, "_")
 
-    def _of_JoinedStr(self, node: ast.JoinedStr) -> Iterator[Mutation]:  # noqa: N802
+    def _of_joinedstr(self, node: ast.JoinedStr) -> Iterator[Mutation]:
         for part in node.values:
             if isinstance(part, ast.FormattedValue):
                 yield from self.of(part.value)
 
-    def _of_List(self, node: ast.List | ast.Set | ast.Tuple) -> Iterator[Mutation]:  # noqa: N802
+    def _of_list(self, node: ast.List | ast.Set | ast.Tuple) -> Iterator[Mutation]:
         if isinstance(getattr(node, "ctx", None), ast.Store):
             return
         constants = [part.value for part in node.elts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
@@ -243,7 +237,7 @@ class _Module:
             return
         yield from self._below(node)
 
-    _of_Set = _of_Tuple = _of_List
+    _of_set = _of_tuple = _of_list
 
     def _widened(self, held: Sequence[str], node: ast.List | ast.Set | ast.Tuple) -> Iterator[Mutation]:
         start = self._span(node.elts[0])[0]
@@ -251,7 +245,7 @@ class _Module:
         if word:
             yield mutation("widen a set", start, start, f"{word!r}, ")
 
-    def _of_Dict(self, node: ast.Dict) -> Iterator[Mutation]:  # noqa: N802
+    def _of_dict(self, node: ast.Dict) -> Iterator[Mutation]:
         names = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
         schema = "default" in names
         if not schema and len(node.keys) > 1 and all(node.keys):

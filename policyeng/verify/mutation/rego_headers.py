@@ -40,7 +40,7 @@ class _Header:
         self._source = source
         self._spoken = spoken
 
-    def mutations(self, tree: yaml.Node) -> Iterator[Mutation]:
+    def mutations(self, tree: yaml.Node | None) -> Iterator[Mutation]:
         fields = {**_fields(tree), **_fields(_fields(tree).get("custom"))}
         yield from self._judges(fields.get("judges"))
         yield from self._inspects(fields.get("inspects"), fields.get("when_absent"))
@@ -54,15 +54,17 @@ class _Header:
             for index in range(len(entries)):
                 yield Mutation("drop what is judged", (self._dropped(judges, index),))
         for entry in entries:
-            pair = next((pair for pair in _pairs(entry) if pair[0].value == "where"), None)
-            if pair is None:
-                continue
-            yield Mutation("drop what is judged", (self._dropped(entry, entry.value.index(pair)),))
-            if len(pair[1].value) > 1:
-                for index in range(len(pair[1].value)):
-                    yield Mutation("drop what is judged", (self._dropped(pair[1], index),))
-            for _, allowed in _pairs(pair[1]):
-                yield from self._set(allowed)
+            for index, (key, where) in enumerate(_pairs(entry)):
+                if key.value == "where":
+                    yield Mutation("drop what is judged", (self._dropped(entry, index),))
+                    yield from self._where(where)
+
+    def _where(self, where: yaml.Node) -> Iterator[Mutation]:
+        pairs = _pairs(where)
+        for index, (_, allowed) in enumerate(pairs):
+            if len(pairs) > 1:
+                yield Mutation("drop what is judged", (self._dropped(where, index),))
+            yield from self._set(allowed)
 
     def _inspects(self, inspects: yaml.Node | None, absence: yaml.Node | None) -> Iterator[Mutation]:
         entries = _entries(inspects)
@@ -76,7 +78,8 @@ class _Header:
             yield Mutation("drop what is inspected", tuple(sorted(edits)))
 
     def _absence(self, absence: yaml.Node | None) -> Iterator[Mutation]:
-        for verdict in [value for _, value in _pairs(absence)] or [absence]:
+        verdicts: list[yaml.Node | None] = [value for _, value in _pairs(absence)]
+        for verdict in verdicts or [absence]:
             if isinstance(verdict, yaml.ScalarNode):
                 for other in get_args(Verdict):
                     yield mutation("change an absence", *_span(verdict), other)
@@ -97,14 +100,14 @@ class _Header:
 
     def _set(self, node: yaml.Node) -> Iterator[Mutation]:
         entries = _entries(node)
-        if not entries:
+        if not isinstance(node, yaml.SequenceNode) or not entries:
             return
         for index in range(len(entries)):
             edit = self._dropped(node, index) if len(entries) > 1 else Edit(*_span(node), "[]")
             yield Mutation("narrow a set", (edit,))
         start = _span(entries[0])[0]
         held = [entry.value for entry in entries if isinstance(entry, yaml.ScalarNode)]
-        word = self._spoken.another(held, start) if node.flow_style and len(held) == len(entries) else None
+        word = self._spoken.another(held, start) if _in_brackets(node) and len(held) == len(entries) else None
         if word:
             yield mutation("widen a set", start, start, f"{orjson.dumps(word).decode()}, ")
 
@@ -112,7 +115,7 @@ class _Header:
         """A member of a list or mapping taken out, in brackets with its comma, else with its lines."""
         members = [member if isinstance(member, tuple) else (member, member) for member in node.value]
         spans = [(first.start_mark.index, _end(last)) for first, last in members]
-        if node.flow_style:
+        if _in_brackets(node):
             return without_member(spans, index)
         start = self._source.rindex("\n", 0, spans[index][0]) + 1
         end = self._source.index("\n", spans[index][1]) + 1
@@ -143,9 +146,13 @@ def _span(node: yaml.Node) -> tuple[int, int]:
     return node.start_mark.index, node.end_mark.index
 
 
+def _in_brackets(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.CollectionNode) and bool(node.flow_style)
+
+
 def _end(node: yaml.Node) -> int:
     """Where the last thing in a node ends: a block's own end is where the next one begins."""
-    if isinstance(node, yaml.ScalarNode) or node.flow_style or not node.value:
+    if isinstance(node, yaml.ScalarNode) or _in_brackets(node) or not node.value:
         end: int = node.end_mark.index
         return end
     last = node.value[-1]
