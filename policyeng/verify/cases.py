@@ -145,6 +145,18 @@ def read_cases(policy: Policy) -> CaseFile | None:
     return file
 
 
+def required_cases(policy: Policy) -> CaseFile:
+    """The cases of a policy.
+
+    Raises:
+        BundleError: it has none, or the file is not well formed.
+    """
+    file = read_cases(policy)
+    if file is None:
+        raise BundleError(f"`{policy.id}` has no cases", remedy="put a cases.yaml beside it")
+    return file
+
+
 def no_baseline(stem: str, baselines: Baselines, place: str) -> BundleError:
     """The error that a case names a baseline which is not there."""
     remedy = f"put a compliant resource into `baselines/{stem}.json` of the policies, or name the file stem of another"

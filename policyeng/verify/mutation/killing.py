@@ -19,7 +19,7 @@ from policyeng.evaluation.plan import Planned, plan
 from policyeng.models import JsonObject, lowered
 from policyeng.verify.agreement.differential import outcome_of
 from policyeng.verify.case_runs import Prepared, prepared_absence, prepared_cases
-from policyeng.verify.cases import Baselines, read_cases
+from policyeng.verify.cases import Baselines, required_cases
 from policyeng.verify.drawing.examples import Example, Examples
 from policyeng.verify.laws.law import Grounds, Law, Trial
 from policyeng.verify.mutation.deciding import deciding_case, still_read
@@ -41,29 +41,25 @@ class _Ready:
     judgement: Judgement = field(default_factory=Judgement)
 
 
-@dataclass
 class Examination:
-    """The cases and absent tests of one policy, put to its mutants one after the other.
+    """The cases and absent tests of one policy, put to its mutants one after the other."""
 
-    Attributes:
-        bundle: the policy alone in force.
-    """
+    def __init__(self, bundle: Bundle, baselines: Baselines) -> None:
+        """Make the cases of the policy in force ready.
 
-    bundle: Bundle
-    baselines: Baselines
-    _absences: dict[str, _Ready] = field(default_factory=dict)
-    _deciding: dict[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Make the cases ready."""
-        self._policy = self.bundle.policies[0]
-        file = read_cases(self._policy)
-        self._file = file
-        cases = sorted(
-            prepared_cases(self._policy, file, self.baselines) if file else (),
-            key=lambda prepared: _ORDER.index(prepared.expected),
-        )
-        self._cases = [self._ready(prepared) for prepared in cases]
+        Raises:
+            BundleError: they are not well formed, or there are none.
+            EngineError: the bundle does not compile.
+        """
+        self._bundle = bundle
+        self._baselines = baselines
+        self._policy = bundle.policies[0]
+        self._file = required_cases(self._policy)
+        prepared = prepared_cases(self._policy, self._file, baselines)
+        ordered = sorted(prepared, key=lambda case: _ORDER.index(case.expected))
+        self._cases = [self._ready(case) for case in ordered]
+        self._absences: dict[str, _Ready] = {}
+        self._deciding: dict[str, str] = {}
 
     def killer(self, mutant: Bundle) -> str:
         """The case or absent test that does not hold of a mutant, the policy in force of its bundle; empty if none.
@@ -78,7 +74,7 @@ class Examination:
                 return ready.prepared.name
         header = mutant.policies[0].header
         for pointer in header.inspects:
-            ready = self._absence(pointer)
+            ready = self._absence(mutant.policies[0], pointer)
             if self._differs(mutant, ready, header.absent(pointer)):
                 return ready.prepared.name
         unread = (pointer for pointer in self._policy.header.inspects if not still_read(header, pointer))
@@ -88,24 +84,25 @@ class Examination:
         """The case that shows that what stands at a pointer decides."""
         if pointer not in self._deciding:
             cases = [ready.prepared for ready in self._cases]
-            found = deciding_case(pointer, self._policy.header, cases, self.baselines, self._holds)
+            found = deciding_case(pointer, self._policy.header, cases, self._baselines, self._holds)
             self._deciding[pointer] = found
         return self._deciding[pointer]
 
     def _holds(self, prepared: Prepared) -> bool:
         return _outcome(self._ready(prepared).judgement) == prepared.expected
 
-    def _absence(self, pointer: str) -> _Ready:
-        if pointer not in self._absences and self._file is not None:
-            prepared = prepared_absence(self.bundle, self._policy, pointer, self._file, self.baselines)
+    def _absence(self, policy: Policy, pointer: str) -> _Ready:
+        """The absent test of a pointer, which another mutant may have asked for; its header says what is expected."""
+        if pointer not in self._absences:
+            prepared = prepared_absence(self._bundle, policy, pointer, self._file, self._baselines)
             self._absences[pointer] = self._ready(prepared)
         return self._absences[pointer]
 
     def _ready(self, prepared: Prepared) -> _Ready:
-        estate = estate_of(prepared.snapshot, self.bundle.facts)
-        parameters = parameters_of(self.bundle, {self._policy.id: prepared.case.parameters})
-        ready = _Ready(prepared, estate, parameters, _planned(self.bundle, estate, parameters, prepared.identity))
-        ready.judgement = _judged(self.bundle, ready, ready.parameters, ready.planned)
+        estate = estate_of(prepared.snapshot, self._bundle.facts)
+        parameters = parameters_of(self._bundle, {self._policy.id: prepared.case.parameters})
+        ready = _Ready(prepared, estate, parameters, _planned(self._bundle, estate, parameters, prepared.identity))
+        ready.judgement = _judged(self._bundle, ready, ready.parameters, ready.planned)
         return ready
 
     def _differs(self, mutant: Bundle, ready: _Ready, expected: str) -> bool:
@@ -117,7 +114,7 @@ class Examination:
             except PolicyengError:
                 return True
             planned = _planned(mutant, ready.estate, parameters, prepared.identity)
-        same = mutant.digest == self.bundle.digest and (parameters, planned) == (ready.parameters, ready.planned)
+        same = mutant.digest == self._bundle.digest and (parameters, planned) == (ready.parameters, ready.planned)
         judgement = ready.judgement if same else _judged(mutant, ready, parameters, planned)
         if _outcome(judgement) != expected:
             return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence, Set
+from itertools import pairwise
 from typing import get_args
 
 from policyeng.bundle.header import Verdict
@@ -213,7 +214,7 @@ class _Module:
                 yield self._replaced("shift a number", node, str(shifted))
         elif node.value in _EVERY_VERDICT:
             for other in _EVERY_VERDICT:
-                yield self._replaced("change an absence", node, f'"{other}"')
+                yield mutation("change an absence", end - 1 - len(node.value), end - 1, other)
         elif isinstance(node.value, str) and node.lineno == node.end_lineno and " " not in node.value:
             yield mutation("change a text", end - 1, end - 1, "_")
 
@@ -226,18 +227,23 @@ class _Module:
         if isinstance(getattr(node, "ctx", None), ast.Store):
             return
         constants = [part.value for part in node.elts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
-        if len(node.elts) > 1 and (constants or isinstance(node, ast.List)):
-            spans = [self._span(part) for part in node.elts]
-            # What a list takes in parentheses has them outside of its place.
-            if all(self._source[end : end + 1] != b")" or end + 1 == self._span(node)[1] for _, end in spans):
-                for index in range(len(spans)):
-                    yield Mutation("narrow a set", (without_member(spans, index),))
+        spans = [self._span(part) for part in node.elts]
+        if len(node.elts) == 1 and constants:
+            yield self._replaced("narrow a set", node, "set()" if isinstance(node, ast.Set) else "[]")
+        elif (constants or isinstance(node, ast.List)) and not self._in_brackets(spans):
+            for index in range(len(spans)):
+                yield Mutation("narrow a set", (without_member(spans, index),))
         if constants and len(constants) == len(node.elts):
             yield from self._widened(constants, node)
             return
         yield from self._below(node)
 
     _of_set = _of_tuple = _of_list
+
+    def _in_brackets(self, spans: Sequence[tuple[int, int]]) -> bool:
+        """Whether a member stands in brackets, which lie outside of its place, so that it cannot be cut out."""
+        between = [self._source[end:start] for (_, end), (start, _) in pairwise(spans)]
+        return any(b"(" in text or b")" in text for text in between)
 
     def _widened(self, held: Sequence[str], node: ast.List | ast.Set | ast.Tuple) -> Iterator[Mutation]:
         start = self._span(node.elts[0])[0]

@@ -122,7 +122,7 @@ def run(
         tallies.append(tally)
         progress(len(tallies))
     without = [policy.id for policy in bundle.policies if policy not in tried]
-    return Run(seed, sample, tallies, without, laws)
+    return Run(seed, sample, sorted(tallies, key=lambda tally: tally.policy), without, laws)
 
 
 def _each(examined: Callable[[Policy], Tally], policies: Sequence[Policy], jobs: int) -> Iterator[Tally]:
@@ -133,7 +133,7 @@ def _each(examined: Callable[[Policy], Tally], policies: Sequence[Policy], jobs:
     _inherited.append((examined, policies))
     try:
         with multiprocessing.get_context("fork").Pool(max(1, min(jobs, len(policies))), _mute) as pool:
-            yield from pool.imap(_of_inherited, range(len(policies)))
+            yield from pool.imap_unordered(_of_inherited, range(len(policies)))
     finally:
         _inherited.pop()
 
