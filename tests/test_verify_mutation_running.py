@@ -160,7 +160,7 @@ def test_the_same_run_again_is_the_same(tmp_path: Path) -> None:
     made = load_bundle(bundle(tmp_path, CASES.replace("x: 3", "x: 9")))
     assert as_json(run(made, jobs=1)) == as_json(run(made, jobs=2))
     assert as_json(run(made, sample=5, seed=3)) == as_json(run(made, sample=5, seed=3))
-    tallies = [run(made, sample=5, seed=seed).tallies[0] for seed in range(6)]
+    tallies = [run(made, sample=5, seed=seed).tallies[0] for seed in range(3)]
     assert {tally.killed + tally.survived + tally.invalid for tally in tallies} == {5}
     assert len({tuple(tally.killers.items()) for tally in tallies}) > 1
 

@@ -6,7 +6,8 @@ import signal
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from random import Random
 from types import FrameType
 
@@ -20,7 +21,7 @@ from policyeng.models import JsonObject, lowered
 from policyeng.verify.agreement.differential import outcome_of
 from policyeng.verify.case_runs import Prepared, prepared_absence, prepared_cases
 from policyeng.verify.cases import Baselines, required_cases
-from policyeng.verify.drawing.examples import Example, Examples
+from policyeng.verify.drawing.examples import Examples
 from policyeng.verify.laws.law import Grounds, Law, Trial
 from policyeng.verify.mutation.deciding import deciding_case, still_read
 
@@ -30,7 +31,7 @@ _LONGEST = 5.0
 _ORDER = ("fail", "unknown", "not_judged", "pass")
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Ready:
     """A case with its estate, and what the unchanged header makes of it."""
 
@@ -38,7 +39,7 @@ class _Ready:
     estate: Estate
     parameters: list[JsonObject]
     planned: list[Planned]
-    judgement: Judgement = field(default_factory=Judgement)
+    judgement: Judgement
 
 
 class Examination:
@@ -101,9 +102,9 @@ class Examination:
     def _ready(self, prepared: Prepared) -> _Ready:
         estate = estate_of(prepared.snapshot, self._bundle.facts)
         parameters = parameters_of(self._bundle, {self._policy.id: prepared.case.parameters})
-        ready = _Ready(prepared, estate, parameters, _planned(self._bundle, estate, parameters, prepared.identity))
-        ready.judgement = _judged(self._bundle, ready, ready.parameters, ready.planned)
-        return ready
+        planned = _planned(self._bundle, estate, parameters, prepared.identity)
+        judgement = _judged(self._bundle, estate, prepared.as_of, parameters, planned)
+        return _Ready(prepared, estate, parameters, planned, judgement)
 
     def _differs(self, mutant: Bundle, ready: _Ready, expected: str) -> bool:
         """Whether a mutant says something else of a case than it must."""
@@ -115,7 +116,9 @@ class Examination:
                 return True
             planned = _planned(mutant, ready.estate, parameters, prepared.identity)
         same = mutant.digest == self._bundle.digest and (parameters, planned) == (ready.parameters, ready.planned)
-        judgement = ready.judgement if same else _judged(mutant, ready, parameters, planned)
+        judgement = ready.judgement
+        if not same:
+            judgement = _judged(mutant, ready.estate, prepared.as_of, parameters, planned)
         if _outcome(judgement) != expected:
             return True
         paths = [denial.path for denial in judgement.denials]
@@ -137,25 +140,28 @@ def _outcome(judgement: Judgement) -> str:
     return outcome_of(judgement).replace("not applicable", "not_judged")
 
 
-def _judged(mutant: Bundle, ready: _Ready, parameters: list[JsonObject], planned: Sequence[Planned]) -> Judgement:
+def _judged(
+    mutant: Bundle, estate: Estate, as_of: datetime, parameters: list[JsonObject], planned: Sequence[Planned]
+) -> Judgement:
     """What a mutant says first of what a case is about."""
     for entry in planned:
-        judgement = Judgement(unknowns=entry.unknowns) if entry.unknowns else _asked(mutant, ready, parameters, entry)
+        if entry.unknowns:
+            return Judgement(unknowns=entry.unknowns)
+        judgement = _asked(mutant, estate, as_of, parameters, entry)
         if judgement.applies:
             return judgement
     return Judgement(applies=False)
 
 
-def _asked(mutant: Bundle, ready: _Ready, parameters: list[JsonObject], entry: Planned) -> Judgement:
+def _asked(mutant: Bundle, estate: Estate, as_of: datetime, parameters: list[JsonObject], entry: Planned) -> Judgement:
     work = Work(
         bundle=mutant,
-        # What policies keep in it, they work out anew.
-        snapshot=replace(ready.estate.view),
-        subjects=[subject.document for subject in ready.estate.subjects],
-        document=ready.estate.document,
+        snapshot=replace(estate.view),  # what policies keep in it, they work out anew
+        subjects=[subject.document for subject in estate.subjects],
+        document=estate.document,
         pairs=[entry.pair],
         parameters=parameters,
-        as_of=ready.prepared.as_of,
+        as_of=as_of,
     )
     with _deadline(mutant.policies[0]):
         return judge(work)[0]
@@ -198,8 +204,8 @@ class LawTrials:
 
     def _violated(self, law: Law, bundle: Bundle) -> bool:
         grounds = Grounds(bundle)
-        return any(law.violated(_trial(grounds, example, number)) for number, example in enumerate(self._examples))
-
-
-def _trial(grounds: Grounds, example: Example, number: int) -> Trial:
-    return Trial(grounds, example, str(number))
+        return any(
+            law.violated(Trial(grounds, example, str(number)))
+            for number, example in enumerate(self._examples)
+            if number % law.every == 0
+        )

@@ -12,7 +12,7 @@ import yaml
 from policyeng.bundle.header import Verdict
 from policyeng.verify.mutation.edits import Edit, Mutation, Spoken, mutation, without_member
 
-_BLOCK = re.compile(r"^#[ \t]*METADATA[ \t]*\n((?:#.*\n)*)(?=[ \t]*package[ \t])", re.MULTILINE)
+_BLOCK = re.compile(r"^#[ \t]*METADATA[ \t]*\n((?:#.*\n)*)(?=\s*package[ \t])", re.MULTILINE)
 _INTEGER = re.compile(r"-?\d+")
 
 
@@ -45,7 +45,8 @@ class _Header:
         yield from self._judges(fields.get("judges"))
         yield from self._inspects(fields.get("inspects"), fields.get("when_absent"))
         yield from self._absence(fields.get("when_absent"))
-        for schema in _fields(fields.get("parameters")).values():
+        schemas = _fields(fields.get("parameters"))
+        for schema in _fields(schemas.get("properties", fields.get("parameters"))).values():
             yield from self._default(_fields(schema).get("default"))
 
     def _judges(self, judges: yaml.Node | None) -> Iterator[Mutation]:
@@ -53,7 +54,7 @@ class _Header:
         if isinstance(judges, yaml.SequenceNode) and len(entries) > 1:
             for index in range(len(entries)):
                 yield Mutation("drop what is judged", (self._dropped(judges, index),))
-        for entry in entries:
+        for entry in entries or filter(None, [judges]):
             for index, (key, where) in enumerate(_pairs(entry)):
                 if key.value == "where":
                     yield Mutation("drop what is judged", (self._dropped(entry, index),))

@@ -153,7 +153,7 @@ def _of_inherited(number: int) -> Tally:
 
 
 def _examined(asked: _Plan, policy: Policy) -> Tally:
-    with cache.switched_off():
+    with cache.switched_off():  # no mutant is worth keeping
         return _tried(asked, policy)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from policyeng import _native, cache
+from policyeng import _native
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.discovery import policies_of
 from policyeng.errors import BundleError
@@ -59,8 +59,7 @@ class Written:
         Raises:
             BundleError: it is no policy; what does not compile is found when it judges.
         """
-        with cache.switched_off():
-            read = policies_of(self._root, {self._file: mutant.source.encode()})
+        read = policies_of(self._root, {self._file: mutant.source.encode()})
         if len(read) != 1:
             raise BundleError("it is no policy", place=(mutant.file,))
         policy = read[0] if read[0].python else replace(read[0], python=self.policy.python)
