@@ -61,7 +61,7 @@ def test_paths_fallbacks_and_quantifiers_are_swapped() -> None:
     """The resource for its workspace, what `get` gives else, `all` for `any`."""
     assert changes("x = given.resource", "swap a path") == ["x = given.workspace"]
     assert changes("x = y.get(z, {})", "change a fallback") == ["x = y.get(z, None)"]
-    assert changes("x = y.get(z, None)", "change a fallback") == ['x = y.get(z, "")']
+    assert changes("x = y.get(z, None)", "change a fallback") == ['x = y.get(z, "_")']
     assert changes("x = all(y)", "every to some") == ["x = any(y)"]
 
 

@@ -127,7 +127,7 @@ def test_paths_are_swapped() -> None:
 def test_fallbacks_are_changed() -> None:
     """Of `object.get`, whose path is mutated key by key, and of `default`."""
     body = 'x := object.get(input, ["k", "l"], null)'
-    assert changes(body, "change a fallback") == ['x := object.get(input, ["k", "l"], "")']
+    assert changes(body, "change a fallback") == ['x := object.get(input, ["k", "l"], "_")']
     assert changes(body, "change a text") == [
         'x := object.get(input, ["k_", "l"], null)',
         'x := object.get(input, ["k", "l_"], null)',

@@ -31,6 +31,7 @@ class Case(BaseModel):
         remove: stems of baselines to leave out.
         judged: the id of a declared workload or approval that is judged instead of a baseline.
         path: for a fail, the path that must be denied.
+        incomplete: what the snapshot says of itself that could not be read.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -48,6 +49,7 @@ class Case(BaseModel):
     quotas: list[JsonObject] | None = None
     metrics: list[JsonObject] | None = None
     principals: list[JsonObject] | None = None
+    incomplete: list[str] = []
 
 
 class CaseFile(Case):
@@ -185,7 +187,7 @@ def estate(baselines: Baselines, case: Case, place: str) -> Snapshot:
     stated: dict[str, Any] = {name: baselines.stated.get(name, []) for name in _STATED}
     stated |= {name: given for name in _STATED if (given := getattr(case, name)) is not None}
     try:
-        return Snapshot.model_validate({"scope": "", "resources": resources, **stated})
+        return Snapshot.model_validate({"scope": "", "resources": resources, "incomplete": case.incomplete, **stated})
     except ValidationError as error:
         first = error.errors()[0]
         where = "/".join(str(part) for part in first["loc"])

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 from policyeng.models import lowered
@@ -110,16 +111,22 @@ def _applied(source: bytes, edits: Iterable[Edit]) -> bytes:
 
 
 def _shown(source: bytes, edits: Iterable[Edit]) -> tuple[str, str]:
-    """The lines that each edit touches, before and after."""
+    """The lines that the edits touch, before and after; edits of the same lines together."""
     before, after = [], []
-    for edit in edits:
-        start = source.rfind(b"\n", 0, edit.start) + 1
-        whole = start == edit.start < edit.end and source[edit.end - 1 : edit.end] == b"\n"
-        end = edit.end if whole else source.find(b"\n", edit.end)
-        end = len(source) if end < 0 else end
+    for (start, end), group in groupby(edits, key=lambda edit: _lines(source, edit)):
+        moved = [Edit(edit.start - start, edit.end - start, edit.text) for edit in group]
         before.append(_plain(source[start:end]))
-        after.append(_plain(source[start : edit.start] + edit.text.encode() + source[edit.end : end]) or "(nothing)")
+        after.append(_plain(_applied(source[start:end], moved)) or "(nothing)")
     return " ... ".join(before), " ... ".join(after)
+
+
+def _lines(source: bytes, edit: Edit) -> tuple[int, int]:
+    """Where the lines of an edit begin and end."""
+    start = source.rfind(b"\n", 0, edit.start) + 1
+    if start == edit.start < edit.end and source[edit.end - 1 : edit.end] == b"\n":
+        return start, edit.end  # whole lines
+    end = source.find(b"\n", edit.end)
+    return start, len(source) if end < 0 else end
 
 
 def _plain(lines: bytes) -> str:

@@ -26,6 +26,8 @@ _COMPARISONS: dict[type[ast.cmpop], tuple[str, tuple[str, ...]]] = {
 #: The parts of a header that decide something; the rest is for people, or is proved by laws.
 _DECIDING = frozenset({"judges", "inspects", "when_absent", "parameters", "applies"})
 _EVERY_VERDICT: tuple[str, ...] = get_args(Verdict)
+#: Keys by which a table is a JSON Schema, of which only the default decides.
+_OF_SCHEMAS = frozenset({"default", "items", "properties", "additionalProperties", "minimum", "pattern", "enum"})
 _SWAPPED = {"resource": "workspace", "workspace": "resource"}
 _QUANTIFIERS = {"all": "any", "any": "all"}
 
@@ -190,7 +192,8 @@ class _Module:
         if isinstance(node.func, ast.Attribute):
             yield from self.of(node.func)
         fallback = node.args[1] if name == "get" and len(node.args) == 2 else None
-        for argument in node.args:
+        # The first argument of `once` is a key, which is as good as any other.
+        for argument in node.args[1:] if name == "once" else node.args:
             yield from self._fallback(argument) if argument is fallback else self.of(argument)
         for keyword in node.keywords:
             if name == "policy" and keyword.arg not in _DECIDING:
@@ -201,7 +204,7 @@ class _Module:
     def _fallback(self, node: ast.expr) -> Iterator[Mutation]:
         text = self._text(node)
         if text in ("None", "{}", "[]", "()", '""'):
-            yield self._replaced("change a fallback", node, '""' if text == "None" else "None")
+            yield self._replaced("change a fallback", node, '"_"' if text == "None" else "None")
         else:
             yield from self.of(node)
 
@@ -253,7 +256,7 @@ class _Module:
 
     def _of_dict(self, node: ast.Dict) -> Iterator[Mutation]:
         names = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
-        schema = "default" in names
+        schema = not _OF_SCHEMAS.isdisjoint(names)
         if not schema and len(node.keys) > 1 and all(node.keys):
             spans = [
                 (self._span(key)[0], self._span(value)[1])

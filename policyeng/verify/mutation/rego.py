@@ -180,7 +180,8 @@ class _Module:
 
     def _of_string(self, inner: Node) -> Iterator[Mutation]:
         end = span(inner)[1]
-        yield mutation("change a text", end, end, "_")
+        if " " not in inner["value"]:  # which is a message
+            yield mutation("change a text", end, end, "_")
 
     _of_rawstring = _of_string
 
@@ -230,7 +231,7 @@ class _Module:
 
     def _fallback(self, node: Node) -> Iterator[Mutation]:
         kind, inner = next(iter(node.items()))
-        empty = {"Null": '""', "Array": "null", "Object": "null", "String": "null"}
+        empty = {"Null": '"_"', "Array": "null", "Object": "null", "String": "null"}
         if kind in empty and not (inner.get("items") or inner.get("fields") or inner.get("value")):
             start, end = expression_span(node)
             if kind == "Object":  # its place begins at its last member

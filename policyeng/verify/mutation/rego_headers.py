@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import get_args
 
 import orjson
@@ -43,7 +43,11 @@ class _Header:
     def mutations(self, tree: yaml.Node | None) -> Iterator[Mutation]:
         fields = {**_fields(tree), **_fields(_fields(tree).get("custom"))}
         yield from self._judges(fields.get("judges"))
-        yield from self._inspects(fields.get("inspects"), fields.get("when_absent"))
+        judged = fields.get("judges")
+        narrowed = {
+            pointer for entry in _entries(judged) or [judged] for pointer in _fields(_fields(entry).get("where"))
+        }
+        yield from self._inspects(fields.get("inspects"), fields.get("when_absent"), narrowed)
         yield from self._absence(fields.get("when_absent"))
         schemas = _fields(fields.get("parameters"))
         for schema in _fields(schemas.get("properties", fields.get("parameters"))).values():
@@ -67,12 +71,17 @@ class _Header:
                 yield Mutation("drop what is judged", (self._dropped(where, index),))
             yield from self._set(allowed)
 
-    def _inspects(self, inspects: yaml.Node | None, absence: yaml.Node | None) -> Iterator[Mutation]:
+    def _inspects(
+        self, inspects: yaml.Node | None, absence: yaml.Node | None, narrowed: Set[str]
+    ) -> Iterator[Mutation]:
+        """What is not inspected any more; what narrows the policy is read all the same."""
         entries = _entries(inspects)
         if not isinstance(inspects, yaml.SequenceNode) or len(entries) < 2:
             return
         verdicts = [key.value for key, _ in _pairs(absence)]
         for index, entry in enumerate(entries):
+            if entry.value in narrowed:
+                continue
             edits = [self._dropped(inspects, index)]
             if entry.value in verdicts and absence is not None and len(verdicts) > 1:
                 edits.append(self._dropped(absence, verdicts.index(entry.value)))
