@@ -42,11 +42,9 @@ class _Header:
 
     def mutations(self, tree: yaml.Node | None) -> Iterator[Mutation]:
         fields = {**_fields(tree), **_fields(_fields(tree).get("custom"))}
+        judged = _listed(fields.get("judges"))
+        narrowed = {pointer for entry in judged for pointer in _fields(_fields(entry).get("where"))}
         yield from self._judges(fields.get("judges"))
-        judged = fields.get("judges")
-        narrowed = {
-            pointer for entry in _entries(judged) or [judged] for pointer in _fields(_fields(entry).get("where"))
-        }
         yield from self._inspects(fields.get("inspects"), fields.get("when_absent"), narrowed)
         yield from self._absence(fields.get("when_absent"))
         schemas = _fields(fields.get("parameters"))
@@ -58,7 +56,7 @@ class _Header:
         if isinstance(judges, yaml.SequenceNode) and len(entries) > 1:
             for index in range(len(entries)):
                 yield Mutation("drop what is judged", (self._dropped(judges, index),))
-        for entry in entries or filter(None, [judges]):
+        for entry in _listed(judges):
             for index, (key, where) in enumerate(_pairs(entry)):
                 if key.value == "where":
                     yield Mutation("drop what is judged", (self._dropped(entry, index),))
@@ -150,6 +148,11 @@ def _pairs(node: yaml.Node | None) -> list[tuple[yaml.Node, yaml.Node]]:
 
 def _entries(node: yaml.Node | None) -> list[yaml.Node]:
     return node.value if isinstance(node, yaml.SequenceNode) else []
+
+
+def _listed(node: yaml.Node | None) -> list[yaml.Node]:
+    """The entries of a list; what is none is the only one."""
+    return [node] if isinstance(node, yaml.MappingNode) else _entries(node)
 
 
 def _span(node: yaml.Node) -> tuple[int, int]:
