@@ -111,3 +111,9 @@ def as_v1(modules: Sequence[tuple[str, str]], rego_v0: Set[str]) -> list[tuple[s
 
     Raises ValueError, with path and line, for what cannot be written as v1.
     """
+
+def syntax(path: str, source: str, rego_v0: bool = False) -> bytes:
+    """The rules of a module as regorus parsed them: JSON, in which every node has a `span` with `start` and `end`.
+
+    They count bytes. Texts have them without their quotes. Raises ValueError when it does not parse.
+    """

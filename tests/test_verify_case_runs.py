@@ -10,7 +10,7 @@ from policyeng.bundle import load_bundle
 from policyeng.errors import BundleError
 from policyeng.models import JsonObject
 from policyeng.verify.case_runs import run_cases, without
-from tests.bundles import write
+from tests.bundles import rego, write
 
 POLICY = """# METADATA
 # title: t
@@ -83,3 +83,11 @@ def test_what_a_pointer_names_is_left_out(pointer: str, left: JsonObject) -> Non
 
     assert without(document, pointer) == left
     assert document == {"tags": {"owner": "o", "a/b": {"x": 1, "y": 1}}, "list": [{"x": 1}, 7, [2]]}
+
+
+def test_a_case_says_what_could_not_be_read(tmp_path: Path) -> None:
+    """`incomplete` reaches the policy, and other cases of the file have none."""
+    text = rego("a", 'deny contains {"msg": "m"} if count(input.snapshot.incomplete) > 0')
+    cases = 'baseline: workspace\npath: ""\npass: {whole: {}}\nfail: {cut: {incomplete: ["roles: forbidden"]}}\n'
+    bundle = load_bundle(write(tmp_path, {"area/a/a.rego": text, "area/a/cases.yaml": cases}))
+    assert [(run.name, run.reason) for run in run_cases(bundle)] == [("whole", ""), ("cut", "")]

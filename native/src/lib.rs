@@ -62,6 +62,7 @@ pub mod safety;
 pub mod scan;
 pub mod stack;
 pub mod storage;
+pub mod syntax;
 pub mod upgrade;
 pub mod whole;
 pub mod worker;

@@ -182,6 +182,14 @@ fn as_v1(py: Python<'_>, modules: Vec<(String, String)>, rego_v0: HashSet<String
     py.detach(|| on_a_deep_stack(|| upgraded(modules, &rego_v0))).map_err(PyValueError::new_err)
 }
 
+/// The rules of a module as JSON, every node with its place.
+#[pyfunction]
+#[pyo3(signature = (path, source, rego_v0 = false))]
+fn syntax<'py>(py: Python<'py>, path: &str, source: &str, rego_v0: bool) -> PyResult<Bound<'py, PyBytes>> {
+    let tree = py.detach(|| crate::syntax::syntax(path, source, rego_v0)).map_err(PyValueError::new_err)?;
+    Ok(PyBytes::new(py, tree.as_bytes()))
+}
+
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     crate::worker::silence_panics();
@@ -194,5 +202,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(locate, module)?)?;
     module.add_function(wrap_pyfunction!(outline, module)?)?;
     module.add_function(wrap_pyfunction!(as_v1, module)?)?;
+    module.add_function(wrap_pyfunction!(syntax, module)?)?;
     Ok(())
 }

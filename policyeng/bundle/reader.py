@@ -78,7 +78,16 @@ class Bundle:
         chosen = tuple(policies)
         ids = {policy.id for policy in chosen}
         idle = tuple(policy for policy in (*self.policies, *self.idle) if policy.id not in ids)
-        return replace(self, policies=chosen, idle=idle)
+        return self._with_same_data(replace(self, policies=chosen, idle=idle))
+
+    def rewritten(self, policy: Policy, modules: Iterable[tuple[str, str]], digest: str) -> Bundle:
+        """The bundle with one policy in force, which is not as it was read, and the modules that it needs."""
+        return self._with_same_data(replace(self, policies=(policy,), idle=(), modules=tuple(modules), digest=digest))
+
+    def _with_same_data(self, other: Bundle) -> Bundle:
+        """The other bundle, with what was worked out of the data."""
+        vars(other).update({name: vars(self)[name] for name in ("facts", "data_bytes") if name in vars(self)})
+        return other
 
 
 def load_bundle(

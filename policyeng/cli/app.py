@@ -22,6 +22,7 @@ from policyeng.cli.test import test
 from policyeng.cli.trust import with_trust
 from policyeng.cli.verify import verify
 from policyeng.cli.verifying.classes import with_classes
+from policyeng.cli.verifying.options import with_questions
 
 app = typer.Typer(
     name="policyeng",
@@ -34,7 +35,7 @@ app = typer.Typer(
 check.__annotations__ = get_type_hints(check, {**vars(checking), "options": options}, include_extras=True)
 app.command(cls=CheckCommand)(with_opa(with_trust(check)))
 app.command(cls=Command)(with_trust(test))
-app.command(cls=Command)(with_opa(with_trust(with_classes(verify))))
+app.command(cls=Command)(with_opa(with_trust(with_classes(with_questions(verify)))))
 policies.command(cls=Command)(new)
 app.add_typer(policies, name="policies")
 app.add_typer(bundle, name="bundle")

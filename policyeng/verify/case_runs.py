@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
@@ -44,6 +45,27 @@ class CaseRun:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A case or an absent test, ready to be judged.
+
+    Attributes:
+        snapshot: the estate of the case, edited.
+        identity: the id under which the finding is reported that the case is about.
+    """
+
+    name: str
+    expected: Verdict
+    case: Case
+    snapshot: Snapshot
+    identity: str
+
+    @property
+    def as_of(self) -> datetime:
+        """The clock."""
+        return self.case.as_of or DEFAULT_AS_OF
+
+
 def run_cases(bundle: Bundle) -> Iterator[CaseRun]:
     """Run every case and every absent test of every policy in force, in the order of the policies.
 
@@ -57,29 +79,39 @@ def run_cases(bundle: Bundle) -> Iterator[CaseRun]:
         if file is None:
             continue
         alone = bundle.only([policy])
-        for expected, name, case in file.named():
-            yield _run(alone, policy, name, expected, case, baselines)
-        for pointer in policy.header.inspects:
-            yield _absent(alone, policy, pointer, file, baselines)
+        for prepared in (*prepared_cases(policy, file, baselines), *prepared_absences(alone, policy, file, baselines)):
+            yield CaseRun(policy.id, prepared.name, prepared.expected, _judged(alone, policy, prepared))
 
 
-def _run(alone: Bundle, policy: Policy, name: str, expected: Verdict, case: Case, baselines: Baselines) -> CaseRun:
-    place = f"{policy.cases}: {name}"
-    snapshot = estate(baselines, case, place)
-    identity = case.judged or _identity(case, baselines, place)
-    return CaseRun(policy.id, name, expected, _judged(alone, policy, case, snapshot, identity, expected))
+def prepared_cases(policy: Policy, file: CaseFile, baselines: Baselines) -> Iterator[Prepared]:
+    """The cases of a policy.
+
+    Raises:
+        BundleError: a case names what there is not, or is not well formed.
+    """
+    for expected, name, case in file.named():
+        place = f"{policy.cases}: {name}"
+        snapshot = estate(baselines, case, place)
+        yield Prepared(name, expected, case, snapshot, case.judged or _identity(case, baselines, place))
 
 
-def _judged(alone: Bundle, policy: Policy, case: Case, snapshot: Snapshot, identity: str, expected: Verdict) -> str:
+def prepared_absences(alone: Bundle, policy: Policy, file: CaseFile, baselines: Baselines) -> Iterator[Prepared]:
+    """The absent tests that a policy's header implies; `alone` is its bundle with no other policy in force."""
+    for pointer in policy.header.inspects:
+        yield prepared_absence(alone, policy, pointer, file, baselines)
+
+
+def _judged(alone: Bundle, policy: Policy, prepared: Prepared) -> str:
     """Why the expectation does not hold, or nothing."""
+    case, expected = prepared.case, prepared.expected
     try:
         parameters = {policy.id: case.parameters}
-        evaluation = evaluate(alone, snapshot, as_of=case.as_of or DEFAULT_AS_OF, parameters=parameters)
+        evaluation = evaluate(alone, prepared.snapshot, as_of=prepared.as_of, parameters=parameters)
     except PolicyengError as error:
         return str(error)
     if any(problem.level == "error" and problem.place for problem in evaluation.problems):
         return "; ".join(f"{problem.place}: {problem.message}" for problem in evaluation.problems)
-    finding = next((found for found in evaluation.findings if found.resource.lower() == identity.lower()), None)
+    finding = next((one for one in evaluation.findings if one.resource.lower() == prepared.identity.lower()), None)
     found = finding.outcome.value if finding else "not_judged"
     if found != expected:
         return f"expected {expected}, found {found}{_why(finding)}"
@@ -97,8 +129,12 @@ def _why(finding: Finding | None) -> str:
     return f": {'; '.join(reasons)}" if reasons else ""
 
 
-def _absent(alone: Bundle, policy: Policy, pointer: str, file: CaseFile, baselines: Baselines) -> CaseRun:
-    """Delete an inspected pointer from a judged baseline that has it and expect what `when_absent` says."""
+def prepared_absence(alone: Bundle, policy: Policy, pointer: str, file: CaseFile, baselines: Baselines) -> Prepared:
+    """Delete an inspected pointer from a judged baseline that has it and expect what `when_absent` says.
+
+    Raises:
+        BundleError: the pointer cannot be left out of a declared workload or approval.
+    """
     name, expected = f"absent {pointer}", policy.header.absent(pointer)
     shared = file.filled(Case())
     place = f"{policy.cases}: {name}"
@@ -112,7 +148,7 @@ def _absent(alone: Bundle, policy: Policy, pointer: str, file: CaseFile, baselin
     else:
         identity = _holder(alone, snapshot, identity, pointer)
         snapshot = _deleted(snapshot, identity, pointer)
-    return CaseRun(policy.id, name, expected, _judged(alone, policy, shared, snapshot, identity, expected))
+    return Prepared(name, expected, shared, snapshot, identity)
 
 
 def _holder(alone: Bundle, snapshot: Snapshot, identity: str, pointer: str) -> str:

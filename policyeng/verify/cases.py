@@ -31,6 +31,7 @@ class Case(BaseModel):
         remove: stems of baselines to leave out.
         judged: the id of a declared workload or approval that is judged instead of a baseline.
         path: for a fail, the path that must be denied.
+        incomplete: what the snapshot says of itself that could not be read.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -48,6 +49,7 @@ class Case(BaseModel):
     quotas: list[JsonObject] | None = None
     metrics: list[JsonObject] | None = None
     principals: list[JsonObject] | None = None
+    incomplete: list[str] = []
 
 
 class CaseFile(Case):
@@ -145,6 +147,18 @@ def read_cases(policy: Policy) -> CaseFile | None:
     return file
 
 
+def required_cases(policy: Policy) -> CaseFile:
+    """The cases of a policy.
+
+    Raises:
+        BundleError: it has none, or the file is not well formed.
+    """
+    file = read_cases(policy)
+    if file is None:
+        raise BundleError(f"`{policy.id}` has no cases", remedy="put a cases.yaml beside it")
+    return file
+
+
 def no_baseline(stem: str, baselines: Baselines, place: str) -> BundleError:
     """The error that a case names a baseline which is not there."""
     remedy = f"put a compliant resource into `baselines/{stem}.json` of the policies, or name the file stem of another"
@@ -173,7 +187,7 @@ def estate(baselines: Baselines, case: Case, place: str) -> Snapshot:
     stated: dict[str, Any] = {name: baselines.stated.get(name, []) for name in _STATED}
     stated |= {name: given for name in _STATED if (given := getattr(case, name)) is not None}
     try:
-        return Snapshot.model_validate({"scope": "", "resources": resources, **stated})
+        return Snapshot.model_validate({"scope": "", "resources": resources, "incomplete": case.incomplete, **stated})
     except ValidationError as error:
         first = error.errors()[0]
         where = "/".join(str(part) for part in first["loc"])

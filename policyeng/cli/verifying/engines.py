@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from policyeng.bundle import Bundle
 from policyeng.cli.loading import split
+from policyeng.cli.verifying.options import Asked, EngineOptions
 from policyeng.cli.verifying.progress import progress
 from policyeng.cli.writing import write
 from policyeng.engines import OpaOptions
@@ -25,16 +25,7 @@ if TYPE_CHECKING:
 _MOST_SHRUNK = 10
 
 
-def verify_engines(
-    bundle: Bundle,
-    *,
-    pairs: int,
-    seed: int,
-    without: Sequence[str] | None,
-    counterexample: Path | None,
-    format_: str,
-    opa: OpaOptions,
-) -> int:
+def verify_engines(asked: Asked, options: EngineOptions, opa: OpaOptions) -> int:
     """Compare what every engine says of the same pairs, and print it: exit 0 when they agree, 1 when they differ.
 
     Raises:
@@ -47,16 +38,17 @@ def verify_engines(
     from policyeng.verify.agreement.report import Run
 
     started = time.monotonic()
-    compared = contestants(bundle, without=_left_out(without, opa), opa=opa)
-    with progress(f"comparing, seed {seed}", pairs) as advance:
-        tally = compare(bundle, compared, pairs=pairs, seed=seed, progress=advance)
+    bundle = asked.bundle
+    compared = contestants(bundle, without=_left_out(options.without, opa), opa=opa)
+    with progress(f"comparing, seed {asked.seed}", options.pairs) as advance:
+        tally = compare(bundle, compared, pairs=options.pairs, seed=asked.seed, progress=advance)
         found = [smallest(difference, bundle, compared) for difference in tally.differences[:_MOST_SHRUNK]]
     run = Run(bundle, compared, tally, found, time.monotonic() - started)
-    _print(run, list(_written(found, counterexample)) if counterexample else [], format_)
+    _print(run, list(_written(found, asked.counterexample)) if asked.counterexample else [], asked.format)
     return int(bool(tally.differing))
 
 
-def _left_out(without: Sequence[str] | None, opa: OpaOptions) -> list[str]:
+def _left_out(without: Sequence[str], opa: OpaOptions) -> list[str]:
     left_out = [name.lower() for name in split(without)]
     if "opa" in left_out and replace(opa, token="") != OpaOptions():
         raise UsageError("options of the OPA server are given, and `--without opa`", remedy="leave one of them out")

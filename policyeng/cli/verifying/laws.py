@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from policyeng.bundle import Bundle
 from policyeng.cli.loading import split
+from policyeng.cli.verifying.options import Asked, LawOptions
 from policyeng.cli.verifying.progress import progress
 from policyeng.cli.writing import write
 
@@ -17,30 +17,8 @@ if TYPE_CHECKING:
     from policyeng.verify.running.run import Found, Run
 
 
-def verify_laws(
-    bundle: Bundle,
-    given: Sequence[str],
-    *,
-    law: Sequence[str] | None,
-    examples: int,
-    seed: int,
-    jobs: int,
-    database: Path | None,
-    counterexample: Path | None,
-    format_: str,
-) -> int:
+def verify_laws(asked: Asked, options: LawOptions) -> int:
     """Try laws on random examples and print what holds: exit 0 when all do, 1 when one is violated, 2 when undecided.
-
-    Args:
-        bundle: the policies on trial.
-        given: the options that name them, for the commands that are printed.
-        law: numbers or names; all laws unless given.
-        examples: how many.
-        seed: what they are drawn from.
-        jobs: processes; 0 is one for each processor.
-        database: where failures are kept; None keeps none.
-        counterexample: where the first smallest snapshot is written, the others beside it with a number.
-        format_: text, json or junit.
 
     Raises:
         UsageError: there is no such law.
@@ -50,11 +28,19 @@ def verify_laws(
     from policyeng.verify.laws import laws_named
     from policyeng.verify.running.run import run
 
-    chosen = laws_named(split(law))
-    with progress(f"trying {len(chosen)} laws, seed {seed}", examples) as advance:
-        done = run(bundle, chosen, examples=examples, seed=seed, jobs=jobs, progress=advance, database=database)
-    written = list(_written(done.found, counterexample)) if counterexample else []
-    typer.echo(_rendered(done, given, written, format_))
+    chosen = laws_named(split(options.names))
+    with progress(f"trying {len(chosen)} laws, seed {asked.seed}", asked.examples) as advance:
+        done = run(
+            asked.bundle,
+            chosen,
+            examples=asked.examples,
+            seed=asked.seed,
+            jobs=options.jobs,
+            progress=advance,
+            database=options.database,
+        )
+    written = list(_written(done.found, asked.counterexample)) if asked.counterexample else []
+    typer.echo(_rendered(done, asked.naming, written, asked.format))
     return done.exit_code
 
 

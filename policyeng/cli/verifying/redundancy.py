@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import typer
 
-from policyeng.bundle import Bundle, Policy
+from policyeng.bundle import Policy
+from policyeng.cli.verifying.options import Asked
 from policyeng.cli.verifying.progress import progress
 
 
-def verify_redundancy(bundle: Bundle, *, examples: int, seed: int, format_: str) -> int:
+def verify_redundancy(asked: Asked) -> int:
     """Print which policies never apply, never fail or are implied by others: exit 1 when there is one, else 0.
 
     Raises:
@@ -18,10 +19,12 @@ def verify_redundancy(bundle: Bundle, *, examples: int, seed: int, format_: str)
     from policyeng.verify.redundancy import report
     from policyeng.verify.redundancy.analysis import analysed
 
-    with progress(f"looking for redundancy, seed {seed}", sum(map(_cases, bundle.policies)) + examples) as advance:
-        analysis = analysed(bundle, examples, seed, progress=advance)
+    bundle, examples = asked.bundle, asked.examples
+    total = sum(map(_cases, bundle.policies)) + examples
+    with progress(f"looking for redundancy, seed {asked.seed}", total) as advance:
+        analysis = analysed(bundle, examples, asked.seed, progress=advance)
     written = {"text": report.as_text, "json": report.as_json, "junit": report.as_junit}
-    typer.echo(written[format_](analysis))
+    typer.echo(written[asked.format](analysis))
     return int(bool(analysis.faults))
 
 

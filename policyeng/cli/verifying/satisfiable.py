@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from policyeng.bundle import Bundle
 from policyeng.cli.loading import parameters_given
 from policyeng.cli.printing import say
 from policyeng.cli.verifying.classes import ClassOptions
+from policyeng.cli.verifying.options import Asked
 from policyeng.cli.verifying.progress import progress
 from policyeng.cli.writing import write
 from policyeng.configuration import Settings
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from policyeng.verify.satisfiability.answering import Answer
 
 
-def verify_satisfiable(
-    bundle: Bundle, settings: Settings, asked: ClassOptions, naming: Sequence[str], format_: str
-) -> int:
+def verify_satisfiable(asked: Asked, settings: Settings, options: ClassOptions) -> int:
     """Answer for each class, and print it: exit 0 where all are possible, 1 where one is not, else 2.
 
     Raises:
@@ -37,18 +35,18 @@ def verify_satisfiable(
     from policyeng.verify.satisfiability.answering import answer
     from policyeng.verify.satisfiability.classes import classes_of
 
-    started = time.monotonic()
+    started, bundle = time.monotonic(), asked.bundle
     parameters = parameters_given(bundle, bundle, settings)
-    subjects = classes_of(bundle, asked.paths, asked.chosen)
+    subjects = classes_of(bundle, options.paths, options.chosen)
     now = datetime.now(UTC)
     answers: list[Answer] = []
     with progress("looking for witnesses", len(subjects)) as advance:
         for number, subject in enumerate(subjects, 1):
-            answers.append(answer(subject, bundle, asked.as_of or subject.as_of or now, parameters))
+            answers.append(answer(subject, bundle, options.as_of or subject.as_of or now, parameters))
             advance(number)
-    written = _written(answers, asked.witness) if asked.witness else {}
-    run = report.Run(bundle, answers, settings.profile, written, time.monotonic() - started, naming)
-    render = {"json": report.as_json, "junit": report.as_junit}.get(format_, report.as_text)
+    written = _written(answers, options.witness) if options.witness else {}
+    run = report.Run(bundle, answers, settings.profile, written, time.monotonic() - started, asked.naming)
+    render = {"json": report.as_json, "junit": report.as_junit}.get(asked.format, report.as_text)
     say(render(run).rstrip("\n"))
     return run.exit_code
 

@@ -1,0 +1,1 @@
+"""Small faults written into policies, to see whether their cases and the laws notice them."""

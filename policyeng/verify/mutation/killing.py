@@ -1,0 +1,211 @@
+"""Whether the cases of a policy, its absent tests or the laws notice a fault in it."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from random import Random
+from types import FrameType
+
+from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.parameters import parameters_of
+from policyeng.engines import Judgement, Work, judge
+from policyeng.errors import PolicyengError
+from policyeng.evaluation.estate import Estate, estate_of
+from policyeng.evaluation.plan import Planned, plan
+from policyeng.models import JsonObject, lowered
+from policyeng.verify.agreement.differential import outcome_of
+from policyeng.verify.case_runs import Prepared, prepared_absence, prepared_cases
+from policyeng.verify.cases import Baselines, required_cases
+from policyeng.verify.drawing.examples import Examples
+from policyeng.verify.laws.law import Grounds, Law, Trial
+from policyeng.verify.mutation.deciding import deciding_case, still_read
+
+#: Seconds that a mutant in Python may take for a case; Rego has the deadline of its engine.
+_LONGEST = 5.0
+#: What tells most faults comes first.
+_ORDER = ("fail", "unknown", "not_judged", "pass")
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A case with its estate, and what the unchanged header makes of it."""
+
+    prepared: Prepared
+    estate: Estate
+    parameters: list[JsonObject]
+    planned: list[Planned]
+    judgement: Judgement
+
+
+class Examination:
+    """The cases and absent tests of one policy, put to its mutants one after the other."""
+
+    def __init__(self, bundle: Bundle, baselines: Baselines) -> None:
+        """Make the cases of the policy in force ready.
+
+        Raises:
+            BundleError: they are not well formed, or there are none.
+            EngineError: the bundle does not compile.
+        """
+        self._bundle = bundle
+        self._baselines = baselines
+        self._policy = bundle.policies[0]
+        self._file = required_cases(self._policy)
+        prepared = prepared_cases(self._policy, self._file, baselines)
+        ordered = sorted(prepared, key=lambda case: _ORDER.index(case.expected))
+        self._cases = [self._ready(case) for case in ordered]
+        self._absences: dict[str, _Ready] = {}
+        self._deciding: dict[str, str] = {}
+
+    def killer(self, mutant: Bundle) -> str:
+        """The case or absent test that does not hold of a mutant, the policy in force of its bundle; empty if none.
+
+        Raises:
+            PolicyengError: the mutant does not compile.
+        """
+        for place, ready in enumerate(self._cases):
+            if self._differs(mutant, ready, ready.prepared.expected):
+                # What noticed one fault is likely to notice the next one.
+                self._cases.insert(0, self._cases.pop(place))
+                return ready.prepared.name
+        header = mutant.policies[0].header
+        for pointer in header.inspects:
+            ready = self._absence(mutant.policies[0], pointer)
+            if self._differs(mutant, ready, header.absent(pointer)):
+                return ready.prepared.name
+        unread = (pointer for pointer in self._policy.header.inspects if not still_read(header, pointer))
+        return next((f"inspects: {case}" for case in map(self._decided, unread) if case), "")
+
+    def _decided(self, pointer: str) -> str:
+        """The case that shows that what stands at a pointer decides."""
+        if pointer not in self._deciding:
+            cases = [ready.prepared for ready in self._cases]
+            found = deciding_case(pointer, self._policy.header, cases, self._baselines, self._holds)
+            self._deciding[pointer] = found
+        return self._deciding[pointer]
+
+    def _holds(self, prepared: Prepared) -> bool:
+        return _outcome(self._ready(prepared).judgement) == prepared.expected
+
+    def _absence(self, policy: Policy, pointer: str) -> _Ready:
+        """The absent test of a pointer, which another mutant may have asked for; its header says what is expected."""
+        if pointer not in self._absences:
+            prepared = prepared_absence(self._bundle, policy, pointer, self._file, self._baselines)
+            self._absences[pointer] = self._ready(prepared)
+        return self._absences[pointer]
+
+    def _ready(self, prepared: Prepared) -> _Ready:
+        estate = estate_of(prepared.snapshot, self._bundle.facts)
+        parameters = parameters_of(self._bundle, {self._policy.id: prepared.case.parameters})
+        planned = _planned(self._bundle, estate, parameters, prepared.identity)
+        judgement = _judged(self._bundle, estate, prepared.as_of, parameters, planned)
+        return _Ready(prepared, estate, parameters, planned, judgement)
+
+    def _differs(self, mutant: Bundle, ready: _Ready, expected: str) -> bool:
+        """Whether a mutant says something else of a case than it must."""
+        parameters, planned, prepared = ready.parameters, ready.planned, ready.prepared
+        if mutant.policies[0].header != self._policy.header:
+            try:
+                parameters = parameters_of(mutant, {mutant.policies[0].id: prepared.case.parameters})
+            except PolicyengError:
+                return True
+            planned = _planned(mutant, ready.estate, parameters, prepared.identity)
+        same = mutant.digest == self._bundle.digest and (parameters, planned) == (ready.parameters, ready.planned)
+        judgement = ready.judgement
+        if not same:
+            judgement = _judged(mutant, ready.estate, prepared.as_of, parameters, planned)
+        if _outcome(judgement) != expected:
+            return True
+        paths = [denial.path for denial in judgement.denials]
+        return expected == "fail" and prepared.case.path is not None and prepared.case.path not in paths
+
+
+def _planned(bundle: Bundle, estate: Estate, parameters: list[JsonObject], identity: str) -> list[Planned]:
+    """The pairs that a case is about, in the order of their findings."""
+    subjects = estate.subjects
+    entries = [
+        entry
+        for entry in plan(bundle, estate, parameters)
+        if lowered(subjects[entry.pair.subject].reported_id) == lowered(identity)
+    ]
+    return sorted(entries, key=lambda entry: subjects[entry.pair.subject].reported_id)
+
+
+def _outcome(judgement: Judgement) -> str:
+    return outcome_of(judgement).replace("not applicable", "not_judged")
+
+
+def _judged(
+    mutant: Bundle, estate: Estate, as_of: datetime, parameters: list[JsonObject], planned: Sequence[Planned]
+) -> Judgement:
+    """What a mutant says first of what a case is about."""
+    for entry in planned:
+        if entry.unknowns:
+            return Judgement(unknowns=entry.unknowns)
+        judgement = _asked(mutant, estate, as_of, parameters, entry)
+        if judgement.applies:
+            return judgement
+    return Judgement(applies=False)
+
+
+def _asked(mutant: Bundle, estate: Estate, as_of: datetime, parameters: list[JsonObject], entry: Planned) -> Judgement:
+    work = Work(
+        bundle=mutant,
+        snapshot=replace(estate.view),  # what policies keep in it, they work out anew
+        subjects=[subject.document for subject in estate.subjects],
+        document=estate.document,
+        pairs=[entry.pair],
+        parameters=parameters,
+        as_of=as_of,
+    )
+    with _deadline(mutant.policies[0]):
+        return judge(work)[0]
+
+
+@contextmanager
+def _deadline(policy: Policy) -> Iterator[None]:
+    """Have a policy in Python raise when it takes too long, which makes an error of it."""
+    if policy.rules or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, _too_long)
+    signal.setitimer(signal.ITIMER_REAL, _LONGEST)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _too_long(_signal: int, _frame: FrameType | None) -> None:
+    raise TimeoutError("the policy takes too long")
+
+
+class LawTrials:
+    """Examples on which the laws hold of a policy as it is, to see whether they do of its mutants."""
+
+    def __init__(self, bundle: Bundle, laws: Sequence[Law], examples: int, seed: int) -> None:
+        """Draw examples for the policy in force, and try the laws on them as it is."""
+        source, policy = Examples(bundle), bundle.policies[0]
+        self._examples = [
+            source.drawn(Random(f"{seed}/{policy.id}/{number}"), policy)  # noqa: S311  # nothing here is secret
+            for number in range(examples if laws else 0)
+        ]
+        self._laws = [law for law in laws if not self._violated(law, bundle)]
+
+    def killer(self, mutant: Bundle) -> str:
+        """The law that does not hold of a mutant, the policy in force of its bundle; empty if none."""
+        return next((f"law {law.number} {law.name}" for law in self._laws if self._violated(law, mutant)), "")
+
+    def _violated(self, law: Law, bundle: Bundle) -> bool:
+        grounds = Grounds(bundle)
+        return any(
+            law.violated(Trial(grounds, example, str(number)))
+            for number, example in enumerate(self._examples)
+            if number % law.every == 0
+        )

@@ -1,0 +1,172 @@
+"""The faults that the header of a Rego policy can have, found in the YAML of its METADATA block."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Set
+from typing import get_args
+
+import orjson
+import yaml
+
+from policyeng.bundle.header import Verdict
+from policyeng.verify.mutation.edits import Edit, Mutation, Spoken, mutation, without_member
+
+_BLOCK = re.compile(r"^#[ \t]*METADATA[ \t]*\n((?:#.*\n)*)(?=\s*package[ \t])", re.MULTILINE)
+_INTEGER = re.compile(r"-?\d+")
+
+
+def header_mutations(source: str, spoken: Spoken) -> Iterator[Mutation]:
+    """Every fault of the header of a module.
+
+    What is for people (titles, messages, sources), `consults` and the contracts are left alone: laws prove the latter.
+    """
+    block = _BLOCK.search(source)
+    if block is None:
+        return
+    # Every character keeps its place: the signs of the comments become spaces.
+    before = re.sub(r"[^\n]", " ", source[: block.start(1)])
+    tree = yaml.compose(before + re.sub(r"^#", " ", block[1], flags=re.MULTILINE), yaml.SafeLoader)
+    for entry in _Header(source, spoken).mutations(tree):
+        yield Mutation(entry.kind, tuple(_in_bytes(source, edit) for edit in entry.edits))
+
+
+def _in_bytes(source: str, edit: Edit) -> Edit:
+    return Edit(len(source[: edit.start].encode()), len(source[: edit.end].encode()), edit.text)
+
+
+class _Header:
+    def __init__(self, source: str, spoken: Spoken) -> None:
+        self._source = source
+        self._spoken = spoken
+
+    def mutations(self, tree: yaml.Node | None) -> Iterator[Mutation]:
+        fields = {**_fields(tree), **_fields(_fields(tree).get("custom"))}
+        judged = _listed(fields.get("judges"))
+        narrowed = {pointer for entry in judged for pointer in _fields(_fields(entry).get("where"))}
+        yield from self._judges(fields.get("judges"))
+        yield from self._inspects(fields.get("inspects"), fields.get("when_absent"), narrowed)
+        yield from self._absence(fields.get("when_absent"))
+        schemas = _fields(fields.get("parameters"))
+        for schema in _fields(schemas.get("properties", fields.get("parameters"))).values():
+            yield from self._default(_fields(schema).get("default"))
+
+    def _judges(self, judges: yaml.Node | None) -> Iterator[Mutation]:
+        entries = _entries(judges)
+        if isinstance(judges, yaml.SequenceNode) and len(entries) > 1:
+            for index in range(len(entries)):
+                yield Mutation("drop what is judged", (self._dropped(judges, index),))
+        for entry in _listed(judges):
+            for index, (key, where) in enumerate(_pairs(entry)):
+                if key.value == "where":
+                    yield Mutation("drop what is judged", (self._dropped(entry, index),))
+                    yield from self._where(where)
+
+    def _where(self, where: yaml.Node) -> Iterator[Mutation]:
+        pairs = _pairs(where)
+        for index, (_, allowed) in enumerate(pairs):
+            if len(pairs) > 1:
+                yield Mutation("drop what is judged", (self._dropped(where, index),))
+            yield from self._set(allowed)
+
+    def _inspects(
+        self, inspects: yaml.Node | None, absence: yaml.Node | None, narrowed: Set[str]
+    ) -> Iterator[Mutation]:
+        """What is not inspected any more; what narrows the policy is read all the same."""
+        entries = _entries(inspects)
+        if not isinstance(inspects, yaml.SequenceNode) or len(entries) < 2:
+            return
+        verdicts = [key.value for key, _ in _pairs(absence)]
+        for index, entry in enumerate(entries):
+            if entry.value in narrowed:
+                continue
+            edits = [self._dropped(inspects, index)]
+            if entry.value in verdicts and absence is not None and len(verdicts) > 1:
+                edits.append(self._dropped(absence, verdicts.index(entry.value)))
+            yield Mutation("drop what is inspected", tuple(sorted(edits)))
+
+    def _absence(self, absence: yaml.Node | None) -> Iterator[Mutation]:
+        verdicts: list[yaml.Node | None] = [value for _, value in _pairs(absence)]
+        for verdict in verdicts or [absence]:
+            if isinstance(verdict, yaml.ScalarNode):
+                for other in get_args(Verdict):
+                    yield mutation("change an absence", *_span(verdict), other)
+
+    def _default(self, default: yaml.Node | None) -> Iterator[Mutation]:
+        if isinstance(default, yaml.SequenceNode):
+            yield from self._set(default)
+        elif isinstance(default, yaml.ScalarNode):
+            start, end = _span(default)
+            if _INTEGER.fullmatch(default.value):
+                for other in (int(default.value) + 1, int(default.value) - 1):
+                    yield mutation("shift a number", start, end, str(other))
+            elif default.value in ("true", "false"):
+                yield mutation("flip a boolean", start, end, "false" if default.value == "true" else "true")
+            else:
+                quoted = int(default.style in ("'", '"'))
+                yield mutation("change a text", end - quoted, end - quoted, "_")
+
+    def _set(self, node: yaml.Node) -> Iterator[Mutation]:
+        entries = _entries(node)
+        if not isinstance(node, yaml.SequenceNode) or not entries:
+            return
+        for index in range(len(entries)):
+            edit = self._dropped(node, index) if len(entries) > 1 else Edit(*_span(node), "[]")
+            yield Mutation("narrow a set", (edit,))
+        start = _span(entries[0])[0]
+        held = [entry.value for entry in entries if isinstance(entry, yaml.ScalarNode)]
+        word = self._spoken.another(held, start) if _in_brackets(node) and len(held) == len(entries) else None
+        if word:
+            yield mutation("widen a set", start, start, f"{orjson.dumps(word).decode()}, ")
+
+    def _dropped(self, node: yaml.Node, index: int) -> Edit:
+        """A member of a list or mapping taken out, in brackets with its comma, else with its lines."""
+        members = [member if isinstance(member, tuple) else (member, member) for member in node.value]
+        spans = [(first.start_mark.index, _end(last)) for first, last in members]
+        if _in_brackets(node):
+            return without_member(spans, index)
+        start = self._source.rindex("\n", 0, spans[index][0]) + 1
+        end = self._source.index("\n", spans[index][1]) + 1
+        if self._source.count("\n", start, spans[index][0]) == 0 and self._opens(node, index, start):
+            # The first key of a mapping in a list stands behind the hyphen, which stays.
+            start = spans[index][0]
+            end = spans[index + 1][0] if index + 1 < len(spans) else spans[index][1]
+        return Edit(start, end, "")
+
+    def _opens(self, node: yaml.Node, index: int, start: int) -> bool:
+        line = self._source[start : node.start_mark.index]
+        return isinstance(node, yaml.MappingNode) and index == 0 and "-" in line
+
+
+def _fields(node: yaml.Node | None) -> dict[str, yaml.Node]:
+    return {key.value: value for key, value in _pairs(node)}
+
+
+def _pairs(node: yaml.Node | None) -> list[tuple[yaml.Node, yaml.Node]]:
+    return node.value if isinstance(node, yaml.MappingNode) else []
+
+
+def _entries(node: yaml.Node | None) -> list[yaml.Node]:
+    return node.value if isinstance(node, yaml.SequenceNode) else []
+
+
+def _listed(node: yaml.Node | None) -> list[yaml.Node]:
+    """The entries of a list; what is none is the only one."""
+    return [node] if isinstance(node, yaml.MappingNode) else _entries(node)
+
+
+def _span(node: yaml.Node) -> tuple[int, int]:
+    return node.start_mark.index, node.end_mark.index
+
+
+def _in_brackets(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.CollectionNode) and bool(node.flow_style)
+
+
+def _end(node: yaml.Node) -> int:
+    """Where the last thing in a node ends: a block's own end is where the next one begins."""
+    if isinstance(node, yaml.ScalarNode) or _in_brackets(node) or not node.value:
+        end: int = node.end_mark.index
+        return end
+    last = node.value[-1]
+    return _end(last[1] if isinstance(last, tuple) else last)

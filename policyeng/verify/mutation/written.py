@@ -1,0 +1,136 @@
+"""Policies written anew with a fault in their text: which faults there are, and the bundle that has one."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from policyeng import _native
+from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.discovery import policies_of
+from policyeng.errors import BundleError
+from policyeng.verify.drawing.edits import Json
+from policyeng.verify.drawing.estates import Estates
+from policyeng.verify.mutation.edits import Mutant, Mutation, Spoken, mutants
+from policyeng.verify.mutation.python import python_mutations, same_program
+from policyeng.verify.mutation.rego import Places, rego_mutations
+from policyeng.verify.mutation.rego_headers import header_mutations
+
+_PACKAGE = re.compile(r"^[ \t]*package[ \t]", re.MULTILINE)
+#: Longer texts are messages.
+_LONGEST = 40
+
+
+class Written:
+    """A policy as it was written, for which there are cases."""
+
+    def __init__(self, bundle: Bundle, policy: Policy) -> None:
+        """Read it.
+
+        Raises:
+            BundleError: its file cannot be read.
+        """
+        self.bundle = bundle.only([policy])
+        self.policy = policy
+        self._file = PurePosixPath(policy.file)
+        if policy.cases is None:
+            raise BundleError(f"`{policy.id}` has no cases", remedy="put a cases.yaml beside it")
+        self._root = policy.cases.parents[len(self._file.parent.parts)]
+        self._source = _text(self._root / self._file)
+        self._modules = dict(_needed(bundle, policy))
+
+    def mutants(self) -> list[Mutant]:
+        """The policy with every fault that can be written into it, in the order of their places.
+
+        Those that are the same program as it is, or as one before, are left out as far as that is plain to see.
+        """
+        made = mutants(self.policy.id, self.policy.file, self._source, self._mutations())
+        if self.policy.rules:
+            return made
+        programs = {same_program(self._source)}
+        return [mutant for mutant in made if _is_new(mutant, programs)]
+
+    def bundle_of(self, mutant: Mutant) -> Bundle:
+        """The bundle with the mutant alone in force.
+
+        Raises:
+            BundleError: it is no policy; what does not compile is found when it judges.
+        """
+        read = policies_of(self._root, {self._file: mutant.source.encode()})
+        if len(read) != 1:
+            raise BundleError("it is no policy", place=(mutant.file,))
+        policy = read[0] if read[0].python else replace(read[0], python=self.policy.python)
+        modules = self._modules
+        if self.policy.rules and _body(mutant.source) != _body(self._source):
+            modules = {**modules, self.policy.file: mutant.source}
+        elif self.policy.rules:  # the same program under another header
+            return self.bundle.rewritten(policy, modules.items(), self.bundle.digest)
+        digest = hashlib.sha256(f"{self.bundle.digest} {mutant.source}".encode()).hexdigest()
+        return self.bundle.rewritten(policy, modules.items(), digest)
+
+    def _mutations(self) -> Iterator[Mutation]:
+        if not self.policy.rules:
+            yield from python_mutations(self._source, self._spoken())
+            return
+        header, file = self.policy.header, self.policy.file
+        yield from header_mutations(self._source, self._spoken())
+        places = Places(header.inspects, tuple(header.parameters), self._spoken())
+        yield from rego_mutations(file, self._source, file in self.bundle.rego_v0, places)
+
+    def _spoken(self) -> Spoken:
+        words = Estates(self.bundle).vocabulary.words[self.policy.id]
+        return Spoken([sorted(set(_texts(values))) for values in words.standing.values()])
+
+
+def _body(source: str) -> str:
+    """A module in Rego from its package on."""
+    found = _PACKAGE.search(source)
+    return source[found.start() :] if found else source
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BundleError(f"the policy cannot be read again: {error}", place=(str(path),)) from error
+
+
+def _is_new(mutant: Mutant, programs: set[str]) -> bool:
+    """Whether a text in Python is another program than those known; what does not parse is found when it is read."""
+    try:
+        program = same_program(mutant.source)
+    except (SyntaxError, ValueError):
+        return True
+    new = program not in programs
+    programs.add(program)
+    return new
+
+
+def _texts(values: Iterable[Json]) -> Iterator[str]:
+    """The short texts among values, and among those in lists."""
+    for value in values:
+        if isinstance(value, list):
+            yield from _texts(value)
+        elif isinstance(value, str) and 0 < len(value) <= _LONGEST and not value.startswith("/"):
+            yield value
+
+
+def _needed(bundle: Bundle, policy: Policy) -> Iterator[tuple[str, str]]:
+    """The modules that a policy reads, directly or not: the others would only have to be compiled for every mutant."""
+    sources = dict(bundle.modules)
+    outlines = {path: _native.outline(path, text, path in bundle.rego_v0) for path, text in bundle.modules}
+    waiting = [policy.file] if policy.file in sources else []
+    seen = set(waiting)
+    for path in waiting:  # which grows while it is walked
+        yield path, sources[path]
+        for other, (_, package, _, _) in outlines.items():
+            if other not in seen and any(_meets(read, f"data.{package}") for read in outlines[path][3]):
+                seen.add(other)
+                waiting.append(other)
+
+
+def _meets(read: str, package: str) -> bool:
+    return f"{read}.".startswith(f"{package}.") or f"{package}.".startswith(f"{read}.")
