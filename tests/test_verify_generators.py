@@ -97,6 +97,14 @@ def test_drawing_changes_nothing_that_other_examples_share() -> None:
     assert [orjson.dumps(SOURCE.numbered(SEED, number).document) for number in range(60)] == before
 
 
+def test_drawing_never_raises() -> None:
+    """Also where an edit meets what another one made of a huge number: every kind, alone and of one policy."""
+    for source in (SOURCE, Examples(BUNDLE.only(BUNDLE.policies[:1]))):
+        for kind in get_args(Kind):
+            for number in range(300):
+                source.numbered(SEED + 1, number, kind)
+
+
 def test_plausible_estates_have_what_the_documents_speak_of() -> None:
     """Every kind of compute, many sizes of the catalogue and regions, and nothing that `policyeng check` refuses."""
     examples = [SOURCE.numbered(SEED, number, "plausible") for number in range(300)]
