@@ -6,7 +6,6 @@ deny and most do not; directed edits move what they made just over the line, or 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,10 +19,9 @@ from policyeng.models import JsonObject, lowered
 from policyeng.verify.cases import DEFAULT_AS_OF, merged
 from policyeng.verify.drawing.directed import edit, subject
 from policyeng.verify.drawing.edits import edit_somewhere, happens
-from policyeng.verify.drawing.estates import Estates, renamed, takes
+from policyeng.verify.drawing.estates import Estates, copied_object, in_second_group, renamed, takes
 from policyeng.verify.drawing.scenes import STATED, Scene
 
-_GROUP = re.compile(r"(?i)(/resourceGroups/[^/\"]+)")
 #: How many scenes of other policies are tried beside one of the policy in focus.
 _OTHERS = (3, 4, 5, 5, 6, 6)
 #: How much readier a policy is to come in beside others when the baselines do not make it pass.
@@ -96,8 +94,7 @@ def nearly_compliant(
     for _ in range(random.choice((0, 0, 1, 2, 3)) if resources else 0):
         _edit(random, estates, policies, resources)
     if happens(random, 0.1):
-        chosen = orjson.dumps([resource for resource in resources if happens(random, 0.5)]).decode()
-        resources += orjson.loads(_GROUP.sub(r"\1-2", chosen))
+        resources += in_second_group([resource for resource in resources if happens(random, 0.5)])
     random.shuffle(resources)
     document: JsonObject = {"resources": unique(resources)}
     document |= {kind: stage.stated[kind] if kind in stage.stated else _usual(estates, kind, stems) for kind in STATED}
@@ -177,7 +174,7 @@ def _edit(random: Random, estates: Estates, policies: Sequence[Policy], resource
         edit(random, estates, policy, resources, random.choice(judged))
     else:
         position = random.randrange(len(resources))
-        resources[position] = orjson.loads(orjson.dumps(resources[position]))
+        resources[position] = copied_object(resources[position])
         edit_somewhere(random, resources[position])
 
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from random import Random
-
-import orjson
 
 from policyeng.bundle import Policy
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
 from policyeng.verify.drawing.compliant import unique
 from policyeng.verify.drawing.directed import edit, made, subject
 from policyeng.verify.drawing.edits import ODD_TEXTS, edit_somewhere, happens, odd
-from policyeng.verify.drawing.estates import Estates, copied_object, renamed
+from policyeng.verify.drawing.estates import Estates, copied_object, in_second_group, renamed
 
-_GROUP = re.compile(r"(?i)(/resourceGroups/[^/\"]+)")
 #: How many of the baselines are in an estate; few estates are large.
 _SHARES = (0.1, 0.1, 0.2, 0.2, 0.3, 0.7)
 #: Types that no policy judges, and texts that are no type.
@@ -42,8 +38,7 @@ def edited(random: Random, estates: Estates, focus: Policy) -> JsonObject:
         while happens(random, 0.6):
             edit(random, estates, focus, resources, len(resources) - 1)
     if happens(random, 0.12):
-        text = orjson.dumps([resource for resource in resources if happens(random, 0.7)]).decode()
-        resources += orjson.loads(_GROUP.sub(r"\1-2", text))
+        resources += in_second_group([resource for resource in resources if happens(random, 0.7)])
     _edit_many(random, estates, focus, resources)
     return _document(random, resources) | estates.stated()
 
