@@ -5,12 +5,9 @@ Every draw goes through the given generator, so that one seed gives one document
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from copy import deepcopy
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import TypeAlias
-
-import orjson
 
 from policyeng.strict.json_pointer import list_index, unescaped
 
@@ -41,13 +38,13 @@ def happens(random: Random, chance: float) -> bool:
     return random.random() >= 1 - chance
 
 
-def copied(document: Json) -> Json:
-    """A deep copy of a JSON document."""
-    try:
-        duplicate: Json = orjson.loads(orjson.dumps(document))
-    except TypeError:  # a number of more than 64 bits, which is slower to copy
-        duplicate = deepcopy(document)
-    return duplicate
+def copied(document: Json, spelled: Callable[[str], str] = str) -> Json:
+    """A deep copy of a JSON document, whatever numbers are in it, its texts and keys `spelled` otherwise."""
+    if isinstance(document, dict):
+        return {spelled(key): copied(member, spelled) for key, member in document.items()}
+    if isinstance(document, list):
+        return [copied(member, spelled) for member in document]
+    return spelled(document) if isinstance(document, str) else document
 
 
 def odd(random: Random, depth: int = 2) -> Json:

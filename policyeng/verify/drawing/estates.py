@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from random import Random
 
 import orjson
@@ -20,6 +21,7 @@ from policyeng.verify.drawing.observations import KINDS, Entries
 from policyeng.verify.drawing.scenes import STATED, Links, Scene, scenes_of
 from policyeng.verify.drawing.vocabulary import Vocabulary, vocabulary_of
 
+_GROUP = re.compile(r"(?i)(/resourceGroups/[^/\"]+)")
 #: What the organisation states, as `judges` names it; no resource has such a type.
 STATEMENTS = frozenset({"workload", "approval"})
 #: What policies of others judge: inputs as they were written.
@@ -148,10 +150,14 @@ def fits(judged: Judged, resource: JsonObject) -> bool:
     return all(there[pointer] in {lowered(str(one)) for one in allowed} for pointer, allowed in judged.where.items())
 
 
-def copied_object(document: JsonObject) -> JsonObject:
-    """A deep copy of a JSON object."""
-    duplicate = copied(document)
-    return duplicate if isinstance(duplicate, dict) else {}
+def copied_object(document: JsonObject, spelled: Callable[[str], str] = str) -> JsonObject:
+    """A deep copy of a JSON object, its texts and keys `spelled` otherwise."""
+    return {spelled(key): copied(member, spelled) for key, member in document.items()}
+
+
+def in_second_group(resources: Iterable[JsonObject]) -> list[JsonObject]:
+    """Copies of resources, in a resource group beside theirs."""
+    return [copied_object(resource, partial(_GROUP.sub, r"\1-2")) for resource in resources]
 
 
 def renamed(resource: JsonObject, suffix: str) -> JsonObject:
