@@ -2,61 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from policyeng import cache
-from policyeng.bundle import Bundle
-from policyeng.bundle.selection import selected
-from policyeng.cli.loading import bundle_of, chosen, moment_of, parameters_given, require_text, settings_of
-from policyeng.cli.printing import is_terminal, look, say
-from policyeng.cli.reading import reading_lines
+from policyeng.cli.judging import Judged, Request, judged_of, say_errors
+from policyeng.cli.loading import chosen, moment_of, require_text, settings_of
+from policyeng.cli.printing import look, say
 from policyeng.cli.writing import write
 from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
-from policyeng.evaluation import evaluate
-from policyeng.models import Evaluation, Exemption, Problem, Snapshot
+from policyeng.models import Evaluation
 from policyeng.report import FORMATS, GROUPS, PROFILED, PROSE
 from policyeng.sources import FORMATS as SOURCES
-from policyeng.sources import Given, given, given_parameters, read_baseline, read_exemptions, read_inputs
+from policyeng.sources import given, given_parameters
 
 if TYPE_CHECKING:  # the options need typer, and a plain run does not
     from policyeng.cli import options
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What the command line asks for beyond the settings."""
-
-    inputs: Sequence[str]
-    policies: Sequence[Path]
-    given_data: Sequence[str]
-    from_format: str | None
-    said: Given
-    show_skipped: bool
-    no_exemptions: bool
-    as_of: datetime
-    engine: str
-    opa: OpaOptions
-    jobs: int
-    baseline: Path | None
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What was judged, with what, and what came of it; `options` are those of `evaluate`."""
-
-    bundle: Bundle
-    snapshot: Snapshot
-    options: Mapping[str, Any]
-    evaluation: Evaluation
 
 
 def check(
@@ -115,7 +80,7 @@ def check(
         inputs, policy or (), data or (), from_, said, show_skipped, no_exemptions, at, engine, opa, jobs, baseline
     )
     with cache.switched_off(no_cache):
-        judged = _judged(request, settings)
+        judged = judged_of(request, settings)
         if minimise:
             return _minimised(judged, request, settings, config)
         if suggest:
@@ -157,64 +122,6 @@ def _minimised(judged: Judged, request: Request, settings: Settings, config: Pat
     return print_minimised(judged, request, settings, config)
 
 
-def _judged(request: Request, settings: Settings) -> Judged:
-    whole = bundle_of(request.policies, settings, request.given_data)
-    bundle = selected(whole, settings.select, settings.ignore)
-    parameters = parameters_given(whole, bundle, settings)
-    earlier = read_baseline(request.baseline) if request.baseline else None
-    exemptions, problems = _exemptions(request, settings)
-    with progress("reading"):
-        stdin = sys.stdin.buffer.read() if "-" in request.inputs and sys.stdin is not None else None
-        judged = {kind.type.lower() for entry in bundle.policies for kind in entry.header.judges}
-        read = read_inputs(
-            request.inputs,
-            from_format=request.from_format,
-            stdin=stdin,
-            documents="document" in judged,
-            resources=judged != {"document"},
-            said=request.said,
-        )
-    snapshot = read.snapshot
-    for line in reading_lines(read, show_skipped=request.show_skipped):
-        say(line, error=True)
-    with progress(f"judging {len(snapshot.resources) or len(snapshot.documents)} resources"):
-        options: dict[str, Any] = {
-            "as_of": request.as_of,
-            "exemptions": exemptions,
-            "parameters": parameters,
-            "engine": request.engine,
-            "opa": request.opa,
-            "threads": request.jobs or os.cpu_count() or 1,
-            "fail_on": settings.fail_on,
-            "strict_unknown": settings.strict_unknown,
-        }
-        evaluation = evaluate(bundle, snapshot, **options, problems=(*read.problems, *problems))
-    if earlier is not None:
-        from policyeng.evaluation.baseline import against_baseline
-
-        evaluation = against_baseline(evaluation, earlier, settings.fail_on, strict_unknown=settings.strict_unknown)
-    return Judged(bundle, snapshot, options, evaluation)
-
-
-def _exemptions(request: Request, settings: Settings) -> tuple[list[Exemption], list[Problem]]:
-    """Exemptions of every file; an entry that cannot be read is a problem and hides no other."""
-    if request.no_exemptions:
-        return [], []
-    read: list[Exemption] = []
-    problems: list[Problem] = []
-    for path in settings.exemptions:
-        exemptions, faults = read_exemptions(path, max_days=settings.max_exemption_days)
-        read += exemptions
-        problems += faults
-    seen: set[str] = set()
-    for exemption in read:
-        if exemption.id in seen:
-            message = "the exemption stands in two files; the ids of exemptions are unique"
-            problems.append(Problem(level="error", message=message, place=f"exemption {exemption.id}"))
-        seen.add(exemption.id)
-    return read, problems
-
-
 def _output(entry: str) -> tuple[str, Path]:
     name, equals, path = entry.partition("=")
     if not equals or path.strip() in ("", "-"):
@@ -247,23 +154,3 @@ def _print(evaluation: Evaluation, name: str, shown: Mapping[str, str | None]) -
 
     color, width = look()
     say(text.render(evaluation, color=color, width=width, **shown).rstrip("\n"))
-
-
-def say_errors(evaluation: Evaluation) -> None:
-    """Say on standard error what could not be decided, where the report does not."""
-    for problem in evaluation.problems:
-        if problem.level == "error":
-            place = f"{problem.place}: " if problem.place else ""
-            say(f"policyeng: {place}{problem.message}", error=True)
-
-
-@contextmanager
-def progress(what: str) -> Iterator[None]:
-    """Say on a terminal's stderr what takes long; silent elsewhere."""
-    if not is_terminal(sys.stderr):
-        yield
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(what):
-        yield

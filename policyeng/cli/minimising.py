@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from policyeng.bundle import Bundle
-from policyeng.cli.check import Judged, Request, say_errors
+from policyeng.cli.judging import Judged, Request, say_errors
 from policyeng.cli.printing import say
 from policyeng.configuration import Settings
 from policyeng.errors import InputError, UsageError

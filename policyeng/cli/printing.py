@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 #: What the user wrote, and words: one that is longer than this fills the screen and says no more.
@@ -46,3 +48,15 @@ def look() -> tuple[bool, int]:
     if not is_terminal(sys.stdout):
         return False, 100
     return "NO_COLOR" not in os.environ, min(os.get_terminal_size(sys.stdout.fileno()).columns, 160)
+
+
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """Say on a terminal's stderr what takes long; silent elsewhere."""
+    if not is_terminal(sys.stderr):
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from policyeng.cli.check import Judged, progress, say_errors
-from policyeng.cli.printing import say
+from policyeng.cli.judging import Judged, say_errors
+from policyeng.cli.printing import busy, say
 from policyeng.verify.mending.rendering import as_json, as_text
 from policyeng.verify.mending.suggestion import Mender
 
@@ -12,7 +12,7 @@ def print_suggestions(judged: Judged, format_: str) -> None:
     """Print them as text or JSON, and on standard error what could not be decided."""
     evaluation, snapshot, options = judged.evaluation, judged.snapshot, judged.options
     mender = Mender(judged.bundle, snapshot, evaluation.as_of, options["parameters"], options["exemptions"])
-    with progress("looking for edits"):
+    with busy("looking for edits"):
         found = [one for finding in evaluation.findings if (one := mender.suggestion(finding)) is not None]
     say((as_json if format_ == "json" else as_text)(found, snapshot).rstrip("\n"))
     say_errors(evaluation)

@@ -60,17 +60,21 @@ class Spoken:
 
     standing: Sequence[Sequence[str]]
 
-    def another(self, held: Iterable[str], place: int) -> str | None:
-        """A text that a set does not hold, of a place where one of its members stands; None when there is none."""
-        own = set(map(lowered, held))
+    def another(self, held: Iterable[str]) -> str | None:
+        """A text that a set does not hold, of a place where one of its members stands; None when there is none.
+
+        Of a set in lower case it is one in lower case: such sets are compared with what was folded.
+        """
+        members = sorted(held)
+        own = set(map(lowered, members))
         others = {
             text
             for texts in self.standing
             if not own.isdisjoint(map(lowered, texts))
             for text in texts
-            if lowered(text) not in own
+            if lowered(text) not in own and (text == lowered(text) or own != set(members))
         }
-        return min(sorted(others), key=lambda text: rank(place, text), default=None)
+        return min(sorted(others), key=lambda text: rank(*members, text), default=None)
 
 
 def mutation(kind: str, start: int, end: int, text: str) -> Mutation:

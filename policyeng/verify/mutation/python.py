@@ -54,12 +54,16 @@ def _reported(called: str) -> Set[str]:
     return REPORTED | {"path"} if called == "Unknown" else frozenset()
 
 
+def _is_said(called: str, argument: str) -> bool:
+    return argument not in _DECIDING if called == "policy" else argument in _reported(called)
+
+
 def _only_reported(tree: ast.AST) -> Set[str]:
-    """The names that stand for nothing but what is said to people."""
+    """The names that stand for nothing but what is said to people, or for what headers say that no case can see."""
     said: list[ast.expr] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            said += [keyword.value for keyword in node.keywords if keyword.arg in _reported(node.func.id)]
+            said += [keyword.value for keyword in node.keywords if _is_said(node.func.id, keyword.arg or "")]
     names: set[str] = set()
     while True:
         inside = {id(part) for expression in said for part in ast.walk(expression)}
@@ -250,7 +254,7 @@ class _Module:
 
     def _widened(self, held: Sequence[str], node: ast.List | ast.Set | ast.Tuple) -> Iterator[Mutation]:
         start = self._span(node.elts[0])[0]
-        word = self._spoken.another(held, start)
+        word = self._spoken.another(held)
         if word:
             yield mutation("widen a set", start, start, f"{word!r}, ")
 

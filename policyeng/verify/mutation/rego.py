@@ -199,7 +199,7 @@ class _Module:
                 edit = without_member(spans, index) if len(items) > 1 else Edit(*place, empty)
                 yield Mutation("narrow a set", (edit,))
         if kinds and kinds <= {*TEXTS}:
-            word = self._places.spoken.another([inner["value"] for item in items for inner in item.values()], place[0])
+            word = self._places.spoken.another([inner["value"] for item in items for inner in item.values()])
             if word:
                 yield mutation("widen a set", place[0] + 1, place[0] + 1, f"{orjson.dumps(word).decode()}, ")
         for item in items:

@@ -115,7 +115,7 @@ class _Header:
             yield Mutation("narrow a set", (edit,))
         start = _span(entries[0])[0]
         held = [entry.value for entry in entries if isinstance(entry, yaml.ScalarNode)]
-        word = self._spoken.another(held, start) if _in_brackets(node) and len(held) == len(entries) else None
+        word = self._spoken.another(held) if _in_brackets(node) and len(held) == len(entries) else None
         if word:
             yield mutation("widen a set", start, start, f"{orjson.dumps(word).decode()}, ")
 

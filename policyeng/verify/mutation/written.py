@@ -12,7 +12,8 @@ from policyeng import _native
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.discovery import policies_of
 from policyeng.errors import BundleError
-from policyeng.verify.drawing.edits import Json
+from policyeng.evaluation.pointers import values_at
+from policyeng.models import JsonObject, lowered
 from policyeng.verify.drawing.estates import Estates
 from policyeng.verify.mutation.edits import Mutant, Mutation, Spoken, mutants
 from policyeng.verify.mutation.python import python_mutations, same_program
@@ -81,8 +82,19 @@ class Written:
         yield from rego_mutations(file, self._source, file in self.bundle.rego_v0, places)
 
     def _spoken(self) -> Spoken:
-        words = Estates(self.bundle).vocabulary.words[self.policy.id]
-        return Spoken([sorted(set(_texts(values))) for values in words.standing.values()])
+        estates = Estates(self.bundle)
+        standing = dict(estates.vocabulary.words[self.policy.id].standing)
+        for judged in self.policy.header.judges:
+            alike = [one for one in estates.baselines.resources.values() if _is_of(one, judged.type)]
+            standing |= {
+                pointer: tuple(value for one in alike for value in _texts(values_at(one, pointer)))
+                for pointer in judged.where
+            }
+        return Spoken([sorted(set(_texts(values))) for values in standing.values()])
+
+
+def _is_of(resource: JsonObject, kind: str) -> bool:
+    return lowered(str(resource.get("type"))) == lowered(kind)
 
 
 def _body(source: str) -> str:
@@ -109,7 +121,7 @@ def _is_new(mutant: Mutant, programs: set[str]) -> bool:
     return new
 
 
-def _texts(values: Iterable[Json]) -> Iterator[str]:
+def _texts(values: Iterable[object]) -> Iterator[str]:
     """The short texts among values, and among those in lists."""
     for value in values:
         if isinstance(value, list):

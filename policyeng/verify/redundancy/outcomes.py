@@ -87,7 +87,7 @@ def _of_policy(policy: Policy, observed: Observed, known: _Known) -> Iterator[Re
         yield Remark(
             policy.id, "vacuous", message, tried(observed, policy), remedy, is_fault=False, is_proved=is_proved
         )
-    if not seen.decided:
+    if not seen.decided or (seen.decided == {Outcome.UNKNOWN} and _decides_all(policy)):
         yield _vacuous(policy, observed, known)
         return
     yield from _one_sided(policy, observed, seen)
@@ -106,6 +106,11 @@ def _vacuous(policy: Policy, observed: Observed, known: _Known) -> Remark:
         message = "it never applies: nothing that was judged is what its `judges` says"
         remedy = "correct its `judges`, or give it a case that it judges"
     return Remark(policy.id, "vacuous", message, tried(observed, policy), remedy)
+
+
+def _decides_all(policy: Policy) -> bool:
+    """Whether a policy is unknown only where a field cannot be read, which is before its `applies` is asked."""
+    return policy.python is None and all(role != "unknown" for role, _ in policy.rules)
 
 
 def _taken(alone: Bundle, known: _Known) -> int:

@@ -1,0 +1,121 @@
+"""What a command line asks to judge, and what comes of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from policyeng.bundle import Bundle
+from policyeng.bundle.selection import selected
+from policyeng.cli.loading import bundle_of, parameters_given
+from policyeng.cli.printing import busy, say
+from policyeng.cli.reading import reading_lines
+from policyeng.configuration import Settings
+from policyeng.engines import OpaOptions
+from policyeng.evaluation import evaluate
+from policyeng.models import Evaluation, Exemption, Problem, Snapshot
+from policyeng.sources import Given, read_baseline, read_exemptions, read_inputs
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the command line asks for beyond the settings."""
+
+    inputs: Sequence[str]
+    policies: Sequence[Path]
+    given_data: Sequence[str]
+    from_format: str | None
+    said: Given
+    show_skipped: bool
+    no_exemptions: bool
+    as_of: datetime
+    engine: str
+    opa: OpaOptions
+    jobs: int
+    baseline: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was judged, with what, and what came of it; `options` are those of `evaluate`."""
+
+    bundle: Bundle
+    snapshot: Snapshot
+    options: Mapping[str, Any]
+    evaluation: Evaluation
+
+
+def judged_of(request: Request, settings: Settings) -> Judged:
+    """Read what is asked for and judge it; on a terminal's standard error it says what takes long.
+
+    Raises:
+        PolicyengError: the policies, the settings or the inputs cannot be used.
+    """
+    whole = bundle_of(request.policies, settings, request.given_data)
+    bundle = selected(whole, settings.select, settings.ignore)
+    parameters = parameters_given(whole, bundle, settings)
+    earlier = read_baseline(request.baseline) if request.baseline else None
+    exemptions, problems = _exemptions(request, settings)
+    with busy("reading"):
+        stdin = sys.stdin.buffer.read() if "-" in request.inputs and sys.stdin is not None else None
+        judged = {kind.type.lower() for entry in bundle.policies for kind in entry.header.judges}
+        read = read_inputs(
+            request.inputs,
+            from_format=request.from_format,
+            stdin=stdin,
+            documents="document" in judged,
+            resources=judged != {"document"},
+            said=request.said,
+        )
+    snapshot = read.snapshot
+    for line in reading_lines(read, show_skipped=request.show_skipped):
+        say(line, error=True)
+    with busy(f"judging {len(snapshot.resources) or len(snapshot.documents)} resources"):
+        options: dict[str, Any] = {
+            "as_of": request.as_of,
+            "exemptions": exemptions,
+            "parameters": parameters,
+            "engine": request.engine,
+            "opa": request.opa,
+            "threads": request.jobs or os.cpu_count() or 1,
+            "fail_on": settings.fail_on,
+            "strict_unknown": settings.strict_unknown,
+        }
+        evaluation = evaluate(bundle, snapshot, **options, problems=(*read.problems, *problems))
+    if earlier is not None:
+        from policyeng.evaluation.baseline import against_baseline
+
+        evaluation = against_baseline(evaluation, earlier, settings.fail_on, strict_unknown=settings.strict_unknown)
+    return Judged(bundle, snapshot, options, evaluation)
+
+
+def _exemptions(request: Request, settings: Settings) -> tuple[list[Exemption], list[Problem]]:
+    """Exemptions of every file; an entry that cannot be read is a problem and hides no other."""
+    if request.no_exemptions:
+        return [], []
+    read: list[Exemption] = []
+    problems: list[Problem] = []
+    for path in settings.exemptions:
+        exemptions, faults = read_exemptions(path, max_days=settings.max_exemption_days)
+        read += exemptions
+        problems += faults
+    seen: set[str] = set()
+    for exemption in read:
+        if exemption.id in seen:
+            message = "the exemption stands in two files; the ids of exemptions are unique"
+            problems.append(Problem(level="error", message=message, place=f"exemption {exemption.id}"))
+        seen.add(exemption.id)
+    return read, problems
+
+
+def say_errors(evaluation: Evaluation) -> None:
+    """Say on standard error what could not be decided, where the report does not."""
+    for problem in evaluation.problems:
+        if problem.level == "error":
+            place = f"{problem.place}: " if problem.place else ""
+            say(f"policyeng: {place}{problem.message}", error=True)
