@@ -12,11 +12,8 @@
 #   judges:
 #     - {type: workload, where: {/target: [aci]}}
 #     - type: Microsoft.ContainerInstance/containerGroups
-#   inspects:
-#     - /target
-#     - /memoryGiB
-#     - /model/memoryGiB
-#     - /properties/containers/*/properties/resources/requests/memoryInGB
+#   inspects: [/target, /memoryGiB, /model/memoryGiB,
+#     /properties/containers/*/properties/resources/requests/memoryInGB]
 #   when_absent: unknown
 #   remediation:
 #     text: >-
@@ -42,17 +39,14 @@ deny contains {
 	is_reached
 }
 
-unknown contains {"msg": "it is not stated how much memory is requested", "path": path} if {
-	not is_reached
-	not is_settled
-}
+unknown contains {"msg": "it is not stated how much memory is requested", "path": path} if not is_settled
 
-is_reached if max(amounts) >= 48
+is_reached if max(amounts) >= limit
 
 # Sums of fractions come out differently in different engines; those of millionths do not.
 is_reached if {
 	count(amounts) > 1
-	sum([round(amount * 1000000) | some amount in amounts; amount < 48]) >= 48000000
+	sum([round(amount * 1000000) | some amount in amounts]) >= limit * 1000000
 }
 
 is_settled if {
@@ -66,13 +60,14 @@ is_request if path != "/model/memoryGiB"
 
 is_request if input.resource.sourceId != input.resource.id
 
+limit := 48
 amounts := [numbers.amount(request) | some request in requests]
 
-path := "/properties/containers" if {
-	input.resource.type != "workload"
-} else := "/memoryGiB" if {
-	object.get(input.resource, "memoryGiB", null) != null
-} else := "/model/memoryGiB"
+path := "/properties/containers" if input.resource.type != "workload"
+
+else := "/memoryGiB" if input.resource.memoryGiB != null
+
+else := "/model/memoryGiB"
 
 requests := [array.concat(stated, [null])[0] |
 	is_array(input.resource.properties.containers)
@@ -80,4 +75,6 @@ requests := [array.concat(stated, [null])[0] |
 	stated := [value | some key, value in box.properties.resources.requests; lower(key) == "memoryingb"]
 ] if path == "/properties/containers"
 
-else := [object.get(input.resource, split(substring(path, 1, -1), "/"), null)]
+else := [input.resource.memoryGiB] if path == "/memoryGiB"
+
+else := [input.resource.model.memoryGiB]

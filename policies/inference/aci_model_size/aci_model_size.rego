@@ -49,14 +49,10 @@ deny contains {
 	"expected": "a size in GiB",
 } if {
 	input.parameters.require_model_size == true
-	not is_stated
+	size == null
 }
 
-unknown contains {"msg": "nothing states the size of the model", "path": "/model/sizeGiB"} if not is_stated
+unknown contains {"msg": "nothing states the size of the model", "path": "/model/sizeGiB"} if size == null
 
-is_stated if size >= 0
-
-size := stated if {
-	stated = input.resource.model.sizeGiB
-	is_number(stated)
-}
+# A number that is not negative, or null.
+size := input.resource.model.sizeGiB

@@ -43,22 +43,26 @@ applies if stage.name == "production"
 deny contains {
 	"msg": "a production service on AKS does not scale with its load",
 	"path": "/properties/autoScaler/autoscaleEnabled",
-	"actual": {"autoscaleEnabled": setting, "stage": stage.name, "because": stage.reason},
+	"actual": {
+		"autoscaleEnabled": object.get(input.resource, ["properties", "autoScaler", "autoscaleEnabled"], null),
+		"stage": stage.name,
+		"because": stage.reason,
+	},
 	"expected": true,
 } if {
 	not is_enabled
 }
 
-is_enabled if setting == true
+is_enabled if scaler.autoscaleEnabled == true
 
-is_enabled if words.folded(setting) == "true"
+is_enabled if words.folded(scaler.autoscaleEnabled) == "true"
 
-setting := object.get(input.resource, ["properties", "autoScaler", "autoscaleEnabled"], null)
+scaler := input.resource.properties.autoScaler
 
 stage := words.stage(tagged, input.workspace)
 
 # The tags that a user gives to a version-1 service are its `kvTags`.
-tagged := {
-	"tags": object.get(input.resource, "tags", null),
-	"properties": {"tags": object.get(input.resource, ["properties", "kvTags"], null)},
-}
+tagged := object.union(
+	{"tags": tags | tags = input.resource.tags},
+	{"properties": {"tags": tags | tags = input.resource.properties.kvTags}},
+)

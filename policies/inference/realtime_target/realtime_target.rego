@@ -49,26 +49,20 @@ package inference.realtime_target
 import data.lib.words
 
 deny contains {
-	"msg": "the target does not serve real-time inference",
-	"path": "/target",
-	"actual": target,
-	"expected": input.parameters.realtime_targets,
-} if {
-	target = words.folded(input.resource.target)
-	not target in input.parameters.realtime_targets
-	not target in input.parameters.development_realtime_targets
-}
-
-deny contains {
-	"msg": "a target for development and test serves staging or production",
+	"msg": "the target does not serve real-time inference in this stage",
 	"path": "/target",
 	"actual": {"target": target, "stage": stage.name, "because": stage.reason},
 	"expected": input.parameters.realtime_targets,
 } if {
-	target = words.folded(input.resource.target)
 	not target in input.parameters.realtime_targets
-	target in input.parameters.development_realtime_targets
-	not stage.name in {"dev", "test"}
+	not serves_development
 }
+
+serves_development if {
+	target in input.parameters.development_realtime_targets
+	stage.name in {"dev", "test"}
+}
+
+target := words.folded(input.resource.target)
 
 stage := words.stage(input.resource, input.workspace)

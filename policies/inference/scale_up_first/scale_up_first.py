@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.computes import max_instances
 from policyeng.facts.quotas import DEPLOYMENT_SCALE
-from policyeng.facts.serving import HEADROOM, MACHINES, has_room, serving_machine, source_of
+from policyeng.facts.serving import HEADROOM, MACHINES, has_room, serving_machine
 from policyeng.facts.siblings import larger_siblings
-from policyeng.facts.words import folded
+from policyeng.models import lowered
 
-_ONLINE = "microsoft.machinelearningservices/workspaces/onlineendpoints/deployments"
-_TARGETS = ["managed-online", "kubernetes", "aks", "compute-cluster"]
+_ONLINE = "Microsoft.MachineLearningServices/workspaces/onlineEndpoints/deployments"
 _MEMORY = "/model/memoryGiB"
 
 
@@ -25,11 +24,11 @@ _MEMORY = "/model/memoryGiB"
         "https://learn.microsoft.com/azure/machine-learning/reference-managed-online-endpoints-vm-sku-list"
     ],
     severity="info",
-    judges=[{"type": "workload", "where": {"/purpose": ["realtime-inference"], "/target": _TARGETS}}],
-    # What the model needs only a declaration says, and only of a deployment that has too many instances is it asked.
-    inspects=["/purpose", "/target"],
+    judges=[{"type": "workload", "where": {"/sourceType": [_ONLINE]}}],
+    # Only of a deployment that has too many instances is asked what its model needs and where it runs.
+    inspects=["/sourceType"],
     consults=[*MACHINES, {**DEPLOYMENT_SCALE, "through": "/sourceId"}],
-    when_absent="unknown",
+    when_absent={"/sourceType": "not_judged"},
     remediation={
         "text": "Create a second deployment with the larger size as `instance_type` and fewer instances (`az ml "
         "online-deployment create --file <file>`), measure it, move the traffic (`az ml online-endpoint update "
@@ -49,12 +48,10 @@ _MEMORY = "/model/memoryGiB"
     monotone_in={"/model/memoryGiB": "lower", "parameter:scale_out_limit": "lower"},
     insensitive_to=["/tags", "/cadence", "/model/sizeGiB"],
     since="0.1.0",
-    applies=lambda given: folded(given.resource["sourceType"]) == _ONLINE,
 )
 def scale_up_first(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny more instances than the limit of a size that is short of memory and has a larger sibling."""
-    deployment = source_of(given.resource, given.snapshot.by_id)
-    instances = max_instances(deployment) if deployment else None
+    instances = max_instances(given.snapshot.by_id[lowered(given.resource["sourceId"])])
     if instances is None:
         yield Unknown(msg="how many instances it has cannot be told", path="/sourceId")
         return

@@ -8,8 +8,7 @@
 # custom:
 #   id: AML-INF-111
 #   severity: high
-#   judges:
-#     - {type: Microsoft.MachineLearningServices/workspaces/computes, where: {/properties/computeType: [AKS]}}
+#   judges: [{type: Microsoft.MachineLearningServices/workspaces/computes, where: {/properties/computeType: [AKS]}}]
 #   inspects: [/properties/computeType, /properties/properties/agentCount, /properties/properties/clusterPurpose,
 #     /properties/resourceId, /tags/environment, /tags/stage, "workspace:/tags/environment", "workspace:/tags/stage"]
 #   consults: [{type: Microsoft.ContainerService/managedClusters, through: /properties/resourceId,
@@ -18,9 +17,8 @@
 #     /properties/properties/clusterPurpose: pass, /properties/resourceId: pass, /tags/environment: pass,
 #     "workspace:/tags/environment": pass, "workspace:/tags/stage": pass}
 #   remediation:
-#     text: >-
-#       Give the cluster two nodes or more (`az aks nodepool scale --cluster-name <cluster> --name <pool> --node-count 3`)
-#       and attach it again as FastProd or DenseProd; if it only serves development or test, tag it `environment: dev`.
+#     text: Give the cluster two nodes or more (`az aks nodepool scale --name <pool> --node-count 3 ...`) and attach it
+#       again as FastProd or DenseProd; if it only serves development or test, tag it `environment` with `dev` or `test`.
 #     patches:
 #       - {patch: [{op: replace, path: /properties/properties/clusterPurpose, value: FastProd}],
 #         answers: [/properties/properties/clusterPurpose]}
@@ -43,7 +41,7 @@ deny contains {
 	"expected": "FastProd or DenseProd, or a stage of dev or test",
 } if {
 	computes.purpose(input.resource) == "devtest"
-	not stage.name in {"dev", "test"}
+	is_released
 }
 
 deny contains {
@@ -53,33 +51,30 @@ deny contains {
 	"expected": "2 nodes or more, or a stage of dev or test",
 } if {
 	nodes == 1
-	not stage.name in {"dev", "test"}
+	is_released
 }
 
 unknown contains {"msg": "the purpose of the cluster is no text", "path": "/properties/properties/clusterPurpose"} if {
 	not computes.purpose(input.resource)
-	not stage.name in {"dev", "test"}
+	is_released
 }
 
 unknown contains {"msg": "nothing states how many nodes there are", "path": "/properties/properties/agentCount"} if {
 	not nodes
-	not stage.name in {"dev", "test"}
+	is_released
 }
 
+is_released if not stage.name in {"dev", "test"}
 stage := words.stage(input.resource, input.workspace)
 settings := input.resource.properties.properties
 
+nodes := numbers.whole(settings.agentCount)
+
 nodes := sum(counts) if {
+	object.get(input.resource, ["properties", "properties", "agentCount"], null) == null
 	count(counts) > 0
-	count(counts) == count(stated)
+	count(counts) == count(pools)
 }
 
-counts := [numbers.whole(value) | some value in stated; numbers.whole(value) >= 0]
-
-stated := [own] if own != null
-
-else := [object.get(pool, "count", null) | some pool in computes.pools(cluster)]
-
-own := object.get(input.resource, ["properties", "properties", "agentCount"], null)
-
-cluster := computes.cluster_of(input.resource, input.snapshot.by_id)
+counts := [numbers.whole(pool.count) | some pool in pools]
+pools := computes.pools(computes.cluster_of(input.resource, input.snapshot.by_id))
