@@ -56,16 +56,12 @@ def advisor_advice(given: PolicyInput) -> Iterator[Denial | Unknown]:
     named = {name: folded(inside(given.resource, "properties", name)) for name in _COSTLY}
     if is_reviewed or any(named[name] not in (None, word) for name, word in _COSTLY.items()):
         return
+    unstated = [name for name, word in named.items() if word is None]
     stated = inside(given.resource, "properties", "lastUpdated")
     updated = moment(stated)
-    if None in named.values():
-        yield from (
-            Unknown(
-                msg="it is not known whether the advice is about cost and of high impact", path=f"/properties/{name}"
-            )
-            for name, word in named.items()
-            if word is None
-        )
+    if unstated:
+        msg = "it is not known whether the advice is about cost and of high impact"
+        yield from (Unknown(msg=msg, path=f"/properties/{name}") for name in unstated)
     elif updated is None:
         yield Unknown(msg="it is not known how long the advice has been open", path=UPDATED)
     elif given.as_of - updated > timedelta(days=given.parameters["advice_days"]):

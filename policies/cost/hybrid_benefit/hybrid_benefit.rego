@@ -38,17 +38,18 @@ deny contains {
 	"expected": "licenseType Windows_Server or Windows_Client",
 } if {
 	operating_system == "windows"
-	is_without_licence
+	uses_benefit == false
 }
 
-is_without_licence if license == null
-
-is_without_licence if {
+# null for a licence that is none of Windows.
+uses_benefit if {
+	words.folded(license) in {"windows_server", "windows_client"}
+} else := false if {
+	license == null
+} else := false if {
 	is_string(license)
 	lower(trim_space(license)) in {"", "none"}
-}
-
-is_for_windows if words.folded(license) in {"windows_server", "windows_client"}
+} else := null
 
 unknown contains {"msg": "the virtual machine is not in the snapshot", "path": "/properties/resourceId"} if {
 	not machine
@@ -56,13 +57,12 @@ unknown contains {"msg": "the virtual machine is not in the snapshot", "path": "
 
 unknown contains {"msg": "the operating system of the machine is not stated", "path": "/properties/resourceId"} if {
 	machine
-	not operating_system in {"linux", "windows"}
+	not is_known_system
 }
 
 unknown contains {"msg": "the licence of the machine is none of Windows", "path": "/properties/resourceId"} if {
 	operating_system == "windows"
-	not is_without_licence
-	not is_for_windows
+	uses_benefit == null
 }
 
 machine := found if {
@@ -72,6 +72,8 @@ machine := found if {
 
 operating_system := stated if {
 	stated = words.folded(machine.properties.storageProfile.osDisk.osType)
-} else := ""
+}
+
+is_known_system if operating_system in {"linux", "windows"}
 
 license := object.get(machine, ["properties", "licenseType"], null)

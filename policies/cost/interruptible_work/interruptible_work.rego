@@ -56,11 +56,14 @@ is_interruptible(value) if words.folded(value) in {"true", "yes"}
 deny contains {
 	"msg": "work that can be interrupted runs on dedicated nodes",
 	"path": "/properties/properties/vmPriority",
-	"actual": {"vmPriority": stated, "stage": stage.name, "because": stage.reason},
+	"actual": {
+		"vmPriority": object.get(input.resource, ["properties", "properties", "vmPriority"], null),
+		"stage": stage.name,
+		"because": stage.reason,
+	},
 	"expected": "LowPriority",
 } if {
 	computes.priority(input.resource) == "dedicated"
-	stated := object.get(input.resource, ["properties", "properties", "vmPriority"], null)
 }
 
 unknown contains {"msg": "the priority of the nodes is not known", "path": "/properties/properties/vmPriority"} if {

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.computes import region_of
-from policyeng.facts.reservations import RESERVATION_TYPE, RESERVATIONS, Place, Steady, reserves, steady_nodes
+from policyeng.facts.reservations import RESERVATION_TYPE, RESERVATIONS, Place, reserves, steady_nodes
 from policyeng.facts.words import folded
 
 _ABSENT = {
@@ -20,18 +20,13 @@ _ABSENT = {
 }
 
 
-def _steady(given: PolicyInput) -> list[Steady]:
-    return steady_nodes(given.resource, given.snapshot.by_id)
-
-
 @policy(
     id="AML-COST-106",
     title="Steady compute is covered by a reservation",
     description='"Best for predictable workloads with consistent usage": reserved instances. What never scales to zero '
     "is predictable: a cluster with `minNodeCount` above 0, and the pools of AKS that run. It passes where the "
-    "snapshot has no reservations at all, and is covered by one that is in force for its series (without "
-    "`instanceFlexibility` for its size), its region and its scope. Low-priority and spot nodes cannot be reserved "
-    "and are not judged.",
+    "snapshot has no reservations at all, or one in force for its series (without `instanceFlexibility` its size), "
+    "its region and its scope. Low-priority and spot nodes cannot be reserved and are not judged.",
     related_resources=[
         "https://learn.microsoft.com/azure/cost-management-billing/reservations/save-compute-costs-reservations"
     ],
@@ -59,26 +54,25 @@ def _steady(given: PolicyInput) -> list[Steady]:
     monotone_in={"/properties/properties/scaleSettings/minNodeCount": "lower"},
     insensitive_to=["/tags", "/properties/properties/scaleSettings/maxNodeCount"],
     since="0.1.0",
-    applies=lambda given: bool(_steady(given)),
+    applies=lambda given: bool(steady_nodes(given.resource, given.snapshot.by_id)),
 )
 def reserved_compute(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny every size of machines that never stop and that no reservation covers."""
-    reservations = given.snapshot.by_type.get(RESERVATION_TYPE, ())
+    reservations = given.snapshot.by_type.get(RESERVATION_TYPE)
     if not reservations:
         return
     region = region_of(given.resource, given.workspace)
-    for steady in _steady(given):
-        size, path = steady.node.size, steady.node.path
-        if steady.count is None:
-            yield Unknown(msg="how many nodes it keeps cannot be told", path=path)
-            continue
-        if not isinstance(size, str) or folded(size) is None:
-            yield Unknown(msg="the size is not stated", path=path)
+    for steady in steady_nodes(given.resource, given.snapshot.by_id):
+        size, path = str(steady.node.size), steady.node.path
+        if steady.count is None or folded(steady.node.size) is None:
+            missing = "how many nodes it keeps cannot be told" if steady.count is None else "the size is not stated"
+            yield Unknown(msg=missing, path=path)
             continue
         place = Place(given.resource["id"], size, region, given.as_of)
         answers = {reserves(one, place, given.facts) for one in reservations}
         if answers == {False}:
-            known, actual = given.facts.size(size), {"size": size, "region": region, "nodes": steady.count}
+            known = given.facts.size(size)
+            actual = {"size": size, "region": region, "nodes": steady.count}
             expected = f"a reservation of the series {known.series}" if known else f"a reservation of {size}"
             yield Denial(msg="no reservation covers nodes that never stop", path=path, actual=actual, expected=expected)
         elif True not in answers:
