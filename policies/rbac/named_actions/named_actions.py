@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.permissions import covered
+from policyeng.facts.words import inside
 from policyeng.models import JsonObject
 
 #: What a pattern must not take whole.
@@ -46,8 +47,7 @@ def _narrowed(block: int, granting: str) -> JsonObject:
 )
 def named_actions(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny each action or data action that takes in all of Machine Learning and is not wholly taken back."""
-    properties = given.resource.get("properties")
-    permissions = properties.get("permissions") if isinstance(properties, dict) else None
+    permissions = inside(given.resource, "properties", "permissions")
     if not isinstance(permissions, list):
         yield Unknown(msg="the permissions are not a list", path="/properties/permissions")
         return
