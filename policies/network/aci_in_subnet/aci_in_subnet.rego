@@ -54,7 +54,7 @@ deny contains {
 deny contains {
 	"msg": "the service has a public address",
 	"path": "/properties/publicIp",
-	"actual": input.resource.properties.publicIp,
+	"actual": object.get(input.resource, ["properties", "publicIp"], null),
 	"expected": null,
 } if {
 	not object.get(input.resource, ["properties", "publicIp"], null) in {null, ""}

@@ -14,13 +14,6 @@ EVERYTHING = "Microsoft.MachineLearningServices/*"
 LISTS = {"actions": "notActions", "dataActions": "notDataActions"}
 
 
-def _narrowed(block: int, granting: str) -> JsonObject:
-    """The patch that leaves reading of the first pattern of a block of permissions."""
-    path = f"/properties/permissions/{block}/{granting}/0"
-    reading = f"{EVERYTHING}/read"
-    return {"answers": [path], "patch": [{"op": "replace", "path": path, "value": reading}]}
-
-
 @policy(
     id="AML-RBAC-103",
     title="Custom roles name the Machine Learning actions they need",
@@ -38,7 +31,10 @@ def _narrowed(block: int, granting: str) -> JsonObject:
         "text": "List the actions that the role's holders need in place of the wildcard (`az role definition list "
         "--name <role>` prints the role, `az role definition update --role-definition role.json` writes it back); "
         "reading is what is left until they are listed.",
-        "patches": [_narrowed(block, granting) for block in range(3) for granting in LISTS],
+        "patches": [
+            {"answers": [path], "patch": [{"op": "replace", "path": path, "value": f"{EVERYTHING}/read"}]}
+            for path in (f"/properties/permissions/{block}/{granting}/0" for block in range(3) for granting in LISTS)
+        ],
     },
     source='002 "Role-Based Access Control (RBAC)"',
     controls={"mcsb-v1": ["PA-7"]},
