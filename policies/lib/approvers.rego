@@ -43,19 +43,10 @@ _answers(assignments, scope, listed, snapshot) := {answer |
 _weakest(answers) := [answer | some answer in ["no", "perhaps", "yes"]; answer in answers][0]
 
 _has_role(assignment, listed, snapshot) := "yes" if {
-	roles.is_listed(_names(assignment, snapshot), listed)
+	roles.is_listed(roles.names(assignment, snapshot), listed)
 } else := "perhaps" if {
-	count(_named(assignment, snapshot)) == 0
+	count(roles.assigned(assignment, snapshot)) == 0
 } else := "no"
-
-_names(assignment, snapshot) := array.concat(
-	[roles.guid(_role_id(assignment))],
-	[role.name | some role in _named(assignment, snapshot)],
-)
-
-_named(assignment, snapshot) := roles.named(_role_id(assignment), snapshot)
-
-_role_id(assignment) := object.get(assignment, ["properties", "roleDefinitionId"], null)
 
 _reaches(assignment, scope) := "yes" if {
 	outer = roles.scope(assignment)

@@ -80,6 +80,11 @@ else := "/properties/hubResourceId"
 
 is_project(workspace) if words.folded(workspace.kind) == "project"
 
+# public_access(workspace): in lower case; absent means enabled, as in Azure.
+public_access(workspace) := stated if {
+	stated = words.folded(workspace.properties.publicNetworkAccess)
+} else := "enabled"
+
 # isolation_mode(workspace): of its managed network, in lower case; absent means disabled, as in Azure.
 isolation_mode(workspace) := stated if {
 	stated = words.folded(workspace.properties.managedNetwork.isolationMode)

@@ -85,6 +85,13 @@ test_a_setting_is_the_hubs_for_a_project if {
 	networks.settings_pointer(project, "/properties/managedNetwork") == "/properties/hubResourceId"
 }
 
+test_public_access if {
+	networks.public_access({"properties": {"publicNetworkAccess": " Disabled"}}) == "disabled"
+	every workspace in [{}, {"properties": null}, {"properties": {"publicNetworkAccess": 7}}] {
+		networks.public_access(workspace) == "enabled"
+	}
+}
+
 test_isolation_mode if {
 	networks.isolation_mode(workspace("AllowInternetOutbound")) == "allowinternetoutbound"
 	every mode in [null, "", 7] {

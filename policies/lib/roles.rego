@@ -14,6 +14,17 @@ guid(id) := parts[count(parts) - 1] if {
 	parts := split(trim_right(lower(trim_space(id)), "/"), "/")
 } else := ""
 
+# assigned(assignment, snapshot), names(assignment, snapshot): the roles that it assigns, as `named` gives them; their
+# names and the last part of their id.
+assigned(assignment, snapshot) := named(_role_id(assignment), snapshot)
+
+names(assignment, snapshot) := array.concat(
+	[guid(_role_id(assignment))],
+	[role.name | some role in assigned(assignment, snapshot)],
+)
+
+_role_id(assignment) := object.get(assignment, ["properties", "roleDefinitionId"], null)
+
 # named(id, snapshot): [{"guid", "name", "permissions"}] of a role: its definitions in the snapshot, else the built-in
 # role; none when neither knows it. A built-in role that acts elsewhere grants nothing in Machine Learning.
 named(id, snapshot) := _named(guid(id), snapshot)

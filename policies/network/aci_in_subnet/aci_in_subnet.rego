@@ -47,7 +47,6 @@ deny contains {
 	"actual": object.get(input.resource, ["properties", "ipAddress", "type"], null),
 	"expected": "Private",
 } if {
-	is_group
 	input.resource.properties.ipAddress != null
 	not is_private
 }
@@ -55,12 +54,10 @@ deny contains {
 deny contains {
 	"msg": "the service has a public address",
 	"path": "/properties/publicIp",
-	"actual": address,
+	"actual": object.get(input.resource, ["properties", "publicIp"], null),
 	"expected": null,
 } if {
-	not is_group
-	address = input.resource.properties.publicIp
-	not address in {null, ""}
+	not object.get(input.resource, ["properties", "publicIp"], null) in {null, ""}
 }
 
 is_group if lower(input.resource.type) == "microsoft.containerinstance/containergroups"

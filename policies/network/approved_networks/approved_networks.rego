@@ -58,17 +58,15 @@ unknown contains {"msg": "where the network of the subnet lies is not stated", "
 
 is_approved if {
 	some network in input.parameters.allowed_vnets
-	ids.segments(network) == parts
+	subnet_of(network) == parts
 }
 
 is_perhaps if {
 	some network in input.parameters.allowed_vnets
-	count(ids.segments(network)) == count(parts)
-	ids.agree_perhaps(ids.segments(network), parts)
+	ids.agree_perhaps(subnet_of(network), parts)
 }
 
-# Of the network: the id of a subnet is that and the two segments `subnets` and the name.
-parts := array.slice(all, 0, count(all) - 2) if {
-	all = ids.segments(networks.subnet(input.resource))
-	all[count(all) - 2] == "subnets"
-}
+# The id that the subnet would have in a network: that of the network, the segment `subnets` and its name.
+subnet_of(network) := array.concat(ids.segments(network), ["subnets", parts[count(parts) - 1]])
+
+parts := ids.segments(networks.subnet(input.resource))

@@ -49,18 +49,17 @@ applies if standing.decided != false
 deny contains {
 	"msg": "a regulated workspace is open to the public network",
 	"path": networks.settings_pointer(input.resource, "/properties/publicNetworkAccess"),
-	"actual": {"publicNetworkAccess": stated(["publicNetworkAccess"]), "because": standing.reason},
+	"actual": {"publicNetworkAccess": object.get(settings, ["properties", "publicNetworkAccess"], null), "because": standing.reason},
 	"expected": "Disabled",
 } if {
 	standing.decided == true
-	settings
-	not is_disabled
+	networks.public_access(settings) != "disabled"
 }
 
 deny contains {
 	"msg": "a regulated workspace has computes with free egress",
 	"path": networks.settings_pointer(input.resource, "/properties/managedNetwork/isolationMode"),
-	"actual": {"isolationMode": stated(["managedNetwork", "isolationMode"]), "because": standing.reason},
+	"actual": {"isolationMode": object.get(settings, ["properties", "managedNetwork", "isolationMode"], null), "because": standing.reason},
 	"expected": "AllowOnlyApprovedOutbound, or every compute in a subnet",
 } if {
 	standing.decided == true
@@ -69,18 +68,12 @@ deny contains {
 
 unknown contains {"msg": standing.reason, "path": "/properties/hbiWorkspace"} if standing.decided == null
 
-unknown contains {"msg": "the hub of the project is not in the snapshot", "path": "/properties/hubResourceId"} if {
-	standing.decided == true
-	not settings
-}
+unknown contains {"msg": "the hub of the project is not in the snapshot", "path": "/properties/hubResourceId"} if not settings
 
 unknown contains {"msg": "what its computes sit in is not all in the snapshot", "path": "/properties/managedNetwork"} if {
-	standing.decided == true
 	egress == "unknown"
 }
 
-is_disabled if words.folded(settings.properties.publicNetworkAccess) == "disabled"
 egress := networks.egress(input.resource, input.snapshot)
-stated(path) := object.get(settings, array.concat(["properties"], path), null)
 settings := networks.settings_holder(input.resource, input.snapshot.by_id)
 standing := words.regulated(input.resource, input.resource, input.parameters.regulated_classifications)

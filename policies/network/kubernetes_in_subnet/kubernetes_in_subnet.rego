@@ -34,7 +34,6 @@ package network.kubernetes_in_subnet
 
 import data.lib.computes
 import data.lib.networks
-import data.lib.words
 
 deny contains {
 	"msg": "no node pool is stated, and so no subnet",
@@ -52,7 +51,6 @@ deny contains {
 	"actual": object.get(computes.pools(input.resource)[index], "vnetSubnetID", null),
 	"expected": "the id of a subnet",
 } if {
-	computes.is_cluster(input.resource)
 	some index in networks.pools_outside(input.resource)
 }
 
@@ -65,16 +63,11 @@ deny contains {
 	placement == "outside"
 }
 
-unknown contains {"msg": "the network of an Arc cluster is not known to Azure", "path": "/properties/resourceId"} if {
+unknown contains {
+	"msg": "the cluster is not in the snapshot, or is one of Azure Arc, whose network Azure does not know",
+	"path": "/properties/resourceId",
+} if {
 	placement == "unknown"
-	is_arc
-}
-
-unknown contains {"msg": "the cluster is not in the snapshot", "path": "/properties/resourceId"} if {
-	placement == "unknown"
-	not is_arc
 }
 
 placement := networks.placement(input.resource, input.snapshot.by_id)
-
-is_arc if contains(words.folded(input.resource.properties.resourceId), "/microsoft.kubernetes/connectedclusters/")

@@ -28,7 +28,6 @@
 package network.public_network_access
 
 import data.lib.networks
-import data.lib.words
 
 applies if not networks.is_project(input.resource)
 
@@ -38,7 +37,5 @@ deny contains {
 	"actual": object.get(input.resource, ["properties", "publicNetworkAccess"], null),
 	"expected": "Disabled",
 } if {
-	not is_disabled
+	networks.public_access(input.resource) != "disabled"
 }
-
-is_disabled if words.folded(input.resource.properties.publicNetworkAccess) == "disabled"

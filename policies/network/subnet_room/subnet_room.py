@@ -1,6 +1,7 @@
 """A cluster that may grow beyond what its subnet has addresses for."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from policyeng import Denial, PolicyInput, Unknown, policy
@@ -20,19 +21,19 @@ class _Room(NamedTuple):
     is_whole: bool
 
 
-def _room(given: PolicyInput) -> _Room | None:
-    """The room in the cluster's subnet; None when it has none or the snapshot lacks it."""
-    key = next(iter(subnets_of(given.resource)), "")
-    return given.snapshot.once(("AML-NET-103", key), lambda: _room_in(key, given.snapshot))
+def _rooms(given: PolicyInput) -> list[_Room]:
+    """The room in the cluster's subnet; none when it has no subnet or the snapshot lacks it."""
+    view, keys = given.snapshot, subnets_of(given.resource)
+    return [room for key in keys for room in view.once(("AML-NET-103", key), partial(_rooms_in, key, view))]
 
 
-def _room_in(key: str, snapshot: SnapshotView) -> _Room | None:
+def _rooms_in(key: str, snapshot: SnapshotView) -> list[_Room]:
     subnet = subnet_in(snapshot.by_id, key)
     if subnet is None:
-        return None
-    computes = [snapshot.by_id[compute] for compute in snapshot.by_subnet.get(key, ())]
+        return []
+    computes = [snapshot.by_id[compute] for compute in snapshot.by_subnet[key]]
     taken = list(addresses_taken(key, computes, snapshot.by_id))
-    return _Room(usable_addresses(subnet), sum(addresses or 0 for addresses in taken), None not in taken)
+    return [_Room(usable_addresses(subnet), sum(number for number in taken if number), None not in taken)]
 
 
 @policy(
@@ -53,27 +54,26 @@ def _room_in(key: str, snapshot: SnapshotView) -> _Room | None:
     inspects=[_SCALE, _SUBNET],
     consults=consulted_through(_SUBNET),
     when_absent={_SCALE: "unknown", _SUBNET: "not_judged"},
-    remediation={
-        "text": "Lower the largest scale (`az ml compute update --name <cluster> --max-instances <free>`), or "
-        "recreate the cluster in a larger subnet (`az network vnet subnet create --address-prefixes 10.0.8.0/22 ...`, "
-        "`az ml compute create --subnet <subnet id> ...`)."
-    },
+    remediation="Lower the largest scale (`az ml compute update --name <cluster> --max-instances <free>`), or "
+    "recreate the cluster in a larger subnet (`az network vnet subnet create --address-prefixes 10.0.8.0/22 ...`, "
+    "`az ml compute create --subnet <subnet id> ...`).",
     source='002 "Virtual Networks (VNets)"',
     monotone_in={"/properties/properties/scaleSettings/maxNodeCount": "lower"},
     insensitive_to=["/tags", "/location", "/properties/properties/scaleSettings/minNodeCount"],
     since="0.1.0",
-    applies=lambda given: _room(given) is not None,
+    applies=lambda given: bool(_rooms(given)),
 )
 def subnet_room(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny a largest scale that is more than the prefix less Azure's five and what the others can take."""
-    room, wanted = _room(given), max_nodes(given.resource)
-    if wanted is None:
-        yield Unknown(msg="the largest scale of the cluster is not a whole number", path=_SCALE)
-    elif room is None or room.usable is None:
-        yield Unknown(msg="the subnet states no prefix that can be read", path=_SUBNET)
-    elif wanted > (free := max(0, room.usable + wanted - room.taken)):
-        message = "the subnet has fewer free addresses than the cluster may have nodes"
-        actual = {"maxNodeCount": wanted, "free": free, "subnet": room.usable}
-        yield Denial(msg=message, path=_SCALE, actual=actual, expected="a free address for every node")
-    elif not room.is_whole:
-        yield Unknown(msg="the largest scale of another compute in the subnet is not known", path=_SUBNET)
+    wanted = max_nodes(given.resource)
+    for room in _rooms(given):
+        if wanted is None:
+            yield Unknown(msg="the largest scale of the cluster is not a whole number", path=_SCALE)
+        elif room.usable is None:
+            yield Unknown(msg="the subnet states no prefix that can be read", path=_SUBNET)
+        elif wanted > (free := max(0, room.usable + wanted - room.taken)):
+            message = "the subnet has fewer free addresses than the cluster may have nodes"
+            actual = {"maxNodeCount": wanted, "free": free, "subnet": room.usable}
+            yield Denial(msg=message, path=_SCALE, actual=actual, expected="a free address for every node")
+        elif not room.is_whole:
+            yield Unknown(msg="the largest scale of another compute in the subnet is not known", path=_SUBNET)

@@ -71,11 +71,9 @@ applies if roles.reaches_workspace(input.resource, input.snapshot)
 applies if not scope
 
 scope := roles.scope(input.resource)
-id := object.get(input.resource, ["properties", "roleDefinitionId"], null)
-assigned := roles.named(id, input.snapshot)
-names := array.concat([roles.guid(id)], [role.name | some role in assigned])
+assigned := roles.assigned(input.resource, input.snapshot)
 
-listed if roles.is_listed(names, input.parameters.compute_manager_roles)
+listed if roles.is_listed(roles.names(input.resource, input.snapshot), input.parameters.compute_manager_roles)
 asked := [role | some role in assigned; not listed]
 
 answered(role, said) := [action | some action in wanted; roles.granted(input.resource, role, action) == said]

@@ -16,12 +16,10 @@
 #     text: >-
 #       Remove the assignment (`az role assignment delete --ids <id>`), or state the principal under `principals` of the
 #       snapshot. Where guests are welcome, set `allow_guests`.
-#     patches:
-#       - {patch: [{op: remove, path: ""}]}
+#     patch: [{op: remove, path: ""}]
 #   source: 002 "Role-Based Access Control (RBAC)"
 #   controls: {mcsb-v1: [PA-4]}
-#   parameters:
-#     allow_guests: {type: boolean, default: false, description: whether guests of the directory may hold access}
+#   parameters: {allow_guests: {type: boolean, default: false, description: whether guests may hold access}}
 #   monotone_in: {"parameter:allow_guests": [true, false]}
 #   insensitive_to: [/properties/roleDefinitionId, /properties/scope, /properties/condition]
 #   since: 0.1.0
@@ -39,7 +37,6 @@ deny contains {
 unknown contains {"msg": doubt, "path": "/properties/principalId"} if doubt = doubts[standings[_]]
 
 faults := {"gone": "the principal is deleted or unknown", "guest": "a guest holds access"}
-
 doubts := {
 	"unnamed": "the assignment names no principal",
 	"unstated": "the snapshot names no principals",
@@ -53,7 +50,7 @@ standings := {"unnamed"} if {
 	stated_type == "unknown"
 } else := {"unstated"} if {
 	count(input.snapshot.principals) == 0
-} else := {standing_of(input.snapshot.principals[position]) | some position in positions} if {
+} else := {standing | standing = standing_of(input.snapshot.principals[positions[_]])} if {
 	positions = input.snapshot.by_principal[principal]
 } else := {"unread"} if {
 	count(input.snapshot.incomplete) > 0
@@ -61,14 +58,16 @@ standings := {"unnamed"} if {
 
 standing_of(entry) := "gone" if {
 	entry.deleted == true
-} else := "welcome" if {
-	input.parameters.allow_guests
-} else := user_type if {
-	user_type = words.folded(entry.userType)
-	user_type in {"guest", "member"}
+} else := user_type(entry) if {
+	not input.parameters.allow_guests
+}
+
+user_type(entry) := stated if {
+	stated = words.folded(entry.userType)
+	stated in {"guest", "member"}
 } else := "unclear" if {
 	type_of(entry) in {"user", "unknown"}
-} else := "no user"
+}
 
 # Only a user can be a guest; what states no type has the one of the assignment, else counts as a user.
 type_of(entry) := own if {
@@ -78,5 +77,4 @@ type_of(entry) := own if {
 } else := "user"
 
 principal := words.folded(input.resource.properties.principalId)
-
 stated_type := words.folded(input.resource.properties.principalType)

@@ -6,18 +6,12 @@ from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.permissions import covered
+from policyeng.facts.words import inside
 from policyeng.models import JsonObject
 
 #: What a pattern must not take whole.
 EVERYTHING = "Microsoft.MachineLearningServices/*"
 LISTS = {"actions": "notActions", "dataActions": "notDataActions"}
-
-
-def _narrowed(block: int, granting: str) -> JsonObject:
-    """The patch that leaves reading of the first pattern of a block of permissions."""
-    path = f"/properties/permissions/{block}/{granting}/0"
-    reading = f"{EVERYTHING}/read"
-    return {"answers": [path], "patch": [{"op": "replace", "path": path, "value": reading}]}
 
 
 @policy(
@@ -37,7 +31,10 @@ def _narrowed(block: int, granting: str) -> JsonObject:
         "text": "List the actions that the role's holders need in place of the wildcard (`az role definition list "
         "--name <role>` prints the role, `az role definition update --role-definition role.json` writes it back); "
         "reading is what is left until they are listed.",
-        "patches": [_narrowed(block, granting) for block in range(3) for granting in LISTS],
+        "patches": [
+            {"answers": [path], "patch": [{"op": "replace", "path": path, "value": f"{EVERYTHING}/read"}]}
+            for path in (f"/properties/permissions/{block}/{granting}/0" for block in range(3) for granting in LISTS)
+        ],
     },
     source='002 "Role-Based Access Control (RBAC)"',
     controls={"mcsb-v1": ["PA-7"]},
@@ -46,8 +43,7 @@ def _narrowed(block: int, granting: str) -> JsonObject:
 )
 def named_actions(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny each action or data action that takes in all of Machine Learning and is not wholly taken back."""
-    properties = given.resource.get("properties")
-    permissions = properties.get("permissions") if isinstance(properties, dict) else None
+    permissions = inside(given.resource, "properties", "permissions")
     if not isinstance(permissions, list):
         yield Unknown(msg="the permissions are not a list", path="/properties/permissions")
         return
