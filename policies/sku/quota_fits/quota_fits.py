@@ -57,7 +57,8 @@ def _quotas(given: PolicyInput) -> Mapping[tuple[str, QuotaKey], Sequence[JsonOb
 )
 def quota_fits(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny each VM family and region whose quota is less than what the computes take at full scale."""
-    scopes, home = scopes_of(given.resource["id"]), workspace_of(given.resource["id"])
+    place: str = given.resource["id"]
+    scopes, home = scopes_of(place), workspace_of(place)
     own = _scale(given, home) if home else full_scale([])
     quotas = given.snapshot.once(("AML-SKU-105", "quotas"), lambda: _quotas(given))
     if home is None or any(demand.quota is None for demand in own.undecided):
@@ -71,7 +72,7 @@ def quota_fits(given: PolicyInput) -> Iterator[Denial | Unknown]:
         if excess > 0:
             actual = {**quota, "vCPUs": quota["limitVCpus"] + excess}
             yield Denial(msg="full scale needs more vCPUs than the quota", actual=actual, expected="at most the limit")
-        elif any(one == key and may_hold(scope, given.resource["id"]) for scope, one in quotas):
+        elif any(one == key and may_hold(scope, place) for scope, one in quotas):
             yield Unknown(msg=f"whether a quota of {key[0]} in {key[1]} counts, its place decides", path="/id")
         elif not limits:
             yield Unknown(msg=f"no quota is stated for the VM family {key[0]} in the region {key[1]}")
