@@ -67,9 +67,9 @@ def quota_fits(given: PolicyInput) -> Iterator[Denial | Unknown]:
         yield Unknown(msg="the snapshot is incomplete: other computes may take from the same quota")
     for key in sorted({*own.vcpus, *(demand.quota for demand in own.undecided if demand.quota)}):
         limits = [(quota, _scale(given, scope)) for scope in scopes for quota in quotas.get((scope, key), ())]
-        beyond = [(scale.vcpus.get(key, 0) - quota["limitVCpus"], quota) for quota, scale in limits]
-        excess, quota = max(beyond, key=lambda entry: entry[0], default=(0, {}))
-        if excess > 0:
+        taken = ((scale.vcpus.get(key, 0), quota) for quota, scale in limits)
+        if short := [(vcpus - quota["limitVCpus"], quota) for vcpus, quota in taken if vcpus > quota["limitVCpus"]]:
+            excess, quota = max(short, key=lambda entry: entry[0])
             actual = {**quota, "vCPUs": quota["limitVCpus"] + excess}
             yield Denial(msg="full scale needs more vCPUs than the quota", actual=actual, expected="at most the limit")
         elif any(one == key and may_hold(scope, place) for scope, one in quotas):
