@@ -48,6 +48,16 @@ def test_every_profile_that_we_ship_is_well_formed(bundle: Bundle) -> None:
         assert profile.parameters
 
 
+def test_the_policies_that_ask_for_series_take_the_same_tables(bundle: Bundle) -> None:
+    """One table serves all four, so they demand the same of its rows, and a row says all that the documents' says."""
+    headers = [policy.header for policy in bundle.policies if policy.id in SERIES]
+    schemas = [{**header.parameters["extra_series"], "description": ""} for header in headers]
+
+    assert len(schemas) == len(SERIES)
+    assert all(schema == schemas[0] for schema in schemas)
+    assert schemas[0]["additionalProperties"]["required"] == ["category", "restricted", "source"]
+
+
 def test_the_series_of_version_2_are_one_table(bundle: Bundle, v2: JsonObject) -> None:
     """Said once for the four policies that ask: series that have sizes and are in no other table."""
     tables = [v2[identity]["extra_series"] for identity in SERIES]

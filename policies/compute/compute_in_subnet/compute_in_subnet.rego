@@ -49,8 +49,8 @@ deny contains {
 	"expected": "the id of a subnet",
 } if {
 	not networks.subnet(input.resource)
-	settings
-	not networks.isolation_mode(settings) in {"allowinternetoutbound", "allowonlyapprovedoutbound"}
+	holder = settings
+	not networks.isolation_mode(holder) in {"allowinternetoutbound", "allowonlyapprovedoutbound"}
 }
 
 unknown contains {"msg": reason, "path": "workspace:/properties/managedNetwork/isolationMode"} if {

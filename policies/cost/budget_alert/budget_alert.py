@@ -9,7 +9,7 @@ from policyeng.facts.words import folded, inside
 from policyeng.models import JsonObject
 
 TYPES = ("microsoft.consumption/budgets", "microsoft.costmanagement/budgets")
-_READ = "category notifications/*/enabled timePeriod/startDate timePeriod/endDate filter"
+_READ = ("category", "notifications/*/enabled", "timePeriod/startDate", "timePeriod/endDate", "filter")
 UNCERTAIN = ("a start that can be read", "an end that can be read", "a scope that surely covers it", "no filter")
 
 
@@ -24,7 +24,7 @@ UNCERTAIN = ("a start that can be read", "an end that can be read", "a scope tha
     severity="low",
     judges=["Microsoft.MachineLearningServices/workspaces"],
     inspects=["/id"],
-    consults=[{"type": kind, "reads": [f"/properties/{name}" for name in _READ.split()]} for kind in TYPES],
+    consults=[{"type": kind, "reads": [f"/properties/{name}" for name in _READ]} for kind in TYPES],
     when_absent="not_judged",
     remediation="Add the budget to the snapshot, create one with an alert (portal: Cost Management > Budgets > Add), "
     "or enable a notification of the one that is stated (`properties.notifications.<name>.enabled: true`).",

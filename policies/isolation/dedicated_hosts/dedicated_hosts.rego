@@ -65,19 +65,15 @@ deny contains {
 unknown contains {"msg": standing.reason, "path": "workspace:/properties/hbiWorkspace"} if standing.decided == null
 
 unknown contains {"msg": run.reason, "path": "/target"} if {
-	standing.decided == true
 	some run in input.resource.runs
 	run.target == null
 }
 
 unknown contains {"msg": "the cluster or its priority is not known", "path": "/computeId"} if {
-	standing.decided == true
 	some run in input.resource.runs
 	run.target == "compute-cluster"
-	not is_prioritised(run)
+	not priority(run)
 }
-
-is_prioritised(run) if priority(run)
 
 priority(run) := computes.priority(ids.named(run.computeId, input.snapshot.by_id))
 

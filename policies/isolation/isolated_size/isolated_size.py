@@ -26,11 +26,11 @@ def isolated_size(given: PolicyInput) -> Iterator[Denial | Unknown]:
     nodes = node_sizes(given.resource, given.snapshot.by_id)
     if standing.decided is None:
         yield Unknown(msg=standing.reason, path="workspace:/properties/hbiWorkspace")
-    elif not nodes:
+    if not nodes:
         yield Unknown(msg="what states the size is not in the snapshot", path="/properties/resourceId")
-    else:
-        for node in nodes:
-            if not (isinstance(node.size, str) and given.facts.is_isolated(node.size)):
-                message = "regulated work runs on a size that is not isolated"
-                actual = {"size": node.size, "because": standing.reason}
-                yield Denial(msg=message, path=node.path, actual=actual, expected="an isolated size")
+        return
+    for node in nodes if standing.decided else ():
+        if not (isinstance(node.size, str) and given.facts.is_isolated(node.size)):
+            message = "regulated work runs on a size that is not isolated"
+            actual = {"size": node.size, "because": standing.reason}
+            yield Denial(msg=message, path=node.path, actual=actual, expected="an isolated size")

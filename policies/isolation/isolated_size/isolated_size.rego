@@ -67,10 +67,7 @@ deny contains {
 
 unknown contains {"msg": standing.reason, "path": "workspace:/properties/hbiWorkspace"} if standing.decided == null
 
-unknown contains {"msg": "what states the size is not in the snapshot", "path": "/properties/resourceId"} if {
-	standing.decided == true
-	count(nodes) == 0
-}
+unknown contains {"msg": "what states the size is not in the snapshot", "path": "/properties/resourceId"} if count(nodes) == 0
 
 nodes := computes.node_sizes(input.resource, input.snapshot.by_id)
 

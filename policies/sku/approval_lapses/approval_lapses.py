@@ -7,7 +7,7 @@ from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.approvals import counts, lapse_of, needs_approval, out_of_force
 from policyeng.facts.computes import MANAGED, known_size, managed
 from policyeng.facts.ids import is_open, with_open
-from policyeng.facts.words import folded
+from policyeng.facts.words import folded, trimmed
 from policyeng.models import JsonObject, lowered
 
 _TEXT, _NEEDED = {"type": "string", "pattern": r"\S"}, ["category", "restricted", "source"]
@@ -32,14 +32,14 @@ def _relying(given: PolicyInput) -> Iterator[tuple[_User, bool]]:
     """The computes that the judged approval counts for at as-of, or may count for, and whether it surely does."""
     approval = given.resource
     users = given.snapshot.once(("AML-SKU-106", approval["scope"]), lambda: _by_series(given, approval["scope"]))
-    for user in users.get(folded(approval["series"]) or "", ()):
+    for user in users.get(lowered(trimmed(approval["series"])), ()):
         if folded(approval["kind"]) == "vmseries" and (relies := counts(approval, *user, given.as_of)) is not False:
             yield user, relies is True
 
 
 def _left(given: PolicyInput, moment: datetime) -> list[tuple[str, bool]]:
     """The computes that no approval of the series surely counts for once the judged one lapses; whether it is sure."""
-    of_series = given.snapshot.by_series.get(folded(given.resource["series"]) or "", ())
+    of_series = given.snapshot.by_series[lowered(trimmed(given.resource["series"]))]
     heirs = [heir for at in of_series if not any(out_of_force(heir := given.snapshot.approvals[at], moment))]
     bound = [(user, relies, [counts(heir, *user, moment) for heir in heirs]) for user, relies in _relying(given)]
     return [(user[0]["id"], relies and None not in takes) for user, relies, takes in bound if True not in takes]

@@ -57,7 +57,8 @@ def _quotas(given: PolicyInput) -> Mapping[tuple[str, QuotaKey], Sequence[JsonOb
 )
 def quota_fits(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny each VM family and region whose quota is less than what the computes take at full scale."""
-    scopes, home = scopes_of(given.resource["id"]), workspace_of(given.resource["id"])
+    place: str = given.resource["id"]
+    scopes, home = scopes_of(place), workspace_of(place)
     own = _scale(given, home) if home else full_scale([])
     quotas = given.snapshot.once(("AML-SKU-105", "quotas"), lambda: _quotas(given))
     if home is None or any(demand.quota is None for demand in own.undecided):
@@ -66,12 +67,12 @@ def quota_fits(given: PolicyInput) -> Iterator[Denial | Unknown]:
         yield Unknown(msg="the snapshot is incomplete: other computes may take from the same quota")
     for key in sorted({*own.vcpus, *(demand.quota for demand in own.undecided if demand.quota)}):
         limits = [(quota, _scale(given, scope)) for scope in scopes for quota in quotas.get((scope, key), ())]
-        beyond = [(scale.vcpus.get(key, 0) - quota["limitVCpus"], quota) for quota, scale in limits]
-        excess, quota = max(beyond, key=lambda entry: entry[0], default=(0, {}))
-        if excess > 0:
+        taken = ((scale.vcpus.get(key, 0), quota) for quota, scale in limits)
+        if short := [(vcpus - quota["limitVCpus"], quota) for vcpus, quota in taken if vcpus > quota["limitVCpus"]]:
+            excess, quota = max(short, key=lambda entry: entry[0])
             actual = {**quota, "vCPUs": quota["limitVCpus"] + excess}
             yield Denial(msg="full scale needs more vCPUs than the quota", actual=actual, expected="at most the limit")
-        elif any(one == key and may_hold(scope, given.resource["id"]) for scope, one in quotas):
+        elif any(one == key and may_hold(scope, place) for scope, one in quotas):
             yield Unknown(msg=f"whether a quota of {key[0]} in {key[1]} counts, its place decides", path="/id")
         elif not limits:
             yield Unknown(msg=f"no quota is stated for the VM family {key[0]} in the region {key[1]}")

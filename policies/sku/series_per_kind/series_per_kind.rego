@@ -47,11 +47,10 @@ deny contains {
 	"msg": "the series is not supported by this kind of compute",
 	"path": computes.size_pointer(input.resource),
 	"actual": {"series": series, "compute": kind},
-	"expected": {"series": series, "compute": supporting},
+	"expected": {"series": series, "compute": allowed},
 } if {
-	series
-	not is_in_no_table
-	not kind in supporting
+	allowed = supporting
+	not kind in allowed
 }
 
 unknown contains {"msg": "no table says which kinds of compute support the series", "path": path} if {
@@ -65,8 +64,8 @@ unknown contains {"msg": "the size is not in the catalogue, so its series is not
 }
 
 is_in_no_table if {
-	series
-	not sizes.is_supported(series, input.parameters.extra_series)
+	name = series
+	not sizes.is_supported(name, input.parameters.extra_series)
 }
 
 kind := {"amlcompute": "cluster", "computeinstance": "instance"}[computes.kind(input.resource)]

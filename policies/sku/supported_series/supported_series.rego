@@ -53,11 +53,11 @@ applies if computes.kind(input.resource)
 deny contains {
 	"msg": "the series of the size is not supported",
 	"path": computes.size_pointer(input.resource),
-	"actual": {"size": computes.size(input.resource), "series": series},
+	"actual": {"size": computes.size(input.resource), "series": name},
 	"expected": "a series of the table or of `extra_series`",
 } if {
-	series
-	not sizes.is_supported(series, input.parameters.extra_series)
+	name = series
+	not sizes.is_supported(name, input.parameters.extra_series)
 }
 
 unknown contains {"msg": "the size is not in the catalogue, so its series is not known", "path": path} if {
