@@ -11,7 +11,7 @@ from policyeng.facts.words import folded, inside
 STATE = "/properties/properties/state"
 OPERATION = "/properties/properties/lastOperation"
 _INSTANCES = {"/properties/computeType": ["ComputeInstance"]}
-_ABSENT = {"/properties/computeType": "not_judged", STATE: "unknown", OPERATION: "unknown"}
+_ABSENT = {STATE: "unknown", OPERATION: "unknown"}
 
 
 @policy(

@@ -59,7 +59,6 @@ unknown contains {"msg": "it is not known whether distributed work runs on one n
 spreads(run) := "yes" if {
 	run.features.distributed == true
 } else := "yes" if {
-	run.features.sweep == true
 	run.concurrentTrials > 1
 } else := "no" if {
 	run.features.distributed == false
@@ -82,5 +81,5 @@ is_single(run) := "yes" if {
 } else := "yes" if {
 	targets.nodes(run, input.snapshot.by_id) < 2
 } else := "no" if {
-	targets.nodes(run, input.snapshot.by_id) > 1
+	targets.nodes(run, input.snapshot.by_id)
 } else := "unknown"
