@@ -40,20 +40,21 @@ deny contains {
 	"expected": "compute-cluster",
 } if {
 	some run in input.resource.runs
-	is_off_the_clusters(run) == "yes"
+	is_off_the_clusters(run) == true
 }
 
 unknown contains {"msg": "it is not known whether training with automated ML runs off the clusters", "path": "/target"} if {
 	some run in input.resource.runs
-	is_off_the_clusters(run) == "unknown"
+	is_off_the_clusters(run) == null
 }
 
-is_off_the_clusters(run) := "no" if {
+# Null where it is not known.
+is_off_the_clusters(run) := false if {
 	not input.parameters.automl_requires_cluster
-} else := "no" if {
+} else := false if {
 	run.target == "compute-cluster"
-} else := "no" if {
+} else := false if {
 	run.features.automl == false
-} else := "unknown" if {
+} else := null if {
 	null in {run.target, run.features.automl, input.resource.purpose}
-} else := "yes"
+} else := true
