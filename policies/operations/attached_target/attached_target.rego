@@ -48,19 +48,18 @@ deny contains {
 	"expected": "the id of a resource of the snapshot",
 } if {
 	is_missing
-	is_in_reach
-	count(input.snapshot.incomplete) == 0
+	not doubt
 }
 
-unknown contains {"msg": "the snapshot is incomplete: what is missing may exist", "path": "/properties/resourceId"} if {
-	is_missing
-	is_in_reach
+unknown contains {"msg": doubt, "path": "/properties/resourceId"} if is_missing
+
+# Why what is missing may exist all the same.
+doubt := "the snapshot is incomplete: what is missing may exist" if {
 	count(input.snapshot.incomplete) > 0
-}
-
-unknown contains {"msg": "its subscription is not in the snapshot", "path": "/properties/resourceId"} if {
-	is_missing
-	not is_in_reach
+} else := "its subscription is not in the snapshot" if {
+	not input.snapshot.by_scope[concat("/", ["", "subscriptions", subscription])]
+} else := "what is not deployed yet may name what is there already" if {
+	contains(target, "{")
 }
 
 is_missing if {
@@ -69,11 +68,6 @@ is_missing if {
 }
 
 is_found if ids.named(target, input.snapshot.by_id)
-
-is_in_reach if {
-	input.snapshot.by_scope[concat("/", ["", "subscriptions", subscription])]
-	not contains(target, "{") # what is not deployed yet may name what is there already
-}
 
 subscription := ids.subscription(target)
 

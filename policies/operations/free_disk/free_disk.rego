@@ -69,4 +69,4 @@ reading(sample) := sample.minimum if {
 # A sample without a time is older than all others.
 taken(sample) := moment if {
 	moment = times.ordered(words.text(sample.to))
-} else := [-2, 0]
+} else := []

@@ -8,21 +8,21 @@ from policyeng.facts.times import moment
 from policyeng.facts.usage import samples_of
 from policyeng.facts.words import folded, inside
 
+COMPUTES = "Microsoft.MachineLearningServices/workspaces/computes"
 STATE = "/properties/properties/state"
 OPERATION = "/properties/properties/lastOperation"
-_INSTANCES = {"/properties/computeType": ["ComputeInstance"]}
-_ABSENT = {"/properties/computeType": "not_judged", STATE: "unknown", OPERATION: "unknown"}
+_ABSENT = {STATE: "unknown", OPERATION: "unknown"}
 
 
 @policy(
     id="AML-OPS-104",
     title="A running instance is in use",
-    description="\"A compute instance is always on and doesn't autoscale. You should stop the compute instance when "
-    "you aren't using it to avoid extra cost.\" The metric `lastActivity` of the snapshot says when it was last used. "
-    "Without it, an operation that a user started within `idle_days` is use; an older one decides nothing.",
+    description='"You should stop the compute instance when you aren\'t using it to avoid extra cost." The metric '
+    "`lastActivity` of the snapshot says when it was last used. Without it, an operation that a user started within "
+    "`idle_days` is use; an older one decides nothing.",
     related_resources=["https://learn.microsoft.com/azure/machine-learning/how-to-manage-compute-instance"],
     severity="low",
-    judges=[{"type": "Microsoft.MachineLearningServices/workspaces/computes", "where": _INSTANCES}],
+    judges=[{"type": COMPUTES, "where": {"/properties/computeType": ["ComputeInstance"]}}],
     inspects=list(_ABSENT),
     when_absent=_ABSENT,
     remediation={
@@ -54,10 +54,11 @@ def used_instance(given: PolicyInput) -> Iterator[Denial | Unknown]:
     allowed = timedelta(days=given.parameters["idle_days"])
     used, operated = _last_activity(given), _last_operation(given)
     if used is not None and given.as_of - used > allowed:
-        actual = {"state": "Running", "lastActivity": used.isoformat()}
-        expected = {"days": given.parameters["idle_days"]}
         yield Denial(
-            msg="a running instance has not been used for too long", path=STATE, actual=actual, expected=expected
+            msg="a running instance has not been used for too long",
+            path=STATE,
+            actual={"state": "Running", "lastActivity": used.isoformat()},
+            expected={"days": given.parameters["idle_days"]},
         )
     elif used is None and (operated is None or given.as_of - operated > allowed):
         yield Unknown(msg="it is not known when the running instance was last used", path=OPERATION)
@@ -71,10 +72,8 @@ def _last_activity(given: PolicyInput) -> datetime | None:
 
 
 def _last_operation(given: PolicyInput) -> datetime | None:
-    """When a user last started, stopped or changed the instance; a schedule and an idle shutdown are no use of it.
-
-    What was done after as-of does not count, and hides what was done before.
-    """
+    """When a user last started, stopped or changed the instance; a schedule and an idle shutdown are no use of it."""
+    # What was done after as-of does not count, and hides what was done before.
     operation = inside(given.resource, "properties", "properties", "lastOperation")
     is_by_user = folded(inside(operation, "operationTrigger")) in (None, "user")
     operated = moment(inside(operation, "operationTime")) if is_by_user else None

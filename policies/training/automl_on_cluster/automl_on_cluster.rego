@@ -39,25 +39,22 @@ deny contains {
 	"actual": targets.shown(run),
 	"expected": "compute-cluster",
 } if {
-	some run in elsewhere
-	is_known(run)
+	some run in input.resource.runs
+	is_off_the_clusters(run) == true
 }
 
 unknown contains {"msg": "it is not known whether training with automated ML runs off the clusters", "path": "/target"} if {
-	some run in elsewhere
-	not is_known(run)
-}
-
-# Off the clusters, or perhaps.
-elsewhere := [run |
-	input.parameters.automl_requires_cluster
 	some run in input.resource.runs
-	run.features.automl != false
-	run.target != "compute-cluster"
-]
-
-is_known(run) if {
-	run.target != null
-	run.features.automl == true
-	input.resource.purpose != null
+	is_off_the_clusters(run) == null
 }
+
+# Null where it is not known.
+is_off_the_clusters(run) := false if {
+	not input.parameters.automl_requires_cluster
+} else := false if {
+	run.target == "compute-cluster"
+} else := false if {
+	run.features.automl == false
+} else := null if {
+	null in {run.target, run.features.automl, input.resource.purpose}
+} else := true

@@ -46,7 +46,7 @@ unknown contains {"msg": "the trials at once or the nodes of the cluster are not
 
 is_known(run) if {
 	is_number(run.concurrentTrials)
-	nodes(run) >= 0
+	nodes(run)
 }
 
 nodes(run) := targets.nodes(run, input.snapshot.by_id)

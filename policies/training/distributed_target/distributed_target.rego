@@ -2,11 +2,9 @@
 # scope: package
 # title: Distributed work runs on a multi-node target
 # description: >-
-#   "When you want to train multiple models simultaneously to speed up processing time, you'll want to use a compute
-#   cluster. A cluster offers multiple nodes, which each can perform a separate task in parallel." Judged: distributed
-#   work, and sweeps with more than one concurrent trial; one that states no limit runs all its trials at once.
-# related_resources:
-#   - https://learn.microsoft.com/azure/machine-learning/reference-yaml-job-sweep#attributes-of-the-limits-key
+#   "A cluster offers multiple nodes, which each can perform a separate task in parallel." Judged: distributed work, and
+#   sweeps with more than one concurrent trial; one that states no limit runs all its trials at once.
+# related_resources: [https://learn.microsoft.com/azure/machine-learning/reference-yaml-job-sweep#attributes-of-the-limits-key]
 # custom:
 #   id: AML-TRN-106
 #   severity: medium
@@ -32,10 +30,7 @@ package training.distributed_target
 
 import data.lib.targets
 
-applies if {
-	some run in input.resource.runs
-	spreads(run) != "no"
-}
+applies if spreads(input.resource.runs[_]) != "no"
 
 deny contains {
 	"msg": "distributed work runs on a target of one node",
@@ -59,7 +54,6 @@ unknown contains {"msg": "it is not known whether distributed work runs on one n
 spreads(run) := "yes" if {
 	run.features.distributed == true
 } else := "yes" if {
-	run.features.sweep == true
 	run.concurrentTrials > 1
 } else := "no" if {
 	run.features.distributed == false
@@ -82,5 +76,5 @@ is_single(run) := "yes" if {
 } else := "yes" if {
 	targets.nodes(run, input.snapshot.by_id) < 2
 } else := "no" if {
-	targets.nodes(run, input.snapshot.by_id) > 1
+	targets.nodes(run, input.snapshot.by_id)
 } else := "unknown"

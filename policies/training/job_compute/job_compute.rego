@@ -35,22 +35,25 @@ deny contains {
 	"actual": reference.written,
 	"expected": "a compute of the workspace, or none",
 } if {
-	count(input.snapshot.incomplete) == 0
 	some reference in dangling
+	not doubt(reference)
 }
 
-unknown contains {"msg": "the snapshot is incomplete: the compute may exist", "path": reference.path} if {
-	count(input.snapshot.incomplete) > 0
-	some reference in dangling
-}
+unknown contains {"msg": doubt(reference), "path": reference.path} if some reference in dangling
 
-unknown contains {"msg": "the compute is an expression", "path": reference.path} if {
-	some reference in jobs.references(input.resource)
+# Why what a reference names may exist all the same.
+doubt(reference) := "the compute is an expression" if {
 	jobs.is_expression(reference)
+} else := "the snapshot is incomplete: the compute may exist" if {
+	count(input.snapshot.incomplete) > 0
 }
 
 dangling := [reference |
 	some reference in jobs.references(input.resource)
-	not jobs.is_expression(reference)
-	not jobs.is_found(reference, input.resource, input.snapshot.by_id)
+	not is_there(reference)
 ]
+
+is_there(reference) if {
+	not jobs.is_expression(reference)
+	jobs.is_found(reference, input.resource, input.snapshot.by_id)
+}
