@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,26 +67,22 @@ def check(
     require_text(inputs, select, ignore, parameters, [text for text in (profile, scope, workspace) if text is not None])
     outputs = [_output(entry) for entry in output or ()]
     format_ = chosen(format_, FORMATS, "report format")
-    _require_no_report(minimise and (format_ != "text" or bool(outputs or group_by or baseline)))
-    _require_suggestible(suggest and (format_ not in ("text", "json") or bool(group_by or minimise)))
+    _refuse_reports(minimise, suggest, format_, bool(group_by), bool(outputs or baseline))
     group_by = _grouping(group_by, [format_, *(name for name, _ in outputs)]) if group_by else None
     flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
     settings = settings_of({**flags, "profile": profile, "strict_unknown": strict_unknown, **trust}, config)
     from_ = chosen(from_, SOURCES, "input format") if from_ else None
-    at = moment_of(as_of) if as_of else datetime.now(UTC)
-    said = given(scope or "", workspace or "", given_parameters(parameters or ()))
-    request = Request(
-        inputs, policy or (), data or (), from_, said, show_skipped, no_exemptions, at, engine, opa, jobs, baseline
-    )
+    at, said = moment_of(as_of), given(scope or "", workspace or "", given_parameters(parameters or ()))
+    files, facts = policy or (), data or ()
+    request = Request(inputs, files, facts, from_, said, show_skipped, no_exemptions, at, engine, opa, jobs, baseline)
     with cache.switched_off(no_cache):
         judged = judged_of(request, settings)
+        _write(outputs, judged.evaluation, group_by, settings.profile)
         if minimise:
             return _minimised(judged, request, settings, config)
         if suggest:
-            return _suggested(judged, outputs, settings, format_)
-    _write(outputs, judged.evaluation, group_by, settings.profile)
-    _print(judged.evaluation, format_, _shown(format_, group_by, settings.profile))
-    return judged.evaluation.exit_code
+            return _suggested(judged, format_)
+    return _printed(judged.evaluation, format_, _shown(format_, group_by, settings.profile))
 
 
 def _write(
@@ -97,21 +92,22 @@ def _write(
         write(path, FORMATS[name](evaluation, **_shown(name, group_by, profile)), "report")
 
 
-def _require_no_report(is_asked: bool) -> None:
-    if is_asked:
-        raise UsageError("--minimise prints a snapshot and no report", remedy="leave out what reports are made with")
+def _refuse_reports(minimise: bool, suggest: bool, format_: str, is_grouped: bool, has_others: bool) -> None:
+    """Refuse what is about reports beside an option that prints something else.
+
+    Raises:
+        UsageError: naming that option.
+    """
+    remedy = "leave out other formats and what reports are made with, or judge once more"
+    if minimise and (suggest or is_grouped or has_others or format_ != "text"):
+        raise UsageError("--minimise prints a snapshot instead of a report", remedy=remedy)
+    if suggest and (is_grouped or format_ not in ("text", "json")):
+        raise UsageError("--suggest prints edits, as text or json, instead of a report", remedy=remedy)
 
 
-def _require_suggestible(is_asked_otherwise: bool) -> None:
-    if is_asked_otherwise:
-        what = "--suggest prints edits as text or json, and nothing else"
-        raise UsageError(what, remedy="leave --minimise, --group-by and other formats out; --output writes the report")
-
-
-def _suggested(judged: Judged, outputs: Sequence[tuple[str, Path]], settings: Settings, format_: str) -> int:
+def _suggested(judged: Judged, format_: str) -> int:
     from policyeng.cli.suggesting import print_suggestions
 
-    _write(outputs, judged.evaluation, None, settings.profile)
     print_suggestions(judged, format_)
     return judged.evaluation.exit_code
 
@@ -145,12 +141,14 @@ def _shown(name: str, group_by: str | None, profile: str | None) -> dict[str, st
     return {**grouped, "profile": profile} if name in PROFILED else grouped
 
 
-def _print(evaluation: Evaluation, name: str, shown: Mapping[str, str | None]) -> None:
+def _printed(evaluation: Evaluation, name: str, shown: Mapping[str, str | None]) -> int:
+    """The exit code, after the report was printed."""
     if name != "text":
         say(FORMATS[name](evaluation, **shown).rstrip("\n"))
         say_errors(evaluation)
-        return
+        return evaluation.exit_code
     from policyeng.report import text
 
     color, width = look()
     say(text.render(evaluation, color=color, width=width, **shown).rstrip("\n"))
+    return evaluation.exit_code

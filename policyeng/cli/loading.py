@@ -118,12 +118,14 @@ def parameters_given(whole: Bundle, bundle: Bundle, settings: Settings) -> Mappi
     return with_profile(whole, settings.profile, given)
 
 
-def moment_of(text: str) -> datetime:
-    """The time that `--as-of` names; one without a zone is in UTC.
+def moment_of(text: str | None) -> datetime:
+    """The time that `--as-of` names, now without one; a time without a zone is in UTC.
 
     Raises:
         UsageError: it is none, or out of range.
     """
+    if not text:
+        return datetime.now(UTC)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
