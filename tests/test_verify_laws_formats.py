@@ -111,3 +111,13 @@ def test_an_estate_that_no_format_can_say_is_said_aloud() -> None:
 
     assert LAW.violated(trial) is None
     assert grounds.remarks == {"formats: examples of which no format says what is decided": 1}
+
+
+@pytest.mark.parametrize("name", ["arm-template", "resource-graph"])
+def test_a_resource_without_properties_is_said_as_that(name: str) -> None:
+    """A deployment without any is a workload of which nothing is known, not one of which nothing is stated."""
+    grounds = Grounds(selected(load_bundle(), ["AML-INF-104"]))
+    kind = "Microsoft.MachineLearningServices/workspaces/batchEndpoints/deployments"
+    bare = {"id": f"{WORKSPACE}/batchEndpoints/b/deployments/n", "type": kind}
+    for resource in (bare, {**bare, "properties": {}}):
+        assert compared(Trial(grounds, Example({"resources": [resource]}, {}, DEFAULT_AS_OF)), name).different == []
