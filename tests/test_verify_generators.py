@@ -135,6 +135,9 @@ def test_estates_have_several_workspaces_and_everything_beside_them() -> None:
         "microsoft.network/virtualnetworks",
     } <= {kind for held in types for kind in held}
     assert {True, False} <= set(ends)
+    for kind in ("approvals", "workloads", "principals"):
+        ids = [[lowered(entry["id"]) for entry in example.document[kind]] for example in examples]
+        assert [len(each) for each in ids] == [len(set(each)) for each in ids], kind
 
 
 @settings(deadline=None, max_examples=2, suppress_health_check=list(HealthCheck))

@@ -210,7 +210,8 @@ def _sorted(denials: Iterable[Denial]) -> tuple[Denial, ...]:
         )
         for denial in denials
     ]
-    shown.sort(key=lambda denial: (denial.path, denial.msg, _text(denial.actual), _text(denial.expected)))
+    if len(shown) > 1:  # the texts of what stands there may be long
+        shown.sort(key=lambda denial: (denial.path, denial.msg, _text(denial.actual), _text(denial.expected)))
     return tuple(shown)
 
 

@@ -11,7 +11,7 @@ from policyeng.bundle.header import Consulted
 from policyeng.evaluation.estate import Subject
 from policyeng.evaluation.pointers import unread, values_at
 from policyeng.facts.ids import covers, folded_id, is_open, scopes_of
-from policyeng.models import JsonObject, Unknown, lowered
+from policyeng.models import JsonObject, Unknown, lowered, made
 
 _WORKSPACE = "workspace:"
 #: No more unknowns than these come from one entry of `consults`: a thousand fields may be unread for one reason.
@@ -151,7 +151,7 @@ class Neighbours:
 
 def _missing(subject: Subject, pointers: Iterable[str]) -> Iterator[Unknown]:
     for path, reason in unread(subject.document, subject.unreadable, subject.carried, pointers):
-        yield Unknown.model_construct(msg=reason, path=f"{subject.reported_id}:{path}")
+        yield made(Unknown, msg=reason, path=f"{subject.reported_id}:{path}")
 
 
 def _name(arm_id: str) -> str:

@@ -21,6 +21,7 @@ from policyeng.models import WORKSPACE_TYPE, Carried, JsonObject, Location, Mode
 from policyeng.strict.json_text import is_json, require_json
 from policyeng.workloads import Workload, derive
 
+_NOWHERE = Location.model_construct()
 #: A resource: its lower-case id, its canonical JSON, and itself.
 _Row = tuple[str, bytes, JsonObject]
 
@@ -229,7 +230,7 @@ def _other_subjects(
 def _location(snapshot: Snapshot, key: str) -> Location:
     origin = snapshot.origins.get(key)
     if origin is None:
-        return Location.model_construct()
+        return _NOWHERE
     return Location.model_construct(file=origin.file, line=origin.line, column=origin.column)
 
 

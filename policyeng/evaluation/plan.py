@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from policyeng.bundle import Bundle, Policy
@@ -10,7 +10,7 @@ from policyeng.engines import Pair
 from policyeng.evaluation.consulted import Neighbours
 from policyeng.evaluation.estate import Estate, Subject
 from policyeng.evaluation.pointers import unread, value_at
-from policyeng.models import JsonObject, Unknown, lowered
+from policyeng.models import JsonObject, Unknown, lowered, made
 
 _Where = Mapping[str, Sequence[str | bool | int]]
 
@@ -64,9 +64,10 @@ class _Narrowing:
         for judged in policy.header.judges:
             kind = lowered(judged.type)
             found |= self._having(kind, judged.where)
+            keys = {pointer: _allowed_keys(allowed) for pointer, allowed in judged.where.items()}
             for index in self._unreadable.get(kind, ()):
                 subject = self._subjects[index]
-                if all(_allowed(subject, pointer, allowed) for pointer, allowed in judged.where.items()):
+                if all(_allowed(subject, pointer, allowed) for pointer, allowed in keys.items()):
                     found.add(index)
         return found
 
@@ -101,8 +102,7 @@ def _allowed_keys(allowed: Iterable[str | bool | int]) -> set[object]:
     return booleans.union(map(_key_of, allowed))
 
 
-def _allowed(subject: Subject, pointer: str, allowed: Iterable[str | bool | int]) -> bool:
-    keys = _allowed_keys(allowed)
+def _allowed(subject: Subject, pointer: str, keys: Set[object]) -> bool:
     if any(unread(subject.document, subject.unreadable, subject.carried, [pointer])):
         possible = subject.possible.get(pointer)
         return possible is None or not keys.isdisjoint(map(_key_of, possible))
@@ -116,14 +116,14 @@ def _unknowns(policy: Policy, subject: Subject, subjects: Sequence[Subject]) -> 
     judges = [judged for judged in policy.header.judges if lowered(judged.type) == subject.judged_type]
     own |= {pointer for judged in judges for pointer in judged.where}
     found = {
-        Unknown.model_construct(msg=reason, path=path)
+        made(Unknown, msg=reason, path=path)
         for path, reason in unread(subject.document, subject.unreadable, subject.carried, own)
     }
     if subject.workspace >= 0:
         workspace = subjects[subject.workspace]
         inspected = [pointer.removeprefix("workspace:") for pointer in policy.header.inspects if pointer not in own]
         found |= {
-            Unknown.model_construct(msg=reason, path=f"workspace:{path}")
+            made(Unknown, msg=reason, path=f"workspace:{path}")
             for path, reason in unread(workspace.document, workspace.unreadable, workspace.carried, inspected)
         }
     return tuple(sorted(found, key=lambda unknown: (unknown.path, unknown.msg)))

@@ -55,6 +55,8 @@ def unread(
 
     `unreadable` and `carried` are those of a snapshot.
     """
+    if not unreadable and carried is None:
+        return
     pointers = list(inspected)
     for pointer, reason in unreadable.items():
         if any(overlap(one, pointer) for one in pointers):

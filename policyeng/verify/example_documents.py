@@ -8,7 +8,7 @@ from datetime import datetime
 
 import orjson
 
-from policyeng.models import JsonObject, Snapshot
+from policyeng.models import Exemption, JsonObject, Snapshot
 from policyeng.sources import read_inputs
 from policyeng.verify.cases import DEFAULT_AS_OF
 from policyeng.verify.drawing.edits import Json
@@ -16,11 +16,13 @@ from policyeng.verify.drawing.examples import Example
 
 
 def document_of(example: Example) -> JsonObject:
-    """An example as one JSON document: `snapshot`, `parameters` by policy id, and `asOf`."""
+    """An example as one JSON document: `snapshot`, `parameters` by policy id, `asOf`, and any `exemptions`."""
+    exemptions = [entry.model_dump(mode="json", by_alias=True) for entry in example.exemptions]
     return {
         "snapshot": example.document,
         "parameters": dict(example.parameters),
         "asOf": example.as_of.isoformat(),
+        **({"exemptions": exemptions} if exemptions else {}),
     }
 
 
@@ -40,7 +42,9 @@ def example_of(document: Json) -> Example:
     as_of = datetime.fromisoformat(stated) if isinstance(stated, str) else DEFAULT_AS_OF
     if as_of.tzinfo is None:
         raise ValueError("a clock without a zone")
-    return Example(snapshot, parameters, as_of)
+    kept = document.get("exemptions")
+    exemptions = tuple(map(Exemption.model_validate, kept)) if isinstance(kept, list) else ()
+    return Example(snapshot, parameters, as_of, exemptions)
 
 
 def read(document: JsonObject) -> Snapshot | None:

@@ -152,8 +152,8 @@ class Examples:
             document |= stated(random, document, Asked(self._words, as_of, focus if judges_statements else None, own))
         if always or happens(random, 0.4):
             document |= observed(random, document, self._sight(focus, document, as_of), self.bundle.facts)
-        principals = {lowered(entry["id"]): entry for entry in document.get("principals", ())}
-        document["principals"] = list(principals.values())  # a reader takes nobody twice
+        for name in ("approvals", "workloads", "principals"):  # a reader takes nothing twice
+            document[name] = list({lowered(str(entry["id"])): entry for entry in document.get(name, ())}.values())
         given = {focus.id: self._parameters(random, focus)} if happens(random, 0.5) else {}
         return Example(document, self.parameters(random, given if focus.header.parameters else {}), as_of)
 

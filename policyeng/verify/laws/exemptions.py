@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from random import Random
 
-from policyeng.bundle import Bundle
 from policyeng.facts.ids import is_at_or_under, scopes_of
 from policyeng.models import Evaluation, Exemption, Finding, Outcome
 from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, first_difference
@@ -54,9 +53,11 @@ def _violated(trial: Trial) -> Violation | None:
     if found is not None:
         return replace(found, message="with an exemption it says something else of what it judges")
     before = by_pair(plain)
+    exemptable = {policy.id for policy in trial.bundle.policies if policy.header.exemptable}
     for pair, finding in by_pair(exempted).items():
         marked = finding.exemption is not None and finding.exemption.id == exemption.id
-        if marked != _covers(exemption, finding, trial.bundle, exempted.as_of) and _is_at_home(finding):
+        covered = finding.policy in exemptable and _covers(exemption, finding, exempted.as_of)
+        if marked != covered and _is_at_home(finding):
             message = "an exemption marks what it does not cover, or not what it covers"
             return Violation(message, finding.policy, finding.resource)
         if not marked and finding.exemption != before[pair].exemption:
@@ -68,12 +69,10 @@ def _unmarked(finding: Finding) -> object:
     return finding.outcome, finding.denials, finding.unknowns
 
 
-def _covers(exemption: Exemption, finding: Finding, bundle: Bundle, as_of: datetime) -> bool:
+def _covers(exemption: Exemption, finding: Finding, as_of: datetime) -> bool:
     """Whether the mark is due: for a failure of its policy at or under its scope while it is in force."""
-    exemptable = any(policy.id == exemption.policy and policy.header.exemptable for policy in bundle.policies)
     return (
-        exemptable
-        and finding.outcome is Outcome.FAIL
+        finding.outcome is Outcome.FAIL
         and finding.policy == exemption.policy
         and exemption.created_at <= as_of < exemption.expires_at
         and is_at_or_under(finding.resource, exemption.scope)

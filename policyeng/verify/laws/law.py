@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from policyeng.bundle import Bundle
 from policyeng.evaluation import evaluate
-from policyeng.models import Evaluation, Finding, Outcome, Snapshot, lowered
+from policyeng.models import Evaluation, Exemption, Finding, JsonObject, Outcome, Snapshot, lowered
 from policyeng.verify.drawing.examples import Example
+
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,12 @@ class Grounds:
     made: dict[str, Any] = field(default_factory=dict)
     remarks: Counter[str] = field(default_factory=Counter)
 
-    def once(self, name: str, make: Callable[[], Any]) -> Any:
+    def once(self, name: str, make: Callable[[], _Made]) -> _Made:
         """What `make` gave when it was first asked for under this name."""
         if name not in self.made:
             self.made[name] = make()
-        return self.made[name]
+        made: _Made = self.made[name]
+        return made
 
     def remark(self, law: str, text: str, number: int = 0) -> None:
         """Have something said of the run: what a law could not try, or with a number how much of it was tried."""
@@ -86,12 +89,23 @@ class Trial:
         """The example as it is judged, with nothing changed."""
         return self.judged()
 
-    def judged(self, snapshot: Snapshot | None = None, bundle: Bundle | None = None, **options: Any) -> Evaluation:
-        """The evaluation with something else in place of what the example has; `options` are those of `evaluate`."""
+    def judged(
+        self,
+        snapshot: Snapshot | None = None,
+        bundle: Bundle | None = None,
+        *,
+        parameters: Mapping[str, JsonObject] | None = None,
+        exemptions: Sequence[Exemption] = (),
+        threads: int = 1,
+    ) -> Evaluation:
+        """The evaluation with something else in place of what the example has, or with exemptions or threads."""
         return evaluate(
             bundle or self.bundle,
             self.snapshot if snapshot is None else snapshot,
-            **{"as_of": self.example.as_of, "parameters": self.example.parameters, **options},
+            as_of=self.example.as_of,
+            parameters=self.example.parameters if parameters is None else parameters,
+            exemptions=exemptions,
+            threads=threads,
         )
 
     def random(self, law: str) -> Random:

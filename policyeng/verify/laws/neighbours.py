@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeAlias
@@ -138,15 +138,21 @@ def _changed_by(trial: Trial, changes: Sequence[_Change]) -> Violation | None:
     if not differing:
         return None
     moved = _moved_workloads(before, after, trial.bundle)
-    reached = _reached(trial, _marked(before, changes)) | _reached(trial, _marked(after, changes))
     own = {change.key for change in changes}
-    for pair in differing:
-        near = {pair[2], workspace_of(pair[2])} | ({moved[pair[2]]} if pair[2] in moved else set())
-        policy = _policy(trial.bundle, pair[0])
-        is_derived = pair[2] in moved and "workload" in {lowered(judged.type) for judged in policy.header.judges}
-        if pair not in reached and not near & own and not (is_derived and moved[pair[2]] is None):
+    far = [pair for pair in differing if not _is_at(trial.bundle, pair, own, moved)]
+    reached = _reached(trial, _marked(before, changes)) | _reached(trial, _marked(after, changes)) if far else set()
+    for pair in far:
+        if pair not in reached:
             return _blamed(_UNDECLARED, pair, (trial.evaluation, evaluation), [change.words for change in changes])
     return None
+
+
+def _is_at(bundle: Bundle, pair: _Pair, changed: Set[str], moved: Mapping[str, str | None]) -> bool:
+    """Whether what is judged is itself what changes, lies in a workspace that does, or is derived from what does."""
+    near = {pair[2], workspace_of(pair[2])} | ({moved[pair[2]]} if pair[2] in moved else set())
+    judged = {lowered(kind.type) for kind in _policy(bundle, pair[0]).header.judges}
+    is_derived = pair[2] in moved and "workload" in judged
+    return bool(near & changed) or (is_derived and moved[pair[2]] is None)
 
 
 def _with(snapshot: Snapshot, changes: Sequence[_Change]) -> Snapshot:

@@ -81,7 +81,7 @@ def expressible(resource: JsonObject) -> bool:
         return False
     if kind.endswith("/workspaces"):
         return properties.get("publicNetworkAccess") in ("Enabled", "Disabled")
-    return properties.get("computeType") != "AmlCompute" or _sized(properties)
+    return _sized(properties)
 
 
 def has_file(resource: JsonObject) -> bool:
@@ -91,13 +91,12 @@ def has_file(resource: JsonObject) -> bool:
 
 
 def _sized(properties: JsonObject) -> bool:
-    scale = at(properties, "properties", "scaleSettings")
-    return (
-        at(properties, "properties", "vmPriority") in (None, "Dedicated", "LowPriority")
-        and at(properties, "properties", "vmSize") is not None
-        and at(scale, "minNodeCount") is not None
-        and at(scale, "maxNodeCount") is not None
-    )
+    kind, inner = properties.get("computeType"), properties.get("properties")
+    if kind not in ("AmlCompute", "ComputeInstance"):
+        return True
+    nodes = [at(inner, "scaleSettings", f"{end}NodeCount") for end in ("min", "max") if kind == "AmlCompute"]
+    tiers = (None, "Dedicated", "LowPriority")
+    return None not in (at(inner, "vmSize"), *nodes) and (kind != "AmlCompute" or at(inner, "vmPriority") in tiers)
 
 
 def loses(resource: JsonObject) -> Sequence[str]:

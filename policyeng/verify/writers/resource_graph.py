@@ -39,7 +39,7 @@ def _row(resource: JsonObject) -> JsonObject:
         "managedBy": "",
         "name": resource.get("name") or segments[-1],
         "plan": None,
-        "properties": resource.get("properties") or {},
+        "properties": resource.get("properties"),
         "resourceGroup": segments[4].lower() if len(segments) > 4 else "",
         "sku": resource.get("sku"),
         "subscriptionId": segments[2] if len(segments) > 2 else "",
