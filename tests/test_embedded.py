@@ -200,7 +200,7 @@ def test_an_edited_policy_is_seen_at_once(tmp_path: Path) -> None:
     before = judged(snapshot, load_bundle(tmp_path / "policies"))
     judged(snapshot, load_bundle(tmp_path / "policies"))
     text = edited.read_text()
-    edited.write_text(text.replace('== "disabled"', '== "never"'))
+    edited.write_text(text.replace('!= "disabled"', '!= "never"'))
     assert edited.read_text() != text
 
     after = judged(snapshot, load_bundle(tmp_path / "policies"))

@@ -34,5 +34,5 @@ def test_every_law_holds_of_the_examples_of_a_seed() -> None:
     assert done.found == []
     assert done.tally.broken == {}
     assert done.exit_code == 0
-    assert all(done.tally.tried[law.name] for law in LAWS)
+    assert all(done.tally.tried[law.name] for law in LAWS if law.every <= 40)
     assert done.tally.findings > 1000

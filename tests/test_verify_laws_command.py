@@ -96,9 +96,9 @@ def test_a_bundle_that_judges_nothing_exits_2(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("--law", "gates"), "no law is called `gates`; did you mean `gate`"),
-        (("--engines", "--law", "gate"), "`--law` belongs to the laws, not to `--engines`"),
-        (("--pairs", "5"), "`--pairs` belongs to `--engines`"),
-        (("--engines", "--format", "junit"), "`--engines` prints text or json"),
+        (("--engines", "--law", "gate"), "`--law` does nothing with `--engines`"),
+        (("--pairs", "5"), "`--pairs` does nothing with the laws"),
+        (("--engines", "--format", "junit"), "no format is called `junit`; the formats are text, json"),
         (("--database", "x", "--no-database"), "are both given"),
         (("--examples", "0"), "examples"),
     ],

@@ -98,7 +98,7 @@ def _refuse_reports(minimise: bool, suggest: bool, format_: str, is_grouped: boo
     Raises:
         UsageError: naming that option.
     """
-    remedy = "leave out other formats and what reports are made with, or judge once more"
+    remedy = "leave out --group-by, --baseline, --output and other values of --format, or judge once more"
     if minimise and (suggest or is_grouped or has_others or format_ != "text"):
         raise UsageError("--minimise prints a snapshot instead of a report", remedy=remedy)
     if suggest and (is_grouped or format_ not in ("text", "json")):

@@ -11,6 +11,7 @@ from policyeng.cli.loading import plain_format, selected_bundle, settings_of
 from policyeng.cli.verifying import options as verifying
 from policyeng.cli.verifying.classes import ClassOptions
 from policyeng.cli.verifying.options import ENGINES, LAWS, MUTATION, REDUNDANCY, SATISFIABLE, Asked
+from policyeng.cli.writing import require_directory
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 
@@ -52,6 +53,7 @@ def verify(
     given = {"--examples": examples, "--seed": seed, "--counterexample": counterexample}
     _refuse_what_does_nothing(way, {**given, **laws.given, **engines.given, **classes.given, **mutation.given})
     format_ = plain_format(format_, *([] if way == ENGINES else ["junit"]))
+    require_directory(counterexample, "counterexample")
     settings = settings_of({"profile": classes.profile, **trust}, config)
     bundle = selected_bundle(policy, settings, data, select, ignore)
     asked = Asked(bundle, list(_naming(policy, data)), examples, _seed(seed, way), counterexample, format_)

@@ -12,6 +12,16 @@ from policyeng.errors import UsageError
 _IN_PLACE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY}
 
 
+def require_directory(path: Path | None, what: str) -> None:
+    """Refuse a place for a file, if one is named, before a long run would find out.
+
+    Raises:
+        UsageError: its directory does not exist.
+    """
+    if path is not None and not path.absolute().parent.is_dir():
+        raise UsageError(f"cannot write the {what}: no such directory", place=(str(path),), remedy="make it first")
+
+
 def write(path: Path, content: str | bytes, what: str) -> None:
     """Write the whole file or leave what was there, which others may be reading; text as UTF-8.
 

@@ -44,7 +44,7 @@ deny contains {
 	"msg": "a production service on AKS does not scale with its load",
 	"path": "/properties/autoScaler/autoscaleEnabled",
 	"actual": {
-		"autoscaleEnabled": object.get(input.resource, ["properties", "autoScaler", "autoscaleEnabled"], null),
+		"autoscaleEnabled": setting,
 		"stage": stage.name,
 		"because": stage.reason,
 	},
@@ -53,16 +53,16 @@ deny contains {
 	not is_enabled
 }
 
-is_enabled if scaler.autoscaleEnabled == true
+is_enabled if setting == true
 
-is_enabled if words.folded(scaler.autoscaleEnabled) == "true"
+is_enabled if words.folded(setting) == "true"
 
-scaler := input.resource.properties.autoScaler
+setting := object.get(input.resource, ["properties", "autoScaler", "autoscaleEnabled"], null)
 
 stage := words.stage(tagged, input.workspace)
 
 # The tags that a user gives to a version-1 service are its `kvTags`.
-tagged := object.union(
-	{"tags": tags | tags = input.resource.tags},
-	{"properties": {"tags": tags | tags = input.resource.properties.kvTags}},
-)
+tagged := {
+	"tags": object.get(input.resource, "tags", null),
+	"properties": {"tags": object.get(input.resource, ["properties", "kvTags"], null)},
+}

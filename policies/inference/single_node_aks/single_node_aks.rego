@@ -68,9 +68,9 @@ is_released if not stage.name in {"dev", "test"}
 stage := words.stage(input.resource, input.workspace)
 settings := input.resource.properties.properties
 
-nodes := numbers.whole(settings.agentCount)
-
-nodes := sum(counts) if {
+nodes := own if {
+	own := numbers.whole(settings.agentCount)
+} else := sum(counts) if {
 	object.get(input.resource, ["properties", "properties", "agentCount"], null) == null
 	count(counts) > 0
 	count(counts) == count(pools)

@@ -11,7 +11,7 @@ from policyeng.facts.words import folded, inside
 COMPUTES = "Microsoft.MachineLearningServices/workspaces/computes"
 STATE = "/properties/properties/state"
 OPERATION = "/properties/properties/lastOperation"
-_ABSENT = {STATE: "unknown", OPERATION: "unknown"}
+_ABSENT = {STATE: "unknown", f"{OPERATION}/operationTime": "unknown", f"{OPERATION}/operationTrigger": "pass"}
 
 
 @policy(

@@ -7,24 +7,30 @@ import typer
 from policyeng.bundle import Policy
 from policyeng.cli.verifying.options import Asked
 from policyeng.cli.verifying.progress import progress
+from policyeng.errors import BundleError
 
 
 def verify_redundancy(asked: Asked) -> int:
     """Print which policies never apply, never fail or are implied by others: exit 1 when there is one, else 0.
 
     Raises:
-        BundleError: a `cases.yaml` is not well formed.
+        BundleError: a `cases.yaml` is not well formed, or no policy judges resources.
         EngineError: the bundle does not compile.
     """
     from policyeng.verify.redundancy import report
     from policyeng.verify.redundancy.analysis import analysed
 
     bundle, examples = asked.bundle, asked.examples
+    if all(policy.input_form != "policy" for policy in bundle.policies):
+        message = "all policies judge documents as they are written, and redundancy is looked for among resources"
+        raise BundleError(message, remedy="name policies that judge resources; the laws are tried on documents, too")
     total = sum(map(_cases, bundle.policies)) + examples
     with progress(f"looking for redundancy, seed {asked.seed}", total) as advance:
         analysis = analysed(bundle, examples, asked.seed, progress=advance)
-    written = {"text": report.as_text, "json": report.as_json, "junit": report.as_junit}
-    typer.echo(written[asked.format](analysis))
+    if asked.format == "text":
+        typer.echo(report.as_text(analysis, asked.naming))
+    else:
+        typer.echo(report.as_json(analysis) if asked.format == "json" else report.as_junit(analysis))
     return int(bool(analysis.faults))
 
 

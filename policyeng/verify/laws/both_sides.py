@@ -22,8 +22,9 @@ def _one_sided(whole: Whole) -> Iterator[Violation]:
         met = whole.outcomes.get(policy.id, Counter()) + by_cases[policy.id]
         if policy.undecided:
             whole.grounds.remark(LAW.name, f"{policy.id} is not held to it: {policy.undecided}")
-        elif not met and policy.input_form != "policy":
-            whole.grounds.remark(LAW.name, f"{policy.id} is not held to it: no example has what it judges")
+        elif policy.input_form != "policy" and not _met(met):
+            said = _message(met) if met else "no example has what it judges"
+            whole.grounds.remark(LAW.name, f"{policy.id} judges documents, and is not held to it: {said}")
         elif not _met(met):
             yield Violation(_message(met), policy.id, lines=tuple(_lines(whole, policy, met)))
 

@@ -14,7 +14,6 @@ from policyeng.verify.mending.subjects import Judged, Place, judged_by
 
 Pair = tuple[str, str, str]
 #: From what is best to what is worst; where nothing is judged, nothing is wrong.
-_RANKS = {None: 0, Outcome.PASS: 0, Outcome.UNKNOWN: 1, Outcome.FAIL: 2, Outcome.ERROR: 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +110,15 @@ def _is_expected(denial: Denial, patches: Iterable[Patch]) -> bool:
 
 
 def worse(before: Evaluation, after: Evaluation) -> dict[Pair, Finding]:
-    """What an evaluation says worse than another: a failure, an unknown or an error that was none."""
+    """What an evaluation says worse than another: a failure, an unknown or an error that was none.
+
+    What failed and is unknown now counts, too: it would no longer be denied, and nobody knows that it is well.
+    """
     known = by_pair(before)
     return {
         pair: finding
         for pair, finding in by_pair(after).items()
-        if _RANKS[finding.outcome] > _RANKS[known[pair].outcome if pair in known else None]
+        if finding.outcome is not Outcome.PASS and (pair not in known or known[pair].outcome is not finding.outcome)
     }
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import orjson
 
@@ -13,9 +14,9 @@ from policyeng.verify.drawing.examples import Example
 from policyeng.verify.redundancy.remarks import Analysis, Remark
 
 
-def as_text(analysis: Analysis) -> str:
-    """The analysis for a reader: faults first."""
-    return "\n".join(_lines(analysis))
+def as_text(analysis: Analysis, naming: Sequence[str] = ()) -> str:
+    """The analysis for a reader: faults first; `naming` are the options that name the policies."""
+    return "\n".join(_lines(analysis, naming))
 
 
 def as_json(analysis: Analysis) -> str:
@@ -52,9 +53,9 @@ def as_junit(analysis: Analysis) -> str:
     return ET.tostring(root, encoding="unicode", xml_declaration=True)
 
 
-def _lines(analysis: Analysis) -> Iterator[str]:
+def _lines(analysis: Analysis, naming: Sequence[str]) -> Iterator[str]:
     for remark in analysis.remarks:
-        yield from _explained(remark)
+        yield from _explained(remark, naming)
         yield ""
     judged = f"{count(analysis.cases, 'case')} and {count(analysis.examples, 'example')}"
     yield f"seed {analysis.seed}: {count(len(analysis.outcomes), 'policy')} on {judged}"
@@ -63,16 +64,21 @@ def _lines(analysis: Analysis) -> Iterator[str]:
     yield f"exit {int(bool(faults))}: {count(faults, 'fault') if faults else 'no fault'}{beside}"
 
 
-def _explained(remark: Remark) -> Iterator[str]:
+def _explained(remark: Remark, naming: Sequence[str] = ()) -> Iterator[str]:
     yield f"{'fault' if remark.is_fault else 'remark'}: {remark.policy}: {remark.message}"
     yield f"  {'proved' if remark.is_proved else 'as far as tried'}: {remark.tried}"
     yield f"  to do: {remark.remedy}"
     if remark.example is not None:
         yield f"  on {remark.resource or 'a resource that the reader refuses'}"
-        yield f"  again with: policyeng check - --select {_selected(remark)} --as-of {remark.example.as_of.isoformat()}"
+        yield f"  again with: {shlex.join(_command(remark, remark.example, naming))}"
         if remark.example.parameters:
             yield f"  parameters: {orjson.dumps(remark.example.parameters).decode()}"
         yield f"  {orjson.dumps(_snapshot(remark.example)).decode()}"
+
+
+def _command(remark: Remark, example: Example, naming: Sequence[str]) -> list[str]:
+    moment = ["--as-of", example.as_of.isoformat()]
+    return ["policyeng", "check", "-", *naming, "--select", _selected(remark), *moment]
 
 
 def _selected(remark: Remark) -> str:

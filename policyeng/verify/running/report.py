@@ -9,6 +9,7 @@ from pathlib import Path
 
 from policyeng.models import JsonObject
 from policyeng.report.escapes import visible
+from policyeng.report.wording import count
 from policyeng.verify.example_documents import document_of, snapshot_text, text_of
 from policyeng.verify.laws.law import Law, remarked
 from policyeng.verify.running.run import Found, Run
@@ -84,7 +85,8 @@ def _verdict(run: Run) -> str:
         return f"exit 2: not everything could be decided; {said}"
     if not run.tally.findings:
         return "exit 2: the policies judge nothing that could be drawn; give them cases, or narrow `judges` less"
-    return f"exit 1: {said}" if violated else f"exit 0: {len(run.laws)} laws hold"
+    held = f"{count(len(run.laws), 'law')} {'holds' if len(run.laws) == 1 else 'hold'}"
+    return f"exit 1: {said}" if violated else f"exit 0: {held}"
 
 
 def _explained(found: Found, given: Sequence[str], path: Path | None) -> Iterator[str]:

@@ -134,6 +134,8 @@ def answer(
         EngineError: the bundle does not compile.
     """
     clock = as_of.astimezone(UTC)
+    if all(policy.input_form != "policy" for policy in bundle.policies):  # they judge documents, and no resource
+        return Answer(subject, clock, "not judged")
     estates, judge = Estates(bundle, subject), Judge(bundle, parameters or {})
     known = moments(bundle, judge.parameters, estates.documents(), estates.types()) if timeline else []
     sampled = samples(known, clock) if timeline else [clock]

@@ -15,7 +15,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 from policyeng.bundle import Bundle
 from policyeng.bundle.header import Judged
 from policyeng.bundle.parsing import bundle_yaml
-from policyeng.errors import BundleError, nearest
+from policyeng.errors import BundleError, UsageError, nearest
 from policyeng.models import JsonObject, lowered
 from policyeng.verify.cases import built_in_baselines
 
@@ -158,17 +158,24 @@ def classes_of(bundle: Bundle, paths: Iterable[Path] = (), chosen: Sequence[str]
         chosen: ids; all unless given.
 
     Raises:
-        BundleError: a file is not well formed, or no class has a chosen id.
+        BundleError: a file is not well formed, or two state one class.
+        UsageError: no class has a chosen id.
     """
     folders = [built_in_baselines().parent / "classes", *(root / "classes" for root in bundle.roots if root.is_dir())]
     files = [file for folder in folders for file in sorted(folder.glob("*.yaml"))]
     known: dict[str, WorkloadClass] = {}
+    stated: dict[str, Path] = {}
     for file in (*files, *_given(paths)):
         entry = read_class(file)
-        known[entry.id] = entry  # a later one replaces it
+        if entry.id in stated and file.parent != folders[0]:
+            message = f"the class `{entry.id}` stands in `{stated[entry.id]}`, too"
+            raise BundleError(message, place=(str(file),), remedy="give one of them another id")
+        if file.parent != folders[0]:  # which may replace a class of the documents, and no other
+            stated[entry.id] = file
+        known[entry.id] = entry
     wanted = {lowered(name) for name in chosen}
     for name in sorted(wanted - known.keys()):
-        raise BundleError(
+        raise UsageError(
             f"no class is called `{name}`{nearest(name, known)}", remedy=f"the classes are {', '.join(sorted(known))}"
         )
     return [entry for name, entry in sorted(known.items()) if name in wanted or not wanted]

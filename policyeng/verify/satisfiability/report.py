@@ -90,7 +90,9 @@ def _conflicting(answer: Answer) -> Iterator[str]:
     when = "" if first.at == answer.as_of else f" from {day(first.at)} on"
     yield f"  the fewest policies that conflict{when}: {', '.join(first.policies)}"
     for rest in first.remainders:
-        yield f"    all but {rest.policy} are passed with {described(rest.assignment)}"
+        alone = len(first.policies) == 1
+        said = f"no estate passes {rest.policy}, such as one" if alone else f"all but {rest.policy} are passed"
+        yield f"    {said} with {described(rest.assignment)}"
         yield f"      {rest.reason}"
         if beside := sorted(rest.failing.keys() - {rest.policy}):
             yield f"      beside these it fails {', '.join(beside)}"

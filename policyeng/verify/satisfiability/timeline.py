@@ -85,12 +85,12 @@ def told(found: Sequence[Span]) -> str:
         ends = found[number + 1].begins if number + 1 < len(found) else None
         word = "possible" if span.possible else "impossible"
         since = f" from {day(span.begins)} on" if span.begins else ""
-        until = f" until {_last_day(ends)}" if ends else ""
+        until = f" {_until(ends)}" if ends else ""
         parts.append(f"{word}{since.removesuffix(' on') if until else since}{until}")
     return ", ".join(parts)
 
 
-def _last_day(ends: datetime) -> str:
-    """The last day before something ends; where it ends within a day, that moment."""
+def _until(ends: datetime) -> str:
+    """Until the last day before something ends; where it ends within a day, before that moment."""
     midnight = ends.replace(hour=0, minute=0, second=0, microsecond=0)
-    return day(ends - timedelta(days=1)) if ends - midnight <= _SECOND else day(ends)
+    return f"until {day(ends - timedelta(days=1))}" if ends - midnight <= _SECOND else f"before {day(ends)}"
