@@ -674,7 +674,11 @@ def test_unknown_values_neither_pass_nor_fail(tmp_path: Path, bundle: Bundle) ->
 #: What our policies inspect and no template can say, by type: the service makes it.
 GAPS = {
     f"{ML}/workspaces": set(),
-    f"{ML}/workspaces/computes": {"/properties/properties/lastOperation", "/properties/properties/state"},
+    f"{ML}/workspaces/computes": {
+        "/properties/properties/lastOperation/operationTime",
+        "/properties/properties/lastOperation/operationTrigger",
+        "/properties/properties/state",
+    },
     "Microsoft.ContainerService/managedClusters": {"/properties/powerState/code"},
     f"{ML}/workspaces/onlineEndpoints": set(),
     f"{ML}/workspaces/onlineEndpoints/deployments": set(),

@@ -975,7 +975,7 @@ def gaps(placed: Placed) -> set[str]:
     }
 
 
-MADE = {f"{C}/lastOperation", f"{C}/state"}
+MADE = {f"{C}/lastOperation/operationTime", f"{C}/lastOperation/operationTrigger", f"{C}/state"}
 GAPS: list[tuple[JsonObject, set[str]]] = [
     (manifest("Workspace", {}), set()),
     (manifest("Workspace", {}, OLD), {"/kind", "/properties/managedNetwork/isolationMode"}),

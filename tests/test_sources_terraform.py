@@ -438,7 +438,8 @@ GAPS: dict[str, set[str]] = {
     f"{ML}_compute_cluster": set(),
     f"{ML}_compute_instance": {
         f"{C}/idleTimeBeforeShutdown",
-        f"{C}/lastOperation",
+        f"{C}/lastOperation/operationTime",
+        f"{C}/lastOperation/operationTrigger",
         f"{C}/schedules/computeStartStop",
         f"{C}/state",
     },
