@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import load_bundle
-from policyeng.errors import BundleError
+from policyeng.errors import BundleError, UsageError
 from policyeng.verify.satisfiability.answering import answer
 from policyeng.verify.satisfiability.classes import classes_of, read_class
 from tests.bundles import deny_when, rego, write
@@ -27,20 +27,23 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
 
 def test_ours_are_joined_by_those_of_the_bundle_and_those_that_are_given(tmp_path: Path) -> None:
-    """A later one of the same id replaces an earlier one; ids choose among them."""
+    """Ids choose among them, and none of them stands twice."""
     files = {
         "b/a/a/a.rego": rego("a", deny_when("false")),
         "b/classes/c.yaml": HEAD,
         "c.yaml": HEAD.replace("t\n", "u\n"),
+        "d.yaml": HEAD.replace("id: c", "id: d").replace("t\n", "u\n"),
     }
     write(tmp_path, files)
     bundle = load_bundle(tmp_path / "b")
 
     assert [entry.id for entry in classes_of(load_bundle())] == OURS
     assert [entry.id for entry in classes_of(bundle)] == sorted([*OURS, "c"])
-    assert [entry.title for entry in classes_of(bundle, [tmp_path / "c.yaml"], ["C"])] == ["u"]
+    assert [entry.title for entry in classes_of(bundle, [tmp_path / "d.yaml"], ["D"])] == ["u"]
+    with pytest.raises(BundleError, match="the class `c` stands in `.*`, too; give one of them another id"):
+        classes_of(bundle, [tmp_path / "c.yaml"])
     with pytest.raises(
-        BundleError, match="no class is called `batch-scorin`; did you mean `batch-scoring`; the classes"
+        UsageError, match="no class is called `batch-scorin`; did you mean `batch-scoring`; the classes"
     ):
         classes_of(bundle, chosen=["batch-scorin"])
     with pytest.raises(BundleError, match="no class is here; a class is a file"):

@@ -56,6 +56,6 @@ def test_spans_in_words() -> None:
         "possible until 2026-02-28, impossible from 2026-03-01 on"
     )
     assert told([Span(None, False), Span(at("2026-03-01T12:00:00"), True)]) == (
-        "impossible until 2026-03-01T12:00:00Z, possible from 2026-03-01T12:00:00Z on"
+        "impossible before 2026-03-01T12:00:00Z, possible from 2026-03-01T12:00:00Z on"
     )
     assert day(at("2026-03-01T00:00:01")) == "2026-03-01"
