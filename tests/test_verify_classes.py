@@ -40,7 +40,7 @@ def test_ours_are_joined_by_those_of_the_bundle_and_those_that_are_given(tmp_pat
     assert [entry.id for entry in classes_of(load_bundle())] == OURS
     assert [entry.id for entry in classes_of(bundle)] == sorted([*OURS, "c"])
     assert [entry.title for entry in classes_of(bundle, [tmp_path / "d.yaml"], ["D"])] == ["u"]
-    with pytest.raises(BundleError, match="the class `c` stands in `.*`, too; give one of them another id"):
+    with pytest.raises(BundleError, match=r"the class `c` stands in `.*`, too; give one of them another id"):
         classes_of(bundle, [tmp_path / "c.yaml"])
     with pytest.raises(
         UsageError, match="no class is called `batch-scorin`; did you mean `batch-scoring`; the classes"
