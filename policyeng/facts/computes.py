@@ -32,6 +32,8 @@ MACHINE: JsonObject = {
     "through": "/properties/resourceId",
     "reads": ["/properties/hardwareProfile/vmSize"],
 }
+#: What `cluster_of` reads of the managed cluster behind a compute: whether it is there.
+CLUSTER: JsonObject = {"type": CLUSTER_TYPE, "through": "/properties/resourceId", "reads": ["/type"]}
 #: What `compute_regulated` reads of the computes on a managed cluster.
 ON_CLUSTER: JsonObject = {
     "type": COMPUTE_TYPE,

@@ -18,6 +18,7 @@ from policyeng.models import Evaluation, Finding, JsonObject, Model, Snapshot, l
 from policyeng.strict.json_pointer import escaped
 from policyeng.verify.drawing.edits import Json, altered, copied, happens, odd, place_of, places, put, remove
 from policyeng.verify.drawing.estates import copied_object
+from policyeng.verify.laws.declared import unlike_declared
 from policyeng.verify.laws.fields import looked_at, stands_at
 from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, spelled
 from policyeng.workloads import derive
@@ -61,6 +62,8 @@ def _violated(trial: Trial) -> Violation | None:
     random = trial.random("neighbours")
     if happens(random, 0.25) and not _has_open_scopes(trial.snapshot):
         return _beside_another(trial, random)
+    if happens(random, 0.4):
+        return unlike_declared(trial, random)
     changes = _drawn(random, trial)
     found = _changed_by(trial, changes)
     if found is None or len(changes) == 1:
