@@ -164,14 +164,23 @@ def test_other_resources_are_regulated_by_their_workspace() -> None:
 @pytest.mark.parametrize(
     ("resource", "workspace", "region"),
     [
-        ({"location": "East US", "properties": {"computeLocation": "North Europe"}}, {"location": "x"}, "northeurope"),
-        ({"location": "East US", "properties": {"computeLocation": " "}}, {"location": "x"}, "eastus"),
+        (
+            {**_compute("c", "AmlCompute"), "location": "x", "properties": {"computeLocation": "North Europe"}},
+            None,
+            "northeurope",
+        ),
+        (
+            {**_compute("c", "AmlCompute"), "location": "East US", "properties": {"computeLocation": " "}},
+            {"location": "x"},
+            "eastus",
+        ),
+        ({"location": "East US", "properties": {"computeLocation": "North Europe"}}, None, "eastus"),
         ({"location": 7, "properties": "text"}, {"location": "West US"}, "westus"),
         ({}, None, None),
     ],
 )
 def test_region_of_the_nodes(resource: dict[str, Any], workspace: dict[str, Any] | None, region: str | None) -> None:
-    """The compute's own goes first, then the resource's, then the workspace's."""
+    """Where a compute says that its nodes are goes first, then the resource's own, then the workspace's."""
     assert region_of(resource, workspace) == region
 
 

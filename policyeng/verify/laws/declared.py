@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
-from random import Random
 from typing import Any, Self
 
 import orjson
@@ -139,13 +138,13 @@ class Shown:
         return judge(work)
 
 
-def unlike_declared(trial: Trial, random: Random) -> Violation | None:
+def unlike_declared(trial: Trial) -> Violation | None:
     """The first of some judgements that is another one where only what the header declares is in sight."""
     bundle, example = trial.bundle, trial.example
     parameters = parameters_of(bundle, example.parameters)
     shown = Shown.of(bundle, trial.snapshot, parameters, example.as_of.astimezone(UTC))
     policies = [policy for policy in bundle.policies if policy.input_form == "policy"]
-    chosen = random.sample(policies, min(_POLICIES, len(policies)))
+    chosen = trial.random("declared").sample(policies, min(_POLICIES, len(policies)))
     pairs = [pair for policy in chosen for pair in shown.pairs(policy)[:_SUBJECTS]]
     for pair, judgement in zip(pairs, shown.with_all(pairs), strict=True):
         said = shown.with_declared(pair)
