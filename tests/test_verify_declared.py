@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -12,8 +13,9 @@ import pytest
 import policyeng
 from policyeng.bundle import Policy
 from policyeng.bundle.parameters import parameters_of
-from policyeng.models import lowered
-from policyeng.verify.case_runs import prepared_cases
+from policyeng.facts.ids import workspace_of
+from policyeng.models import JsonObject, lowered
+from policyeng.verify.case_runs import Prepared, prepared_cases
 from policyeng.verify.cases import baselines_of, required_cases
 from policyeng.verify.drawing.examples import Example
 from policyeng.verify.laws.declared import Shown, said_by, unlike_declared
@@ -31,16 +33,14 @@ READS_MACHINE = 'not input.snapshot.by_id[lower(input.resource.properties.machin
 THROUGH = "type: Microsoft.Compute/virtualMachines, through: /properties/machine"
 
 
-def differing(policy: Policy) -> Iterator[str]:
-    """The cases of a policy in which it says something else when it is shown only what it declares."""
-    cases = prepared_cases(policy, required_cases(policy), BASELINES)
-    for case in islice(cases, None, None, 1 if policy.header.consults else EVERY):
-        parameters = parameters_of(BUNDLE, {policy.id: case.case.parameters})
-        shown = Shown.of(BUNDLE, case.snapshot, parameters, case.as_of)
-        pairs = [pair for pair in shown.pairs(policy) if is_of(shown, pair.subject, case.identity)]
-        for pair, judgement in zip(pairs, shown.with_all(pairs), strict=True):
-            if said_by(judgement) != said_by(shown.with_declared(pair)):
-                yield f"{case.name}: {', '.join(shown.undeclared(pair))}"
+def differing(policy: Policy, case: Prepared) -> Iterator[str]:
+    """What a policy reads undeclared, if in a case it says something else when it is shown only what it declares."""
+    parameters = parameters_of(BUNDLE, {policy.id: case.case.parameters})
+    shown = Shown.of(BUNDLE, case.snapshot, parameters, case.as_of)
+    pairs = [pair for pair in shown.pairs(policy) if is_of(shown, pair.subject, case.identity)]
+    for pair, judgement in zip(pairs, shown.with_all(pairs), strict=True):
+        if said_by(judgement) != said_by(shown.with_declared(pair)):
+            yield f"{case.name}: {', '.join(shown.undeclared(pair))}"
 
 
 def is_of(shown: Shown, index: int, identity: str) -> bool:
@@ -51,7 +51,34 @@ def is_of(shown: Shown, index: int, identity: str) -> bool:
 @pytest.mark.parametrize("policy", BUNDLE.policies, ids=lambda policy: policy.id)
 def test_in_no_case_a_policy_reads_what_it_does_not_declare(policy: Policy) -> None:
     """Each case of what consults other resources, and some of what does not, is judged with all else out of sight."""
-    assert list(differing(policy)) == []
+    cases = prepared_cases(policy, required_cases(policy), BASELINES)
+    for case in islice(cases, None, None, 1 if policy.header.consults else EVERY):
+        assert list(differing(policy, case)) == []
+
+
+@pytest.mark.parametrize(
+    "policy", [one for one in BUNDLE.policies if one.header.consults], ids=lambda policy: policy.id
+)
+def test_what_is_declared_is_all_that_is_read_of_odd_neighbours(policy: Policy) -> None:
+    """Neither of what has another type than `consults` names, nor of members that Azure knows not, anything is read."""
+    for case in islice(prepared_cases(policy, required_cases(policy), BASELINES), None, None, EVERY):
+        near = {lowered(case.identity), workspace_of(case.identity)}
+        for odd in (retyped, tagged_within):
+            resources = [one if lowered(one["id"]) in near else odd(one) for one in case.snapshot.resources]
+            snapshot = case.snapshot.model_copy(update={"resources": tuple(resources)})
+            assert list(differing(policy, replace(case, snapshot=snapshot))) == [], f"{case.name}, {odd.__name__}"
+
+
+def retyped(resource: JsonObject) -> JsonObject:
+    """A resource of a type that no policy knows."""
+    return {**resource, "type": "Microsoft.Other/things"}
+
+
+def tagged_within(resource: JsonObject) -> JsonObject:
+    """A resource with tags where only jobs and other assets have some."""
+    stated = resource.get("properties")
+    tags = {"data-classification": "regulated", "environment": "dev"}
+    return {**resource, "properties": {**(stated if isinstance(stated, dict) else {}), "tags": tags}}
 
 
 def violation(folder: Path, consults: str, condition: str = READS_MACHINE) -> Violation | None:
