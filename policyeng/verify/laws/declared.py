@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, Self
+from typing import Self
 
 import orjson
 
@@ -173,18 +173,23 @@ def said_by(judgement: Judgement) -> object:
 
 def _only(resource: JsonObject, pointers: set[str]) -> JsonObject:
     """A resource with nothing but what stands at some JSON Pointers; it keeps its id and its type."""
-    kept: JsonObject = _at(resource, [keys_of(pointer) for pointer in pointers])
+    places = [keys_of(pointer) for pointer in pointers]
+    kept = _members(resource, places) if all(places) else resource
     return {**kept, "id": resource["id"], "type": resource["type"]}
 
 
-def _at(value: Json, places: Sequence[Sequence[str]]) -> Any:
+def _at(value: Json, places: Sequence[Sequence[str]]) -> Json:
     """What stands at some places; what stands in the way, such as a text where an object should, stays."""
-    if not all(places) or not isinstance(value, dict | list):
-        return value
-    if isinstance(value, dict):
-        below = {key: _below(key, places) for key in value}
-        return {key: _at(value[key], inner) for key, inner in below.items() if inner}
-    return [_at(entry, inner) if (inner := _below(str(at), places)) else None for at, entry in enumerate(value)]
+    if isinstance(value, dict) and all(places):
+        return _members(value, places)
+    if isinstance(value, list) and all(places):
+        return [_at(entry, inner) if (inner := _below(str(at), places)) else None for at, entry in enumerate(value)]
+    return value
+
+
+def _members(value: Mapping[str, Json], places: Sequence[Sequence[str]]) -> dict[str, Json]:
+    below = {key: _below(key, places) for key in value}
+    return {key: _at(value[key], inner) for key, inner in below.items() if inner}
 
 
 def _below(key: str, places: Sequence[Sequence[str]]) -> list[Sequence[str]]:
