@@ -33,6 +33,7 @@ _KEPT = "/providers/Microsoft.Placeholder/placeholders/kept"
 _POLICIES, _SUBJECTS = 4, 6
 #: No more resources than these are named that a policy reads undeclared.
 _NAMED = 3
+_TOGETHER = "it reads: several resources, none of which makes a difference by itself"
 _UNDECLARED = (
     "shown what its header declares alone, the policy says something else; declare all it reads under `consults`"
 )
@@ -150,7 +151,11 @@ def unlike_declared(trial: Trial) -> Violation | None:
         said = shown.with_declared(pair)
         if said_by(judgement) != said_by(said):
             read = [f"it reads: {key}" for key in islice(shown.undeclared(pair), _NAMED)]
-            lines = (*read, f"shown all:          {_spelled(judgement)}", f"shown the declared: {_spelled(said)}")
+            lines = (
+                *(read or [_TOGETHER]),
+                f"shown all:          {_spelled(judgement)}",
+                f"shown the declared: {_spelled(said)}",
+            )
             subject = shown.estate.subjects[pair.subject]
             return Violation(_UNDECLARED, bundle.policies[pair.policy].id, subject.reported_id, lines)
     return None
