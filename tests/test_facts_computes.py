@@ -104,6 +104,12 @@ def test_a_virtual_machine_has_both_sizes_when_both_are_stated() -> None:
     assert [node.size for node in sizes] == ["A", "B"]
 
 
+def test_only_a_virtual_machine_states_the_size_of_one() -> None:
+    """What a compute names may be something else, whatever it states."""
+    other = {**MACHINE, "type": "x"}
+    assert node_sizes(_compute("vm", "VirtualMachine"), {f"{BASE}/x/y/vm".lower(): other}) == []
+
+
 def test_own_size_only_where_there_is_a_place_for_it() -> None:
     """A managed cluster states sizes per pool, a Kubernetes compute none."""
     assert own_size(_cluster()) is None
@@ -164,14 +170,23 @@ def test_other_resources_are_regulated_by_their_workspace() -> None:
 @pytest.mark.parametrize(
     ("resource", "workspace", "region"),
     [
-        ({"location": "East US", "properties": {"computeLocation": "North Europe"}}, {"location": "x"}, "northeurope"),
-        ({"location": "East US", "properties": {"computeLocation": " "}}, {"location": "x"}, "eastus"),
+        (
+            {**_compute("c", "AmlCompute"), "location": "x", "properties": {"computeLocation": "North Europe"}},
+            None,
+            "northeurope",
+        ),
+        (
+            {**_compute("c", "AmlCompute"), "location": "East US", "properties": {"computeLocation": " "}},
+            {"location": "x"},
+            "eastus",
+        ),
+        ({"location": "East US", "properties": {"computeLocation": "North Europe"}}, None, "eastus"),
         ({"location": 7, "properties": "text"}, {"location": "West US"}, "westus"),
         ({}, None, None),
     ],
 )
 def test_region_of_the_nodes(resource: dict[str, Any], workspace: dict[str, Any] | None, region: str | None) -> None:
-    """The compute's own goes first, then the resource's, then the workspace's."""
+    """Where a compute says that its nodes are goes first, then the resource's own, then the workspace's."""
     assert region_of(resource, workspace) == region
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.computes import region_of
+from policyeng.facts.computes import CLUSTER, region_of
 from policyeng.facts.reservations import RESERVATION_TYPE, RESERVATIONS, Place, reserves, steady_nodes
 from policyeng.facts.words import folded
 
@@ -39,7 +39,7 @@ _ABSENT = {
         "Microsoft.ContainerService/managedClusters",
     ],
     inspects=list(_ABSENT),
-    consults=[RESERVATIONS],
+    consults=[CLUSTER, RESERVATIONS],
     when_absent=_ABSENT,
     remediation={
         "text": "Buy a reservation of the series for the region (`az reservations reservation-order purchase "

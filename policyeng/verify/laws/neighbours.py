@@ -18,6 +18,7 @@ from policyeng.models import Evaluation, Finding, JsonObject, Model, Snapshot, l
 from policyeng.strict.json_pointer import escaped
 from policyeng.verify.drawing.edits import Json, altered, copied, happens, odd, place_of, places, put, remove
 from policyeng.verify.drawing.estates import copied_object
+from policyeng.verify.laws.declared import unlike_declared
 from policyeng.verify.laws.fields import looked_at, stands_at
 from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, spelled
 from policyeng.workloads import derive
@@ -61,6 +62,8 @@ def _violated(trial: Trial) -> Violation | None:
     random = trial.random("neighbours")
     if happens(random, 0.25) and not _has_open_scopes(trial.snapshot):
         return _beside_another(trial, random)
+    if happens(random, 0.4):
+        return unlike_declared(trial)
     changes = _drawn(random, trial)
     found = _changed_by(trial, changes)
     if found is None or len(changes) == 1:
@@ -131,8 +134,6 @@ def _edited(random: Random, key: str, resource: JsonObject, pointers: Sequence[s
 def _changed_by(trial: Trial, changes: Sequence[_Change]) -> Violation | None:
     """The first finding that changes do change, although its policy says that it does not read there."""
     before, after = trial.snapshot, _with(trial.snapshot, changes)
-    if not changes:
-        return None
     evaluation = trial.judged(after)
     differing = _differing(trial.evaluation, evaluation)
     if not differing:
@@ -261,9 +262,8 @@ def _elsewhere(random: Random, trial: Trial) -> list[JsonObject]:
         if _is_named(resource) and scopes_of(resource["id"]):
             other = _renamed_object(resource)
             while happens(random, 0.3):
-                other = next(
-                    (one.becomes or other for one in _edited(random, "", other, looked_at(trial.grounds))), other
-                )
+                edits = _edited(random, "", other, looked_at(trial.grounds))
+                other = next((edit.becomes or other for edit in edits), other)
             moved.append(other)
     return moved
 
