@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from policyeng.bundle import Bundle
-from policyeng.evaluation import evaluate
+from policyeng.evaluation import Prepared, evaluated, prepare
 from policyeng.models import Evaluation, Exemption, Finding, JsonObject, Outcome, Snapshot, lowered
 from policyeng.verify.drawing.examples import Example
 
@@ -85,6 +85,11 @@ class Trial:
         return self.given or self.example.snapshot
 
     @cached_property
+    def prepared(self) -> Prepared:
+        """The example made ready: what laws judge again as it is, they do not make ready again."""
+        return prepare(self.bundle, self.snapshot, self.example.parameters)
+
+    @cached_property
     def evaluation(self) -> Evaluation:
         """The example as it is judged, with nothing changed."""
         return self.judged()
@@ -99,14 +104,14 @@ class Trial:
         threads: int = 1,
     ) -> Evaluation:
         """The evaluation with something else in place of what the example has, or with exemptions or threads."""
-        return evaluate(
-            bundle or self.bundle,
-            self.snapshot if snapshot is None else snapshot,
-            as_of=self.example.as_of,
-            parameters=self.example.parameters if parameters is None else parameters,
-            exemptions=exemptions,
-            threads=threads,
-        )
+        prepared = self.prepared
+        if (snapshot, bundle, parameters) != (None, None, None):
+            prepared = prepare(
+                bundle or self.bundle,
+                self.snapshot if snapshot is None else snapshot,
+                self.example.parameters if parameters is None else parameters,
+            )
+        return evaluated(prepared, as_of=self.example.as_of, exemptions=exemptions, threads=threads)
 
     def random(self, law: str) -> Random:
         """Chance for a law, the same every time that it is asked for."""
