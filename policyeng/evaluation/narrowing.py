@@ -43,7 +43,7 @@ class Narrowing:
     def _having(self, judging: Judging) -> Iterable[int]:
         """Positions of the subjects that have, or may have, one of the allowed values at every pointer."""
         found: Iterable[int] = self.of_type(judging.kind)
-        for pointer, allowed in judging.where:
+        for pointer, allowed in judging.where if found else ():
             by_key = self._values(judging.kind, pointer)
             found = {index for key in (*allowed, _ANY) for index in by_key.get(key, ())}.intersection(found)
         return found

@@ -34,12 +34,13 @@ def plan(bundle: Bundle, estate: Estate, parameters: Sequence[JsonObject] | None
     neighbours = Neighbours(subjects, unreadable)
     for number, policy in enumerate(bundle.policies):
         selector = selector_of(policy.header)
+        taken = narrowing.taken(selector.judges)
         undecided = (Unknown(msg=policy.undecided),) if policy.undecided else ()
-        consults = policy.header.consults if unreadable else ()
+        consults = policy.header.consults if taken and unreadable else ()
         if consults:
             given = parameters[number] if parameters is not None else policy.header.defaults
             consults = neighbours.telling(consults, given)
-        for index in narrowing.taken(selector.judges):
+        for index in taken:
             unknowns = _unknowns(selector, subjects[index], subjects) if index in partly else ()
             if consults:
                 unknowns += neighbours.unknowns(consults, index)

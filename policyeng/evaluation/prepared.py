@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from policyeng.bundle import Bundle
+from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import Work
-from policyeng.evaluation.estate import Estate, estate_of
+from policyeng.evaluation.estate import Estate, Subject, estate_of
 from policyeng.evaluation.plan import Planned, plan
+from policyeng.garbage import uncollected
 from policyeng.models import JsonObject, Snapshot
 
 
@@ -32,6 +33,12 @@ class Prepared:
     planned: Sequence[Planned]
     made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
+    def only(self, concerns: Callable[[Policy, Subject], bool]) -> Prepared:
+        """The same with fewer pairs to judge: those that concern the caller. Each is judged as if all were."""
+        policies, subjects = self.bundle.policies, self.estate.subjects
+        kept = [entry for entry in self.planned if concerns(policies[entry.pair.policy], subjects[entry.pair.subject])]
+        return replace(self, planned=kept)
+
     def work(self, as_of: datetime, threads: int = 1) -> Work:
         """The pairs that are not decided yet, for an engine.
 
@@ -51,6 +58,7 @@ class Prepared:
         )
 
 
+@uncollected()
 def prepare(bundle: Bundle, snapshot: Snapshot, parameters: Mapping[str, JsonObject] | None = None) -> Prepared:
     """Make a snapshot ready; `parameters` are, by policy id, values that replace the defaults.
 

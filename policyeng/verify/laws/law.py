@@ -87,7 +87,7 @@ class Trial:
     @cached_property
     def prepared(self) -> Prepared:
         """The example made ready: what laws judge again as it is, they do not make ready again."""
-        return prepare(self.bundle, self.snapshot, self.example.parameters)
+        return self.ready(self.snapshot)
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -104,14 +104,19 @@ class Trial:
         threads: int = 1,
     ) -> Evaluation:
         """The evaluation with something else in place of what the example has, or with exemptions or threads."""
-        prepared = self.prepared
-        if (snapshot, bundle, parameters) != (None, None, None):
-            prepared = prepare(
-                bundle or self.bundle,
-                self.snapshot if snapshot is None else snapshot,
-                self.example.parameters if parameters is None else parameters,
-            )
+        is_as_it_is = snapshot is None and bundle is None and parameters is None
+        prepared = self.prepared if is_as_it_is else self.ready(snapshot or self.snapshot, bundle, parameters)
         return evaluated(prepared, as_of=self.example.as_of, exemptions=exemptions, threads=threads)
+
+    def said(self, prepared: Prepared) -> Evaluation:
+        """The evaluation of what `ready` gave, or of a part of it, at the clock of the example."""
+        return evaluated(prepared, as_of=self.example.as_of)
+
+    def ready(
+        self, snapshot: Snapshot, bundle: Bundle | None = None, parameters: Mapping[str, JsonObject] | None = None
+    ) -> Prepared:
+        """A snapshot made ready, with the bundle and the parameters of the example or others."""
+        return prepare(bundle or self.bundle, snapshot, self.example.parameters if parameters is None else parameters)
 
     def random(self, law: str) -> Random:
         """Chance for a law, the same every time that it is asked for."""
