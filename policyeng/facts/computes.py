@@ -104,8 +104,9 @@ def known_size(resource: JsonObject, facts: Facts) -> VmSize | None:
 
 def region_of(resource: JsonObject, workspace: JsonObject | None) -> str | None:
     """The region of the nodes, for comparing: the compute's own, else the resource's, else the workspace's."""
+    is_compute = lowered(str(resource.get("type"))) == COMPUTE_TYPE  # nothing else has a `computeLocation`
     places = (
-        inside(resource, "properties", "computeLocation"),
+        inside(resource, "properties", "computeLocation") if is_compute else None,
         inside(resource, "location"),
         inside(workspace, "location"),
     )
