@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from policyeng.facts import Facts
-from policyeng.facts.computes import region_of
 from policyeng.facts.reservations import Place, reserves, steady_nodes
 
 SIZES = {
