@@ -11,7 +11,7 @@ from policyeng.sources.foreign import foreign_to
 from policyeng.sources.mapping import put
 from policyeng.strict.json_pointer import value_at
 from policyeng.verify.cases import DEFAULT_AS_OF, baselines_of
-from policyeng.verify.drawing.edits import copied
+from policyeng.verify.drawing.estates import copied_object
 from policyeng.verify.laws.law import first_difference
 
 BUNDLE = load_bundle()
@@ -22,7 +22,7 @@ OF_OLD = "/properties/compute_id"
 
 def _with_foreign_fields(resource: JsonObject, value: object) -> JsonObject:
     """A resource with a value in every field that its kind does not have; None is what others have there."""
-    strange = copied(resource)
+    strange = copied_object(resource)
     for pointer in foreign_to(resource):
         there = (found for other in BASELINES.resources.values() if (found := value_at(other, pointer)) is not None)
         if pointer != OF_OLD:
