@@ -85,7 +85,7 @@ _may_cover(approval, asked) if {
 
 # The nodes of a compute may be in another region than the workspace; what names none is in the workspace's.
 _location(asked) := place if {
-	lower(asked.resource.type) == computes.compute_type
+	lower(asked.resource.type) == computes.compute_type # nothing else has a `computeLocation`
 	place = words.text(asked.resource.properties.computeLocation)
 } else := place if {
 	place = words.text(asked.resource.location)

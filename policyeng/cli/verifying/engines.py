@@ -13,7 +13,6 @@ import typer
 from policyeng.cli.loading import split
 from policyeng.cli.verifying.options import Asked, EngineOptions
 from policyeng.cli.verifying.progress import progress
-from policyeng.cli.writing import write
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 
@@ -44,7 +43,8 @@ def verify_engines(asked: Asked, options: EngineOptions, opa: OpaOptions) -> int
         tally = compare(bundle, compared, pairs=options.pairs, seed=asked.seed, progress=advance)
         found = [smallest(difference, bundle, compared) for difference in tally.differences[:_MOST_SHRUNK]]
     run = Run(bundle, compared, tally, found, time.monotonic() - started)
-    _print(run, list(_written(found, asked.counterexample)) if asked.counterexample else [], asked.format)
+    written = list(_written(found, asked.counterexample)) if asked.counterexample else []
+    typer.echo(_rendered(run, asked.naming, written, asked.format))
     return int(bool(tally.differing))
 
 
@@ -57,15 +57,15 @@ def _left_out(without: Sequence[str], opa: OpaOptions) -> list[str]:
 
 def _written(found: Sequence[Counterexample], path: Path) -> Iterator[Path]:
     """Write every counterexample: the first where the user said, the others beside it with a number."""
-    from policyeng.verify.example_documents import snapshot_text
+    from policyeng.cli.verifying.counterexamples import write_example
 
     for number, entry in enumerate(found, 1):
         target = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
-        write(target, snapshot_text(entry.comparison.example), "counterexample")
+        write_example(target, entry.comparison.example)
         yield target
 
 
-def _print(run: Run, written: Sequence[Path], format_: str) -> None:
-    from policyeng.verify.agreement import report as engines_report
+def _rendered(run: Run, given: Sequence[str], written: Sequence[Path], format_: str) -> str:
+    from policyeng.verify.agreement import report
 
-    typer.echo(engines_report.as_json(run) if format_ == "json" else engines_report.as_text(run, written))
+    return report.as_json(run) if format_ == "json" else report.as_text(run, given, written)

@@ -11,7 +11,6 @@ import typer
 from policyeng.cli.loading import split
 from policyeng.cli.verifying.options import Asked, LawOptions
 from policyeng.cli.verifying.progress import progress
-from policyeng.cli.writing import write
 
 if TYPE_CHECKING:
     from policyeng.verify.running.run import Found, Run
@@ -46,8 +45,7 @@ def verify_laws(asked: Asked, options: LawOptions) -> int:
 
 def _written(found: Sequence[Found], path: Path) -> Iterator[Path | None]:
     """Write every counterexample with the parameters that it needs; the file of each, None where it has no snapshot."""
-    from policyeng.verify.example_documents import snapshot_text
-    from policyeng.verify.running.report import settings_of, settings_path
+    from policyeng.cli.verifying.counterexamples import write_example
 
     number = 0
     for entry in found:
@@ -56,9 +54,7 @@ def _written(found: Sequence[Found], path: Path) -> Iterator[Path | None]:
             continue
         number += 1
         target = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
-        write(target, snapshot_text(entry.example), "counterexample")
-        if settings := settings_of(entry):
-            write(settings_path(target), settings, "parameters of the counterexample")
+        write_example(target, entry.example)
         yield target
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from policyeng.verify.agreement.contestants import Contestant
 from policyeng.verify.agreement.counterexamples import Counterexample
 from policyeng.verify.agreement.differential import Tally, outcome_of
 from policyeng.verify.example_documents import snapshot_text
+from policyeng.verify.reproduction import command
 
 _OUTCOMES = ("pass", "fail", "unknown", "error", "not applicable")
 
@@ -58,12 +60,18 @@ def as_json(run: Run) -> str:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
 
 
-def as_text(run: Run, written: Sequence[Path] = ()) -> str:
-    """The run for a reader; `written` are the files of the counterexamples, in their order."""
-    return "\n".join(_lines(run, written))
+def as_text(run: Run, given: Sequence[str] = (), written: Sequence[Path] = ()) -> str:
+    """The run for a reader.
+
+    Args:
+        run: a finished one.
+        given: the options of the command line that name the policies, to be repeated.
+        written: the files of the counterexamples, in their order.
+    """
+    return "\n".join(_lines(run, given, written))
 
 
-def _lines(run: Run, written: Sequence[Path]) -> Iterator[str]:
+def _lines(run: Run, given: Sequence[str], written: Sequence[Path]) -> Iterator[str]:
     tally = run.tally
     yield f"{'policy':14}" + "".join(f"{outcome:>15}" for outcome in _OUTCOMES) + "  engines"
     for policy, counts in tally.outcomes.items():
@@ -77,7 +85,7 @@ def _lines(run: Run, written: Sequence[Path]) -> Iterator[str]:
         yield f"not met both passing and failing: {', '.join(unmet)}"
     for number, found in enumerate(run.found):
         yield ""
-        yield from _explained(found, str(written[number]) if written else "")
+        yield from _explained(found, given, written[number] if written else None)
     yield ""
     for entry in run.contestants:
         yield f"{entry.name:12} {entry.version:10} {tally.compared[entry.name]:,} pairs compared"
@@ -95,7 +103,7 @@ def _verdict(run: Run) -> str:
     return f"exit 1: the engines differ on {tally.differing:,} pairs, {len(tally.differences)} kinds{unshown}"
 
 
-def _explained(found: Counterexample, file: str) -> Iterator[str]:
+def _explained(found: Counterexample, given: Sequence[str], file: Path | None) -> Iterator[str]:
     comparison = found.comparison
     yield f"difference: {comparison.policy} on {comparison.subject}"
     for name, judgement in comparison.judgements:
@@ -105,9 +113,8 @@ def _explained(found: Counterexample, file: str) -> Iterator[str]:
     example = comparison.example
     if example.parameters:
         yield f"  parameters   {orjson.dumps(example.parameters).decode()}"
-    command = f"policyeng check {file or '-'} --select {comparison.policy} --as-of {example.as_of.isoformat()}"
-    yield f"  again with   {command}"
-    if not file:
+    yield f"  again with   {shlex.join(command(example, comparison.policy, given, file))}"
+    if file is None:
         yield from (f"  {line}" for line in snapshot_text(example).splitlines())
 
 

@@ -139,7 +139,9 @@ class Court:
     def again(self, law: str, example: Example, chance: str) -> Violation | Broken | None:
         """Try a law on one example, through the reader if that reads it: as it was made small."""
         tally = Tally()
-        self._ask(tally, self._laws[law], Trial(self._grounds, example, chance, read(example.document)))
+        self._ask(
+            tally, self._laws[law], Trial(self._grounds, example, chance, read(example.document, self._grounds.bundle))
+        )
         found = next(iter(tally.blamed.values()), None)
         return found.violation if found else tally.broken.get(law)
 
