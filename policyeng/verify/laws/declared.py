@@ -107,7 +107,8 @@ class Shown:
             subjects.append(subject._replace(unreadable=dict.fromkeys(left, ""), carried=None))
         neighbours = Neighbours(subjects, [at for at, subject in enumerate(subjects) if subject.unreadable])
         consults = self.bundle.policies[pair.policy].header.consults
-        unknowns = neighbours.unknowns(consults, self.parameters[pair.policy], pair.subject)
+        telling = neighbours.telling(consults, self.parameters[pair.policy])
+        unknowns = neighbours.unknowns(telling, pair.subject)
         met = (unknown.path.rpartition(":") for unknown in unknowns)
         return {(lowered(key), pointer) for key, _, pointer in met}
 
