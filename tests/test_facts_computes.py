@@ -108,6 +108,12 @@ def test_a_virtual_machine_has_both_sizes_when_both_are_stated() -> None:
     assert [node.size for node in sizes] == ["A", "B"]
 
 
+def test_only_a_virtual_machine_states_the_size_of_one() -> None:
+    """What a compute names may be something else, whatever it states."""
+    other = {**MACHINE, "type": "x"}
+    assert node_sizes(_compute("vm", "VirtualMachine"), {f"{BASE}/x/y/vm".lower(): other}) == []
+
+
 def test_own_size_only_where_there_is_a_place_for_it() -> None:
     """A managed cluster states sizes per pool, a Kubernetes compute none."""
     assert own_size(_cluster()) is None
