@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Bundle": "bundle",
-    "Change": "models",
-    "Decision": "models",
     "Denial": "models",
-    "Enforcement": "models",
     "Evaluation": "models",
     "Exemption": "models",
     "Finding": "models",
@@ -49,10 +46,7 @@ _HOMES = {
 __version__ = "0.1.0"
 __all__ = [
     "Bundle",
-    "Change",
-    "Decision",
     "Denial",
-    "Enforcement",
     "Evaluation",
     "Exemption",
     "Finding",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import orjson
 from pydantic import ValidationError
@@ -15,7 +15,7 @@ from policyeng.strict.json_text import require_json
 from policyeng.strict.merge_patch import merged
 
 #: What a caller may give: changes, resources to create or replace, or ids to delete; one of them or several.
-Changes = Change | Mapping[str, Any] | str | Sequence["Change | Mapping[str, Any] | str"]
+Changes = Change | Mapping[str, object] | str | Sequence["Change | Mapping[str, object] | str"]
 
 _PLACE = "change"
 _REMEDY = 'give a resource with `id` and `type`, an id to delete, or `{"operation": ..., "id": ..., ...}`'
@@ -49,7 +49,7 @@ def changes_of(given: Changes) -> tuple[Change, ...]:
     return tuple(map(_change, listed, places))
 
 
-def _change(given: Change | Mapping[str, Any] | str, place: str) -> Change:
+def _change(given: Change | Mapping[str, object] | str, place: str) -> Change:
     if isinstance(given, str):
         given = {"operation": Operation.DELETE, "id": given}
     elif isinstance(given, Mapping) and "operation" not in given:
@@ -67,7 +67,7 @@ def _change(given: Change | Mapping[str, Any] | str, place: str) -> Change:
     return change
 
 
-def _validated(given: Mapping[str, Any], place: str) -> Change:
+def _validated(given: Mapping[str, object], place: str) -> Change:
     operation = given.get("operation")
     known = [str(operation) for operation in Operation]
     if not isinstance(operation, str) or lowered(operation) not in known:
@@ -99,7 +99,7 @@ def _require_resource(resource: object, place: str) -> None:
             raise InputError(f"the resource has no string `{key}`", place=(place,), remedy=_REMEDY)
 
 
-def _require_same(identity: str, resource: Mapping[str, Any], place: str) -> None:
+def _require_same(identity: str, resource: JsonObject, place: str) -> None:
     if folded_id(identity) != folded_id(resource["id"]):
         message = f"the change is of `{identity}`, and its resource is `{resource['id']}`"
         raise InputError(message, place=(place, "/id"), remedy="name one resource, or leave `id` out")
@@ -119,7 +119,7 @@ def changed(snapshot: Snapshot, changes: Iterable[Change]) -> After:
     A change that cannot be made is a problem, and the rest is made.
     """
     rows = [(_key(resource), resource) for resource in snapshot.resources]
-    notes: list[dict[str, Any]] = [dict(snapshot.unreadable), dict(snapshot.carried), dict(snapshot.origins)]
+    notes: list[dict[str, object]] = [dict(snapshot.unreadable), dict(snapshot.carried), dict(snapshot.origins)]
     touched, removed, problems = set[str](), set[str](), list[Problem]()
     for change in changes:
         key = folded_id(change.id)
@@ -153,7 +153,7 @@ def _key(resource: JsonObject) -> str:
     return folded_id(identity) if isinstance(identity, str) else ""
 
 
-def _note(notes: Sequence[dict[str, Any]], identity: str, change: Change) -> None:
+def _note(notes: Sequence[dict[str, object]], identity: str, change: Change) -> None:
     """Keep what the new resource does not say."""
     unreadable, carried, _ = notes
     if change.unreadable:
@@ -175,5 +175,5 @@ def _resource(change: Change, before: JsonObject | None) -> JsonObject | Problem
     return after
 
 
-def _said(level: Any, message: str, change: Change) -> Problem:
+def _said(level: Literal["error", "warning"], message: str, change: Change) -> Problem:
     return Problem(level=level, message=message, place=change.id)
