@@ -15,7 +15,7 @@ from policyeng.verify.laws.law import Law, Trial, Violation
 from policyeng.verify.mutation.report import as_json
 from policyeng.verify.mutation.running import run
 from tests.bundles import deny_when, rego, workspace, write
-from tests.test_cli import policyeng
+from tests.command import policyeng
 
 RULE = deny_when("input.resource.properties.x < 3")
 CASES = """\
