@@ -20,7 +20,13 @@ def policyeng(*arguments: str, stdin: str = "", folder: Path | None = None, **en
     """Run the command in this process, which takes a tenth of what a start takes."""
     out, err = _stream(), _stream()
     given = patch.object(sys, "stdin", _stream(stdin.encode()))
-    with chdir(folder or Path.cwd()), patch.dict(os.environ, environ), given, redirect_stdout(out), redirect_stderr(err):
+    with (
+        chdir(folder or Path.cwd()),
+        patch.dict(os.environ, environ),
+        given,
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
         code = run(arguments)
     return Ran(arguments, code, _text(out), _text(err))
 
