@@ -1,6 +1,6 @@
 # Two commands: `make check` builds policyeng and judges a sample workspace, `make test` proves it.
-# Both set up what they need and are quick the second time. `make docs` writes the pages of the policies, `make bench`
-# measures it beside OPA and Conftest.
+# Both set up what they need and are quick the second time. `make thorough` has the tests try many more examples, `make
+# docs` writes the pages of the policies, `make bench` measures it beside OPA and Conftest.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
@@ -19,7 +19,7 @@ SAMPLE := samples/workspaces/regulated.json
 NATIVE_SOURCES := $(shell find native \( -name '*.rs' -o -name '*.rego' \) -not -path '*/target/*') native/Cargo.toml native/Cargo.lock
 say = @echo "== $(1)"
 
-.PHONY: check test setup lint rust rego python conformance wheel docs bench lock clean
+.PHONY: check test thorough setup lint rust rego python conformance wheel docs bench lock clean
 
 check: setup
 	$(call say,judging the sample workspace $(SAMPLE))
@@ -31,6 +31,10 @@ test: setup
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target VERIFY=--verify lint rust rego conformance wheel
 	@$(MAKE) --no-print-directory python
 	$(call say,all tests passed)
+
+# Before a release, or after a change to what draws: half an hour.
+thorough: export POLICYENG_THOROUGH := 1
+thorough: python
 
 setup: .venv/native.stamp
 
