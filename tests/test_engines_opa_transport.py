@@ -360,13 +360,16 @@ def test_the_command_judges_with_a_server(root: Path, tmp_path: Path, opa: Path)
     ) as server:
         flags = ("--opa-url", server.url, "--opa-ca-file", str(ours), "--opa-token-file", str(tmp_path / "token"))
         ran = policyeng("check", *sample, "--engine", "opa", "--format", "json", *flags)
-        environ = {"URL": server.url, "CA_FILE": str(ours), "TOKEN": TOKEN, "TIMEOUT": "60", "PUSH": "1"}
         by_environment = policyeng(
             "check",
             *sample,
             "--format=json",
             POLICYENG_ENGINE="opa",
-            **{f"POLICYENG_OPA_{name}": value for name, value in environ.items()},
+            POLICYENG_OPA_URL=server.url,
+            POLICYENG_OPA_CA_FILE=str(ours),
+            POLICYENG_OPA_TOKEN=TOKEN,
+            POLICYENG_OPA_TIMEOUT="60",
+            POLICYENG_OPA_PUSH="1",
         )
 
     assert (ran.returncode, ran.stderr) == (1, "")
