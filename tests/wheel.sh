@@ -11,8 +11,9 @@ cp "$root/samples/workspaces/regulated.json" "$place/snapshot.json"
 # The pip of the checkout serves the environment too, and what is used once is not compiled in advance: both take seconds.
 "$python" -m venv --without-pip "$place/venv"
 into=("$python" -m pip --python "$place/venv/bin/python" install --quiet --disable-pip-version-check --no-compile)
-"${into[@]}" --require-hashes -r "$root/requirements.lock"
+"${into[@]}" --no-deps --require-hashes -r "$root/requirements.lock"
 "${into[@]}" --no-deps "$place"/dist/*.whl
+"$python" -m pip --python "$place/venv/bin/python" check --quiet --disable-pip-version-check # the lock holds all that the wheel needs
 cd "$place"
 code=0
 env -u PYTHONPATH PATH=/usr/bin:/bin venv/bin/policyeng check snapshot.json --as-of 2026-06-01T00:00:00Z --format json >report.json || code=$?
