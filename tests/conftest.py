@@ -13,9 +13,10 @@ from policyeng.verify.cases import Baselines
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: The suite neither reads nor fills the cache of whoever runs it.
-CACHE = TemporaryDirectory(prefix="policyeng-tests-")
-os.environ["POLICYENG_CACHE_DIR"] = CACHE.name
+#: The suite neither reads nor fills the cache of whoever runs it; its processes share one.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    CACHE = TemporaryDirectory(prefix="policyeng-tests-")
+    os.environ["POLICYENG_CACHE_DIR"] = CACHE.name
 
 
 @pytest.fixture(scope="session")

@@ -65,8 +65,10 @@ def test_an_estate_is_met_from_every_side(made: Prepared) -> None:
     assert expected.judged > len({said[:2] for said in expected.said})
 
 
-def test_a_tiny_run_is_a_page(tools: Tools) -> None:
+def test_a_tiny_run_is_a_page(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every contestant is in the tables, the charts are drawn, and the figures survive as JSON."""
+    few = {"all 5": selections()["5"]}  # with all policies, Conftest alone would take most of a minute
+    monkeypatch.setattr("benchmarks.runs.selections", lambda: few)
     outcome = measured(Program("tiny", (1, 12), ONCE, ONCE, 12, ONCE, (6, 12)), tools, None, "A trial.")
 
     page = render(outcome)

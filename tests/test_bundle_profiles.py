@@ -15,8 +15,8 @@ from policyeng.bundle.profiles import profile_of, profiles_of, with_profile
 from policyeng.errors import BundleError, UsageError
 from policyeng.models import JsonObject, Snapshot
 from tests.bundles import deny_when, rego, workspace, write
+from tests.command import policyeng as run
 from tests.test_cli import AT, file
-from tests.test_cli import policyeng as run
 
 LIMITS = "parameters:\n  most: {type: integer, default: 1}\n  least: {type: integer, default: 0}"
 POLICY = rego("a", deny_when("input.resource.properties.n > input.parameters.most"), more=LIMITS)

@@ -22,23 +22,9 @@ from policyeng.cli.printing import say
 from policyeng.report import PROFILED
 from policyeng.sources import FORMATS
 from tests.bundles import deny_when, rego, snapshot, workspace, write
+from tests.command import policyeng, spawned
 
 AT = ("--as-of", "2026-06-01T00:00:00Z")
-
-
-def policyeng(
-    *arguments: str, stdin: str = "", folder: Path | None = None, **environ: str
-) -> subprocess.CompletedProcess[str]:
-    """Run the command in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "policyeng", *arguments],
-        input=stdin,
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), **environ},
-    )
 
 
 def file(folder: Path, *resources: object, name: str = "snapshot.json") -> str:
@@ -60,7 +46,7 @@ def failing(tmp_path: Path) -> tuple[str, str]:
 )
 def test_the_sample_workspaces_exit_as_they_are_named(root: Path, sample: str, code: int) -> None:
     """A compliant workspace exits 0, one with mistakes 1; none has an error."""
-    ran = policyeng("check", str(root / f"samples/workspaces/{sample}.json"), *AT, "--format", "json")
+    ran = spawned("check", str(root / f"samples/workspaces/{sample}.json"), *AT, "--format", "json")
     report = json.loads(ran.stdout)
 
     assert (ran.returncode, report["exitCode"]) == (code, code)
@@ -91,7 +77,7 @@ def test_standard_input_is_an_input(failing: tuple[str, str]) -> None:
     """`-` reads a snapshot from a pipe."""
     policies, path = failing
 
-    ran = policyeng("check", "-", "--policy", policies, stdin=Path(path).read_text(encoding="utf-8"))
+    ran = spawned("check", "-", "--policy", policies, stdin=Path(path).read_text(encoding="utf-8"))
 
     assert ran.returncode == 1
     assert "<stdin>" in ran.stdout
@@ -430,7 +416,9 @@ def test_every_command_explains_itself(command: tuple[str, ...]) -> None:
 
 def test_completion_is_offered() -> None:
     """Shell completion can be printed."""
-    assert "policyeng" in policyeng("--show-completion", "bash").stdout
+    # Otherwise typer asks for the shell among the processes above this one, where there may be none.
+    named = spawned("--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+    assert "policyeng" in named.stdout
 
 
 def test_checking_imports_only_what_it_uses(failing: tuple[str, str]) -> None:

@@ -13,7 +13,7 @@ from policyeng.cli.writing import write
 from policyeng.errors import UsageError
 from tests.bundles import deny_when, rego
 from tests.bundles import write as write_bundle
-from tests.test_cli import policyeng
+from tests.command import policyeng
 
 
 def test_what_stood_there_is_replaced_whole_and_nothing_is_left_beside(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from _pytest.mark import ParameterSet
 from policyeng.bundle import load_bundle
 from policyeng.bundle.parsing import bundle_yaml
 from tests.bundles import write
+from tests.command import policyeng
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -145,13 +146,7 @@ def test_every_command_and_option_is_in_the_readme() -> None:
         "verify",
     )
     for command in map(str.split, commands):
-        shown = subprocess.run(
-            [sys.executable, "-m", "policyeng", *command, "--help"],
-            capture_output=True,
-            text=True,
-            check=True,
-            cwd=ROOT,
-        ).stdout
+        shown = policyeng(*command, "--help").stdout
         options = set(re.findall(r"^\W*(--[a-z][a-z-]+)", shown, re.MULTILINE))
         assert options
         assert " ".join(command) in readme

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,15 +14,19 @@ from hypothesis import strategies as st
 
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.declaration import InputForm
-from policyeng.engines import OpaOptions
+from policyeng.engines import OpaOptions, embedded
 from policyeng.engines import opa as engine
 from policyeng.engines.opa_transport import Connection
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot
 from policyeng.sources import load_snapshot
+from policyeng.verify.agreement.differential import outcome_of, work_of
+from policyeng.verify.agreement.differential import said as told
 from policyeng.verify.cases import DEFAULT_AS_OF, Baselines, estate, read_cases
+from policyeng.verify.drawing.examples import Example
 from policyeng.verify.strategies import snapshots
 from tests.bundles import deny_when, rego, snapshot, workspace, write
+from tests.effort import effort
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 ROOT = Path(__file__).parents[1]
@@ -75,30 +80,30 @@ def test_samples_have_the_same_findings(bundle: Bundle, options: OpaOptions, pat
     assert judged.engine.version == engine.version(options) == "1.22.0"
 
 
-def test_the_cases_of_every_policy_have_the_same_findings(
+def test_the_cases_of_every_policy_have_the_same_judgements(
     bundle: Bundle, baselines: Baselines, options: OpaOptions
 ) -> None:
-    """Every snapshot of every `cases.yaml`, by its policy alone, with its parameters and clock."""
-    compared_cases = 0
+    """Snapshots of every `cases.yaml`, all in a thorough run, by their policy, with their parameters and clock."""
+    outcomes = Counter[str]()
     for policy in bundle.policies:
         file = read_cases(policy)
         assert file is not None
-        if not policy.rules:
-            continue
-        alone = bundle.only([policy])
-        for _, name, case in file.named():
-            moment = case.as_of or DEFAULT_AS_OF
-            shot, given = estate(baselines, case, name), {policy.id: case.parameters}
-            embedded = evaluate(alone, shot, as_of=moment, parameters=given)
-            judged = evaluate(alone, shot, as_of=moment, parameters=given, engine="opa", opa=options)
-            assert said(judged) == said(embedded), f"{policy.id}: {name}"
-            compared_cases += 1
+        cases = list(file.named()) if policy.rules else []
+        for _, name, case in cases[:: effort(4, 1)]:
+            example = Example({}, {policy.id: case.parameters}, case.as_of or DEFAULT_AS_OF)
+            work = work_of(bundle, example, estate(baselines, case, name))
+            pairs = [pair for pair in work.pairs if bundle.policies[pair.policy] is policy]
+            ours, theirs = embedded.judge_pairs(work, pairs), engine.judge_pairs(work, pairs, options)
+            assert list(map(told, theirs)) == list(map(told, ours)), f"{policy.id}: {name}"
+            outcomes.update(map(outcome_of, theirs))
 
-    assert compared_cases > 400
+    assert outcomes["fail"] > effort(100, 300)
+    assert outcomes["pass"] > effort(100, 300)
+    assert not outcomes["error"]
 
 
 @settings(
-    max_examples=15,
+    max_examples=effort(5, 50),
     deadline=None,
     derandomize=True,
     phases=[Phase.generate],

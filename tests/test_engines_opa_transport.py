@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -26,6 +24,7 @@ from policyeng.errors import EngineError, UsageError
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation
 from tests.bundles import deny_when, rego, snapshot, workspace, write
+from tests.command import policyeng
 from tests.opa_servers import Reply, answering, free_port, lying, reply, running
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
@@ -330,24 +329,15 @@ def test_the_environment_does_not_lead_astray(
         assert judged(tmp_path, OpaOptions(url=server.url, token=TOKEN)).summary.fail == 3
 
 
-def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "policyeng", "check", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), **environ},
-    )
-
-
 @pytest.mark.parametrize("name", ["500", "401", "truncated", "no JSON", "redirect", "slow"])
 def test_what_a_user_sees_of_a_fault(root: Path, name: str) -> None:
     """One line on standard error, exit 2, no traceback, no report."""
     answer, message = FAULTS[name]
     sample = str(root / "samples/workspaces/compliant.json")
     with answering(answer) as url:
-        ran = run(sample, "--engine", "opa", "--opa-url", url, "--opa-timeout", "2", POLICYENG_OPA_TOKEN=TOKEN)
+        ran = policyeng(
+            "check", sample, "--engine", "opa", "--opa-url", url, "--opa-timeout", "2", POLICYENG_OPA_TOKEN=TOKEN
+        )
 
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith(f"policyeng: {url}: could not decide with the OPA server: ")
@@ -363,23 +353,28 @@ def test_the_command_judges_with_a_server(root: Path, tmp_path: Path, opa: Path)
     (tmp_path / "authz.rego").write_text(AUTHORIZATION, encoding="utf-8")
     (tmp_path / "token").write_text(f"{TOKEN}\n", encoding="utf-8")
     asks = ("--authentication=token", "--authorization=basic", str(tmp_path / "authz.rego"))
-    sample = str(root / "samples/workspaces/regulated.json")
+    policies = write(tmp_path / "policies", {"area/p.rego": rego("p", deny_when("true"))})
+    sample = (str(root / "samples/workspaces/regulated.json"), "--policy", str(policies))
     with running(
         opa, f"--tls-cert-file={server_file}", f"--tls-private-key-file={server_file}", *asks, scheme="https"
     ) as server:
         flags = ("--opa-url", server.url, "--opa-ca-file", str(ours), "--opa-token-file", str(tmp_path / "token"))
-        ran = run(sample, "--engine", "opa", "--format", "json", *flags)
-        environ = {"URL": server.url, "CA_FILE": str(ours), "TOKEN": TOKEN, "TIMEOUT": "60", "PUSH": "1"}
-        by_environment = run(
-            sample,
+        ran = policyeng("check", *sample, "--engine", "opa", "--format", "json", *flags)
+        by_environment = policyeng(
+            "check",
+            *sample,
             "--format=json",
             POLICYENG_ENGINE="opa",
-            **{f"POLICYENG_OPA_{name}": value for name, value in environ.items()},
+            POLICYENG_OPA_URL=server.url,
+            POLICYENG_OPA_CA_FILE=str(ours),
+            POLICYENG_OPA_TOKEN=TOKEN,
+            POLICYENG_OPA_TIMEOUT="60",
+            POLICYENG_OPA_PUSH="1",
         )
 
     assert (ran.returncode, ran.stderr) == (1, "")
     assert json.loads(ran.stdout)["engine"] == {"name": "opa", "version": "1.22.0"}
-    assert json.loads(by_environment.stdout)["findings"] == json.loads(ran.stdout)["findings"]
+    assert json.loads(by_environment.stdout)["findings"] == json.loads(ran.stdout)["findings"] != []
 
 
 @pytest.mark.parametrize(
@@ -394,7 +389,7 @@ def test_the_command_judges_with_a_server(root: Path, tmp_path: Path, opa: Path)
 )
 def test_wrong_options_are_usage_errors(root: Path, arguments: tuple[str, ...], message: str) -> None:
     """Exit 3, and the way out."""
-    ran = run(str(root / "samples/workspaces/compliant.json"), *arguments)
+    ran = policyeng("check", str(root / "samples/workspaces/compliant.json"), *arguments)
 
     assert (ran.returncode, ran.stdout) == (3, "")
     assert message in ran.stderr

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from datetime import UTC, datetime
+from functools import cache
 
 import pytest
 
@@ -21,11 +22,6 @@ from policyeng.verify.writers import WRITERS
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 GROUNDS = Grounds(load_bundle())
-CASES = [
-    (f"{policy} {number}", Trial(GROUNDS, Example(document, {}, AS_OF)))
-    for policy, cases in sorted(Estates(GROUNDS.bundle).cases.items())
-    for number, (_, document) in enumerate(cases)
-]
 #: How many decided findings the estates of the suite must bring at least.
 FLOORS = {
     "arm-template": 2500,
@@ -39,11 +35,21 @@ FLOORS = {
 STEP = 60
 
 
+@cache
+def trials() -> list[tuple[str, Trial]]:
+    """Every case, with its policy and number."""
+    return [
+        (f"{policy} {number}", Trial(GROUNDS, Example(document, {}, AS_OF)))
+        for policy, cases in sorted(Estates(GROUNDS.bundle).cases.items())
+        for number, (_, document) in enumerate(cases)
+    ]
+
+
 @pytest.mark.parametrize("name", FLOORS)
 def test_one_estate_has_the_same_findings_in_each_format(name: str) -> None:
     """What the format decides at all, it decides as ARM does, denial for denial."""
     total = 0
-    for case, trial in CASES[::STEP]:
+    for case, trial in trials()[::STEP]:
         outcome = compared(trial, name)
         assert list(outcome.different) == [], case
         total += outcome.decided
@@ -60,7 +66,7 @@ def test_every_format_of_others_has_a_writer() -> None:
 if __name__ == "__main__":
     for chosen in sys.argv[1:] or WRITERS:
         counts: Counter[str] = Counter()
-        for case_, trial_ in CASES:
+        for case_, trial_ in trials():
             found = compared(trial_, chosen)
             counts.update(decided=found.decided, different=len(found.different), refused=int(bool(found.refused)))
             for arm, other in found.different:

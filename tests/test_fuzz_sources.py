@@ -1,6 +1,7 @@
 """Readers fed with mutants: whatever comes in, they answer in time, and with resources, problems or reasons only.
 
-`POLICYENG_MUTANTS` sets how many mutants each folder gives; `python -m tests.fuzzing` tries more by hand.
+A thorough run tries more than 20,000; `POLICYENG_MUTANTS` sets how many each folder gives, and
+`python -m tests.fuzzing` tries others by hand.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from hypothesis import seed as beginning
 from hypothesis import strategies as st
 
 from policyeng.bundle import Bundle
+from tests.effort import effort
 from tests.fuzzing import SAMPLES, fault, kept, mutant, seeds
 from tests.real_files import FOLDERS, REAL
 
-#: Distinct mutants of each folder; together more than 20,000.
-MUTANTS = int(os.environ.get("POLICYENG_MUTANTS", "1600"))
+#: Distinct mutants of each folder.
+MUTANTS = int(os.environ.get("POLICYENG_MUTANTS", effort(250, 1600)))
 #: One mutant in so many is judged by all policies, too.
 JUDGED = 20
 #: Chance repeats itself now and then.
@@ -59,5 +61,5 @@ def test_no_mutant_breaks_a_reader(folder: str, bundle: Bundle, capsys: pytest.C
 
 
 def test_there_are_enough_mutants() -> None:
-    """A run tries at least 20,000, unless somebody asks for another number."""
-    assert "POLICYENG_MUTANTS" in os.environ or MUTANTS * len(FUZZED) >= 20_000
+    """A run tries at least 3,000, a thorough one 20,000, unless somebody asks for another number."""
+    assert "POLICYENG_MUTANTS" in os.environ or MUTANTS * len(FUZZED) >= effort(3_000, 20_000)

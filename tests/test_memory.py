@@ -32,9 +32,9 @@ def taken_after(bundle: Bundle, number: int, threads: int) -> int:
         {
             "id": f"{WORKSPACE}{number}/computes/c{index}",
             "type": COMPUTES,
-            "properties": {"computeType": "AmlCompute", "description": f"{number}-{index} " * 400},
+            "properties": {"computeType": "AmlCompute", "description": f"{number}-{index} " * 1200},
         }
-        for index in range(300)
+        for index in range(100)
     ]
     found = evaluate(bundle, snapshot(*computes), as_of=AS_OF, threads=threads).findings
     assert len(found) > len(computes)

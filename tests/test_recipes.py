@@ -117,6 +117,7 @@ class Repository:
         self.program("python", f'exec "{sys.executable}" "$@"')
         self.environ = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("POLICYENG_", "GIT_"))},
+            "POLICYENG_CACHE_DIR": os.environ["POLICYENG_CACHE_DIR"],
             "PATH": f"{self.programs}:{os.environ['PATH']}",
             "PYTHONPATH": str(ROOT),
             "PIP_NO_INDEX": "1",  # pip finds the pinned version installed, or fails

@@ -28,6 +28,7 @@ from policyeng.sources.reading import UNKNOWN_SCOPE
 from policyeng.verify.case_runs import without
 from policyeng.verify.cases import DEFAULT_AS_OF, Case, baselines_of, estate, read_cases
 from tests.bundles import deny_when, rego, write
+from tests.effort import effort
 
 REASON = "nobody says"
 WORKSPACE = "microsoft.machinelearningservices/workspaces"
@@ -335,8 +336,8 @@ def holes_of(policy: str, most: int | None = None, seed: int = 7) -> list[str]:
 
 @pytest.mark.parametrize("policy", [policy.id for policy in built_in().policies])
 def test_an_unread_field_that_makes_a_difference_is_unknown(policy: str) -> None:
-    """In some cases of each policy; all of them by hand."""
-    assert holes_of(policy, 2) == []
+    """In a case of each policy, or some; all of them by hand."""
+    assert holes_of(policy, effort(1, 4)) == []
 
 
 def test_a_hole_is_found(tmp_path: Path) -> None:

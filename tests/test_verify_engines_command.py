@@ -12,7 +12,7 @@ from policyeng.engines import Judgement
 from policyeng.verify.agreement import contestants as engines
 from policyeng.verify.agreement.contestants import Contestant
 from tests.bundles import deny_when, rego, write
-from tests.test_cli import policyeng
+from tests.command import policyeng
 
 WITHOUT_OPA = ("verify", "--engines", "--without", "opa", "--pairs", "300", "--seed", "7")
 

@@ -24,6 +24,7 @@ from policyeng.verify.drawing.plausible import COMPUTES
 from policyeng.verify.drawing.scenes import STATED
 from policyeng.verify.example_documents import read
 from tests.bundles import write
+from tests.effort import effort
 from tests.foreign_bundles import DOCUMENTS, RESOURCES
 
 SEED = 20261121
@@ -101,7 +102,7 @@ def test_drawing_never_raises() -> None:
     """Also where an edit meets what another one made of a huge number: every kind, alone and of one policy."""
     for source in (SOURCE, Examples(BUNDLE.only(BUNDLE.policies[:1]))):
         for kind in get_args(Kind):
-            for number in range(300):
+            for number in range(effort(60, 600)):
                 source.numbered(SEED + 1, number, kind)
 
 

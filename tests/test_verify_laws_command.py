@@ -9,7 +9,7 @@ import pytest
 from junitparser import JUnitXml
 
 from tests.bundles import deny_when, rego, write
-from tests.test_cli import policyeng
+from tests.command import policyeng
 
 BROKEN = Path(__file__).parent / "broken"
 QUICK = ("verify", "--seed", "7", "--examples", "90", "--no-database")

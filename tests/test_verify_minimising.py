@@ -19,8 +19,8 @@ from policyeng.verify.example_documents import read
 from policyeng.verify.minimising import Minimised, failing, minimised, native
 from policyeng.verify.shrinking import shrunk
 from tests.bundles import deny_when, rego, snapshot, workspace, write
+from tests.command import policyeng
 from tests.conftest import ROOT
-from tests.test_cli import policyeng
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 AT = ("--as-of", "2026-06-01T00:00:00Z")

@@ -22,7 +22,7 @@ from policyeng.verify.satisfiability.answering import Answer, answer
 from policyeng.verify.satisfiability.classes import WorkloadClass, classes_of
 from policyeng.verify.satisfiability.timeline import told
 from tests.bundles import rego, workspace, write
-from tests.test_cli import policyeng
+from tests.command import policyeng
 
 ROOT = Path(__file__).resolve().parents[1]
 BROKEN = ROOT / "tests/broken/satisfiable"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 
 from policyeng import _native
@@ -20,6 +21,7 @@ _TOKEN = re.compile(
 )
 
 
+@lru_cache(maxsize=1024)  # every snapshot asks it of the same modules
 def require_pure(path: str, source: str) -> None:
     """Refuse a module that reaches for the host, as the embedded engine does.
 

@@ -1,0 +1,12 @@
+"""How much the suite tries: enough for every change, and with `POLICYENG_THOROUGH=1` (`make thorough`) much more."""
+
+from __future__ import annotations
+
+import os
+
+THOROUGH = os.environ.get("POLICYENG_THOROUGH", "") not in ("", "0")
+
+
+def effort(usual: int, thorough: int) -> int:
+    """How many examples, pairs or cases a test takes: the first number, or the second in a thorough run."""
+    return thorough if THOROUGH else usual
