@@ -12,17 +12,7 @@ if TYPE_CHECKING:
     from policyeng.bundle import Bundle, PolicyInput, load_bundle, policy
     from policyeng.embedding import admit, evaluate
     from policyeng.errors import PolicyengError
-    from policyeng.models import (
-        Change,
-        Decision,
-        Denial,
-        Enforcement,
-        Evaluation,
-        Exemption,
-        Finding,
-        Snapshot,
-        Unknown,
-    )
+    from policyeng.models import Denial, Evaluation, Exemption, Finding, Snapshot, Unknown
     from policyeng.sources import load_exemptions, load_snapshot
 
 _HOMES = {
