@@ -13,7 +13,7 @@ import typer
 from policyeng.cli.loading import split
 from policyeng.cli.verifying.options import Asked, EngineOptions
 from policyeng.cli.verifying.progress import progress
-from policyeng.cli.writing import write
+from policyeng.cli.writing import Beside, numbered
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 
@@ -29,7 +29,7 @@ def verify_engines(asked: Asked, options: EngineOptions, opa: OpaOptions) -> int
     """Compare what every engine says of the same pairs, and print it: exit 0 when they agree, 1 when they differ.
 
     Raises:
-        UsageError: `without` names no engine, or leaves none to compare with.
+        UsageError: `without` names no engine, or leaves none to compare with, or a counterexample cannot be written.
         EngineError: the bundle does not compile, or an engine is missing.
     """
     from policyeng.verify.agreement.contestants import contestants
@@ -44,7 +44,10 @@ def verify_engines(asked: Asked, options: EngineOptions, opa: OpaOptions) -> int
         tally = compare(bundle, compared, pairs=options.pairs, seed=asked.seed, progress=advance)
         found = [smallest(difference, bundle, compared) for difference in tally.differences[:_MOST_SHRUNK]]
     run = Run(bundle, compared, tally, found, time.monotonic() - started)
-    _print(run, list(_written(found, asked.counterexample)) if asked.counterexample else [], asked.format)
+    beside = Beside()
+    written = list(_written(found, asked.counterexample, beside)) if asked.counterexample else []
+    _print(run, written, asked.format)
+    beside.require_all()
     return int(bool(tally.differing))
 
 
@@ -55,17 +58,17 @@ def _left_out(without: Sequence[str], opa: OpaOptions) -> list[str]:
     return left_out
 
 
-def _written(found: Sequence[Counterexample], path: Path) -> Iterator[Path]:
-    """Write every counterexample: the first where the user said, the others beside it with a number."""
+def _written(found: Sequence[Counterexample], path: Path, beside: Beside) -> Iterator[Path | None]:
+    """Write every counterexample; the file of each, None where it cannot be written."""
     from policyeng.verify.example_documents import snapshot_text
 
     for number, entry in enumerate(found, 1):
-        target = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
-        write(target, snapshot_text(entry.comparison.example), "counterexample")
-        yield target
+        target = numbered(path, number)
+        text = snapshot_text(entry.comparison.example)
+        yield target if beside.write(target, text, "counterexample") else None
 
 
-def _print(run: Run, written: Sequence[Path], format_: str) -> None:
+def _print(run: Run, written: Sequence[Path | None], format_: str) -> None:
     from policyeng.verify.agreement import report as engines_report
 
     typer.echo(engines_report.as_json(run) if format_ == "json" else engines_report.as_text(run, written))

@@ -11,7 +11,7 @@ import typer
 from policyeng.cli.loading import split
 from policyeng.cli.verifying.options import Asked, LawOptions
 from policyeng.cli.verifying.progress import progress
-from policyeng.cli.writing import write
+from policyeng.cli.writing import Beside, numbered
 
 if TYPE_CHECKING:
     from policyeng.verify.running.run import Found, Run
@@ -21,9 +21,9 @@ def verify_laws(asked: Asked, options: LawOptions) -> int:
     """Try laws on random examples and print what holds: exit 0 when all do, 1 when one is violated, 2 when undecided.
 
     Raises:
-        UsageError: there is no such law.
+        UsageError: there is no such law, the database cannot be used, or a counterexample cannot be written.
         EngineError: the bundle does not compile.
-        InputError: the database cannot be used.
+        InputError: a file of the database is none of ours.
     """
     from policyeng.verify.laws import laws_named
     from policyeng.verify.running.run import run
@@ -39,13 +39,15 @@ def verify_laws(asked: Asked, options: LawOptions) -> int:
             progress=advance,
             database=options.database,
         )
-    written = list(_written(done.found, asked.counterexample)) if asked.counterexample else []
+    beside = Beside()
+    written = list(_written(done.found, asked.counterexample, beside)) if asked.counterexample else []
     typer.echo(_rendered(done, asked.naming, written, asked.format))
+    beside.require_all()
     return done.exit_code
 
 
-def _written(found: Sequence[Found], path: Path) -> Iterator[Path | None]:
-    """Write every counterexample with the parameters that it needs; the file of each, None where it has no snapshot."""
+def _written(found: Sequence[Found], path: Path, beside: Beside) -> Iterator[Path | None]:
+    """Write every counterexample with the parameters that it needs; the file of each, None where there is none."""
     from policyeng.verify.example_documents import snapshot_text
     from policyeng.verify.running.report import settings_of, settings_path
 
@@ -55,11 +57,11 @@ def _written(found: Sequence[Found], path: Path) -> Iterator[Path | None]:
             yield None
             continue
         number += 1
-        target = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
-        write(target, snapshot_text(entry.example), "counterexample")
+        target = numbered(path, number)
+        is_whole = beside.write(target, snapshot_text(entry.example), "counterexample")
         if settings := settings_of(entry):
-            write(settings_path(target), settings, "parameters of the counterexample")
-        yield target
+            is_whole &= beside.write(settings_path(target), settings, "parameters of the counterexample")
+        yield target if is_whole else None
 
 
 def _rendered(done: Run, given: Sequence[str], written: Sequence[Path | None], format_: str) -> str:

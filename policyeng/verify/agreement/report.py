@@ -58,12 +58,12 @@ def as_json(run: Run) -> str:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
 
 
-def as_text(run: Run, written: Sequence[Path] = ()) -> str:
-    """The run for a reader; `written` are the files of the counterexamples, in their order."""
+def as_text(run: Run, written: Sequence[Path | None] = ()) -> str:
+    """The run for a reader; `written` are the files of the counterexamples in their order, None where there is none."""
     return "\n".join(_lines(run, written))
 
 
-def _lines(run: Run, written: Sequence[Path]) -> Iterator[str]:
+def _lines(run: Run, written: Sequence[Path | None]) -> Iterator[str]:
     tally = run.tally
     yield f"{'policy':14}" + "".join(f"{outcome:>15}" for outcome in _OUTCOMES) + "  engines"
     for policy, counts in tally.outcomes.items():
@@ -75,9 +75,9 @@ def _lines(run: Run, written: Sequence[Path]) -> Iterator[str]:
     unmet = [policy for policy, counts in tally.outcomes.items() if not (counts["pass"] and counts["fail"])]
     if unmet:
         yield f"not met both passing and failing: {', '.join(unmet)}"
-    for number, found in enumerate(run.found):
+    for found, file in zip(run.found, [*written, *[None] * len(run.found)], strict=False):
         yield ""
-        yield from _explained(found, str(written[number]) if written else "")
+        yield from _explained(found, file)
     yield ""
     for entry in run.contestants:
         yield f"{entry.name:12} {entry.version:10} {tally.compared[entry.name]:,} pairs compared"
@@ -95,7 +95,7 @@ def _verdict(run: Run) -> str:
     return f"exit 1: the engines differ on {tally.differing:,} pairs, {len(tally.differences)} kinds{unshown}"
 
 
-def _explained(found: Counterexample, file: str) -> Iterator[str]:
+def _explained(found: Counterexample, file: Path | None) -> Iterator[str]:
     comparison = found.comparison
     yield f"difference: {comparison.policy} on {comparison.subject}"
     for name, judgement in comparison.judgements:

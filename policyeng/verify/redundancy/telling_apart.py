@@ -18,7 +18,7 @@ from policyeng.facts.ids import workspace_of
 from policyeng.models import JsonObject, Outcome, lowered
 from policyeng.verify.drawing.edits import Json, copied, happens, place_of, places, put, remove
 from policyeng.verify.drawing.examples import Example
-from policyeng.verify.drawing.schemas import fits, fitting
+from policyeng.verify.drawing.schemas import fitting
 from policyeng.verify.drawing.vocabulary import Vocabulary
 from policyeng.verify.example_documents import document_of, example_of, read
 from policyeng.verify.redundancy.observing import Seen, Sighting, by_resource, judged, told_apart
@@ -162,8 +162,7 @@ class Search:
             for name, schema in policy.header.parameters.items():
                 if happens(self.random, 0.4):
                     value = fitting(self.random, schema, self.vocabulary.words[policy.id].own)
-                    if fits(schema, value):  # a default may not
-                        given[policy.id] = {**given.get(policy.id, {}), name: value}
+                    given[policy.id] = {**given.get(policy.id, {}), name: value}
         return replace(example, parameters=given)
 
 

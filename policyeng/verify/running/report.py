@@ -66,6 +66,7 @@ def _lines(run: Run, given: Sequence[str], written: Sequence[Path | None]) -> It
 def _remarks(run: Run) -> Iterator[str]:
     yield from (f"{path} holds now, and was removed" for path in run.dropped)
     yield from (f"{path} was not tried: {reason}" for path, reason in run.left_alone)
+    yield from run.unkept
     yield from remarked(run.tally.remarks)
 
 
