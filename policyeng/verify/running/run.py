@@ -200,7 +200,8 @@ class _Replay:
 
     def tried(self, spread: Processes[Court]) -> None:
         """Try each of them again."""
-        asked = [(entry.blamed.law, entry.blamed.example, entry.blamed.chance) for entry in self._mine]
+        tried = [entry.blamed for entry in self._mine]
+        asked = [(entry.law, entry.violation.policy, entry.example, entry.chance) for entry in tried]
         for entry, said in zip(self._mine, spread.each(Court.again, asked), strict=True):
             law, blamed = self._laws[entry.blamed.law], entry.blamed
             if isinstance(said, Broken):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from policyeng.bundle import Bundle
+from policyeng.errors import BundleError
 from policyeng.models import Outcome, Snapshot
 from policyeng.verify.drawing.examples import Example, Examples
 from policyeng.verify.example_documents import read
 from policyeng.verify.laws.law import Grounds, Law, Trial, Violation, Whole
-from policyeng.verify.smallest import Smallest, smallest
+from policyeng.verify.smallest import NOT_AGAIN, Smallest, smallest
 
 
 @dataclass(frozen=True)
@@ -136,23 +137,49 @@ class Court:
             blamed = Blamed(law.name, violation, trial.example, trial.chance)
             tally.blamed.setdefault(blamed.kind, blamed)
 
-    def again(self, law: str, example: Example, chance: str) -> Violation | Broken | None:
+    def again(self, law: str, policy: str, example: Example, chance: str) -> Violation | Broken | None:
         """Try a law on one example, through the reader if that reads it: as it was made small."""
-        tally = Tally()
-        self._ask(tally, self._laws[law], Trial(self._grounds, example, chance, read(example.document)))
-        found = next(iter(tally.blamed.values()), None)
-        return found.violation if found else tally.broken.get(law)
+        said: Violation | Broken | None = None
+        for grounds in filter(None, (self._grounds, self._anew(policy))):
+            tally = Tally()
+            self._ask(tally, self._laws[law], Trial(grounds, example, chance, read(example.document)))
+            found = next(iter(tally.blamed.values()), None)
+            said = found.violation if found else tally.broken.get(law)
+            if said is not None:
+                break
+        return said
 
     def smallest(self, blamed: Blamed, most: int) -> Smallest[Violation]:
         """Make the example of a violation small while the same law blames the same policy."""
+        left = self._smallest(blamed, most, lambda: self._grounds)
+        if left.note != NOT_AGAIN or self._anew(blamed.violation.policy) is None:
+            return left
+        left = self._smallest(blamed, most // _ANEW_COSTS, lambda: self._anew(blamed.violation.policy))
+        return left if left.note == NOT_AGAIN else replace(left, note="; ".join(filter(None, (_KEEPS, left.note))))
 
+    def _smallest(self, blamed: Blamed, most: int, grounds: Callable[[], Grounds | None]) -> Smallest[Violation]:
         def ask(example: Example, snapshot: Snapshot) -> Violation | None:
-            tally = Tally()
-            self._ask(tally, self._laws[blamed.law], Trial(self._grounds, example, blamed.chance, snapshot))
+            tally, tried_on = Tally(), grounds()
+            if tried_on is not None:
+                self._ask(tally, self._laws[blamed.law], Trial(tried_on, example, blamed.chance, snapshot))
             found = tally.blamed.get(blamed.kind)
             return found.violation if found else None
 
         return smallest(self._grounds.bundle, blamed.example, blamed.violation, ask, most=most)
+
+    def _anew(self, policy: str) -> Grounds | None:
+        """A policy in Python alone, its module run anew, so that it has kept nothing of what was judged before.
+
+        None where nothing can be kept, or it cannot be run anew.
+        """
+        named = next((entry for entry in self._grounds.bundle.policies if entry.id == policy), None)
+        if named is None or named.rules or named.python is None or named.python.anew is None:
+            return None
+        try:
+            again = replace(named, python=named.python.anew())
+        except BundleError:  # it ran once: now that fails because of what it did then
+            return None
+        return Grounds(self._grounds.bundle.only([again]))
 
     def concluded(self, law: str, examples: int, outcomes: dict[str, Counter[Outcome]]) -> Conclusion:
         """What a law of the whole run says of it."""
@@ -181,6 +208,10 @@ class Conclusion:
     remarks: Counter[str]
     seconds: float
 
+
+#: One trial with a module that is run anew costs about as much as so many others.
+_ANEW_COSTS = 5
+_KEEPS = "the policy keeps something from one judgement to the next: its module was run anew for each smaller example"
 
 #: The law that says what becomes of an example that cannot be judged at all.
 _TOTAL = 4
