@@ -119,6 +119,22 @@ def test_failures_of_other_bundles_and_laws_are_left_alone_and_said(
     assert first.kept.exists()
 
 
+def test_what_a_policy_that_keeps_state_breaks_is_made_small_and_stands_when_it_is_kept(tmp_path: Path) -> None:
+    """It fails once in the life of its module, which is run anew for each smaller example, and for what was kept."""
+    bundle, laws = load_bundle(BROKEN / "repeatable"), laws_named(["repeatable", "order"])
+
+    first = run(bundle, laws, examples=20, seed=7, jobs=1, database=tmp_path)
+    again = run(bundle, laws, examples=1, seed=8, jobs=1, database=tmp_path)
+
+    assert [entry.law.name for entry in first.found] == ["repeatable", "order"]
+    for entry in first.found:
+        assert entry.example is not None
+        assert len(entry.example.document["resources"]) == 1
+        assert entry.note.startswith("the policy keeps something from one judgement to the next")
+    assert [entry.law.name for entry in again.found if entry.again] == ["repeatable", "order"]
+    assert again.dropped == []
+
+
 def test_a_file_that_no_run_has_kept_is_refused(lenient: Bundle, tmp_path: Path) -> None:
     """It is named, with what to do."""
     (tmp_path / "x.json").write_text("{}", encoding="utf-8")

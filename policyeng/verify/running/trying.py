@@ -139,23 +139,34 @@ class Court:
 
     def again(self, law: str, policy: str, example: Example, chance: str) -> Violation | Broken | None:
         """Try a law on one example, through the reader if that reads it: as it was made small."""
-        said: Violation | Broken | None = None
-        for grounds in filter(None, (self._grounds, self._anew(policy))):
-            tally = Tally()
-            self._ask(tally, self._laws[law], Trial(grounds, example, chance, read(example.document)))
-            found = next(iter(tally.blamed.values()), None)
-            said = found.violation if found else tally.broken.get(law)
-            if said is not None:
-                break
+        said = self._on(self._grounds, law, example, chance)
+        if said is None and (anew := self._anew(policy)) is not None:
+            said = self._on(anew, law, example, chance)
         return said
 
+    def _on(self, grounds: Grounds, law: str, example: Example, chance: str) -> Violation | Broken | None:
+        tally = Tally()
+        self._ask(tally, self._laws[law], Trial(grounds, example, chance, read(example.document)))
+        found = next(iter(tally.blamed.values()), None)
+        return found.violation if found else tally.broken.get(law)
+
     def smallest(self, blamed: Blamed, most: int) -> Smallest[Violation]:
-        """Make the example of a violation small while the same law blames the same policy."""
+        """Make the example of a violation small while the same law blames the same policy.
+
+        What is found once and not again comes of a policy that keeps something from one judgement to the next. Then
+        its module is run anew for every smaller example.
+        """
         left = self._smallest(blamed, most, lambda: self._grounds)
-        if left.note != NOT_AGAIN or self._anew(blamed.violation.policy) is None:
+        lasts = left.note != NOT_AGAIN and (
+            left.note or self._on(self._grounds, blamed.law, left.example, blamed.chance)
+        )
+        if lasts:
             return left
-        left = self._smallest(blamed, most // _ANEW_COSTS, lambda: self._anew(blamed.violation.policy))
-        return left if left.note == NOT_AGAIN else replace(left, note="; ".join(filter(None, (_KEEPS, left.note))))
+        policy = blamed.violation.policy
+        made = self._smallest(blamed, most // _ANEW_COSTS, lambda: self._anew(policy))
+        if made.note == NOT_AGAIN:
+            return made
+        return replace(made, note="; ".join(filter(None, (_KEEPS, made.note))))
 
     def _smallest(self, blamed: Blamed, most: int, grounds: Callable[[], Grounds | None]) -> Smallest[Violation]:
         def ask(example: Example, snapshot: Snapshot) -> Violation | None:
