@@ -50,7 +50,7 @@ def verify_satisfiable(asked: Asked, settings: Settings, options: ClassOptions) 
     written = _written(answers, options.witness, beside) if options.witness else {}
     run = report.Run(bundle, answers, settings.profile, written, time.monotonic() - started, asked.naming)
     render = {"json": report.as_json, "junit": report.as_junit}.get(asked.format, report.as_text)
-    say(render(run).rstrip("\n"))
+    say(render(run))
     beside.require_all()
     return run.exit_code
 

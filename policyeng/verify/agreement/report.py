@@ -15,6 +15,7 @@ from policyeng.verify.agreement.contestants import Contestant
 from policyeng.verify.agreement.counterexamples import Counterexample
 from policyeng.verify.agreement.differential import Tally, outcome_of
 from policyeng.verify.example_documents import snapshot_text
+from policyeng.verify.report_parts import bundle_object, text_of_lines
 
 _OUTCOMES = ("pass", "fail", "unknown", "error", "not applicable")
 
@@ -38,7 +39,7 @@ def as_json(run: Run) -> str:
         "pairs": tally.pairs,
         "snapshots": tally.snapshots,
         "seconds": round(run.seconds, 3),
-        "bundle": {"name": run.bundle.name, "revision": run.bundle.revision, "digest": run.bundle.digest},
+        "bundle": bundle_object(run.bundle),
         "engines": [
             {"name": entry.name, "version": entry.version, "pairs": tally.compared[entry.name]}
             for entry in run.contestants
@@ -60,7 +61,7 @@ def as_json(run: Run) -> str:
 
 def as_text(run: Run, written: Sequence[Path | None] = ()) -> str:
     """The run for a reader; `written` are the files of the counterexamples in their order, None where there is none."""
-    return "\n".join(_lines(run, written))
+    return text_of_lines(_lines(run, written))
 
 
 def _lines(run: Run, written: Sequence[Path | None]) -> Iterator[str]:
@@ -108,7 +109,7 @@ def _explained(found: Counterexample, file: Path | None) -> Iterator[str]:
     command = f"policyeng check {file or '-'} --select {comparison.policy} --as-of {example.as_of.isoformat()}"
     yield f"  again with   {command}"
     if not file:
-        yield from (f"  {line}" for line in snapshot_text(example).splitlines())
+        yield from (f"  {line}" for line in snapshot_text(example).rstrip("\n").split("\n"))
 
 
 def _difference(found: Counterexample) -> JsonObject:

@@ -12,11 +12,12 @@ from policyeng.models import JsonObject
 from policyeng.report.wording import count
 from policyeng.verify.drawing.examples import Example
 from policyeng.verify.redundancy.remarks import Analysis, Remark
+from policyeng.verify.report_parts import junit_text, text_of_lines
 
 
 def as_text(analysis: Analysis, naming: Sequence[str] = ()) -> str:
     """The analysis for a reader: faults first; `naming` are the options that name the policies."""
-    return "\n".join(_lines(analysis, naming))
+    return text_of_lines(_lines(analysis, naming))
 
 
 def as_json(analysis: Analysis) -> str:
@@ -49,8 +50,7 @@ def as_junit(analysis: Analysis) -> str:
             failure.text = "\n".join(line for remark in faults for line in _explained(remark))
         if lines := [line for remark in remarks if not remark.is_fault for line in _explained(remark)]:
             ET.SubElement(case, "system-out").text = "\n".join(lines)
-    ET.indent(root)
-    return ET.tostring(root, encoding="unicode", xml_declaration=True)
+    return junit_text(root)
 
 
 def _lines(analysis: Analysis, naming: Sequence[str]) -> Iterator[str]:
