@@ -19,7 +19,6 @@ from policyeng.errors import UsageError
 
 if TYPE_CHECKING:
     from policyeng.verify.agreement.counterexamples import Counterexample
-    from policyeng.verify.agreement.report import Run
 
 #: Differences of more kinds than this have one cause; shrinking each of them would only take time.
 _MOST_SHRUNK = 10
@@ -32,10 +31,10 @@ def verify_engines(asked: Asked, options: EngineOptions, opa: OpaOptions) -> int
         UsageError: `without` names no engine, or leaves none to compare with, or a counterexample cannot be written.
         EngineError: the bundle does not compile, or an engine is missing.
     """
+    from policyeng.verify.agreement import report
     from policyeng.verify.agreement.contestants import contestants
     from policyeng.verify.agreement.counterexamples import counterexample as smallest
     from policyeng.verify.agreement.differential import compare
-    from policyeng.verify.agreement.report import Run
 
     started = time.monotonic()
     bundle = asked.bundle
@@ -43,10 +42,10 @@ def verify_engines(asked: Asked, options: EngineOptions, opa: OpaOptions) -> int
     with progress(f"comparing, seed {asked.seed}", options.pairs) as advance:
         tally = compare(bundle, compared, pairs=options.pairs, seed=asked.seed, progress=advance)
         found = [smallest(difference, bundle, compared) for difference in tally.differences[:_MOST_SHRUNK]]
-    run = Run(bundle, compared, tally, found, time.monotonic() - started)
+    run = report.Run(bundle, compared, tally, found, time.monotonic() - started)
     beside = Beside()
     written = list(_written(found, asked.counterexample, beside)) if asked.counterexample else []
-    _print(run, written, asked.format)
+    typer.echo(report.as_json(run) if asked.format == "json" else report.as_text(run, asked.naming, written))
     beside.require_all()
     return int(bool(tally.differing))
 
@@ -66,9 +65,3 @@ def _written(found: Sequence[Counterexample], path: Path, beside: Beside) -> Ite
         target = numbered(path, number)
         text = snapshot_text(entry.comparison.example)
         yield target if beside.write(target, text, "counterexample") else None
-
-
-def _print(run: Run, written: Sequence[Path | None], format_: str) -> None:
-    from policyeng.verify.agreement import report as engines_report
-
-    typer.echo(engines_report.as_json(run) if format_ == "json" else engines_report.as_text(run, written))

@@ -69,4 +69,4 @@ def _rendered(done: Run, given: Sequence[str], written: Sequence[Path | None], f
 
     if format_ == "json":
         return report.as_json(done)
-    return report.as_junit(done) if format_ == "junit" else report.as_text(done, given, written)
+    return report.as_junit(done, given) if format_ == "junit" else report.as_text(done, given, written)

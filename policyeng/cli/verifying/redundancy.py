@@ -30,7 +30,7 @@ def verify_redundancy(asked: Asked) -> int:
     if asked.format == "text":
         typer.echo(report.as_text(analysis, asked.naming))
     else:
-        typer.echo(report.as_json(analysis) if asked.format == "json" else report.as_junit(analysis))
+        typer.echo(report.as_json(analysis) if asked.format == "json" else report.as_junit(analysis, asked.naming))
     return int(bool(analysis.faults))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,12 +60,18 @@ def as_json(run: Run) -> str:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
 
 
-def as_text(run: Run, written: Sequence[Path | None] = ()) -> str:
-    """The run for a reader; `written` are the files of the counterexamples in their order, None where there is none."""
-    return text_of_lines(_lines(run, written))
+def as_text(run: Run, naming: Sequence[str] = (), written: Sequence[Path | None] = ()) -> str:
+    """The run for a reader.
+
+    Args:
+        run: a finished one.
+        naming: the options of the command line that name the policies, to be repeated.
+        written: the files of the counterexamples in their order, None where there is none.
+    """
+    return text_of_lines(_lines(run, naming, written))
 
 
-def _lines(run: Run, written: Sequence[Path | None]) -> Iterator[str]:
+def _lines(run: Run, naming: Sequence[str], written: Sequence[Path | None]) -> Iterator[str]:
     tally = run.tally
     yield f"{'policy':14}" + "".join(f"{outcome:>15}" for outcome in _OUTCOMES) + "  engines"
     for policy, counts in tally.outcomes.items():
@@ -78,7 +85,7 @@ def _lines(run: Run, written: Sequence[Path | None]) -> Iterator[str]:
         yield f"not met both passing and failing: {', '.join(unmet)}"
     for found, file in zip(run.found, [*written, *[None] * len(run.found)], strict=False):
         yield ""
-        yield from _explained(found, file)
+        yield from _explained(found, naming, file)
     yield ""
     for entry in run.contestants:
         yield f"{entry.name:12} {entry.version:10} {tally.compared[entry.name]:,} pairs compared"
@@ -89,14 +96,14 @@ def _lines(run: Run, written: Sequence[Path | None]) -> Iterator[str]:
 def _verdict(run: Run) -> str:
     tally = run.tally
     if not tally.differing:
-        names = [entry.name for entry in run.contestants]
+        names = [entry.name for entry in run.contestants if tally.compared[entry.name]]  # never more than was compared
         return f"exit 0: no difference between {', '.join(names[:-1])} and {names[-1]}"
     more = len(tally.differences) - len(run.found)
     unshown = f"; {more} kinds are not shown" if more > 0 else ""
     return f"exit 1: the engines differ on {tally.differing:,} pairs, {len(tally.differences)} kinds{unshown}"
 
 
-def _explained(found: Counterexample, file: Path | None) -> Iterator[str]:
+def _explained(found: Counterexample, naming: Sequence[str], file: Path | None) -> Iterator[str]:
     comparison = found.comparison
     yield f"difference: {comparison.policy} on {comparison.subject}"
     for name, judgement in comparison.judgements:
@@ -106,8 +113,8 @@ def _explained(found: Counterexample, file: Path | None) -> Iterator[str]:
     example = comparison.example
     if example.parameters:
         yield f"  parameters   {orjson.dumps(example.parameters).decode()}"
-    command = f"policyeng check {file or '-'} --select {comparison.policy} --as-of {example.as_of.isoformat()}"
-    yield f"  again with   {command}"
+    command = ["policyeng", "check", str(file or "-"), *naming, "--select", comparison.policy]
+    yield f"  again with   {shlex.join([*command, '--as-of', example.as_of.isoformat()])}"
     if not file:
         yield from (f"  {line}" for line in snapshot_text(example).rstrip("\n").split("\n"))
 

@@ -36,8 +36,11 @@ def as_json(analysis: Analysis) -> str:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
 
 
-def as_junit(analysis: Analysis) -> str:
-    """The analysis as one JUnit suite: a test case per policy, a failure per fault, and remarks beside it."""
+def as_junit(analysis: Analysis, naming: Sequence[str] = ()) -> str:
+    """The analysis as one JUnit suite: a test case per policy, a failure per fault, and remarks beside it.
+
+    `naming` are the options that name the policies.
+    """
     faulty = {remark.policy for remark in analysis.faults}
     root = ET.Element("testsuites", name="policyeng verify --redundancy")
     tests, failures = str(len(analysis.outcomes)), str(len(faulty))
@@ -47,8 +50,8 @@ def as_junit(analysis: Analysis) -> str:
         remarks = [remark for remark in analysis.remarks if remark.policy == policy]
         if faults := [remark for remark in remarks if remark.is_fault]:
             failure = ET.SubElement(case, "failure", message="; ".join(remark.message for remark in faults))
-            failure.text = "\n".join(line for remark in faults for line in _explained(remark))
-        if lines := [line for remark in remarks if not remark.is_fault for line in _explained(remark)]:
+            failure.text = "\n".join(line for remark in faults for line in _explained(remark, naming))
+        if lines := [line for remark in remarks if not remark.is_fault for line in _explained(remark, naming)]:
             ET.SubElement(case, "system-out").text = "\n".join(lines)
     return junit_text(root)
 

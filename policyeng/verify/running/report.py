@@ -189,8 +189,8 @@ def _violation(found: Found) -> JsonObject:
     return {**said, **shown, "snapshot": {"snapshotVersion": 1, **shown["snapshot"]}}
 
 
-def as_junit(run: Run) -> str:
-    """The run as JUnit XML: one suite, and a test case for each law."""
+def as_junit(run: Run, given: Sequence[str] = ()) -> str:
+    """The run as JUnit XML: one suite, and a test case for each law; `given` as of `as_text`."""
     suite = ET.Element("testsuite", name="policyeng verify", tests=str(len(run.laws)))
     for law in run.laws:
         seconds = f"{run.tally.seconds[law.name]:.3f}"
@@ -203,7 +203,7 @@ def as_junit(run: Run) -> str:
             ET.SubElement(case, "error", message=broken.reason)
         elif found:
             failure = ET.SubElement(case, "failure", message=_named(found[0]))
-            failure.text = text_of_lines(line for entry in found for line in _explained(entry, (), None))
+            failure.text = text_of_lines(line for entry in found for line in _explained(entry, given, None))
         elif not run.tally.findings:
             ET.SubElement(case, "error", message="no example is judged by any policy")
         elif not run.tally.tried[law.name]:
