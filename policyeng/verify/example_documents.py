@@ -50,7 +50,7 @@ def example_of(document: Json) -> Example:
 def read(document: JsonObject) -> Snapshot | None:
     """A snapshot as `policyeng check` reads it; None when it refuses a part."""
     try:
-        text = orjson.dumps(_native(document))
+        text = orjson.dumps(native(document))
     except TypeError:  # an integer beyond 64 bits, which the reader refuses
         return None
     inputs = read_inputs(["-"], from_format="native", stdin=text)
@@ -67,7 +67,7 @@ def readable(document: JsonObject) -> Iterator[JsonObject]:
 
 def snapshot_text(example: Example) -> str:
     """The snapshot of an example as the text of a native file."""
-    return text_of(_native(example.document))
+    return text_of(native(example.document))
 
 
 def text_of(document: JsonObject) -> str:
@@ -75,5 +75,6 @@ def text_of(document: JsonObject) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _native(document: JsonObject) -> JsonObject:
+def native(document: JsonObject) -> JsonObject:
+    """The document of an example as that of a native snapshot file."""
     return {"snapshotVersion": 1, **document}

@@ -15,7 +15,7 @@ from policyeng.models import JsonObject
 from policyeng.verify.agreement.contestants import Contestant
 from policyeng.verify.agreement.counterexamples import Counterexample
 from policyeng.verify.agreement.differential import Tally, outcome_of
-from policyeng.verify.example_documents import snapshot_text
+from policyeng.verify.example_documents import native, snapshot_text
 from policyeng.verify.report_parts import bundle_object, text_of_lines
 
 _OUTCOMES = ("pass", "fail", "unknown", "error", "not applicable")
@@ -125,7 +125,7 @@ def _difference(found: Counterexample) -> JsonObject:
         "policy": comparison.policy,
         "resource": comparison.subject,
         "engines": {name: spelled(judgement) for name, judgement in comparison.judgements},
-        "snapshot": {"snapshotVersion": 1, **example.document},
+        "snapshot": native(example.document),
         "parameters": dict(example.parameters),
         "asOf": example.as_of.isoformat(),
         "note": found.note,

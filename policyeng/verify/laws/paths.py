@@ -21,6 +21,7 @@ from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Exemption, JsonObject, Outcome
 from policyeng.report.json import render
 from policyeng.sources import Inputs, load_snapshot, read_exemptions, read_inputs
+from policyeng.verify.example_documents import native
 from policyeng.verify.laws.law import Grounds, Law, Trial, Violation
 from policyeng.verify.toml_text import is_sayable, toml_of
 
@@ -207,7 +208,7 @@ def _asked(trial: Trial, folder: Path, command: Sequence[str]) -> Asked:
     }
     # An empty one, too: it ends the search for the configuration in the directories above.
     (folder / "policyeng.toml").write_text(toml_of(parameters), encoding="utf-8")
-    document = {"snapshotVersion": 1, **trial.example.document}
+    document = native(trial.example.document)
     (folder / "snapshot.json").write_text(json.dumps(document), encoding="utf-8")
     return Asked(trial, folder, parameters, _exempted(trial, folder), command)
 

@@ -10,9 +10,10 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.models import Outcome
 from policyeng.verify.drawing.estates import Estates
 from policyeng.verify.drawing.examples import Examples, examples_of
+from policyeng.verify.drawing.written import judges_documents
 from policyeng.verify.redundancy.implications import TRIES, implication_remarks
 from policyeng.verify.redundancy.observing import Observed, cases_of
-from policyeng.verify.redundancy.outcomes import judges_documents, outcome_remarks
+from policyeng.verify.redundancy.outcomes import outcome_remarks
 from policyeng.verify.redundancy.parameters import parameter_remarks
 from policyeng.verify.redundancy.remarks import Analysis, Remark
 

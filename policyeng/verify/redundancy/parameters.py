@@ -16,8 +16,8 @@ from policyeng.verify.drawing.edits import Json
 from policyeng.verify.drawing.estates import Estates
 from policyeng.verify.drawing.examples import Example
 from policyeng.verify.drawing.schemas import fitting
+from policyeng.verify.drawing.written import judges_documents
 from policyeng.verify.redundancy.observing import Observed, as_read, cases_of, judged, native_text
-from policyeng.verify.redundancy.outcomes import judges_documents
 from policyeng.verify.redundancy.remarks import Remark
 
 #: So many values of a parameter are drawn beside its default, its bounds and its choices; so many are judged with.

@@ -11,6 +11,7 @@ import orjson
 from policyeng.models import JsonObject
 from policyeng.report.wording import count
 from policyeng.verify.drawing.examples import Example
+from policyeng.verify.example_documents import native
 from policyeng.verify.redundancy.remarks import Analysis, Remark
 from policyeng.verify.report_parts import junit_text, text_of_lines
 
@@ -76,7 +77,7 @@ def _explained(remark: Remark, naming: Sequence[str] = ()) -> Iterator[str]:
         yield f"  again with: {shlex.join(_command(remark, remark.example, naming))}"
         if remark.example.parameters:
             yield f"  parameters: {orjson.dumps(remark.example.parameters).decode()}"
-        yield f"  {orjson.dumps(_snapshot(remark.example)).decode()}"
+        yield f"  {orjson.dumps(native(remark.example.document)).decode()}"
 
 
 def _command(remark: Remark, example: Example, naming: Sequence[str]) -> list[str]:
@@ -86,10 +87,6 @@ def _command(remark: Remark, example: Example, naming: Sequence[str]) -> list[st
 
 def _selected(remark: Remark) -> str:
     return f"{remark.policy},{remark.other}" if remark.other else remark.policy
-
-
-def _snapshot(example: Example) -> JsonObject:
-    return {"snapshotVersion": 1, **example.document}
 
 
 def _as_object(remark: Remark) -> JsonObject:
@@ -107,7 +104,7 @@ def _as_object(remark: Remark) -> JsonObject:
     if remark.example is not None:
         said |= {
             "resource": remark.resource,
-            "snapshot": _snapshot(remark.example),
+            "snapshot": native(remark.example.document),
             "parameters": dict(remark.example.parameters),
             "asOf": remark.example.as_of.isoformat(),
         }

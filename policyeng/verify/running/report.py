@@ -9,7 +9,7 @@ from pathlib import Path
 
 from policyeng.models import JsonObject
 from policyeng.report.wording import count
-from policyeng.verify.example_documents import document_of, snapshot_text, text_of
+from policyeng.verify.example_documents import document_of, native, snapshot_text, text_of
 from policyeng.verify.laws.law import Law, remarked
 from policyeng.verify.report_parts import bundle_object, junit_text, text_of_lines
 from policyeng.verify.running.run import Found, Run
@@ -186,7 +186,7 @@ def _violation(found: Found) -> JsonObject:
     if found.example is None:
         return said
     shown = document_of(found.example)
-    return {**said, **shown, "snapshot": {"snapshotVersion": 1, **shown["snapshot"]}}
+    return {**said, **shown, "snapshot": native(shown["snapshot"])}
 
 
 def as_junit(run: Run, given: Sequence[str] = ()) -> str:
