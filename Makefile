@@ -114,8 +114,8 @@ bench: setup $(OPA) $(CONFTEST)
 
 lock: .venv/python.stamp
 	@$(BIN)/python -m pip install --quiet uv
-	@for extra in "" "-dev"; do $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
-		--python-version 3.11 --no-emit-index-url $${extra:+--extra dev} \
+	@for extra in "" "-server" "-dev"; do $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
+		--python-version 3.11 --no-emit-index-url $${extra:+--extra $${extra#-}} \
 		--output-file requirements$$extra.lock pyproject.toml; done
 
 clean:

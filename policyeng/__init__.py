@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from policyeng.bundle import Bundle, PolicyInput, load_bundle, policy
-    from policyeng.embedding import evaluate
+    from policyeng.embedding import admit, evaluate
     from policyeng.errors import PolicyengError
-    from policyeng.models import Denial, Evaluation, Exemption, Finding, Snapshot, Unknown
+    from policyeng.models import (
+        Denial,
+        Evaluation,
+        Exemption,
+        Finding,
+        Snapshot,
+        Unknown,
+    )
     from policyeng.sources import load_exemptions, load_snapshot
 
 _HOMES = {
@@ -25,6 +32,7 @@ _HOMES = {
     "PolicyengError": "errors",
     "Snapshot": "models",
     "Unknown": "models",
+    "admit": "embedding",
     "evaluate": "embedding",
     "load_bundle": "bundle",
     "load_exemptions": "sources",
@@ -43,6 +51,7 @@ __all__ = [
     "PolicyengError",
     "Snapshot",
     "Unknown",
+    "admit",
     "evaluate",
     "load_bundle",
     "load_exemptions",

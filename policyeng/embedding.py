@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
+from policyeng.admission import Changes
+from policyeng.admission import admit as _admit
 from policyeng.bundle import Bundle
 from policyeng.bundle.parameters import refuse_unknown_ids, spread
 from policyeng.bundle.profiles import with_profile
 from policyeng.engines import OpaOptions
 from policyeng.evaluation import evaluate as _evaluate
-from policyeng.models import Evaluation, Exemption, JsonObject, Severity, Snapshot
+from policyeng.models import Blame, Decision, Enforcement, Evaluation, Exemption, JsonObject, Severity, Snapshot
 
 
 def evaluate(
@@ -37,17 +39,68 @@ def evaluate(
         BundleError: the profile is not well formed.
         EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
     """
-    given = spread(bundle, parameters or {})
-    refuse_unknown_ids(bundle, given)
     return _evaluate(
         bundle,
         snapshot,
         as_of=as_of or datetime.now(UTC),
         exemptions=exemptions,
-        parameters=with_profile(bundle, profile, given),
+        parameters=_parameters(bundle, profile, parameters),
         engine=engine,
         opa=opa,
         threads=threads,
         fail_on=Severity(fail_on),
         strict_unknown=strict_unknown,
     )
+
+
+def admit(
+    bundle: Bundle,
+    snapshot: Snapshot,
+    change: Changes,
+    *,
+    exemptions: Sequence[Exemption] = (),
+    as_of: datetime | None = None,
+    parameters: Mapping[str, JsonObject] | None = None,
+    profile: str | None = None,
+    engine: str = "embedded",
+    opa: OpaOptions | None = None,
+    threads: int = 1,
+    fail_on: Severity = Severity.LOW,
+    strict_unknown: bool = False,
+    modes: Sequence[Enforcement] = (),
+    blame: Blame = Blame.TOUCHED,
+) -> Decision:
+    """Decide whether a change of a snapshot may be made; `as_of` is now unless given. See `policyeng.admission.admit`.
+
+    `change` is a resource to create or replace, an id to delete, a `Change`, or several of them. `profile` and
+    `parameters` are as for `evaluate`.
+
+    Raises:
+        InputError: the change is none.
+        UsageError: a parameter or mode names no policy or does not fit, or the profile or the engine does not exist.
+        BundleError: the profile is not well formed.
+        EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
+    """
+    return _admit(
+        bundle,
+        snapshot,
+        change,
+        as_of=as_of or datetime.now(UTC),
+        exemptions=exemptions,
+        parameters=_parameters(bundle, profile, parameters),
+        engine=engine,
+        opa=opa,
+        threads=threads,
+        fail_on=Severity(fail_on),
+        strict_unknown=strict_unknown,
+        modes=modes,
+        blame=Blame(blame),
+    )
+
+
+def _parameters(
+    bundle: Bundle, profile: str | None, parameters: Mapping[str, JsonObject] | None
+) -> Mapping[str, JsonObject]:
+    given = spread(bundle, parameters or {})
+    refuse_unknown_ids(bundle, given)
+    return with_profile(bundle, profile, given)

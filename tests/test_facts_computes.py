@@ -44,6 +44,10 @@ def _cluster(pools: object = None, **more: object) -> dict[str, Any]:
     }
 
 
+def _located(kind: str, place: str) -> dict[str, Any]:
+    return {"type": kind, "location": "East US", "properties": {"computeLocation": place}}
+
+
 def _deployment(**properties: object) -> dict[str, Any]:
     return {"type": f"{ML}/onlineEndpoints/deployments", "properties": properties}
 
@@ -102,6 +106,12 @@ def test_a_virtual_machine_has_both_sizes_when_both_are_stated() -> None:
     sizes = node_sizes(compute, {f"{BASE}/x/y/vm".lower(): MACHINE})
     assert sizes is not None
     assert [node.size for node in sizes] == ["A", "B"]
+
+
+def test_only_a_virtual_machine_states_the_size_of_one() -> None:
+    """What a compute names may be something else, whatever it states."""
+    other = {**MACHINE, "type": "x"}
+    assert node_sizes(_compute("vm", "VirtualMachine"), {f"{BASE}/x/y/vm".lower(): other}) == []
 
 
 def test_own_size_only_where_there_is_a_place_for_it() -> None:
@@ -164,14 +174,15 @@ def test_other_resources_are_regulated_by_their_workspace() -> None:
 @pytest.mark.parametrize(
     ("resource", "workspace", "region"),
     [
-        ({"location": "East US", "properties": {"computeLocation": "North Europe"}}, {"location": "x"}, "northeurope"),
-        ({"location": "East US", "properties": {"computeLocation": " "}}, {"location": "x"}, "eastus"),
+        (_located(COMPUTES, "North Europe"), {"location": "x"}, "northeurope"),
+        (_located(COMPUTES, " "), {"location": "x"}, "eastus"),
+        (_located("Microsoft.ContainerService/managedClusters", "North Europe"), {"location": "x"}, "eastus"),
         ({"location": 7, "properties": "text"}, {"location": "West US"}, "westus"),
         ({}, None, None),
     ],
 )
 def test_region_of_the_nodes(resource: dict[str, Any], workspace: dict[str, Any] | None, region: str | None) -> None:
-    """The compute's own goes first, then the resource's, then the workspace's."""
+    """The compute's own goes first, if it is one, then the resource's, then the workspace's."""
     assert region_of(resource, workspace) == region
 
 

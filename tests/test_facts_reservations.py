@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from policyeng.facts import Facts
-from policyeng.facts.computes import region_of
 from policyeng.facts.reservations import Place, reserves, steady_nodes
 
 SIZES = {
@@ -88,22 +87,6 @@ def test_what_a_reservation_covers(reservation: dict[str, Any], expected: bool |
 def test_a_place_without_a_region_may_be_anywhere() -> None:
     """Nothing is covered for sure."""
     assert reserves(_reservation(), Place(PLACE.arm_id, "A1", None, PLACE.as_of), FACTS) is None
-
-
-@pytest.mark.parametrize(
-    ("resource", "workspace", "expected"),
-    [
-        ({"properties": {"computeLocation": "West US"}, "location": "eastus"}, None, "westus"),
-        ({"properties": {"computeLocation": " "}, "location": "EastUS"}, None, "eastus"),
-        ({}, {"location": "eastus"}, "eastus"),
-        ({"properties": 7, "location": 7}, None, None),
-    ],
-)
-def test_machines_are_where_their_compute_says(
-    resource: dict[str, Any], workspace: dict[str, Any] | None, expected: str | None
-) -> None:
-    """The compute's own place before the resource's, and that before the workspace's."""
-    assert region_of(resource, workspace) == expected
 
 
 @pytest.mark.parametrize("resource", [{}, {"type": 7}, {"type": "Microsoft.Compute/virtualMachines", "properties": []}])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from policyeng.facts import words
 from policyeng.masking import masked
+from policyeng.models import WORKSPACE_TYPE
 
 SENSITIVE = ("Regulated", " restricted ")
 JSON = st.recursive(
@@ -69,6 +70,9 @@ def test_inside_follows_keys() -> None:
         ({"tags": {"STAGE": "dev"}}, "dev"),
         ({"tags": {"stages": "dev"}}, None),
         ({"properties": {"tags": {"stage": "test"}}}, "test"),
+        ({"type": f"{WORKSPACE_TYPE}/jobs", "properties": {"tags": {"stage": "test"}}}, "test"),
+        ({"type": f"{WORKSPACE_TYPE}/Computes", "properties": {"tags": {"stage": "test"}}}, None),
+        ({"type": WORKSPACE_TYPE, "properties": {"tags": {"stage": "test"}}}, None),
         ({"tags": {"stage": "dev"}, "properties": {"tags": {"stage": "test"}}}, "dev"),
         ({"tags": {"stage": " "}, "properties": {"tags": {"stage": "test"}}}, "test"),
         ({"tags": {"stage": "test", "Stage": "dev"}}, "dev"),

@@ -98,6 +98,8 @@ PROPERTIES: list[tuple[JsonObject, str, object]] = [
         )
     ],
     ({"hubResourceReference": PLACE}, "/properties/hubResourceId", "/a/b"),
+    # The operator hands an id on as it is written, so a space in it is as wrong as in ARM.
+    ({"keyVaultReference": {"armId": "\u00a0/a/b "}}, "/properties/keyVault", "\u00a0/a/b "),
     ({"associatedWorkspaces": ["a"]}, "/properties/associatedWorkspaces", ["a"]),
     (
         {"encryption": {"keyVaultProperties": {"keyIdentifier": "k", "keyVaultArmReference": PLACE}}},

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
+from policyeng.bundle import Bundle, load_bundle
 from policyeng.models import Exemption, JsonObject
+from policyeng.sources import load_snapshot
 from policyeng.verify.cases import DEFAULT_AS_OF
+from policyeng.verify.drawing.edits import Json
 from policyeng.verify.drawing.examples import Example
-from policyeng.verify.example_documents import document_of, example_of, text_of
+from policyeng.verify.example_documents import document_of, example_of, read, readable, snapshot_text, text_of
+from tests.bundles import write
 
 AT = datetime(2026, 3, 1, 12, 0, 0, 1, tzinfo=UTC)
 EXEMPTION = Exemption(
@@ -55,3 +60,37 @@ def test_what_is_no_example_is_refused(document: JsonObject) -> None:
     """With an error that the search for smaller examples, and the reader of kept failures, expect."""
     with pytest.raises((AttributeError, KeyError, TypeError, ValueError)):
         example_of(document)
+
+
+@pytest.fixture
+def of_documents(tmp_path: Path) -> Bundle:
+    """Policies in the form of Conftest."""
+    return load_bundle(write(tmp_path, {"policy/a.rego": "package main\nimport rego.v1\ndeny contains `no`\n"}))
+
+
+@pytest.mark.parametrize("contents", [[{"a": 1}], [{"a": 1}, "text"], [[1, 2]], [None], [[], {}]])
+def test_the_file_of_documents_is_read_as_they_were(tmp_path: Path, of_documents: Bundle, contents: list[Json]) -> None:
+    """One stands there as it is, several and what is a list itself as the elements of a list."""
+    documents = [{"file": f"{number}.json", "content": content} for number, content in enumerate(contents)]
+    document: JsonObject = {"resources": [], "documents": documents}
+    file = tmp_path / "example.json"
+    file.write_text(snapshot_text(Example(document, {}, AT)), encoding="utf-8")
+
+    held, here = load_snapshot(file, **of_documents.wanted), read(document, of_documents)
+
+    assert here is not None
+    assert [entry.content for entry in held.documents] == contents
+    assert [entry.content for entry in here.documents] == contents
+
+
+def test_documents_and_resources_at_once_are_no_file(of_documents: Bundle) -> None:
+    """Each alone is one; a native snapshot is itself a document where policies judge such."""
+    resource = {"id": "/subscriptions/s", "type": "t"}
+    document: JsonObject = {"resources": [resource], "documents": [{"file": "a", "content": {}}]}
+
+    assert read(document, of_documents) is None
+    *_, documents, resources = (each["snapshot"] for each in readable({"snapshot": document}))
+    assert documents == {"resources": [], "documents": document["documents"]}
+    alone = read(resources, of_documents)
+    assert alone is not None
+    assert [entry.content for entry in alone.documents] == [{"snapshotVersion": 1, "resources": resources["resources"]}]

@@ -65,6 +65,24 @@ def test_a_counterexample_that_fails_to_be_written_costs_no_report(tmp_path: Pat
     assert "cannot write the counterexample: file name too long" in ran.stderr
 
 
+@pytest.mark.parametrize("examples", ["1", "12"])
+def test_documents_of_a_violation_are_a_file_that_check_judges_so(tmp_path: Path, examples: str) -> None:
+    """A policy in Conftest's form breaks on the written document as it did on the drawn one."""
+    file, policies = tmp_path / "smallest.json", str(BROKEN / "documents")
+    asked = ("verify", "--seed", "7", "--examples", examples, "--no-database", "--law", "total", "--policy", policies)
+
+    ran = policyeng(*asked, "--counterexample", str(file))
+    command = next(line for line in ran.stdout.splitlines() if "see it" in line).split("policyeng ")[1]
+    again = policyeng(*command.split())
+
+    assert ran.returncode == 1
+    assert "note" not in ran.stdout
+    assert json.loads(file.read_text()) == {"size": "small", "public": True}
+    assert again.returncode == 2
+    assert "conflict: policy/replicas.rego" in ran.stdout
+    assert "conflict: policy/replicas.rego" in again.stdout
+
+
 def test_the_database_is_below_the_current_directory(tmp_path: Path) -> None:
     """It is written when something fails, and the next run begins with it."""
     given = ("--law", "gate", "--policy", str(BROKEN / "gate"), "--format", "json")

@@ -60,7 +60,7 @@ def test_every_field_that_is_read_is_declared(tmp_path: Path) -> None:
     other_field = found_beside_a_machine(tmp_path, f"{{{THROUGH}, reads: [/properties/size]}}")
 
     assert other_field
-    assert all(line.startswith("changed: vm:/properties") for line in other_field)
+    assert all(line.startswith(("changed: vm:/properties", "it reads: vm")) for line in other_field)
 
 
 def test_a_type_alone_is_every_resource_of_it(tmp_path: Path) -> None:
@@ -83,4 +83,4 @@ def test_resources_that_are_counted_without_being_declared_are_found() -> None:
 
     assert {violation.policy for violation in violations} == {"BROKEN-NEIGHBOURS-001"}
     assert all("under `consults`" in violation.message for violation in violations)
-    assert all(violation.lines[0].startswith(("added: ", "taken away: ")) for violation in violations)
+    assert all(violation.lines[0].startswith(("added: ", "taken away: ", "it reads: ")) for violation in violations)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import jsonpatch
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from policyeng.models import JsonObject, Snapshot
+from policyeng.strict.json_pointer import escaped
 from policyeng.verify.mending.patching import GONE, Draft, Edit, Kind, applied, document_of
 from tests.bundles import snapshot, workspace
 
@@ -99,3 +103,57 @@ def test_documents_are_found_without_case() -> None:
     assert document_of(ESTATE, "resource", PLACE[1].upper()) == ESTATE.resources[0]
     assert document_of(ESTATE, "approval", "a-1") is not None
     assert document_of(ESTATE, "workload", "w-2") is None
+
+
+def test_workloads_are_patched_as_their_file_has_them() -> None:
+    """What nobody stated is not there to be replaced, so that the patch fits the file, too."""
+    assert document_of(ESTATE, "workload", "w-1") == {"id": "w-1", "target": "aci"}
+    assert not Draft(ESTATE).do(("workload", "w-1"), {"op": "replace", "path": "/workspace", "value": "w"})
+
+
+def places_in(value: object, path: str = "") -> list[str]:
+    """The pointers of everything below a value."""
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inside = [(f"{path}/{escaped(str(key))}", inner) for key, inner in entries]
+    return [found for at, inner in inside for found in (at, *places_in(inner, at))]
+
+
+def without(value: object, gone: set[str], path: str = "") -> object:
+    """A value without what stands at some pointers, which are all those of the whole value."""
+    if isinstance(value, dict):
+        paths = {key: f"{path}/{escaped(key)}" for key in value}
+        return {key: without(inner, gone, paths[key]) for key, inner in value.items() if paths[key] not in gone}
+    if isinstance(value, list):
+        kept = [(f"{path}/{index}", inner) for index, inner in enumerate(value)]
+        return [without(inner, gone, at) for at, inner in kept if at not in gone]
+    return value
+
+
+@given(
+    st.dictionaries(st.sampled_from(["a", "b/c", "~", "0"]), st.recursive(st.integers(0, 3), st.lists, max_leaves=20)),
+    st.data(),
+)
+def test_removals_in_one_edit_take_away_what_each_takes_alone(body: JsonObject, data: st.DataObject) -> None:
+    """Entries of a list move up when one before them goes; a tool that performs one after the other sees that."""
+    estate = snapshot(workspace(**body))
+    places = [f"/properties{path}" for path in places_in(body)]
+    chosen = data.draw(st.lists(st.sampled_from(places), min_size=1, unique=True)) if places else []
+    drafts = [Draft(estate) for _ in chosen]
+    assert all(draft.do(PLACE, {"op": "remove", "path": path}) for draft, path in zip(drafts, chosen, strict=True))
+
+    edits = Draft.joined(drafts).edits if drafts else ()
+
+    expected = without(estate.resources[0], set(chosen))
+    assert properties(applied(estate, edits)) == expected["properties"] if isinstance(expected, dict) else False
+    assert all(jsonpatch.apply_patch(estate.resources[0], list(edit.patch)) == expected for edit in edits)
+
+
+def test_what_one_edit_makes_room_for_the_other_does_not_clear() -> None:
+    """Two fields of an object that is not there yet."""
+    drafts = [Draft(ESTATE), Draft(ESTATE)]
+    for draft, name in zip(drafts, "bc", strict=True):
+        assert draft.do(PLACE, {"op": "add", "path": f"/properties/a/{name}", "value": name})
+
+    edits = Draft.joined(drafts).edits
+
+    assert properties(applied(ESTATE, edits)) == {"x": 1, "none": None, "a": {"b": "b", "c": "c"}}

@@ -5,20 +5,27 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+import jsonpatch
+
 from policyeng.bundle import Bundle, Policy, load_bundle
 from policyeng.evaluation import evaluate
-from policyeng.models import Finding
+from policyeng.models import Finding, JsonObject, Snapshot
 from policyeng.verify.cases import DEFAULT_AS_OF, Baselines, baselines_of, estate, read_cases
 from policyeng.verify.drawing.examples import Example, examples_of
 from policyeng.verify.laws.law import Grounds, Trial, Violation
 from policyeng.verify.laws.remediation import LAW, TRIED, proved
 from policyeng.verify.mending.claims import claim
+from policyeng.verify.mending.patching import applied
+from policyeng.verify.mending.rendering import as_json
+from policyeng.verify.mending.suggestion import Suggestion
+from policyeng.verify.minimising import native
 
 BUNDLE = load_bundle()
 BROKEN_BUNDLE = load_bundle(Path(__file__).parent / "broken" / "remediation")
@@ -72,6 +79,45 @@ def test_every_patch_mends_its_cases_and_breaks_nothing() -> None:
     assert faults == {}
     untried = [policy.id for policy in PATCHED if not counts[policy.id, "tried"]]
     assert untried == ["AML-TRN-108"]  # a declaration cannot name its cluster, so other policies are unknown after it
+
+
+def test_patches_are_printed_so_that_any_tool_performs_them() -> None:
+    """Of each policy with patches, on what its cases deny: RFC 6902 makes of what was stated what was judged."""
+    baselines, performed = baselines_of(BUNDLE), set()
+    for policy in PATCHED:
+        file, alone = read_cases(policy), BUNDLE.only([policy])
+        for verdict, name, case in file.named() if file else ():
+            if verdict != "fail":
+                continue
+            judged, parameters = estate(baselines, case, name), {policy.id: case.parameters}
+            evaluation = evaluate(alone, judged, as_of=case.as_of or DEFAULT_AS_OF, parameters=parameters)
+            claims = [(finding, claim(policy, finding, judged, parameters)) for finding in evaluation.findings]
+            edited = [Suggestion(finding, claimed.edits) for finding, claimed in claims if claimed]
+            for suggestion, printed in zip(edited, json.loads(as_json(edited, judged))["suggestions"], strict=True):
+                after = applied(judged, suggestion.edits)
+                assert after is not None
+                assert done(stated(judged), printed["edits"]) == stated(after)
+                performed.add(policy.id)
+
+    assert performed == {policy.id for policy in PATCHED}
+
+
+def stated(judged: Snapshot) -> dict[tuple[str, str], JsonObject]:
+    """The documents of a snapshot by kind and id, as a native file has them."""
+    document, _ = native(judged)
+    kinds = {"resource": "resources", "workload": "workloads", "approval": "approvals"}
+    return {(kind, entry["id"]): entry for kind, name in kinds.items() for entry in document.get(name, ())}
+
+
+def done(documents: dict[tuple[str, str], JsonObject], edits: list[JsonObject]) -> dict[tuple[str, str], JsonObject]:
+    """The documents after edits as they are printed, by a library that knows nothing else of them."""
+    for edit in edits:
+        place = (edit["kind"], edit["id"])
+        if edit["patch"] == [{"op": "remove", "path": ""}]:
+            del documents[place]
+        else:
+            documents[place] = jsonpatch.apply_patch(documents[place], edit["patch"])
+    return documents
 
 
 def test_patches_hold_on_random_estates() -> None:

@@ -185,3 +185,17 @@ def test_what_passes_and_what_is_exempt_has_no_suggestion(tmp_path: Path) -> Non
     [finding] = evaluate(bundle, judged, as_of=AS_OF).findings
 
     assert suggested(bundle, judged, finding, as_of=AS_OF) is None
+
+
+def test_an_entry_of_a_list_is_set_and_none_is_put_before_it(tmp_path: Path) -> None:
+    """RFC 6902's `add` to a list makes room, so another entry would be there beside what is denied."""
+    rule = deny("/properties/x/0", '"On"', 'input.resource.properties.x[0] != "On"')
+    more = "inspects: [/properties/x]\nwhen_absent: pass"
+    bundle = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", rule, more=more)}))
+    judged = snapshot(workspace(x=["Off", "Other"]))
+
+    suggestion = found(bundle, judged, "T-A-1")
+
+    after = applied(judged, suggestion.edits)
+    assert after is not None
+    assert after.resources[0]["properties"] == {"x": ["On", "Other"]}

@@ -145,6 +145,14 @@ def test_the_accelerator_of_a_job(properties: JsonObject, others: list[JsonObjec
     assert ("/accelerator" in found.unreadable) is (accelerator is None)
 
 
+def test_what_is_no_compute_is_no_target() -> None:
+    """Other resources have a `computeType` also, and nothing runs on them."""
+    found = one(job({"computeId": "c"}), {**compute("c", "AKS"), "type": "x"})
+    assert found.document["target"] is None
+    assert found.document["computeId"] is None
+    assert "is not in the snapshot" in found.unreadable["/target"]
+
+
 def test_an_attached_machine_without_a_size_has_that_of_its_virtual_machine() -> None:
     """The size of the virtual machine that resourceId names counts where the compute states none."""
     attached = compute("vm", "VirtualMachine")

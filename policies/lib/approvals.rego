@@ -2,6 +2,7 @@
 # description: What an approval of a VM series must have to count for a resource.
 package lib.approvals
 
+import data.lib.computes
 import data.lib.ids
 import data.lib.times
 import data.lib.words
@@ -84,6 +85,7 @@ _may_cover(approval, asked) if {
 
 # The nodes of a compute may be in another region than the workspace; what names none is in the workspace's.
 _location(asked) := place if {
+	lower(asked.resource.type) == computes.compute_type # nothing else has a `computeLocation`
 	place = words.text(asked.resource.properties.computeLocation)
 } else := place if {
 	place = words.text(asked.resource.location)

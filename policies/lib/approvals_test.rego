@@ -5,7 +5,11 @@ import data.lib.approvals
 workspace := "/subscriptions/s/resourceGroups/rg/providers/Microsoft.MachineLearningServices/workspaces/ws"
 
 asked := {
-	"resource": {"id": concat("", [workspace, "/computes/c"]), "location": "East US"},
+	"resource": {
+		"id": concat("", [workspace, "/computes/c"]),
+		"type": "Microsoft.MachineLearningServices/workspaces/Computes",
+		"location": "East US",
+	},
 	"workspace": {"location": "westus"},
 	"as_of": "2026-06-01T00:00:00Z",
 }
@@ -58,6 +62,8 @@ test_region_of_the_nodes_goes_first if {
 	approvals.lacking(object.union(good, {"region": "eastus"}), moved) == ["another region"]
 	blank := object.union(asked, {"resource": {"properties": {"computeLocation": " "}}})
 	approvals.lacking(object.union(good, {"region": "eastus"}), blank) == []
+	deployment := object.union(moved, {"resource": {"type": "x/onlineEndpoints/deployments"}})
+	approvals.lacking(object.union(good, {"region": "eastus"}), deployment) == []
 }
 
 test_where_a_workspace_will_lie_may_not_be_stated if {

@@ -67,8 +67,14 @@ node_sizes(resource, by_id) := [{"path": size_pointer(resource), "size": size(re
 }
 
 _machine_size(resource, by_id) := [{"path": "/properties/resourceId", "size": vm_size} |
-	vm_size = words.text(ids.named(resource.properties.resourceId, by_id).properties.hardwareProfile.vmSize)
+	vm_size = words.text(machine_of(resource, by_id).properties.hardwareProfile.vmSize)
 ]
+
+# machine_of(compute, by_id): the virtual machine of the snapshot that a compute is attached to.
+machine_of(compute, by_id) := machine if {
+	machine = ids.named(compute.properties.resourceId, by_id)
+	lower(machine.type) == "microsoft.compute/virtualmachines"
+}
 
 _own_size(resource) := [{"path": size_pointer(resource), "size": size(resource)} | size(resource) != null]
 

@@ -80,6 +80,8 @@ test_size_that_the_virtual_machine_states if {
 		{"path": "/properties/properties/virtualMachineSize", "size": "A"},
 		{"path": "/properties/resourceId", "size": "B"},
 	]
+	other := {id: object.union(resource, {"type": "x"}) | some id, resource in folded}
+	computes.node_sizes(compute("VM", "VirtualMachine", {}), other) == []
 }
 
 test_sizes_of_pools if {

@@ -68,6 +68,7 @@ _pools_placement(cluster) := "outside" if {
 settings_holder(workspace, by_id) := hub if {
 	is_project(workspace)
 	hub = ids.named(workspace.properties.hubResourceId, by_id)
+	lower(hub.type) == "microsoft.machinelearningservices/workspaces"
 } else := workspace if {
 	is_object(workspace)
 	not is_project(workspace)

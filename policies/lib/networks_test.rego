@@ -21,10 +21,16 @@ cluster(pools) := {
 	"properties": {"agentPoolProfiles": pools},
 }
 
-workspace(mode) := {"id": workspace_id, "kind": "Default", "properties": {"managedNetwork": {"isolationMode": mode}}}
+workspace(mode) := {
+	"id": workspace_id,
+	"type": ml,
+	"kind": "Default",
+	"properties": {"managedNetwork": {"isolationMode": mode}},
+}
 
 project := {
 	"id": concat("/", [base, ml, "project"]),
+	"type": upper(ml),
 	"kind": "PROJECT",
 	"properties": {"hubResourceId": upper(workspace_id)},
 }
@@ -76,6 +82,7 @@ test_settings_of_a_project_are_its_hubs if {
 	networks.settings_holder(project, {lower(workspace_id): hub}) == hub
 	networks.settings_holder(hub, {}) == hub
 	networks.settings_holder(object.union(hub, {"properties": {"hubResourceId": "/h"}}), {"/h": project}).id == hub.id
+	not networks.settings_holder(project, {lower(workspace_id): object.union(hub, {"type": "x"})})
 	not networks.settings_holder(project, {})
 	not networks.settings_holder(null, {})
 }

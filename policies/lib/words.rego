@@ -21,14 +21,22 @@ folded(value) := lower(trimmed) if {
 }
 
 # tag(document, name): the value of the tag of that name, compared without case; undefined when none is stated (absent,
-# null or blank). The tags of a job and of other assets are in `properties.tags`. A value that is not a string is
-# returned as it is: it is stated, and no word is equal to it.
+# null or blank). The tags of a job and of other assets are in `properties.tags`, those of workspaces and computes never.
+# A value that is not a string is returned as it is: it is stated, and no word is equal to it.
 tag(document, name) := value if {
 	is_object(document.tags)
 	value = [stated | some key, stated in document.tags; lower(key) == lower(name); not _blank(stated)][0]
 } else := value if {
+	not _is_tagged_outside(document)
 	is_object(document.properties.tags)
 	value = [stated | some key, stated in document.properties.tags; lower(key) == lower(name); not _blank(stated)][0]
+}
+
+_is_tagged_outside(document) if {
+	lower(document.type) in {
+		"microsoft.machinelearningservices/workspaces",
+		"microsoft.machinelearningservices/workspaces/computes",
+	}
 }
 
 _blank(null) := true

@@ -25,6 +25,11 @@ test_tag_names_compare_without_case if {
 
 test_tag_of_an_asset_is_in_its_properties if {
 	words.tag({"properties": {"tags": {"stage": "test"}}}, "stage") == "test"
+	ml := "Microsoft.MachineLearningServices/workspaces"
+	every type in [ml, concat("", [ml, "/computes"])] {
+		not words.tag({"type": type, "properties": {"tags": {"stage": "test"}}}, "stage")
+	}
+	words.tag({"type": concat("", [ml, "/jobs"]), "properties": {"tags": {"stage": "test"}}}, "stage") == "test"
 	words.tag({"tags": {"stage": "dev"}, "properties": {"tags": {"stage": "test"}}}, "stage") == "dev"
 	words.tag({"tags": {"stage": " "}, "properties": {"tags": {"stage": "test"}}}, "stage") == "test"
 }

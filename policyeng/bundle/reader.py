@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 import orjson
 
@@ -29,9 +29,16 @@ from policyeng.bundle.tree import DATA_NAMES, is_gatekeepers, text_of
 from policyeng.bundle.verification import Verification
 from policyeng.errors import BundleError
 from policyeng.facts import Facts
-from policyeng.models import JsonObject
+from policyeng.models import JsonObject, lowered
 
 _NO_POLICY = "a policy is a Rego module with our header, or with a rule `deny`, `warn` or `violation`"
+
+
+class Wanted(TypedDict):
+    """What the readers of inputs are told to keep: documents as they are written, the resources in them, or both."""
+
+    documents: bool
+    resources: bool
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,12 @@ class Bundle:
     def data_bytes(self) -> bytes:
         """The `data` document as JSON."""
         return _json(self.data)
+
+    @property
+    def wanted(self) -> Wanted:
+        """What of inputs its policies judge."""
+        judged = {lowered(kind.type) for policy in self.policies for kind in policy.header.judges}
+        return {"documents": "document" in judged, "resources": judged != {"document"}}
 
     def only(self, policies: Iterable[Policy]) -> Bundle:
         """The same bundle with fewer policies in force; modules, data and digest stay."""

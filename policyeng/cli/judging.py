@@ -63,14 +63,12 @@ def judged_of(request: Request, settings: Settings) -> Judged:
     exemptions, problems = _exemptions(request, settings)
     with busy("reading"):
         stdin = sys.stdin.buffer.read() if "-" in request.inputs and sys.stdin is not None else None
-        judged = {kind.type.lower() for entry in bundle.policies for kind in entry.header.judges}
         read = read_inputs(
             request.inputs,
             from_format=request.from_format,
             stdin=stdin,
-            documents="document" in judged,
-            resources=judged != {"document"},
             said=request.said,
+            **bundle.wanted,
         )
     snapshot = read.snapshot
     for line in reading_lines(read, show_skipped=request.show_skipped):

@@ -47,11 +47,6 @@ class Beside:
             raise self._faults[0]
 
 
-def numbered(path: Path, number: int) -> Path:
-    """Where the counterexample of a number, from 1, is written: the first where the user said, the others beside it."""
-    return path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
-
-
 def write(path: Path, content: str | bytes, what: str) -> None:
     """Write the whole file or leave what was there, which others may be reading; text as UTF-8.
 

@@ -55,8 +55,10 @@ def judge_pairs(work: Work, pairs: Sequence[Pair], *, interpreter: bool = False)
     for index, number in numbers.items():
         parameters[number] = orjson.dumps(work.parameters[index])
     program = _interpreted if interpreter else _program
+    if "documents" not in work.made:
+        work.made["documents"] = _native.Documents(work.document)
     verdicts = program(_Key(work.bundle)).judge(
-        _native.Documents(work.document),
+        work.made["documents"],
         [(numbers[pair.policy], pair.subject, pair.workspace) for pair in pairs],
         parameters,
         work.as_of.isoformat().replace("+00:00", "Z"),

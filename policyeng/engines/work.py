@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from policyeng.bundle import Bundle, SnapshotView
 from policyeng.models import Denial, ExemptionMark, JsonObject, Unknown
@@ -41,6 +41,7 @@ class Work:
         document: the snapshot as JSON with the keys `resources`, `workloads`, `approvals` and the others.
         parameters: one object per policy of the bundle, defaults filled in.
         threads: how many threads judge Rego; at least 1.
+        made: by name, what engines make of `document`; whoever judges it again gives the same one again.
     """
 
     bundle: Bundle
@@ -51,3 +52,4 @@ class Work:
     parameters: Sequence[JsonObject]
     as_of: datetime
     threads: int = 1
+    made: dict[str, Any] = field(default_factory=dict)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from policyeng import exemptions as exempting
-from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.parameters import parameters_of
-from policyeng.engines import Judgement, OpaOptions, Work, engine_version, judge
-from policyeng.evaluation.estate import Estate, Subject, estate_of
-from policyeng.evaluation.places import with_places
-from policyeng.evaluation.plan import Planned, plan
+from policyeng.bundle import Bundle
+from policyeng.engines import OpaOptions, engine_version, judge
+from policyeng.evaluation.estate import Estate
+from policyeng.evaluation.findings import findings_of
+from policyeng.evaluation.prepared import Prepared, prepare
 from policyeng.garbage import uncollected
-from policyeng.masking import masked
 from policyeng.models import (
     BundleRef,
-    Denial,
     EngineRef,
     Evaluation,
     Exemption,
@@ -30,12 +26,9 @@ from policyeng.models import (
     Snapshot,
     SnapshotRef,
     Summary,
-    Unknown,
-    lowered,
-    made,
 )
 
-__all__ = ["evaluate", "exit_code", "summary_of"]
+__all__ = ["Prepared", "evaluate", "evaluated", "exit_code", "prepare", "summary_of"]
 
 #: How a problem begins that tells of a part of the inputs which was not read; so it is known from a report, too.
 _INCOMPLETE = "the snapshot is incomplete"
@@ -75,21 +68,42 @@ def evaluate(
         UsageError: a parameter does not exist or does not fit its schema, or the engine does not exist.
         EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
     """
-    moment = as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC)
-    estate = estate_of(snapshot, bundle.facts)
-    judging_with = parameters_of(bundle, parameters or {})
-    planned = list(plan(bundle, estate, judging_with))
-    work = Work(
-        bundle=bundle,
-        snapshot=estate.view,
-        subjects=[subject.document for subject in estate.subjects],
-        document=estate.document,
-        pairs=[entry.pair for entry in planned if not entry.unknowns],
-        parameters=judging_with,
-        as_of=moment,
+    return evaluated(
+        prepare(bundle, snapshot, parameters),
+        as_of=as_of,
+        exemptions=exemptions,
+        engine=engine,
+        opa=opa,
         threads=threads,
+        fail_on=fail_on,
+        strict_unknown=strict_unknown,
+        problems=problems,
     )
-    judged = _findings(planned, iter(judge(work, engine, opa)), bundle, estate, snapshot)
+
+
+@uncollected()
+def evaluated(
+    prepared: Prepared,
+    *,
+    as_of: datetime,
+    exemptions: Sequence[Exemption] = (),
+    engine: str = "embedded",
+    opa: OpaOptions | None = None,
+    threads: int = 1,
+    fail_on: Severity = Severity.LOW,
+    strict_unknown: bool = False,
+    problems: Iterable[Problem] = (),
+) -> Evaluation:
+    """Judge what `prepare` made ready, every pair anew; the arguments are those of `evaluate`.
+
+    Raises:
+        UsageError: the engine does not exist.
+        EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
+    """
+    moment = as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC)
+    bundle, snapshot, estate = prepared.bundle, prepared.snapshot, prepared.estate
+    judgements = judge(prepared.work(moment, threads), engine, opa)
+    judged = findings_of(prepared, judgements)
     homes = {(subject.reported_type, subject.reported_id): subject.home for subject in estate.subjects}
     findings, notes = exempting.apply(judged, exemptions, bundle.policies, homes, moment)
     said = [*problems, *estate.problems, *_incomplete(snapshot), *notes]
@@ -156,72 +170,6 @@ def summary_of(findings: Sequence[Finding]) -> Summary:
         strict_compliance=round(100 * passed / total, 2),
         azure_compliance=round(100 * (passed + exempt + unknown) / total, 2),
     )
-
-
-def _findings(
-    planned: Iterable[Planned], judgements: Iterator[Judgement], bundle: Bundle, estate: Estate, snapshot: Snapshot
-) -> list[Finding]:
-    judged = []
-    for entry in planned:
-        judgement = Judgement(unknowns=entry.unknowns) if entry.unknowns else next(judgements)
-        if judgement.applies:
-            policy = bundle.policies[entry.pair.policy]
-            judged.append((_finding(policy, estate.subjects[entry.pair.subject], judgement), entry.pair.subject))
-    findings = with_places(judged, estate, snapshot)
-    findings.sort(key=lambda finding: (finding.policy, lowered(finding.resource), finding.resource))
-    return findings
-
-
-def _finding(policy: Policy, subject: Subject, judgement: Judgement) -> Finding:
-    header = policy.header
-    if judgement.error is not None:
-        outcome = Outcome.ERROR
-    else:
-        outcome = Outcome.FAIL if judgement.denials else Outcome.UNKNOWN if judgement.unknowns else Outcome.PASS
-    failed = outcome is Outcome.FAIL
-    return made(
-        Finding,
-        policy=header.id,
-        title=header.title,
-        severity=header.severity,
-        resource=subject.reported_id,
-        resource_type=subject.reported_type,
-        outcome=outcome,
-        denials=_sorted(judgement.denials) if failed else (),
-        unknowns=_ordered(judgement.unknowns)
-        if judgement.error is None
-        else (made(Unknown, msg=judgement.error, path=""),),
-        exemption=judgement.excepted if failed else None,
-        remediation=header.remediation.text if header.remediation else "",
-        source=header.source,
-        location=subject.location,
-    )
-
-
-def _sorted(denials: Iterable[Denial]) -> tuple[Denial, ...]:
-    """Denials in one order on every engine, secrets masked."""
-    shown = [
-        made(
-            Denial,
-            msg=denial.msg,
-            path=denial.path,
-            actual=masked(denial.actual, denial.path),
-            expected=masked(denial.expected, denial.path),
-        )
-        for denial in denials
-    ]
-    if len(shown) > 1:  # the texts of what stands there may be long
-        shown.sort(key=lambda denial: (denial.path, denial.msg, _text(denial.actual), _text(denial.expected)))
-    return tuple(shown)
-
-
-def _text(value: object) -> str:
-    return json.dumps(value, sort_keys=True, default=str)
-
-
-def _ordered(unknowns: Iterable[Unknown]) -> tuple[Unknown, ...]:
-    """Unknowns in one order on every engine."""
-    return tuple(sorted(unknowns, key=lambda unknown: (unknown.path, unknown.msg)))
 
 
 def _incomplete(snapshot: Snapshot) -> list[Problem]:

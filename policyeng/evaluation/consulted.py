@@ -10,10 +10,10 @@ from typing import NamedTuple
 from policyeng.bundle.header import Consulted
 from policyeng.evaluation.estate import Subject
 from policyeng.evaluation.pointers import unread, values_at
+from policyeng.evaluation.selectors import WORKSPACE
 from policyeng.facts.ids import covers, folded_id, is_open, scopes_of
 from policyeng.models import JsonObject, Unknown, lowered, made
 
-_WORKSPACE = "workspace:"
 #: No more unknowns than these come from one entry of `consults`: a thousand fields may be unread for one reason.
 _MOST = 5
 
@@ -41,27 +41,27 @@ class Neighbours:
     def __init__(self, subjects: Sequence[Subject], unreadable: Iterable[int]) -> None:
         """Take the subjects, and the positions of those of which not all can be read."""
         self._subjects = subjects
-        self._unreadable = sorted(unreadable)
+        self._unreadable = frozenset(unreadable)
         self._gaps: dict[int, _Gaps] = {}
 
-    def unknowns(self, consults: Iterable[Consulted], parameters: JsonObject, index: int) -> tuple[Unknown, ...]:
-        """One unknown for every field that a policy consults when it judges a subject, and that cannot be read.
+    def telling(self, consults: Iterable[Consulted], parameters: JsonObject) -> tuple[Consulted, ...]:
+        """Those of the entries of a header that are asked with these parameters, and of which something is unread.
 
-        `consults` are those of a header, and live as long as this does.
+        They live as long as this does.
         """
+        asked = (one for one in consults if not one.parameter or bool(parameters.get(one.parameter)))
+        return tuple(one for one in asked if len(one.through) > 1 or self._gaps_in(one).unknowns)
+
+    def unknowns(self, telling: Iterable[Consulted], index: int) -> tuple[Unknown, ...]:
+        """One unknown for every field that a policy consults when it judges a subject, and that cannot be read."""
         kind, found = self._subjects[index].judged_type, set[Unknown]()
-        for consulted in consults:
-            is_asked = not consulted.parameter or bool(parameters.get(consulted.parameter))
-            if is_asked and lowered(consulted.judging) in ("", kind):
+        for consulted in telling:
+            if lowered(consulted.judging) in ("", kind):
                 found.update(self._unread(consulted, index))
         return tuple(sorted(found, key=lambda unknown: (unknown.path, unknown.msg)))
 
     def _unread(self, consulted: Consulted, index: int) -> Iterator[Unknown]:
-        gaps = self._gaps.get(id(consulted))
-        if gaps is None:
-            gaps = self._gaps[id(consulted)] = self._gaps_of(consulted)
-        if not gaps.unknowns and len(consulted.through) < 2:
-            return
+        gaps = self._gaps_in(consulted)
         names, on_the_way = self._names(consulted, index)
         yield from islice(on_the_way, _MOST)
         near: Iterable[int] = gaps.unknowns
@@ -70,6 +70,12 @@ class Neighbours:
         elif consulted.within:
             near = self._within(consulted, gaps, index)
         yield from islice((unknown for at in near if at != index for unknown in gaps.unknowns[at]), _MOST)
+
+    def _gaps_in(self, consulted: Consulted) -> _Gaps:
+        gaps = self._gaps.get(id(consulted))
+        if gaps is None:
+            gaps = self._gaps[id(consulted)] = self._gaps_of(consulted)
+        return gaps
 
     def _gaps_of(self, consulted: Consulted) -> _Gaps:
         unknowns, by_name, by_scope = dict[int, list[Unknown]](), dict[str, list[int]](), dict[str, list[int]]()
@@ -93,21 +99,31 @@ class Neighbours:
                 unplaced.append(at)
         return _Gaps(unknowns, by_name, nameless, by_scope, unplaced)
 
-    def _candidates(self, consulted: Consulted) -> Iterator[int]:
-        """The positions of subjects of the type of which something may be unread."""
-        kind, ours = lowered(consulted.type), set(self._unreadable)
-        through_workspace = any(pointer.startswith(_WORKSPACE) for pointer in consulted.reads)
-        for at in range(len(self._subjects)) if through_workspace else self._unreadable:
-            subject = self._subjects[at]
-            if kind in ("", subject.judged_type) and (at in ours or subject.workspace in ours):
-                yield at
+    def _candidates(self, consulted: Consulted) -> Sequence[int]:
+        """The positions of subjects of the type of which, or of whose workspaces, something may be unread."""
+        own, through_workspace = self._partly
+        by_type = through_workspace if any(at.startswith(WORKSPACE) for at in consulted.reads) else own
+        return by_type.get(lowered(consulted.type), ())
+
+    @cached_property
+    def _partly(self) -> tuple[Mapping[str, Sequence[int]], Mapping[str, Sequence[int]]]:
+        """By type, and all of them under the empty name: what cannot all be read, and what lies in such a workspace."""
+        own: dict[str, list[int]] = {}
+        with_workspace: dict[str, list[int]] = {}
+        for at, subject in enumerate(self._subjects):
+            for kind in ("", subject.judged_type):
+                if at in self._unreadable:
+                    own.setdefault(kind, []).append(at)
+                if at in self._unreadable or subject.workspace in self._unreadable:
+                    with_workspace.setdefault(kind, []).append(at)
+        return own, with_workspace
 
     def _of(self, subject: Subject, consulted: Consulted) -> Iterator[Unknown]:
         """What cannot be read of a subject and its workspace."""
         own = [pointer for pointer in (*consulted.reads, consulted.naming) if pointer.startswith("/")]
         yield from _missing(subject, own)
         if subject.workspace >= 0:
-            further = [pointer.removeprefix(_WORKSPACE) for pointer in consulted.reads if pointer not in own]
+            further = [pointer.removeprefix(WORKSPACE) for pointer in consulted.reads if pointer not in own]
             yield from _missing(self._subjects[subject.workspace], further)
 
     def _names(self, consulted: Consulted, index: int) -> tuple[set[str] | None, list[Unknown]]:
@@ -119,9 +135,9 @@ class Neighbours:
         if not consulted.through:
             return ({_name(str(subject.document.get("id")))} if consulted.naming else None), lost
         first, *further = consulted.through
-        if first.startswith(_WORKSPACE):
+        if first.startswith(WORKSPACE):
             subject = self._subjects[subject.workspace] if subject.workspace >= 0 else subject
-        first = first.removeprefix(_WORKSPACE)
+        first = first.removeprefix(WORKSPACE)
         if any(_missing(subject, [first])):
             return None, lost
         named = [value for value in values_at(subject.document, first) if isinstance(value, str)]

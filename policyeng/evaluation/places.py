@@ -20,6 +20,8 @@ def with_places(findings: Sequence[tuple[Finding, int]], estate: Estate, snapsho
         estate: the subjects.
         snapshot: where its resources were read, and the texts.
     """
+    if not snapshot.texts:
+        return [finding for finding, _ in findings]
     wanted: dict[str, dict[str, Place | None]] = {}
     asked: list[list[tuple[str, Origin, str]]] = []
     for finding, position in findings:

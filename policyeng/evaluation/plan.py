@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from policyeng.bundle import Bundle, Policy
+from policyeng.bundle import Bundle
 from policyeng.engines import Pair
 from policyeng.evaluation.consulted import Neighbours
 from policyeng.evaluation.estate import Estate, Subject
-from policyeng.evaluation.pointers import unread, value_at
-from policyeng.models import JsonObject, Unknown, lowered, made
-
-_Where = Mapping[str, Sequence[str | bool | int]]
+from policyeng.evaluation.narrowing import Narrowing
+from policyeng.evaluation.pointers import unread
+from policyeng.evaluation.selectors import WORKSPACE, Selector, selector_of
+from policyeng.models import JsonObject, Unknown, made
 
 
 class Planned(NamedTuple):
@@ -30,100 +30,29 @@ def plan(bundle: Bundle, estate: Estate, parameters: Sequence[JsonObject] | None
     subjects = estate.subjects
     unreadable = {index for index, subject in enumerate(subjects) if subject.unreadable or subject.carried}
     partly = unreadable | {index for index, subject in enumerate(subjects) if subject.workspace in unreadable}
-    narrowing = _Narrowing(subjects, unreadable)
-    neighbours = Neighbours(subjects, unreadable) if unreadable else None
+    narrowing = Narrowing(subjects)
+    neighbours = Neighbours(subjects, unreadable)
     for number, policy in enumerate(bundle.policies):
-        given = parameters[number] if parameters is not None else policy.header.defaults
-        for index in sorted(narrowing.taken(policy)):
-            unknowns = _unknowns(policy, subjects[index], subjects) if index in partly else ()
-            if neighbours and policy.header.consults:
-                unknowns += neighbours.unknowns(policy.header.consults, given, index)
-            if policy.undecided:
-                unknowns = (Unknown(msg=policy.undecided),)
-            yield Planned(Pair(number, index, subjects[index].workspace), unknowns)
+        selector = selector_of(policy.header)
+        taken = narrowing.taken(selector.judges)
+        undecided = (Unknown(msg=policy.undecided),) if policy.undecided else ()
+        consults = policy.header.consults if taken and unreadable else ()
+        if consults:
+            given = parameters[number] if parameters is not None else policy.header.defaults
+            consults = neighbours.telling(consults, given)
+        for index in taken:
+            unknowns = _unknowns(selector, subjects[index], subjects) if index in partly else ()
+            if consults:
+                unknowns += neighbours.unknowns(consults, index)
+            yield Planned(Pair(number, index, subjects[index].workspace), undecided or unknowns)
 
 
-class _Narrowing:
-    """The subjects that policies judge, found by type and by the values that policies are narrowed to."""
-
-    def __init__(self, subjects: Sequence[Subject], unreadable: set[int]) -> None:
-        self._subjects = subjects
-        self._by_type: dict[str, set[int]] = {}
-        self._unreadable: dict[str, set[int]] = {}
-        for index, subject in enumerate(subjects):
-            by_type = self._unreadable if index in unreadable else self._by_type
-            by_type.setdefault(subject.judged_type, set()).add(index)
-        self._by_value: dict[tuple[str, str], dict[object, set[int]]] = {}
-
-    def taken(self, policy: Policy) -> set[int]:
-        """Positions of the subjects that one of the policy's `judges` takes.
-
-        An unreadable field rules a subject out only where every value that it may have would.
-        """
-        found = set[int]()
-        for judged in policy.header.judges:
-            kind = lowered(judged.type)
-            found |= self._having(kind, judged.where)
-            keys = {pointer: _allowed_keys(allowed) for pointer, allowed in judged.where.items()}
-            for index in self._unreadable.get(kind, ()):
-                subject = self._subjects[index]
-                if all(_allowed(subject, pointer, allowed) for pointer, allowed in keys.items()):
-                    found.add(index)
-        return found
-
-    def _having(self, kind: str, where: _Where) -> set[int]:
-        """Positions of the subjects of a lower-case type that have one of the allowed values at every pointer."""
-        found = self._by_type.get(kind, set())
-        for pointer, allowed in where.items():
-            by_value = self._values(kind, pointer)
-            found = found & {index for key in _allowed_keys(allowed) for index in by_value.get(key, ())}
-        return found
-
-    def _values(self, kind: str, pointer: str) -> dict[object, set[int]]:
-        """The subjects of a type by what stands at a pointer; looked at once, however many policies ask."""
-        known = self._by_value.get((kind, pointer))
-        if known is None:
-            known = self._by_value[kind, pointer] = {}
-            for index in self._by_type.get(kind, ()):
-                known.setdefault(_key_of(value_at(self._subjects[index].document, pointer)), set()).add(index)
-        return known
-
-
-def _key_of(value: object) -> object:
-    """What values are alike by: texts without case, whole numbers and booleans as they are; None for anything else."""
-    if isinstance(value, str):
-        return lowered(value)
-    return (type(value), value) if type(value) in (bool, int) else None
-
-
-def _allowed_keys(allowed: Iterable[str | bool | int]) -> set[object]:
-    """The keys of the values that are allowed; 1 and 0 pass for true and false."""
-    booleans = {(int, int(entry)) for entry in allowed if isinstance(entry, bool)}
-    return booleans.union(map(_key_of, allowed))
-
-
-def _allowed(subject: Subject, pointer: str, keys: Set[object]) -> bool:
-    if any(unread(subject.document, subject.unreadable, subject.carried, [pointer])):
-        possible = subject.possible.get(pointer)
-        return possible is None or not keys.isdisjoint(map(_key_of, possible))
-    key = _key_of(value_at(subject.document, pointer))
-    return key is not None and key in keys
-
-
-def _unknowns(policy: Policy, subject: Subject, subjects: Sequence[Subject]) -> tuple[Unknown, ...]:
+def _unknowns(selector: Selector, subject: Subject, subjects: Sequence[Subject]) -> tuple[Unknown, ...]:
     """One unknown for every unreadable field that the policy inspects or is narrowed by."""
-    own = {pointer for pointer in policy.header.inspects if not pointer.startswith("workspace:")}
-    judges = [judged for judged in policy.header.judges if lowered(judged.type) == subject.judged_type]
-    own |= {pointer for judged in judges for pointer in judged.where}
-    found = {
-        made(Unknown, msg=reason, path=path)
-        for path, reason in unread(subject.document, subject.unreadable, subject.carried, own)
-    }
-    if subject.workspace >= 0:
-        workspace = subjects[subject.workspace]
-        inspected = [pointer.removeprefix("workspace:") for pointer in policy.header.inspects if pointer not in own]
-        found |= {
-            made(Unknown, msg=reason, path=f"workspace:{path}")
-            for path, reason in unread(workspace.document, workspace.unreadable, workspace.carried, inspected)
-        }
-    return tuple(sorted(found, key=lambda unknown: (unknown.path, unknown.msg)))
+    pointers = selector.reads[subject.judged_type]
+    found = {*unread(subject.document, subject.unreadable, subject.carried, pointers)}
+    if selector.in_workspace and subject.workspace >= 0:
+        above = subjects[subject.workspace]
+        lost = unread(above.document, above.unreadable, above.carried, selector.in_workspace)
+        found |= {(f"{WORKSPACE}{path}", reason) for path, reason in lost}
+    return tuple(made(Unknown, msg=reason, path=path) for path, reason in sorted(found)) if found else ()

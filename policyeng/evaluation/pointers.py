@@ -9,6 +9,11 @@ from policyeng.models import Carried, JsonObject, lowered
 from policyeng.strict.json_pointer import keys_of, list_index
 
 _ABSENT = object()
+#: So many pointers at most are in a question whose answer is kept.
+_SHORT = 64
+
+
+_keys_of = lru_cache(maxsize=1 << 12)(keys_of)  # few pointers are asked for, thousands of times
 
 
 def has_value(document: JsonObject, pointer: str) -> bool:
@@ -24,7 +29,7 @@ def value_at(document: JsonObject, pointer: str) -> object:
 def values_at(document: JsonObject, pointer: str) -> Iterator[object]:
     """The values at a JSON Pointer; `*` stands for every member of a list or object that has no such key."""
     values: list[object] = [document]
-    for key in keys_of(pointer):
+    for key in _keys_of(pointer):
         values = [member for value in values for member in _members(value, key)]
     yield from values
 
@@ -57,12 +62,26 @@ def unread(
     """
     if not unreadable and carried is None:
         return
-    pointers = list(inspected)
-    for pointer, reason in unreadable.items():
-        if any(overlap(one, pointer) for one in pointers):
-            yield pointer, reason
+    pointers = tuple(inspected)
+    for pointer in _met(tuple(unreadable), pointers):
+        yield pointer, unreadable[pointer]
     if carried is not None:
+        said = set(_met(pointers, carried.pointers))
         for pointer in pointers:
-            said = any(overlap(pointer, known) for known in carried.pointers)
-            if not said and not has_value(document, pointer):
+            if pointer not in said and not has_value(document, pointer):
                 yield pointer, carried.reason
+
+
+def _met(pointers: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of some pointers that overlap with one of others.
+
+    What cannot be read is the same of very many resources, so short answers are kept.
+    """
+    return (_met_known if len(pointers) + len(others) <= _SHORT else _met_worked_out)(pointers, others)
+
+
+def _met_worked_out(pointers: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(pointer for pointer in pointers if any(overlap(pointer, other) for other in others))
+
+
+_met_known = lru_cache(maxsize=1 << 12)(_met_worked_out)

@@ -13,6 +13,7 @@ from policyeng.models import JsonObject, lowered
 
 COMPUTE_TYPE = "microsoft.machinelearningservices/workspaces/computes"
 CLUSTER_TYPE = "microsoft.containerservice/managedclusters"
+MACHINE_TYPE = "microsoft.compute/virtualmachines"
 DEPLOYMENT_TYPE = "microsoft.machinelearningservices/workspaces/onlineendpoints/deployments"
 _KINDS = {CLUSTER_TYPE: "managedcluster", DEPLOYMENT_TYPE: "deployment"}
 _SIZE_PLACES = {
@@ -28,10 +29,12 @@ MANAGED_KINDS = ("amlcompute", "computeinstance", "deployment")
 
 #: For `consults` of headers, what `node_sizes` reads of the machine behind an attached compute.
 MACHINE: JsonObject = {
-    "type": "Microsoft.Compute/virtualMachines",
+    "type": MACHINE_TYPE,
     "through": "/properties/resourceId",
     "reads": ["/properties/hardwareProfile/vmSize"],
 }
+#: What `cluster_of` reads of the managed cluster behind a compute: whether it is there.
+CLUSTER: JsonObject = {"type": CLUSTER_TYPE, "through": "/properties/resourceId", "reads": ["/type"]}
 #: What `compute_regulated` reads of the computes on a managed cluster.
 ON_CLUSTER: JsonObject = {
     "type": COMPUTE_TYPE,
@@ -104,8 +107,9 @@ def known_size(resource: JsonObject, facts: Facts) -> VmSize | None:
 
 def region_of(resource: JsonObject, workspace: JsonObject | None) -> str | None:
     """The region of the nodes, for comparing: the compute's own, else the resource's, else the workspace's."""
+    is_compute = lowered(str(resource.get("type"))) == COMPUTE_TYPE  # nothing else has a `computeLocation`
     places = (
-        inside(resource, "properties", "computeLocation"),
+        inside(resource, "properties", "computeLocation") if is_compute else None,
         inside(resource, "location"),
         inside(workspace, "location"),
     )
@@ -142,7 +146,7 @@ def node_sizes(resource: JsonObject, by_id: Mapping[str, JsonObject]) -> list[No
         return None
     sizes = [own] if own.size is not None or kind not in ("aks", "virtualmachine") else []
     if kind == "virtualmachine":
-        machine = _named(inside(resource, "properties", "resourceId"), by_id)
+        machine = _named(inside(resource, "properties", "resourceId"), by_id, MACHINE_TYPE)
         size = inside(machine, "properties", "hardwareProfile", "vmSize")
         sizes += [NodeSize("/properties/resourceId", size)] if folded(size) else []
     return sizes
@@ -162,8 +166,7 @@ def pools(cluster: JsonObject) -> list[JsonObject]:
 
 def cluster_of(compute: JsonObject, by_id: Mapping[str, JsonObject]) -> JsonObject | None:
     """The managed cluster of the snapshot that an AKS or Kubernetes compute is attached to."""
-    cluster = _named(inside(compute, "properties", "resourceId"), by_id)
-    return cluster if cluster is not None and kind_of(cluster) == "managedcluster" else None
+    return _named(inside(compute, "properties", "resourceId"), by_id, CLUSTER_TYPE)
 
 
 def backed_by(
@@ -197,5 +200,7 @@ def _through(compute: JsonObject, said: Regulated) -> Regulated:
     return Regulated(said.decided, f"for the compute {shown(name_of(str(compute['id'])))} on it: {said.reason}")
 
 
-def _named(reference: object, by_id: Mapping[str, JsonObject]) -> JsonObject | None:
-    return by_id.get(folded_id(reference)) if isinstance(reference, str) else None
+def _named(reference: object, by_id: Mapping[str, JsonObject], wanted: str) -> JsonObject | None:
+    """What a reference names, if it is of the wanted type."""
+    named = by_id.get(folded_id(reference)) if isinstance(reference, str) else None
+    return named if named is not None and lowered(str(named.get("type"))) == wanted else None

@@ -99,7 +99,8 @@ def subnet_in(by_id: Mapping[str, JsonObject], key: str) -> JsonObject | None:
     if own is not None and lowered(str(own["type"])) == _SUBNET_TYPE:
         return own
     network, _, name = key.rpartition("/subnets/")
-    parts = inside(by_id.get(network), "properties", "subnets")
+    holder = by_id.get(network, {})
+    parts = inside(holder, "properties", "subnets") if lowered(str(holder.get("type"))) == _NETWORK_TYPE else None
     return next((part for part in parts if _is_called(part, key, name)), None) if isinstance(parts, list) else None
 
 

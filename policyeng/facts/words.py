@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from policyeng.models import JsonObject, lowered
+from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
 
 #: The tag that says how sensitive the work on a resource is.
 CLASSIFICATION_TAG = "data-classification"
 #: The tags that say the stage; the first one that is stated decides.
 STAGE_TAGS = ("environment", "stage")
 STAGES = frozenset({"dev", "test", "staging", "production"})
+
+_TAGGED_OUTSIDE = (WORKSPACE_TYPE, f"{WORKSPACE_TYPE}/computes")
 
 #: A reason shows no longer value than this, in characters.
 _SHOWN = 60
@@ -64,14 +66,16 @@ def inside(document: object, *path: str) -> object:
 def tag(document: JsonObject | None, name: str) -> object:
     """The value of the tag of that name, compared without case; None when none is stated (absent, null or blank).
 
-    The tags of a job and of other assets are in `properties.tags`. A value that is not a string is returned as it is:
-    it is stated, and no word is equal to it.
+    The tags of a job and of other assets are in `properties.tags`, those of workspaces and computes never. A value that
+    is not a string is returned as it is: it is stated, and no word is equal to it.
     """
     return next(_stated(document, name), None)
 
 
 def _stated(document: JsonObject | None, name: str) -> Iterator[object]:
-    for holder in (inside(document, "tags"), inside(document, "properties", "tags")):
+    is_tagged_outside = lowered(str(inside(document, "type"))) in _TAGGED_OUTSIDE
+    within = None if is_tagged_outside else inside(document, "properties", "tags")
+    for holder in (inside(document, "tags"), within):
         if isinstance(holder, dict):
             for key in sorted(key for key in holder if lowered(key) == lowered(name)):
                 value = holder[key]

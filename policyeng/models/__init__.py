@@ -1,6 +1,7 @@
 """The nouns of policyeng as frozen values: documents that come in, findings that go out. No I/O, no clock."""
 
 from policyeng.models.base import WORKSPACE_TYPE, JsonObject, Model, lowered, made
+from policyeng.models.decisions import Blame, Change, Changed, Decision, Enforcement, Mode, Operation
 from policyeng.models.documents import (
     Accelerator,
     Approval,
@@ -41,12 +42,17 @@ __all__ = [
     "WORKSPACE_TYPE",
     "Accelerator",
     "Approval",
+    "Blame",
     "BundleRef",
     "Cadence",
     "Carried",
+    "Change",
+    "Changed",
+    "Decision",
     "DeclaredWorkload",
     "Denial",
     "Document",
+    "Enforcement",
     "EngineRef",
     "Evaluation",
     "Exemption",
@@ -56,8 +62,10 @@ __all__ = [
     "JsonObject",
     "Location",
     "Metric",
+    "Mode",
     "Model",
     "ModelFacts",
+    "Operation",
     "Origin",
     "Outcome",
     "Place",

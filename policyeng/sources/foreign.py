@@ -30,7 +30,7 @@ _ONLY_OF: Mapping[str, frozenset[str]] = {
     "/properties/resources": frozenset({"workspaces/jobs", "workspaces/batchendpoints/deployments"}),
     # The SDK of old wrote it into jobs; nothing that is deployed from a file has it.
     "/properties/compute_id": frozenset(),
-    "/properties/computeType": _COMPUTES,
+    "/properties/computeType": _COMPUTES | {"workspaces/services"},
     "/properties/computeLocation": _COMPUTES,
     "/properties/resourceId": _ATTACHED,
     "/properties/properties/agentCount": frozenset({_AKS}),

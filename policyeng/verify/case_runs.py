@@ -18,6 +18,7 @@ from policyeng.facts import Facts
 from policyeng.facts.ids import workspace_of
 from policyeng.models import Approval, DeclaredWorkload, Finding, JsonObject, Snapshot, lowered
 from policyeng.strict.json_pointer import keys_of
+from policyeng.strict.merge_patch import merged
 from policyeng.verify.cases import (
     DEFAULT_AS_OF,
     Baselines,
@@ -25,7 +26,6 @@ from policyeng.verify.cases import (
     CaseFile,
     baselines_of,
     estate,
-    merged,
     no_baseline,
     read_cases,
 )

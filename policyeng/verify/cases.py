@@ -15,6 +15,7 @@ from policyeng.bundle.header import Verdict
 from policyeng.bundle.parsing import bundle_json, bundle_yaml
 from policyeng.errors import BundleError, nearest
 from policyeng.models import JsonObject, Snapshot
+from policyeng.strict.merge_patch import merged
 
 #: The clock of a case that names none.
 DEFAULT_AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
@@ -193,19 +194,6 @@ def estate(baselines: Baselines, case: Case, place: str) -> Snapshot:
         first = error.errors()[0]
         where = "/".join(str(part) for part in first["loc"])
         raise BundleError(f"{where}: {first['msg']}", place=(place,)) from error
-
-
-def merged(target: Any, patch: Any, *, keep_null: bool = False) -> Any:
-    """A JSON Merge Patch applied (RFC 7386); `keep_null` keeps deletions, to merge two patches."""
-    if not isinstance(patch, dict):
-        return patch
-    outcome = dict(target) if isinstance(target, dict) else {}
-    for key, value in patch.items():
-        if value is None and not keep_null:
-            outcome.pop(key, None)
-        else:
-            outcome[key] = merged(outcome.get(key), value, keep_null=keep_null)
-    return outcome
 
 
 def _mapping(document: object, path: Path) -> Any:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 import orjson
 
+from policyeng.bundle import Bundle
 from policyeng.models import Exemption, JsonObject, Snapshot
 from policyeng.sources import read_inputs
 from policyeng.verify.cases import DEFAULT_AS_OF
@@ -47,34 +48,62 @@ def example_of(document: Json) -> Example:
     return Example(snapshot, parameters, as_of, exemptions)
 
 
-def read(document: JsonObject) -> Snapshot | None:
-    """A snapshot as `policyeng check` reads it; None when it refuses a part."""
+def read(document: JsonObject, bundle: Bundle | None = None) -> Snapshot | None:
+    """A snapshot as `policyeng check` reads its file for a bundle; None when it refuses a part, or no file says it.
+
+    Without a bundle, and for one that judges no documents, it is a native snapshot.
+    """
+    if not _is_one_file(document):
+        return None
     try:
-        text = orjson.dumps(native(document))
+        text = orjson.dumps(_file(document))
     except TypeError:  # an integer beyond 64 bits, which the reader refuses
         return None
-    inputs = read_inputs(["-"], from_format="native", stdin=text)
+    if bundle is not None and bundle.wanted["documents"]:
+        inputs = read_inputs(["-"], stdin=text, **bundle.wanted)
+    else:
+        inputs = read_inputs(["-"], from_format="native", stdin=text)
     return None if any(problem.level == "error" for problem in inputs.problems) else inputs.snapshot
 
 
 def readable(document: JsonObject) -> Iterator[JsonObject]:
-    """A document of an example as it is, and without the resources that the reader refuses."""
+    """A document of an example as it is, without the resources that the reader refuses, and what one file says."""
     yield document
     snapshot = document["snapshot"]
     kept = [resource for resource in snapshot["resources"] if read({"resources": [resource]}) is not None]
     yield {**document, "snapshot": {**snapshot, "resources": kept}}
+    if not _is_one_file(snapshot):
+        yield {**document, "snapshot": {"resources": [], "documents": snapshot["documents"]}}
+        yield {**document, "snapshot": {**snapshot, "resources": kept, "documents": []}}
 
 
 def snapshot_text(example: Example) -> str:
-    """The snapshot of an example as the text of a native file."""
-    return text_of(native(example.document))
+    """An example as the text of a file for `policyeng check`: a native snapshot, or the documents that are judged.
+
+    What no one file says is a native snapshot with `documents`, which no reader takes.
+    """
+    document = example.document
+    return text_of(_file(document) if _is_one_file(document) else native(document))
 
 
-def text_of(document: JsonObject) -> str:
+def text_of(document: object) -> str:
     """A document as JSON; with the integers beyond 64 bits that random examples hold."""
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
+def _is_one_file(document: JsonObject) -> bool:
+    """Whether it is documents to be judged as they are, or has none of them."""
+    return not document.get("documents") or not any(value for key, value in document.items() if key != "documents")
+
+
+def _file(document: JsonObject) -> object:
+    """What the file holds: several documents are the elements of a list, as the reader takes one apart."""
+    contents = [entry["content"] for entry in document.get("documents", ())]
+    if not contents:
+        return native({key: value for key, value in document.items() if key != "documents"})
+    return contents if len(contents) > 1 or isinstance(contents[0], list) else contents[0]
+
+
 def native(document: JsonObject) -> JsonObject:
-    """The document of an example as that of a native snapshot file."""
+    """The document of an example as that of a native snapshot."""
     return {"snapshotVersion": 1, **document}

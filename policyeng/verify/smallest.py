@@ -65,7 +65,10 @@ def smallest(
     else:
         search.through_reader = False
         if search.holds(start):
-            note = "it needs a resource that the reader refuses"
+            alone = (
+                "what no one file says" if example.document.get("documents") else "a resource that the reader refuses"
+            )
+            note = f"it needs {alone}"
         else:
             reason = f"shrinking ended early: {search.failure}" if search.failure else NOT_AGAIN
             return Smallest(found, example, reason)
@@ -94,7 +97,7 @@ class _Search(Generic[_Found]):
         try:
             example = example_of(document)
             parameters_of(self._bundle, example.parameters)
-            snapshot = read(example.document) if self.through_reader else example.snapshot
+            snapshot = read(example.document, self._bundle) if self.through_reader else example.snapshot
         except (ValidationError, PolicyengError, AttributeError, KeyError, TypeError, ValueError):
             return False  # what is no example is no smaller example
         if snapshot is None or (self._said and not is_sayable(dict(example.parameters))):

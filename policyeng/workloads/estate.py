@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from policyeng.facts import Facts
+from policyeng.facts.computes import COMPUTE_TYPE
 from policyeng.facts.ids import folded_id, workspace_of
 from policyeng.models import Snapshot, lowered
 from policyeng.workloads.answers import Answer, undecided
@@ -79,7 +80,7 @@ class Estate:
         name = written[len("azureml:") :] if lowered(written).startswith("azureml:") else written
         arm_id = name if "/" in name else f"{workspace_id or ''}/computes/{name}"
         compute = self.find(arm_id)
-        if compute:
+        if compute and lowered(str(compute.body.get("type"))) == COMPUTE_TYPE:
             return Placement(_target(compute), compute)
         last = folded_id(arm_id).rpartition("/")[2]
         if last in RESERVED:

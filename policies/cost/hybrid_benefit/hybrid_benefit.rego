@@ -28,7 +28,7 @@
 #   since: 0.1.0
 package cost.hybrid_benefit
 
-import data.lib.ids
+import data.lib.computes
 import data.lib.words
 
 deny contains {
@@ -65,10 +65,7 @@ unknown contains {"msg": "the licence of the machine is none of Windows", "path"
 	uses_benefit == null
 }
 
-machine := found if {
-	found = ids.named(input.resource.properties.resourceId, input.snapshot.by_id)
-	lower(found.type) == "microsoft.compute/virtualmachines"
-}
+machine := computes.machine_of(input.resource, input.snapshot.by_id)
 
 operating_system := stated if {
 	stated = words.folded(machine.properties.storageProfile.osDisk.osType)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.computes import region_of
+from policyeng.facts.computes import CLUSTER, region_of
 from policyeng.facts.reservations import RESERVATION_TYPE, RESERVATIONS, Place, reserves, steady_nodes
 from policyeng.facts.words import folded
 
@@ -15,8 +15,7 @@ _ABSENT = {
     "/properties/properties/agentCount": "pass",
     "/properties/agentPoolProfiles": "unknown",
     **dict.fromkeys(["/properties/computeLocation", "/location", "workspace:/location"], "pass"),
-    "/properties/powerState/code": "pass",
-    "/properties/resourceId": "pass",
+    **dict.fromkeys(["/properties/powerState/code", "/properties/resourceId"], "pass"),
 }
 
 
@@ -24,12 +23,10 @@ _ABSENT = {
     id="AML-COST-106",
     title="Steady compute is covered by a reservation",
     description='"Best for predictable workloads with consistent usage": reserved instances. What never scales to zero '
-    "is predictable: a cluster with `minNodeCount` above 0, and the pools of AKS that run. It passes where the "
-    "snapshot has no reservations at all, or one in force for its series (without `instanceFlexibility` its size), "
-    "its region and its scope. Low-priority and spot nodes cannot be reserved and are not judged.",
-    related_resources=[
-        "https://learn.microsoft.com/azure/cost-management-billing/reservations/save-compute-costs-reservations"
-    ],
+    "is predictable: a cluster with `minNodeCount` above 0, and the pools of AKS that run. It passes where a "
+    "whole snapshot has no reservations at all, or one in force for its series (without `instanceFlexibility` its "
+    "size), its region and its scope. Low-priority and spot nodes cannot be reserved and are not judged.",
+    related_resources=["https://learn.microsoft.com/azure/cost-management-billing/reservations/"],
     severity="info",
     judges=[
         {
@@ -39,7 +36,7 @@ _ABSENT = {
         "Microsoft.ContainerService/managedClusters",
     ],
     inspects=list(_ABSENT),
-    consults=[RESERVATIONS],
+    consults=[CLUSTER, RESERVATIONS],
     when_absent=_ABSENT,
     remediation={
         "text": "Buy a reservation of the series for the region (`az reservations reservation-order purchase "
@@ -58,8 +55,8 @@ _ABSENT = {
 )
 def reserved_compute(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny every size of machines that never stop and that no reservation covers."""
-    reservations = given.snapshot.by_type.get(RESERVATION_TYPE)
-    if not reservations:
+    reservations = given.snapshot.by_type.get(RESERVATION_TYPE, ())
+    if not (reservations or given.snapshot.incomplete):
         return
     region = region_of(given.resource, given.workspace)
     for steady in steady_nodes(given.resource, given.snapshot.by_id):
@@ -70,10 +67,14 @@ def reserved_compute(given: PolicyInput) -> Iterator[Denial | Unknown]:
             continue
         place = Place(given.resource["id"], size, region, given.as_of)
         answers = {reserves(one, place, given.facts) for one in reservations}
-        if answers == {False}:
+        if True in answers:
+            continue
+        if None in answers:
+            yield Unknown(msg="whether one of the reservations covers it cannot be told", path=path)
+        elif given.snapshot.incomplete:
+            yield Unknown(msg="the snapshot is incomplete: a reservation may exist", path=path)
+        else:
             known = given.facts.size(size)
             actual = {"size": size, "region": region, "nodes": steady.count}
             expected = f"a reservation of the series {known.series}" if known else f"a reservation of {size}"
             yield Denial(msg="no reservation covers nodes that never stop", path=path, actual=actual, expected=expected)
-        elif True not in answers:
-            yield Unknown(msg="whether one of the reservations covers it cannot be told", path=path)

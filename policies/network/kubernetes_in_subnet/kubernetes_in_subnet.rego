@@ -51,6 +51,7 @@ deny contains {
 	"actual": object.get(computes.pools(input.resource)[index], "vnetSubnetID", null),
 	"expected": "the id of a subnet",
 } if {
+	computes.is_cluster(input.resource)
 	some index in networks.pools_outside(input.resource)
 }
 

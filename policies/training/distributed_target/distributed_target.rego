@@ -12,7 +12,7 @@
 #   inspects: [/runs]
 #   consults:
 #     - {type: Microsoft.MachineLearningServices/workspaces/computes, through: /runs/*/computeId,
-#       reads: [/properties/properties/scaleSettings/maxNodeCount]}
+#       reads: [/properties/computeType, /properties/properties/scaleSettings/maxNodeCount]}
 #   when_absent: not_judged
 #   remediation:
 #     text: >-

@@ -13,7 +13,7 @@ import typer
 from policyeng.cli.loading import split
 from policyeng.cli.verifying.options import Asked, EngineOptions
 from policyeng.cli.verifying.progress import progress
-from policyeng.cli.writing import Beside, numbered
+from policyeng.cli.writing import Beside
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 
@@ -59,9 +59,7 @@ def _left_out(without: Sequence[str], opa: OpaOptions) -> list[str]:
 
 def _written(found: Sequence[Counterexample], path: Path, beside: Beside) -> Iterator[Path | None]:
     """Write every counterexample; the file of each, None where it cannot be written."""
-    from policyeng.verify.example_documents import snapshot_text
+    from policyeng.cli.verifying.counterexamples import write_example
 
     for number, entry in enumerate(found, 1):
-        target = numbered(path, number)
-        text = snapshot_text(entry.comparison.example)
-        yield target if beside.write(target, text, "counterexample") else None
+        yield write_example(beside, path, number, entry.comparison.example)

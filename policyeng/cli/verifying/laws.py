@@ -11,7 +11,7 @@ import typer
 from policyeng.cli.loading import split
 from policyeng.cli.verifying.options import Asked, LawOptions
 from policyeng.cli.verifying.progress import progress
-from policyeng.cli.writing import Beside, numbered
+from policyeng.cli.writing import Beside
 
 if TYPE_CHECKING:
     from policyeng.verify.running.run import Found, Run
@@ -47,9 +47,8 @@ def verify_laws(asked: Asked, options: LawOptions) -> int:
 
 
 def _written(found: Sequence[Found], path: Path, beside: Beside) -> Iterator[Path | None]:
-    """Write every counterexample with the parameters that it needs; the file of each, None where there is none."""
-    from policyeng.verify.example_documents import snapshot_text
-    from policyeng.verify.running.report import settings_of, settings_path
+    """Write every counterexample; the file of each, None where it has no snapshot or cannot be written."""
+    from policyeng.cli.verifying.counterexamples import write_example
 
     number = 0
     for entry in found:
@@ -57,11 +56,7 @@ def _written(found: Sequence[Found], path: Path, beside: Beside) -> Iterator[Pat
             yield None
             continue
         number += 1
-        target = numbered(path, number)
-        is_whole = beside.write(target, snapshot_text(entry.example), "counterexample")
-        if settings := settings_of(entry):
-            is_whole &= beside.write(settings_path(target), settings, "parameters of the counterexample")
-        yield target if is_whole else None
+        yield write_example(beside, path, number, entry.example)
 
 
 def _rendered(done: Run, given: Sequence[str], written: Sequence[Path | None], format_: str) -> str:

@@ -137,7 +137,7 @@ class _Speller:
         if text:
             self._left_out(pointer, placeholder_reason(text))
         elif arm_id:
-            spelled[called] = arm_id
+            spelled[called] = reference["armId"]  # with any space around it, which is as wrong in ARM
         elif not kind or not name:
             self._left_out(pointer, f"`{key}` names no resource; give its `armId`, or `group`, `kind` and `name`")
         else:

@@ -15,8 +15,9 @@ from policyeng.models import JsonObject
 from policyeng.verify.agreement.contestants import Contestant
 from policyeng.verify.agreement.counterexamples import Counterexample
 from policyeng.verify.agreement.differential import Tally, outcome_of
-from policyeng.verify.example_documents import native, snapshot_text
+from policyeng.verify.example_documents import native
 from policyeng.verify.report_parts import bundle_object, text_of_lines
+from policyeng.verify.reproduction import command, unwritten
 
 _OUTCOMES = ("pass", "fail", "unknown", "error", "not applicable")
 
@@ -60,18 +61,18 @@ def as_json(run: Run) -> str:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
 
 
-def as_text(run: Run, naming: Sequence[str] = (), written: Sequence[Path | None] = ()) -> str:
+def as_text(run: Run, given: Sequence[str] = (), written: Sequence[Path | None] = ()) -> str:
     """The run for a reader.
 
     Args:
         run: a finished one.
-        naming: the options of the command line that name the policies, to be repeated.
+        given: the options of the command line that name the policies, to be repeated.
         written: the files of the counterexamples in their order, None where there is none.
     """
-    return text_of_lines(_lines(run, naming, written))
+    return text_of_lines(_lines(run, given, written))
 
 
-def _lines(run: Run, naming: Sequence[str], written: Sequence[Path | None]) -> Iterator[str]:
+def _lines(run: Run, given: Sequence[str], written: Sequence[Path | None]) -> Iterator[str]:
     tally = run.tally
     yield f"{'policy':14}" + "".join(f"{outcome:>15}" for outcome in _OUTCOMES) + "  engines"
     for policy, counts in tally.outcomes.items():
@@ -85,7 +86,7 @@ def _lines(run: Run, naming: Sequence[str], written: Sequence[Path | None]) -> I
         yield f"not met both passing and failing: {', '.join(unmet)}"
     for found, file in zip(run.found, [*written, *[None] * len(run.found)], strict=False):
         yield ""
-        yield from _explained(found, naming, file)
+        yield from _explained(found, given, file)
     yield ""
     for entry in run.contestants:
         yield f"{entry.name:12} {entry.version:10} {tally.compared[entry.name]:,} pairs compared"
@@ -103,7 +104,7 @@ def _verdict(run: Run) -> str:
     return f"exit 1: the engines differ on {tally.differing:,} pairs, {len(tally.differences)} kinds{unshown}"
 
 
-def _explained(found: Counterexample, naming: Sequence[str], file: Path | None) -> Iterator[str]:
+def _explained(found: Counterexample, given: Sequence[str], file: Path | None) -> Iterator[str]:
     comparison = found.comparison
     yield f"difference: {comparison.policy} on {comparison.subject}"
     for name, judgement in comparison.judgements:
@@ -111,12 +112,8 @@ def _explained(found: Counterexample, naming: Sequence[str], file: Path | None) 
     if found.note:
         yield f"  note         {found.note}"
     example = comparison.example
-    if example.parameters:
-        yield f"  parameters   {orjson.dumps(example.parameters).decode()}"
-    command = ["policyeng", "check", str(file or "-"), *naming, "--select", comparison.policy]
-    yield f"  again with   {shlex.join([*command, '--as-of', example.as_of.isoformat()])}"
-    if not file:
-        yield from (f"  {line}" for line in snapshot_text(example).rstrip("\n").split("\n"))
+    yield f"  again with   {shlex.join(command(example, comparison.policy, given, file))}"
+    yield from (f"  {line}" for line in unwritten(example, file))
 
 
 def _difference(found: Counterexample) -> JsonObject:

@@ -16,7 +16,8 @@ import orjson
 from policyeng.bundle import Policy
 from policyeng.bundle.header import Verdict
 from policyeng.models import JsonObject, lowered
-from policyeng.verify.cases import DEFAULT_AS_OF, STATED, merged
+from policyeng.strict.merge_patch import merged
+from policyeng.verify.cases import DEFAULT_AS_OF, STATED
 from policyeng.verify.drawing.directed import edit, subject
 from policyeng.verify.drawing.edits import edit_somewhere, happens
 from policyeng.verify.drawing.estates import Estates, copied_object, in_second_group, renamed, takes

@@ -12,7 +12,8 @@ import orjson
 from policyeng.bundle import Policy
 from policyeng.bundle.header import Consulted, Verdict
 from policyeng.models import WORKSPACE_TYPE, JsonObject, Model, lowered
-from policyeng.verify.cases import DEFAULT_AS_OF, STATED, Baselines, Case, estate, merged, read_cases
+from policyeng.strict.merge_patch import merged
+from policyeng.verify.cases import DEFAULT_AS_OF, STATED, Baselines, Case, estate, read_cases
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,18 +9,16 @@ from random import Random
 from typing import Any, TypeAlias
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.parameters import parameters_of
-from policyeng.evaluation.estate import estate_of
-from policyeng.evaluation.plan import plan
+from policyeng.evaluation import Prepared
 from policyeng.evaluation.pointers import has_value
 from policyeng.facts.ids import folded_id, is_open, scopes_of, workspace_of
 from policyeng.models import Evaluation, Finding, JsonObject, Model, Snapshot, lowered
 from policyeng.strict.json_pointer import escaped
 from policyeng.verify.drawing.edits import Json, altered, copied, happens, odd, place_of, places, put, remove
 from policyeng.verify.drawing.estates import copied_object
+from policyeng.verify.laws.declared import unlike_declared
 from policyeng.verify.laws.fields import looked_at, stands_at
 from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, spelled
-from policyeng.workloads import derive
 
 #: What is put behind the names of subscriptions, and of the roles defined in them, for an estate that is another one.
 _BESIDE = "-beside"
@@ -61,6 +59,8 @@ def _violated(trial: Trial) -> Violation | None:
     random = trial.random("neighbours")
     if happens(random, 0.25) and not _has_open_scopes(trial.snapshot):
         return _beside_another(trial, random)
+    if happens(random, 0.4):
+        return unlike_declared(trial)
     changes = _drawn(random, trial)
     found = _changed_by(trial, changes)
     if found is None or len(changes) == 1:
@@ -133,11 +133,12 @@ def _changed_by(trial: Trial, changes: Sequence[_Change]) -> Violation | None:
     before, after = trial.snapshot, _with(trial.snapshot, changes)
     if not changes:
         return None
-    evaluation = trial.judged(after)
+    changed = trial.ready(after)
+    evaluation = trial.said(changed)
     differing = _differing(trial.evaluation, evaluation)
     if not differing:
         return None
-    moved = _moved_workloads(before, after, trial.bundle)
+    moved = _moved_workloads(trial.prepared, changed)
     own = {change.key for change in changes}
     far = [pair for pair in differing if not _is_at(trial.bundle, pair, own, moved)]
     reached = _reached(trial, _marked(before, changes)) | _reached(trial, _marked(after, changes)) if far else set()
@@ -176,27 +177,24 @@ def _marked(snapshot: Snapshot, changes: Iterable[_Change]) -> Snapshot:
 
 def _reached(trial: Trial, marked: Snapshot) -> set[_Pair]:
     """The pairs that their header makes unknown where what is marked cannot be read."""
-    consulting = trial.bundle.only(policy for policy in trial.bundle.policies if policy.header.consults)
-    estate = estate_of(marked, consulting.facts)
-    parameters = parameters_of(consulting, _parameters(trial, consulting))
-    planned = plan(consulting, estate, parameters)
-    subjects = ((entry.pair.policy, estate.subjects[entry.pair.subject]) for entry in planned if entry.unknowns)
+    whole = trial.bundle
+    consulting: Bundle = trial.grounds.once(
+        "policies that consult", lambda: whole.only(policy for policy in whole.policies if policy.header.consults)
+    )
+    prepared = trial.ready(marked, consulting)
+    pairs = (entry.pair for entry in prepared.planned if entry.unknowns)
+    subjects = ((pair.policy, prepared.estate.subjects[pair.subject]) for pair in pairs)
     return {
         (consulting.policies[number].id, lowered(subject.reported_type), lowered(subject.reported_id))
         for number, subject in subjects
     }
 
 
-def _parameters(trial: Trial, bundle: Bundle) -> dict[str, JsonObject]:
-    ids = {policy.id for policy in bundle.policies}
-    return {name: given for name, given in trial.example.parameters.items() if name in ids}
-
-
-def _moved_workloads(before: Snapshot, after: Snapshot, bundle: Bundle) -> dict[str, str | None]:
+def _moved_workloads(before: Prepared, after: Prepared) -> dict[str, str | None]:
     """By lower-case id of each workload, the workspace that it lies in; None where the workload itself is another."""
     were, are = (
-        {lowered(workload.reported_id): workload.document for workload in derive(snapshot, bundle.facts)}
-        for snapshot in (before, after)
+        {lowered(str(workload["id"])): workload for workload in prepared.estate.view.workloads}
+        for prepared in (before, after)
     )
     return {
         key: folded_id(str(document.get("workspaceId") or "")) if were.get(key) == are.get(key) else None
@@ -239,14 +237,17 @@ def _beside_another(trial: Trial, random: Random) -> Violation | None:
     lists: dict[str, tuple[Any, ...]] = {"resources": (*snapshot.resources, *resources)}
     for name in _COPIED:
         lists[name] = (*getattr(snapshot, name), *filter(None, map(_moved, getattr(snapshot, name))))
-    after = trial.judged(snapshot.model_copy(update=lists))
     kinds = {lowered(resource["type"]) for resource in resources}
     aware = {policy.id for policy in trial.bundle.policies if _consults_all_of(policy, kinds)}
-    for pair in _differing(trial.evaluation, after):
-        if pair[0] not in aware and _BESIDE not in pair[2]:
-            words = f"added: {len(resources)} resources of subscriptions that end in `{_BESIDE}`"
-            return _blamed(_ELSEWHERE, pair, (trial.evaluation, after), [words])
-    return None
+
+    def counts(policy: str, identity: str) -> bool:
+        return policy not in aware and _BESIDE not in lowered(identity)
+
+    larger = trial.ready(snapshot.model_copy(update=lists))
+    after = trial.said(larger.only(lambda policy, subject: counts(policy.id, subject.reported_id)))
+    words = f"added: {len(resources)} resources of subscriptions that end in `{_BESIDE}`"
+    differing = (pair for pair in _differing(trial.evaluation, after) if counts(pair[0], pair[2]))
+    return next((_blamed(_ELSEWHERE, pair, (trial.evaluation, after), [words]) for pair in differing), None)
 
 
 #: What is stated of one subscription alone. Principals are of a directory, which all subscriptions share; approvals of
@@ -261,9 +262,8 @@ def _elsewhere(random: Random, trial: Trial) -> list[JsonObject]:
         if _is_named(resource) and scopes_of(resource["id"]):
             other = _renamed_object(resource)
             while happens(random, 0.3):
-                other = next(
-                    (one.becomes or other for one in _edited(random, "", other, looked_at(trial.grounds))), other
-                )
+                edits = _edited(random, "", other, looked_at(trial.grounds))
+                other = next((edit.becomes or other for edit in edits), other)
             moved.append(other)
     return moved
 

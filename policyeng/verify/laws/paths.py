@@ -21,7 +21,7 @@ from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Exemption, JsonObject, Outcome
 from policyeng.report.json import render
 from policyeng.sources import Inputs, load_snapshot, read_exemptions, read_inputs
-from policyeng.verify.example_documents import native
+from policyeng.verify.example_documents import snapshot_text
 from policyeng.verify.laws.law import Grounds, Law, Trial, Violation
 from policyeng.verify.toml_text import is_sayable, toml_of
 
@@ -84,15 +84,9 @@ class Asked:
         return self.folder / "snapshot.json"
 
     @cached_property
-    def wanted(self) -> Mapping[str, bool]:
-        """What is read of the inputs: the policies judge resources, documents, or both."""
-        judged = {kind.type.lower() for policy in self.trial.bundle.policies for kind in policy.header.judges}
-        return {"documents": "document" in judged, "resources": judged != {"document"}}
-
-    @cached_property
     def inputs(self) -> Inputs:
         """What the reader makes of the file."""
-        return read_inputs([self.file], documents=self.wanted["documents"], resources=self.wanted["resources"])
+        return read_inputs([self.file], **self.trial.bundle.wanted)
 
     @property
     def refused(self) -> bool:
@@ -129,7 +123,7 @@ def _evaluate(asked: Asked) -> Answer | None:
 
     It says itself what is not known of its resources, in the words of the reader.
     """
-    if asked.refused or asked.wanted["documents"]:
+    if asked.refused or asked.trial.bundle.wanted["documents"]:
         return None
     trial = asked.trial
     built = trial.snapshot.model_copy(update={"unreadable": asked.inputs.snapshot.unreadable})
@@ -143,7 +137,7 @@ def _evaluate(asked: Asked) -> Answer | None:
 def _load_snapshot(asked: Asked) -> Answer:
     """A file that a program reads whole or not at all."""
     try:
-        snapshot = load_snapshot(asked.file, documents=asked.wanted["documents"], resources=asked.wanted["resources"])
+        snapshot = load_snapshot(asked.file, **asked.trial.bundle.wanted)
     except InputError:  # aloud, which is all that it says of what the others judge in part
         expected = asked.expected
         return Answer(expected.findings if asked.refused else {}, None, 2)
@@ -208,8 +202,7 @@ def _asked(trial: Trial, folder: Path, command: Sequence[str]) -> Asked:
     }
     # An empty one, too: it ends the search for the configuration in the directories above.
     (folder / "policyeng.toml").write_text(toml_of(parameters), encoding="utf-8")
-    document = native(trial.example.document)
-    (folder / "snapshot.json").write_text(json.dumps(document), encoding="utf-8")
+    (folder / "snapshot.json").write_text(snapshot_text(trial.example), encoding="utf-8")
     return Asked(trial, folder, parameters, _exempted(trial, folder), command)
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from policyeng.bundle import Bundle, Policy
 from policyeng.facts.catalogue import VmSize
 from policyeng.models import Evaluation, JsonObject
-from policyeng.verify.cases import Baselines, merged, read_cases
+from policyeng.strict.merge_patch import merged
+from policyeng.verify.cases import Baselines, read_cases
 from policyeng.verify.drawing.vocabulary import vocabulary_of
 
 #: Longer tables of names, such as that of all VM sizes, are no list of what a policy asks for.

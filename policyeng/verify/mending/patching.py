@@ -40,13 +40,13 @@ class Edit:
 
 
 def document_of(snapshot: Snapshot, kind: Kind, identity: str) -> JsonObject | None:
-    """The document of an id, compared without case; None when the snapshot has none."""
+    """The document of an id, compared without case, as its file states it; None when the snapshot has none."""
     key = lowered(identity)
     if kind == "resource":
         return next((one for one in snapshot.resources if lowered(str(one.get("id"))) == key), None)
     stated: Sequence[DeclaredWorkload | Approval] = getattr(snapshot, _STATED[kind][0])
     found = next((one for one in stated if lowered(one.id) == key), None)
-    return found.model_dump(mode="json", by_alias=True) if found else None
+    return found.model_dump(mode="json", by_alias=True, exclude_unset=True) if found else None
 
 
 def completed(document: JsonObject, step: JsonObject) -> tuple[JsonObject, ...] | None:
@@ -68,6 +68,14 @@ def completed(document: JsonObject, step: JsonObject) -> tuple[JsonObject, ...] 
         elif not isinstance(holder, dict | list):
             return None
     return (*made, step)
+
+
+def makes_room(patch: Sequence[JsonObject], number: int) -> bool:
+    """Whether an operation only makes the object that a later one fills."""
+    step = patch[number]
+    return step.get("value") == {} and any(
+        later["path"].startswith(f"{step['path']}/") for later in patch[number + 1 :]
+    )
 
 
 def patched(document: JsonObject, patch: Iterable[JsonObject]) -> JsonObject | None:
@@ -142,6 +150,27 @@ class Draft:
         self.patches[place] = (*self.patches.get(place, ()), *steps)
         return True
 
+    @classmethod
+    def joined(cls, drafts: Sequence[Draft]) -> Draft:
+        """The edits of several drafts of one snapshot in one; those that no longer can be done are left out.
+
+        What is removed goes last, and of a list what stands last goes first, so that each path leads in turn where it
+        leads in the snapshot.
+        """
+        whole = cls(drafts[0].snapshot)
+        steps = [
+            (place, step)
+            for draft in drafts
+            for place, patch in draft.patches.items()
+            for number, step in enumerate(patch)
+            if not makes_room(patch, number)
+        ]
+        removed = [entry for entry in steps if entry[1]["op"] == "remove"]
+        removed.sort(key=lambda entry: _standing(entry[1]["path"]), reverse=True)
+        for place, step in (*(entry for entry in steps if entry[1]["op"] != "remove"), *removed):
+            whole.do(place, step)
+        return whole
+
     def fork(self) -> Draft:
         """The same edits, to go on with or to throw away."""
         return Draft(self.snapshot, dict(self.documents), dict(self.patches))
@@ -155,6 +184,11 @@ class Draft:
             if before is not None and before != self.documents[kind, identity]:
                 made.append(Edit(kind, str(before["id"]), patch))
         return tuple(made)
+
+
+def _standing(path: str) -> list[tuple[int, str]]:
+    """A path for sorting: the entries of a list by their number."""
+    return [(int(key) if key.isdecimal() else -1, key) for key in keys_of(path)]
 
 
 def plain_value(document: JsonObject, pointer: str) -> str | bool | int | float | None:

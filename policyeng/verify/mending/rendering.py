@@ -10,7 +10,7 @@ from policyeng.masking import masked
 from policyeng.models import JsonObject, Place, Snapshot, lowered
 from policyeng.report.escapes import compact, visible
 from policyeng.strict.json_pointer import value_at
-from policyeng.verify.mending.patching import GONE, Edit, document_of
+from policyeng.verify.mending.patching import GONE, Edit, document_of, makes_room
 from policyeng.verify.mending.suggestion import Suggestion
 
 #: The version of the JSON form.
@@ -61,7 +61,7 @@ def _worded(edit: Edit, suggestion: Suggestion, snapshot: Snapshot) -> list[str]
     before = document_of(snapshot, edit.kind, edit.identity) or {}
     words = []
     for number, step in enumerate(edit.patch):
-        if step["op"] == "test" or _is_room(edit, number):
+        if step["op"] == "test" or makes_room(edit.patch, number):
             continue
         place = _place(edit, step["path"], snapshot)
         at = f" at {place.file}:{place.line}:{place.column}" if place else ""
@@ -72,13 +72,6 @@ def _worded(edit: Edit, suggestion: Suggestion, snapshot: Snapshot) -> list[str]
         else:
             words.append(f"set {step['path']}{of} to {compact(step['value'])} (now {held}){at}")
     return words
-
-
-def _is_room(edit: Edit, number: int) -> bool:
-    """Whether an operation only makes the object that a later one fills."""
-    step = edit.patch[number]
-    below = [other for other in edit.patch[number + 1 :] if other["path"].startswith(f"{step['path']}/")]
-    return step.get("value") == {} and bool(below)
 
 
 def _place(edit: Edit, path: str, snapshot: Snapshot) -> Place | None:

@@ -172,16 +172,19 @@ class _Search:
                     yield draft
         parts = list({id(draft): draft for draft in self.partial.values()}.values())
         if len(self.finding.denials) > 1 and parts:
-            yield _joined(parts)
-        yield from (_joined(pair) for pair in combinations(parts, 2) if len(parts) > 2)
+            yield Draft.joined(parts)
+        yield from (Draft.joined(pair) for pair in combinations(parts, 2) if len(parts) > 2)
 
     def _steps(self, target: Target) -> Iterator[JsonObject]:
         document = document_of(self.mender.snapshot, *target.place) or {}
         current = value_at(document, target.pointer)
         if isinstance(current, bool):
             yield {"op": "replace", "path": target.pointer, "value": not current}
+        # What is added to a list goes before what stands there.
+        is_entry = isinstance(value_at(document, target.pointer.rpartition("/")[0]), list)
+        op = "replace" if is_entry and current is not None else "add"
         for value in self._values(target, document, current)[:_MOST_VALUES]:
-            yield {"op": "add", "path": target.pointer, "value": value}
+            yield {"op": op, "path": target.pointer, "value": value}
         if has_value(document, target.pointer) and self._may_lack(target, str(document.get("type", ""))):
             yield {"op": "remove", "path": target.pointer}
 
@@ -284,13 +287,3 @@ class _Search:
         if not self.tried:
             return "what mends it is not in the snapshot, or is for people to decide"
         return f"none of the edits that were judged clears it: {self.tried} of them"
-
-
-def _joined(drafts: Sequence[Draft]) -> Draft:
-    """The edits of several drafts, one after the other; those that no longer can be done are left out."""
-    whole = Draft(drafts[0].snapshot)
-    for draft in drafts:
-        for place, patch in draft.patches.items():
-            for step in patch:
-                whole.do(place, step)
-    return whole

@@ -10,10 +10,10 @@ import orjson
 
 from policyeng.models import JsonObject
 from policyeng.report.wording import count
-from policyeng.verify.drawing.examples import Example
 from policyeng.verify.example_documents import native
 from policyeng.verify.redundancy.remarks import Analysis, Remark
 from policyeng.verify.report_parts import junit_text, text_of_lines
+from policyeng.verify.reproduction import command, stated_parameters
 
 
 def as_text(analysis: Analysis, naming: Sequence[str] = ()) -> str:
@@ -74,15 +74,9 @@ def _explained(remark: Remark, naming: Sequence[str] = ()) -> Iterator[str]:
     yield f"  to do: {remark.remedy}"
     if remark.example is not None:
         yield f"  on {remark.resource or 'a resource that the reader refuses'}"
-        yield f"  again with: {shlex.join(_command(remark, remark.example, naming))}"
-        if remark.example.parameters:
-            yield f"  parameters: {orjson.dumps(remark.example.parameters).decode()}"
+        yield f"  again with: {shlex.join(command(remark.example, _selected(remark), naming))}"
+        yield from (f"  {line}" for line in stated_parameters(remark.example))
         yield f"  {orjson.dumps(native(remark.example.document)).decode()}"
-
-
-def _command(remark: Remark, example: Example, naming: Sequence[str]) -> list[str]:
-    moment = ["--as-of", example.as_of.isoformat()]
-    return ["policyeng", "check", "-", *naming, "--select", _selected(remark), *moment]
 
 
 def _selected(remark: Remark) -> str:

@@ -9,26 +9,11 @@ from pathlib import Path
 
 from policyeng.models import JsonObject
 from policyeng.report.wording import count
-from policyeng.verify.example_documents import document_of, native, snapshot_text, text_of
+from policyeng.verify.example_documents import document_of, native, text_of
 from policyeng.verify.laws.law import Law, remarked
 from policyeng.verify.report_parts import bundle_object, junit_text, text_of_lines
+from policyeng.verify.reproduction import command, unwritten
 from policyeng.verify.running.run import Found, Run
-from policyeng.verify.toml_text import is_sayable, toml_of
-
-#: Where a counterexample lies when no file was asked for: on standard input.
-_NO_FILE = Path("-")
-
-
-def settings_of(found: Found) -> str:
-    """The parameters of a counterexample as a `policyeng.toml`; empty where it needs none, or TOML cannot say them."""
-    if found.example is None or not is_sayable(dict(found.example.parameters)):
-        return ""
-    return toml_of(found.example.parameters)
-
-
-def settings_path(path: Path) -> Path:
-    """Where the parameters of a counterexample are written, beside its snapshot."""
-    return path.with_name(f"{path.stem}.toml")
 
 
 def as_text(run: Run, given: Sequence[str] = (), written: Sequence[Path | None] = ()) -> str:
@@ -111,23 +96,14 @@ def _explained(found: Found, given: Sequence[str], path: Path | None) -> Iterato
         yield f"  {'drawn as':12} example {_example(found.chance)}"
     for label, words in _commands(found, given, path):
         yield f"  {label:12} {shlex.join(words)}"
-    if path is None:
-        settings = settings_of(found)
-        yield from (
-            f"  {'parameters' if not at else '':12} {line}"
-            for at, line in enumerate(settings.rstrip("\n").split("\n") if settings else ())
-        )
-        yield from (f"  {line}" for line in snapshot_text(found.example).rstrip("\n").split("\n"))
+    yield from (f"  {line}" for line in unwritten(found.example, path))
 
 
 def _commands(found: Found, given: Sequence[str], path: Path | None) -> Iterator[tuple[str, Sequence[str]]]:
     """What shows the snapshot, and what tries the law again."""
     if found.example is None:
         return
-    chosen = ["--select", found.violation.policy] if found.violation.policy else []
-    settings = ["--config", str(settings_path(path or Path("counterexample.json")))] if settings_of(found) else []
-    moment = ["--as-of", found.example.as_of.isoformat()]
-    yield "see it", ["policyeng", "check", str(path or _NO_FILE), *given, *chosen, *moment, *settings]
+    yield "see it", command(found.example, found.violation.policy, given, path)
     seed, _, number = found.chance.partition("/")
     again = ["--law", found.law.name, "--seed", seed, "--examples", str(int(number) + 1)]
     yield "try again", ["policyeng", "verify", *given, *again]

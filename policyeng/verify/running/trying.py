@@ -146,7 +146,8 @@ class Court:
 
     def _on(self, grounds: Grounds, law: str, example: Example, chance: str) -> Violation | Broken | None:
         tally = Tally()
-        self._ask(tally, self._laws[law], Trial(grounds, example, chance, read(example.document)))
+        snapshot = read(example.document, self._grounds.bundle)
+        self._ask(tally, self._laws[law], Trial(grounds, example, chance, snapshot))
         found = next(iter(tally.blamed.values()), None)
         return found.violation if found else tally.broken.get(law)
 

@@ -13,7 +13,8 @@ from policyeng.bundle import Bundle
 from policyeng.errors import BundleError, nearest
 from policyeng.models import JsonObject, Snapshot, lowered
 from policyeng.strict.json_pointer import keys_of, list_index, member
-from policyeng.verify.cases import STATED, Baselines, Case, baselines_of, estate, merged, no_baseline
+from policyeng.strict.merge_patch import merged
+from policyeng.verify.cases import STATED, Baselines, Case, baselines_of, estate, no_baseline
 from policyeng.verify.drawing.edits import Json, put, remove
 from policyeng.verify.drawing.estates import copied_object
 from policyeng.verify.satisfiability.classes import Choice, Part, Rows, WorkloadClass

@@ -1,0 +1,91 @@
+"""What a change has to do with the findings after it: what it introduces, what sits on it, what was there before."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Set
+from typing import NamedTuple
+
+import orjson
+
+from policyeng.facts.ids import folded_id
+from policyeng.models import Denial, Finding, Outcome
+
+#: A position in a list, which moves when something before it goes.
+_POSITION = re.compile(r"/\d+(?=/|$)")
+_Key = tuple[str, str, str]
+
+
+class Sorted(NamedTuple):
+    """Findings after a change that are not good, and those of before that are good now; sorted as they came.
+
+    Attributes:
+        introduced: those that were not there before, or not as bad.
+        there: others, which were there before, on what is changed.
+        elsewhere: others, which were there before, elsewhere.
+        exempted: failures that an exemption accepts, introduced or on what is changed.
+        cleared: failures and errors of before that are none any more, as they were.
+    """
+
+    introduced: list[Finding]
+    there: list[Finding]
+    elsewhere: list[Finding]
+    exempted: list[Finding]
+    cleared: list[Finding]
+
+
+def sorted_out(before: Iterable[Finding], after: Iterable[Finding], changed: Set[str]) -> Sorted:
+    """Compare the findings before and after a change.
+
+    On what is changed a failure is an old one if all of its denials were there with what they found; elsewhere also if
+    they found something else, because a failure that is still there is not the doing of who mends a part of it.
+
+    Args:
+        before: of the state before the change.
+        after: of the state after it.
+        changed: ids of what is changed, as `folded_id` gives them.
+    """
+    earlier: dict[_Key, list[Finding]] = {}
+    for finding in before:
+        earlier.setdefault(_key(finding), []).append(finding)
+    said = Sorted([], [], [], [], [])
+    bad = set[_Key]()
+    for finding in after:
+        if finding.outcome is Outcome.PASS:
+            continue
+        key, is_there = _key(finding), folded_id(finding.resource) in changed
+        is_old = _is_old(finding, earlier.get(key, ()), is_there=is_there)
+        if finding.exemption is not None:
+            if is_there or not is_old:
+                said.exempted.append(finding)
+            continue
+        if finding.outcome is not Outcome.UNKNOWN:
+            bad.add(key)
+        (said.introduced if not is_old else said.there if is_there else said.elsewhere).append(finding)
+    said.cleared.extend(
+        finding
+        for key, findings in earlier.items()
+        if key not in bad
+        for finding in findings
+        if finding.outcome in (Outcome.FAIL, Outcome.ERROR) and finding.exemption is None
+    )
+    return said
+
+
+def _key(finding: Finding) -> _Key:
+    return finding.policy, finding.resource_type, folded_id(finding.resource)
+
+
+def _is_old(finding: Finding, earlier: Iterable[Finding], *, is_there: bool) -> bool:
+    """Whether a finding, or a worse one, was there before."""
+    alike = [old for old in earlier if old.outcome is finding.outcome and (finding.exemption or not old.exemption)]
+    if finding.outcome is not Outcome.FAIL:
+        return bool(alike)
+    known = Counter(_reason(denial, whole=is_there) for old in alike for denial in old.denials)
+    return bool(alike) and not Counter(_reason(denial, whole=is_there) for denial in finding.denials) - known
+
+
+def _reason(denial: Denial, *, whole: bool) -> tuple[str, str, bytes]:
+    found = (denial.actual, denial.expected) if whole else None
+    return denial.msg, _POSITION.sub("/*", denial.path), orjson.dumps(found, option=orjson.OPT_SORT_KEYS, default=str)

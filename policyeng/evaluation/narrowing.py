@@ -1,0 +1,67 @@
+"""The subjects that policies judge, found by type and by the values that policies are narrowed to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import TypeAlias
+
+from policyeng.evaluation.estate import Subject
+from policyeng.evaluation.pointers import unread, value_at
+from policyeng.evaluation.selectors import Judging, key_of
+
+#: The key of subjects whose value cannot be read, and may be any.
+_ANY = object()
+_ByKey: TypeAlias = Mapping[object, Set[int]]
+
+
+class Narrowing:
+    """The subjects of an estate, looked at once for each thing that any policy is narrowed to."""
+
+    def __init__(self, subjects: Sequence[Subject]) -> None:
+        self._subjects = subjects
+        self._by_type: dict[str, list[int]] = {}
+        for index, subject in enumerate(subjects):
+            self._by_type.setdefault(subject.judged_type, []).append(index)
+        self._by_value: dict[tuple[str, str], _ByKey] = {}
+        self._taken: dict[tuple[Judging, ...], Sequence[int]] = {}
+
+    def of_type(self, kind: str) -> Sequence[int]:
+        """Positions of the subjects of a lower-case type, in their order."""
+        return self._by_type.get(kind, ())
+
+    def taken(self, judges: tuple[Judging, ...]) -> Sequence[int]:
+        """Positions of the subjects that one of several entries takes, in their order.
+
+        An unreadable field rules a subject out only where every value that it may have would.
+        """
+        known = self._taken.get(judges)
+        if known is None:
+            [first, *others] = map(self._having, judges)
+            known = self._taken[judges] = sorted({*first}.union(*others)) if others else sorted(first)
+        return known
+
+    def _having(self, judging: Judging) -> Iterable[int]:
+        """Positions of the subjects that have, or may have, one of the allowed values at every pointer."""
+        found: Iterable[int] = self.of_type(judging.kind)
+        for pointer, allowed in judging.where if found else ():
+            by_key = self._values(judging.kind, pointer)
+            found = {index for key in (*allowed, _ANY) for index in by_key.get(key, ())}.intersection(found)
+        return found
+
+    def _values(self, kind: str, pointer: str) -> _ByKey:
+        """The subjects of a type by what stands, or may stand, at a pointer."""
+        known = self._by_value.get((kind, pointer))
+        if known is None:
+            found: dict[object, set[int]] = {}
+            for index in self.of_type(kind):
+                for key in _keys(self._subjects[index], pointer):
+                    found.setdefault(key, set()).add(index)
+            known = self._by_value[kind, pointer] = found
+        return known
+
+
+def _keys(subject: Subject, pointer: str) -> Iterable[object]:
+    if any(unread(subject.document, subject.unreadable, subject.carried, (pointer,))):
+        possible = subject.possible.get(pointer)
+        return (_ANY,) if possible is None else map(key_of, possible)
+    return (key_of(value_at(subject.document, pointer)),)

@@ -1,0 +1,70 @@
+"""A snapshot made ready to be judged with a bundle: all that neither clock nor exemptions nor engine change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.parameters import parameters_of
+from policyeng.engines import Work
+from policyeng.evaluation.estate import Estate, Subject, estate_of
+from policyeng.evaluation.plan import Planned, plan
+from policyeng.garbage import uncollected
+from policyeng.models import JsonObject, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What is judged again and again while it stays the same; it holds inputs only, never what a policy said of them.
+
+    Attributes:
+        parameters: one object per policy of the bundle, defaults filled in.
+        planned: every pair of a policy and a subject that it judges.
+        made: by name, what engines have made of the snapshot.
+    """
+
+    bundle: Bundle
+    snapshot: Snapshot
+    parameters: Sequence[JsonObject]
+    estate: Estate
+    planned: Sequence[Planned]
+    made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def only(self, concerns: Callable[[Policy, Subject], bool]) -> Prepared:
+        """The same with fewer pairs to judge: those that concern the caller. Each is judged as if all were."""
+        policies, subjects = self.bundle.policies, self.estate.subjects
+        kept = [entry for entry in self.planned if concerns(policies[entry.pair.policy], subjects[entry.pair.subject])]
+        return replace(self, planned=kept)
+
+    def work(self, as_of: datetime, threads: int = 1) -> Work:
+        """The pairs that are not decided yet, for an engine.
+
+        What Python policies work out for all resources (`SnapshotView.once`) is theirs for one judging and no longer:
+        it may depend on the clock.
+        """
+        return Work(
+            bundle=self.bundle,
+            snapshot=replace(self.estate.view),
+            subjects=[subject.document for subject in self.estate.subjects],
+            document=self.estate.document,
+            pairs=[entry.pair for entry in self.planned if not entry.unknowns],
+            parameters=self.parameters,
+            as_of=as_of,
+            threads=threads,
+            made=self.made,
+        )
+
+
+@uncollected()
+def prepare(bundle: Bundle, snapshot: Snapshot, parameters: Mapping[str, JsonObject] | None = None) -> Prepared:
+    """Make a snapshot ready; `parameters` are, by policy id, values that replace the defaults.
+
+    Raises:
+        UsageError: a parameter does not exist or does not fit its schema.
+    """
+    estate = estate_of(snapshot, bundle.facts)
+    judging_with = parameters_of(bundle, parameters or {})
+    return Prepared(bundle, snapshot, judging_with, estate, tuple(plan(bundle, estate, judging_with)))

@@ -1,0 +1,227 @@
+"""Admission: what a change is denied for, and what it is not blamed for."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import policyeng
+from policyeng.admission.changes import changed, changes_of
+from policyeng.bundle import Bundle, load_bundle
+from policyeng.errors import InputError, UsageError
+from policyeng.models import Blame, Change, Decision, Enforcement, Exemption, JsonObject, Mode, Severity
+from tests.bundles import WORKSPACE, deny_when, rego, snapshot, workspace, write
+
+AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
+X = 'object.get(input.resource, ["properties", "x"], 0)'
+OPEN = f'deny contains {{"msg": "open", "path": "/properties/x", "actual": {X}}} if {X} > 1'
+#: Denies every workspace while there are more than two of them, and says so of each.
+CROWD = (
+    'deny contains {"msg": "too many", "path": "/id", "actual": n} if { n := count(input.snapshot.resources); n > 2 }'
+)
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Bundle:
+    """A policy of one resource, and one that looks at all of them."""
+    files = {
+        "area/p.rego": rego("p", OPEN, severity="medium"),
+        "area/crowd.rego": rego("crowd", CROWD, identity="T-A-2"),
+    }
+    return load_bundle(write(tmp_path, files))
+
+
+def admitted(bundle: Bundle, before: list[JsonObject], change: Any, **options: Any) -> Decision:
+    """The decision on a change of workspaces."""
+    return policyeng.admit(bundle, snapshot(*before), change, as_of=AS_OF, **options)
+
+
+def policies(decision: Decision, name: str) -> list[tuple[str, str]]:
+    """The policies and names of resources of one of its lists."""
+    return [(finding.policy, finding.resource.rpartition("/")[2]) for finding in getattr(decision, name)]
+
+
+def test_a_new_failure_denies(bundle: Bundle) -> None:
+    """Of a resource that was not there, and of one that was fine."""
+    for before in ([workspace("a")], [workspace("a"), workspace("w", x=1)]):
+        decision = admitted(bundle, before, workspace("w", x=2))
+
+        assert (decision.allowed, decision.exit_code) == (False, 1)
+        assert policies(decision, "denied") == [("T-A-1", "w")]
+
+
+def test_a_compliant_change_is_allowed_and_what_it_mends_is_said(bundle: Bundle) -> None:
+    """The failure of before is cleared."""
+    decision = admitted(bundle, [workspace("w", x=2)], workspace("w", x=1))
+
+    assert (decision.allowed, decision.exit_code) == (True, 0)
+    assert policies(decision, "cleared") == [("T-A-1", "w")]
+
+
+def test_an_old_failure_elsewhere_stands_and_is_not_blamed(bundle: Bundle) -> None:
+    """It is reported."""
+    decision = admitted(bundle, [workspace("a", x=5), workspace("w")], workspace("w", x=1))
+
+    assert decision.allowed
+    assert policies(decision, "standing") == [("T-A-1", "a")]
+
+
+def test_an_old_failure_on_what_is_changed_denies_unless_only_the_new_is_blamed(bundle: Bundle) -> None:
+    """Both ways, and what is worse than before is new either way."""
+    before = [workspace("w", x=2)]
+    touched, left = (admitted(bundle, before, workspace("w", x=2, y=1), blame=blame) for blame in Blame)
+    worse = admitted(bundle, before, workspace("w", x=3), blame=Blame.INTRODUCED)
+
+    assert policies(touched, "denied") == [("T-A-1", "w")]
+    assert left.allowed
+    assert policies(left, "standing") == [("T-A-1", "w")]
+    assert policies(worse, "denied") == [("T-A-1", "w")]
+
+
+def test_a_failure_that_a_change_brings_about_elsewhere_denies(bundle: Bundle) -> None:
+    """And where it was there before it does not, though more of it is found."""
+    first = admitted(bundle, [workspace("a"), workspace("b")], workspace("c"))
+    fourth = admitted(bundle, [workspace("a"), workspace("b"), workspace("c")], workspace("d"))
+
+    assert policies(first, "denied") == [("T-A-2", name) for name in "abc"]
+    assert policies(fourth, "denied") == [("T-A-2", "d")]
+    assert policies(fourth, "standing") == [("T-A-2", name) for name in "abc"]
+
+
+def test_a_delete_takes_what_lies_below(bundle: Bundle) -> None:
+    """By whole segments, and without case."""
+    child = workspace("w") | {"id": f"{WORKSPACE}/computes/c"}
+    sibling = workspace("w2", x=3)
+    after = changed(snapshot(workspace("w"), child, sibling), changes_of(WORKSPACE.upper()))
+
+    assert [resource["id"] for resource in after.snapshot.resources] == [sibling["id"]]
+    assert admitted(bundle, [workspace("w", x=2), child, sibling], WORKSPACE).allowed
+
+
+def test_a_patch_is_over_the_resource_of_before(bundle: Bundle) -> None:
+    """A null takes a member away, and what is not there cannot be patched."""
+    raising, lowering = ({"operation": "patch", "id": WORKSPACE, "patch": {"properties": {"x": x}}} for x in (2, None))
+
+    assert not admitted(bundle, [workspace("w")], raising).allowed
+    assert admitted(bundle, [workspace("w", x=2)], lowering).allowed
+    nowhere = admitted(bundle, [workspace("a")], lowering)
+    assert (nowhere.allowed, nowhere.exit_code) == (False, 2)
+    assert "does not hold what is patched" in nowhere.problems[0].message
+
+
+def test_several_changes_are_judged_together(bundle: Bundle) -> None:
+    """One that takes away what another needs, in any order of two resources."""
+    before = [workspace("a"), workspace("b")]
+
+    assert not admitted(bundle, before, workspace("c")).allowed
+    assert admitted(bundle, before, [workspace("c"), before[0]["id"]]).allowed
+    assert admitted(bundle, before, [before[0]["id"], workspace("c")]).allowed
+
+
+def test_modes_and_the_gate(bundle: Bundle) -> None:
+    """The longest scope counts, then the setting of one policy, then the strictest; below the gate is a warning."""
+    bad = workspace("w", x=2)
+
+    def name(*modes: Enforcement, fail_on: Severity = Severity.LOW) -> str:
+        decision = admitted(bundle, [], bad, modes=modes, fail_on=fail_on)
+        assert decision.allowed is not bool(decision.denied)
+        return next(key for key in ("denied", "warned", "shadowed") if getattr(decision, key))
+
+    assert name() == "denied"
+    assert name(fail_on=Severity.HIGH) == "warned"
+    assert name(Enforcement(mode=Mode.WARN)) == "warned"
+    assert name(Enforcement(policy="T-A-1", mode=Mode.SHADOW), Enforcement(mode=Mode.DENY)) == "shadowed"
+    assert (
+        name(Enforcement(mode=Mode.WARN, scope="/subscriptions/s"), Enforcement(policy="area", mode=Mode.DENY))
+        == "warned"
+    )
+    assert name(Enforcement(mode=Mode.WARN, scope=f"{WORKSPACE}/computes/c")) == "denied"
+    assert name(Enforcement(mode=Mode.WARN, scope=WORKSPACE + "2")) == "denied"
+    assert name(Enforcement(policy="T-A-1", mode=Mode.WARN), Enforcement(policy="t-a-1", mode=Mode.SHADOW)) == "warned"
+    with pytest.raises(UsageError, match="T-A-9"):
+        name(Enforcement(policy="T-A-9", mode=Mode.WARN))
+    with pytest.raises(UsageError, match="no ARM id"):
+        name(Enforcement(scope="subscriptions", mode=Mode.WARN))
+
+
+def test_an_exemption_in_force_lets_a_failure_through_and_is_shown(bundle: Bundle) -> None:
+    """And one that has lapsed does not."""
+    values = {"id": "E", "policy": "T-A-1", "scope": WORKSPACE, "category": "waiver", "reason": "r", "owner": "o"}
+    values |= {"approvedBy": "a", "createdAt": "2026-01-01T00:00:00Z", "expiresAt": "2026-06-01T00:00:01Z"}
+    in_force = Exemption.model_validate(values)
+    lapsed = in_force.model_copy(update={"expires_at": AS_OF})
+
+    decision = admitted(bundle, [], workspace("w", x=2), exemptions=[in_force])
+    assert decision.allowed
+    assert policies(decision, "exempted") == [("T-A-1", "w")]
+    assert not admitted(bundle, [], workspace("w", x=2), exemptions=[lapsed]).allowed
+
+
+def test_an_error_denies_whatever_the_gate(tmp_path: Path) -> None:
+    """Also where the severity is below it."""
+    breaking = load_bundle(
+        write(tmp_path, {"area/p.rego": rego("p", deny_when("1 / input.resource.properties.x > 0"))})
+    )
+
+    decision = admitted(breaking, [], workspace("w", x=0), fail_on=Severity.CRITICAL)
+    assert (decision.allowed, decision.exit_code) == (False, 2)
+
+
+def test_what_cannot_be_judged_denies(bundle: Bundle) -> None:
+    """A resource that JSON cannot carry is refused with its place."""
+    with pytest.raises(InputError, match="JSON cannot carry it"):
+        admitted(bundle, [], workspace("w", x={1}))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ([], "there is no change"),
+        ({"type": "t"}, "no string `id`"),
+        ({"id": WORKSPACE, "type": 1}, "no string `type`"),
+        ({"operation": "replaced", "id": WORKSPACE}, "did you mean"),
+        ({"operation": "delete", "id": WORKSPACE, "patch": {}}, "a delete has no `patch`"),
+        ({"operation": "patch", "id": WORKSPACE, "patch": []}, "is a JSON object"),
+        ({"operation": "replace", "id": f"{WORKSPACE}2", "resource": workspace("w")}, "the change is of"),
+        ({"operation": "delete"}, "/id"),
+    ],
+)
+def test_what_is_no_change_is_refused_with_its_place(bundle: Bundle, change: Any, said: str) -> None:
+    """By name, and in a list by its position."""
+    with pytest.raises(InputError, match=said):
+        admitted(bundle, [], change)
+    if change:
+        with pytest.raises(InputError, match="change 2"):
+            admitted(bundle, [], [workspace("w"), change])
+
+
+def test_a_resource_that_a_format_does_not_say_whole_is_undecided(tmp_path: Path) -> None:
+    """And denied where that counts as a failure."""
+    bundle = load_bundle(
+        write(
+            tmp_path,
+            {
+                "area/p.rego": rego(
+                    "p", deny_when("input.resource.properties.x"), more="inspects: [/properties/x]\nwhen_absent: fail"
+                )
+            },
+        )
+    )
+    change = Change(
+        operation="create", id=WORKSPACE, resource=workspace("w"), unreadable={"/properties/x": "an expression"}
+    )
+
+    lenient, strict = (admitted(bundle, [], change, strict_unknown=strict) for strict in (False, True))
+    assert lenient.allowed
+    assert policies(lenient, "undecided") == [("T-A-1", "w")]
+    assert policies(strict, "denied") == [("T-A-1", "w")]
+
+
+def test_a_decision_survives_its_round_trip(bundle: Bundle) -> None:
+    """As JSON in camelCase."""
+    decision = admitted(bundle, [workspace("a", x=5)], workspace("w", x=2))
+
+    assert Decision.model_validate_json(decision.model_dump_json(by_alias=True)) == decision

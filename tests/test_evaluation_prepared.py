@@ -1,0 +1,73 @@
+"""A snapshot made ready once: what is judged again of it is what judging it from the start gives."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from policyeng.bundle import Bundle, load_bundle
+from policyeng.evaluation import evaluate, evaluated, prepare
+from policyeng.models import Snapshot
+from policyeng.verify.drawing.examples import Examples
+from tests.bundles import snapshot, workspace, write
+from tests.test_evaluation import AS_OF
+
+#: A policy that works something out for the whole snapshot, and from the clock.
+CLOCK = """
+from policyeng import Denial, policy
+
+
+@policy(id="T-A-1", title="t", severity="high", judges="Microsoft.MachineLearningServices/workspaces", source="s")
+def clock(given):
+    year = given.snapshot.once("T-A-1", lambda: given.as_of.year)
+    if year > 2030:
+        yield Denial(msg="m", path="/id", actual=year, expected=2030)
+"""
+
+
+@pytest.fixture(scope="module")
+def bundle() -> Bundle:
+    """The built-in policies."""
+    return load_bundle()
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_judged_again_it_says_what_it_says_from_the_start(bundle: Bundle, number: int) -> None:
+    """At two clocks, on one thread and on two; what is kept between them changes nothing."""
+    example = Examples(bundle).numbered(11, number)
+    prepared = prepare(bundle, example.snapshot, example.parameters)
+    for moment in (example.as_of, example.as_of + timedelta(days=30), example.as_of):
+        anew = evaluate(bundle, example.snapshot, as_of=moment, parameters=example.parameters)
+        assert evaluated(prepared, as_of=moment) == anew
+        assert evaluated(prepared, as_of=moment, threads=2) == anew
+
+
+def test_a_part_says_of_its_pairs_what_the_whole_says(bundle: Bundle) -> None:
+    """One policy, or one resource: no other finding, and none of them another one."""
+    example = Examples(bundle).numbered(11, 3)
+    prepared = prepare(bundle, example.snapshot, example.parameters)
+    whole = evaluated(prepared, as_of=example.as_of).findings
+    judging = whole[len(whole) // 2].policy
+    part = prepared.only(lambda policy, _: policy.id == judging)
+    expected = tuple(finding for finding in whole if finding.policy == judging)
+    assert evaluated(part, as_of=example.as_of).findings == expected
+    chosen = whole[0].resource
+    part = prepared.only(lambda _, subject: subject.reported_id == chosen)
+    expected = tuple(finding for finding in whole if finding.resource == chosen)
+    assert evaluated(part, as_of=example.as_of).findings == expected
+
+
+def test_what_a_policy_worked_out_at_one_clock_does_not_count_at_another(tmp_path: Path) -> None:
+    """`SnapshotView.once` lasts for one judging, because it may depend on the clock."""
+    late = AS_OF.replace(year=2031)
+    judging = load_bundle(write(tmp_path, {"a/clock/clock.py": CLOCK}))
+    prepared = prepare(judging, snapshot(workspace()))
+    outcomes = [str(evaluated(prepared, as_of=moment).findings[0].outcome) for moment in (AS_OF, late, AS_OF)]
+    assert outcomes == ["pass", "fail", "pass"]
+
+
+def test_an_empty_snapshot_is_ready_and_says_that_nothing_was_evaluated(bundle: Bundle) -> None:
+    """Which is no pass."""
+    assert evaluated(prepare(bundle, Snapshot()), as_of=AS_OF).exit_code == 2

@@ -1,0 +1,45 @@
+"""Fields that a kind of resource does not have: no policy looks at them there."""
+
+from __future__ import annotations
+
+import pytest
+
+from policyeng.bundle import load_bundle
+from policyeng.evaluation import evaluate
+from policyeng.models import Evaluation, JsonObject, Snapshot
+from policyeng.sources.foreign import foreign_to
+from policyeng.sources.mapping import put
+from policyeng.strict.json_pointer import value_at
+from policyeng.verify.cases import DEFAULT_AS_OF, baselines_of
+from policyeng.verify.drawing.estates import copied_object
+from policyeng.verify.laws.law import first_difference
+
+BUNDLE = load_bundle()
+BASELINES = baselines_of(BUNDLE)
+#: Jobs have it from the SDK of old, so it is looked at there, though nothing that is deployed from a file has it.
+OF_OLD = "/properties/compute_id"
+
+
+def _with_foreign_fields(resource: JsonObject, value: object) -> JsonObject:
+    """A resource with a value in every field that its kind does not have; None is what others have there."""
+    strange = copied_object(resource)
+    for pointer in foreign_to(resource):
+        there = (found for other in BASELINES.resources.values() if (found := value_at(other, pointer)) is not None)
+        if pointer != OF_OLD:
+            put(strange, pointer, next(there, "text") if value is None else value)
+    return strange
+
+
+def _judged(resources: list[JsonObject]) -> Evaluation:
+    document = {**BASELINES.stated, "resources": tuple(resources)}
+    return evaluate(BUNDLE, Snapshot.model_validate(document), as_of=DEFAULT_AS_OF)
+
+
+@pytest.mark.parametrize("value", [None, "text", "AKS", 7, True, [{}], {"name": "a"}], ids=str)
+def test_no_policy_looks_at_a_field_that_the_kind_does_not_have(value: object) -> None:
+    """Formats that have no such field and those that let one write it say the same."""
+    plain = list(BASELINES.resources.values())
+    strange = [_with_foreign_fields(resource, value) for resource in plain]
+
+    assert sum(one != other for one, other in zip(plain, strange, strict=True)) > len(plain) / 2
+    assert first_difference(_judged(plain), _judged(strange), lambda found: (found.outcome, found.denials)) is None
