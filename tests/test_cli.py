@@ -414,6 +414,18 @@ def test_every_command_explains_itself(command: tuple[str, ...]) -> None:
     assert command or "Exit codes" in ran.stdout
 
 
+def test_an_interrupt_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run that the user ended says so and exits as shells expect; typer alone would leave without a word."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("policyeng.verify.running.run.run", interrupted)
+
+    assert run(["verify", "--law", "order", "--examples", "1", "--no-database"]) == 130
+    assert capsys.readouterr() == ("", "policyeng: interrupted\n")
+
+
 def test_completion_is_offered() -> None:
     """Shell completion can be printed."""
     # Otherwise typer asks for the shell among the processes above this one, where there may be none.

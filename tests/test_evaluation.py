@@ -11,7 +11,7 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.errors import BundleError, UsageError
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.baseline import against_baseline
-from policyeng.models import Evaluation, Outcome, Problem, Severity, Snapshot
+from policyeng.models import Document, Evaluation, Outcome, Problem, Severity, Snapshot
 from tests.bundles import WORKSPACE, deny_when, rego, snapshot, workspace, write
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
@@ -187,6 +187,42 @@ def test_two_resources_with_one_id_are_a_problem(bundle: Bundle) -> None:
     assert "two resources have this id" in evaluation.problems[0].message
 
 
+@pytest.mark.parametrize(
+    ("judges", "collection", "called", "one_id"),
+    [
+        ("approval", "approvals", "approvals", {"scope": "/s", "series": "NCsv3", "status": "granted"}),
+        ("workload", "workloads", "declared workloads", {"workspaceId": WORKSPACE}),
+    ],
+)
+def test_two_statements_with_one_id_are_a_problem(
+    tmp_path: Path, judges: str, collection: str, called: str, one_id: dict[str, str]
+) -> None:
+    """A program may hand them in; ids compare without case, one of them is judged, and the order is irrelevant."""
+    text = rego("a", deny_when("true")).replace("Microsoft.MachineLearningServices/workspaces", judges)
+    bundle = load_bundle(write(tmp_path, {"area/a/a.rego": text}))
+    stated = [{"id": name, **one_id} for name in ("a", "ALIKE", "alike", "alikE")]
+
+    first, turned = (judged(bundle, snapshot(**{collection: entries})) for entries in (stated, stated[::-1]))
+
+    assert first == turned
+    assert first.exit_code == 2
+    assert [finding.resource for finding in first.findings] == ["a", "ALIKE"]
+    said = [(problem.level, problem.place, problem.message) for problem in first.problems]
+    assert said == [("error", "ALIKE", f"two {called} have this id; remove one of them")] * 2
+
+
+def test_two_documents_with_one_name_are_a_problem(tmp_path: Path) -> None:
+    """The first is judged; a file's second document has a name of its own."""
+    bundle = load_bundle(write(tmp_path, {"p.rego": 'package p\n\ndeny contains "no" if input.bad\n'}))
+    documents = [Document(file="a", content={"bad": bad}, index=index) for bad, index in ((1, 0), (0, 0), (1, 1))]
+
+    evaluation = judged(bundle, Snapshot(documents=documents))
+
+    assert [(finding.resource, finding.outcome) for finding in evaluation.findings] == [("a", "fail"), ("a#1", "fail")]
+    assert evaluation.exit_code == 2
+    assert [problem.message for problem in evaluation.problems] == ["two documents have this name; remove one of them"]
+
+
 def test_secrets_are_masked_in_findings(tmp_path: Path) -> None:
     """What a policy shows as `actual` is masked before any report sees it."""
     body = 'deny contains {"msg": "m", "path": "/properties/adminPassword", "actual": "hunter2"} if true'
@@ -276,10 +312,17 @@ def test_a_resource_as_deep_as_a_document_may_be_is_judged(tmp_path: Path) -> No
 @pytest.mark.parametrize("schema", ['{$ref: "http://127.0.0.1:9/x", default: 1}', "{type: integr, default: 1}"])
 def test_a_schema_that_is_wrong_or_lies_elsewhere_is_refused(tmp_path: Path, schema: str) -> None:
     """Nothing is fetched, and the policy's file is named."""
-    bundle = one(tmp_path, deny_when("true"), more=f"parameters: {{limit: {schema}}}")
+    with pytest.raises(BundleError, match=r"a\.rego.* schema of parameter `limit`"):
+        one(tmp_path, deny_when("true"), more=f"parameters: {{limit: {schema}}}")
 
-    with pytest.raises(BundleError, match="schema of parameter `limit`"):
-        judged(bundle, snapshot(workspace()), parameters={"T-A-1": {"limit": 2}})
+
+def test_a_part_of_a_schema_that_lies_elsewhere_is_refused_when_it_is_needed(tmp_path: Path) -> None:
+    """The default fits without it."""
+    more = 'parameters: {limit: {anyOf: [{type: integer}, {$ref: "http://127.0.0.1:9/x"}], default: 1}}'
+    bundle = one(tmp_path, deny_when("true"), more=more)
+
+    with pytest.raises(BundleError, match=r"`limit` is wrong: `http://127\.0\.0\.1:9/x` is not in it"):
+        judged(bundle, snapshot(workspace()), parameters={"T-A-1": {"limit": "2"}})
 
 
 def test_an_undecided_target_concerns_only_the_policies_that_it_may_be_for(bundle: Bundle) -> None:

@@ -151,3 +151,17 @@ def test_a_counterexample_that_cannot_be_written_is_said(
 
     assert run([*WITHOUT_OPA, "--policy", small, "--counterexample", str(tmp_path / "no" / "file.json")]) == 3
     assert "cannot write the counterexample" in capsys.readouterr().err
+
+
+def test_a_counterexample_that_fails_to_be_written_costs_no_report(
+    small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A disk may fill up on the way: the snapshot is printed instead."""
+    lie(monkeypatch)
+    (tmp_path / "taken").mkdir()
+
+    assert run([*WITHOUT_OPA, "--policy", small, "--counterexample", str(tmp_path / "taken" / ("x" * 256))]) == 3
+    said = capsys.readouterr()
+    assert "difference: " in said.out
+    assert '"snapshotVersion": 1' in said.out
+    assert "cannot write the counterexample: file name too long" in said.err

@@ -19,9 +19,9 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.evaluation import evaluate
 from policyeng.models import WORKSPACE_TYPE, lowered
 from policyeng.verify import strategies
+from policyeng.verify.cases import STATED
 from policyeng.verify.drawing.examples import Example, Examples, Kind, examples_of
 from policyeng.verify.drawing.plausible import COMPUTES
-from policyeng.verify.drawing.scenes import STATED
 from policyeng.verify.example_documents import read
 from tests.bundles import write
 from tests.effort import effort

@@ -53,6 +53,18 @@ def test_a_violated_law_exits_1_with_files_that_check_accepts(tmp_path: Path) ->
     assert str(file) in command
 
 
+def test_a_counterexample_that_fails_to_be_written_costs_no_report(tmp_path: Path) -> None:
+    """A disk may fill up on the way: the snapshot is printed instead."""
+    file = str(tmp_path / ("x" * 256))
+
+    ran = policyeng(*QUICK, "--law", "gate", "--policy", str(BROKEN / "gate"), "--counterexample", file)
+
+    assert ran.returncode == 3
+    assert "exit 1: 1 of 1 laws violated" in ran.stdout
+    assert '"snapshotVersion": 1' in ran.stdout
+    assert "cannot write the counterexample: file name too long" in ran.stderr
+
+
 @pytest.mark.parametrize("examples", ["1", "12"])
 def test_documents_of_a_violation_are_a_file_that_check_judges_so(tmp_path: Path, examples: str) -> None:
     """A policy in Conftest's form breaks on the written document as it did on the drawn one."""

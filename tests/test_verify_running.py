@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -9,12 +10,15 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import Bundle, Policy, load_bundle
-from policyeng.errors import EngineError, InputError
+from policyeng.errors import EngineError, InputError, UsageError
 from policyeng.verify.example_documents import document_of, example_of, read
 from policyeng.verify.laws import LAWS, Law, laws_named
 from policyeng.verify.laws.law import Trial, Violation
+from policyeng.verify.running.kept import keep
 from policyeng.verify.running.processes import processes
+from policyeng.verify.running.report import as_text
 from policyeng.verify.running.run import Run, run
+from policyeng.verify.running.trying import Blamed
 from policyeng.verify.toml_text import is_sayable, toml_of
 from tests.bundles import deny_when, rego, write
 
@@ -115,12 +119,63 @@ def test_failures_of_other_bundles_and_laws_are_left_alone_and_said(
     assert first.kept.exists()
 
 
+def test_what_a_policy_that_keeps_state_breaks_is_made_small_and_stands_when_it_is_kept(tmp_path: Path) -> None:
+    """It fails once in the life of its module, which is run anew for each smaller example, and for what was kept."""
+    bundle, laws = load_bundle(BROKEN / "repeatable"), laws_named(["repeatable", "order"])
+
+    first = run(bundle, laws, examples=20, seed=7, jobs=1, database=tmp_path)
+    again = run(bundle, laws, examples=1, seed=8, jobs=1, database=tmp_path)
+
+    assert [entry.law.name for entry in first.found] == ["repeatable", "order"]
+    for entry in first.found:
+        assert entry.example is not None
+        assert len(entry.example.document["resources"]) == 1
+        assert entry.note.startswith("the policy keeps something from one judgement to the next")
+    assert [entry.law.name for entry in again.found if entry.again] == ["repeatable", "order"]
+    assert again.dropped == []
+
+
 def test_a_file_that_no_run_has_kept_is_refused(lenient: Bundle, tmp_path: Path) -> None:
     """It is named, with what to do."""
     (tmp_path / "x.json").write_text("{}", encoding="utf-8")
 
     with pytest.raises(InputError, match=r"x\.json: no failure that a run has kept; remove it"):
         run(lenient, LAWS, examples=1, seed=7, database=tmp_path)
+
+
+@pytest.mark.parametrize("place", ["file", "file/below"])
+def test_a_database_that_cannot_be_used_is_refused_at_the_start(lenient: Bundle, tmp_path: Path, place: str) -> None:
+    """It costs no run, and says what else to do."""
+    (tmp_path / "file").write_text("", encoding="utf-8")
+
+    with pytest.raises(UsageError, match=r"file.*: failures cannot be kept there: .*; name another directory with"):
+        run(lenient, LAWS, examples=10**9, seed=7, database=tmp_path / place)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_cannot_be_kept_or_removed_is_said_and_costs_no_report(
+    lenient: Bundle, honest: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk may fill up on the way; the violation is found all the same, and no half of a file is left."""
+    folder, laws = tmp_path / "kept", laws_named(["gate"])
+    mended = replace(honest, name=lenient.name, policies=(_renamed(honest, lenient),))
+
+    def full(*_: object, **__: object) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", full)
+        done = run(lenient, laws, examples=90, seed=7, database=folder)
+    assert (done.exit_code, [entry.kept for entry in done.found], list(folder.iterdir())) == (1, [None], [])
+    assert "cannot keep a failure: no space left on device; name another directory" in as_text(done)
+    (found,) = done.found
+    assert found.example is not None
+    kept = keep(folder, lenient.name, Blamed("gate", found.violation, found.example, found.chance))
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", full)
+        again = run(mended, laws, examples=1, seed=8, database=folder)
+    assert (again.exit_code, again.dropped) == (0, [])
+    assert again.unkept == [f"{kept}: holds now, and cannot be removed: no space left on device"]
 
 
 def test_a_law_that_raises_is_undecided_with_the_number_of_the_example(honest: Bundle) -> None:

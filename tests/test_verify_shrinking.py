@@ -8,8 +8,9 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from policyeng.bundle.parameter_schemas import fits
 from policyeng.verify.drawing.edits import Json, altered, edit_somewhere, odd, place_of, places, put, remove, value_in
-from policyeng.verify.drawing.schemas import fits, fitting
+from policyeng.verify.drawing.schemas import fitting
 from policyeng.verify.shrinking import shrunk
 
 JSON = st.recursive(

@@ -99,10 +99,15 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class PythonPolicy:
-    """The Python form of a policy: the function and when it applies."""
+    """The Python form of a policy: the function and when it applies.
+
+    Attributes:
+        anew: runs the module again, so that nothing is left of what it kept in it.
+    """
 
     judge: Judge
     applies: Applies | None = None
+    anew: Callable[[], PythonPolicy] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

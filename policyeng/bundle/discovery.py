@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 
@@ -78,14 +79,7 @@ def _roles(source: str, place: str) -> set[Role]:
 
 def _python_policy(root: Path, path: PurePosixPath, content: bytes, twin: Policy | None, headers: Headers) -> Policy:
     place = str(root / path)
-    module = _execute(path, content, place)
-    declared = [value for value in vars(module).values() if hasattr(value, "__policy__")]
-    if len(declared) != 1:
-        raise BundleError(
-            f"{len(declared)} functions carry `@policy(...)`", place=(place,), remedy="declare exactly one"
-        )
-    declaration: Declaration = declared[0].__policy__
-    python = PythonPolicy(declared[0], declaration.applies)
+    python, declaration = _declared(path, content, place)
     if twin is not None:
         if declaration.fields:
             raise BundleError(
@@ -94,6 +88,23 @@ def _python_policy(root: Path, path: PurePosixPath, content: bytes, twin: Policy
         return replace(twin, python=python)
     header = headers.of_fields(declaration.fields, place)
     return Policy(header, _area(path), path.stem, str(path), python=python, cases=_cases(root, path))
+
+
+def _declared(path: PurePosixPath, content: bytes, place: str) -> tuple[PythonPolicy, Declaration]:
+    """The policy that a module declares."""
+    module = _execute(path, content, place)
+    declared = [value for value in vars(module).values() if hasattr(value, "__policy__")]
+    if len(declared) != 1:
+        raise BundleError(
+            f"{len(declared)} functions carry `@policy(...)`", place=(place,), remedy="declare exactly one"
+        )
+    declaration: Declaration = declared[0].__policy__
+    anew = partial(_python_alone, path, content, place)
+    return PythonPolicy(declared[0], declaration.applies, anew), declaration
+
+
+def _python_alone(path: PurePosixPath, content: bytes, place: str) -> PythonPolicy:
+    return _declared(path, content, place)[0]
 
 
 def _execute(path: PurePosixPath, content: bytes, place: str) -> ModuleType:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from policyeng.bundle.header_parts import Strict, require_pointer
+from policyeng.bundle.parameter_schemas import misfit
 from policyeng.bundle.remediation import Remediation, require_declared
 from policyeng.errors import BundleError
 from policyeng.models import JsonObject, Severity
@@ -166,6 +167,7 @@ class PolicyHeader(Strict):
         for name, schema in value.items():
             if "default" not in schema:
                 raise ValueError(f"parameter `{name}` has no default")
+            _require_fitting_default(name, schema)
         return value
 
     @model_validator(mode="after")
@@ -207,6 +209,15 @@ class PolicyHeader(Strict):
     def defaults(self) -> JsonObject:
         """Every parameter with its default."""
         return {name: schema["default"] for name, schema in self.parameters.items()}
+
+
+def _require_fitting_default(name: str, schema: JsonObject) -> None:
+    try:
+        fault = misfit(schema, schema["default"])
+    except ValueError as error:
+        raise ValueError(f"the schema of parameter `{name}` is wrong: {error}") from error
+    if fault:
+        raise ValueError(f"the default of parameter `{name}` does not fit its schema: {fault}; correct one of them")
 
 
 def metadata_blocks(source: str) -> Iterator[tuple[str, int]]:

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from policyeng.bundle.declaration import Policy
+from policyeng.bundle.parameter_schemas import misfit
 from policyeng.bundle.reader import Bundle
 from policyeng.errors import BundleError, UsageError, nearest
 from policyeng.models import JsonObject
-from policyeng.strict.json_pointer import escaped
-from policyeng.strict.json_text import shortened
 
 #: In the place of a policy's id: every policy that has such a parameter.
 EVERY = "*"
-
-if TYPE_CHECKING:  # costs a tenth of a second
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import ValidationError
 
 
 def parameters_of(bundle: Bundle, given: Mapping[str, JsonObject]) -> list[JsonObject]:
@@ -101,58 +93,8 @@ def fault_of(policy: Policy, name: str, value: object) -> str:
     schemas = policy.header.parameters
     if name not in schemas:
         return f"`{policy.id}` has no parameter `{name}`{nearest(name, schemas)}"
-    return _misfit(policy, name, schemas[name], value)
-
-
-def _misfit(policy: Policy, name: str, schema: JsonObject, value: object) -> str:
-    # These cost a tenth of a second, and most runs give no parameters.
-    from jsonschema.exceptions import SchemaError
-    from referencing.exceptions import Unresolvable
-
     try:
-        faults = list(_validator(_Schema(schema)).iter_errors(value))
-    except (SchemaError, Unresolvable) as error:
-        reason = error.message if isinstance(error, SchemaError) else f"`{error.ref}` is not in it"
-        raise BundleError(f"the schema of parameter `{name}` is wrong: {reason}", place=(policy.file,)) from error
-    if not faults:
-        return ""
-    pointer = "".join(f"/{escaped(str(step))}" for step in faults[0].absolute_path)
-    return f"parameter `{name}` of `{policy.id}`: {f'at {pointer}, ' if pointer else ''}{_reason(faults[0])}"
-
-
-class _Schema:
-    """The JSON Schema of a parameter as a key: the object itself, for comparing two takes longer than validating."""
-
-    def __init__(self, document: JsonObject) -> None:
-        self.document = document
-
-    def __hash__(self) -> int:
-        return id(self.document)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Schema) and self.document is other.document
-
-
-@lru_cache(maxsize=1024)
-def _validator(schema: _Schema) -> Draft202012Validator:
-    """What validates values; made once, for that takes longer than anything that it does.
-
-    Raises:
-        SchemaError: the schema is none.
-    """
-    from jsonschema import Draft202012Validator
-    from referencing import Registry
-
-    Draft202012Validator.check_schema(schema.document)
-    return Draft202012Validator(schema.document, registry=Registry())  # an empty registry fetches nothing
-
-
-def _reason(error: ValidationError) -> str:
-    """What is wrong with a value in words; where few values are taken, the nearest of them too."""
-    values = error.validator_value
-    if error.validator != "enum" or not isinstance(values, list):
-        return shortened(error.message, 200)
-    taken = [value if isinstance(value, str) else json.dumps(value) for value in values]
-    given = error.instance if isinstance(error.instance, str) else json.dumps(error.instance, default=str)
-    known = f"{'is not one of' if len(taken) > 1 else 'is not'} {', '.join(f'`{value}`' for value in taken)}"
-    return f"`{shortened(given)}` {known}{nearest(given, taken)}"
+        fault = misfit(schemas[name], value)
+    except ValueError as error:
+        raise BundleError(f"the schema of parameter `{name}` is wrong: {error}", place=(policy.file,)) from error
+    return f"parameter `{name}` of `{policy.id}`: {fault}" if fault else ""

@@ -24,6 +24,9 @@ from policyeng.cli.verify import verify
 from policyeng.cli.verifying.classes import with_classes
 from policyeng.cli.verifying.options import with_questions
 
+#: What typer returns for a KeyboardInterrupt, and no command of ours.
+_INTERRUPTED = 130
+
 app = typer.Typer(
     name="policyeng",
     help="Judge Azure Machine Learning workspaces with policies written in Rego and Python.",
@@ -57,12 +60,19 @@ def _root(
 
 
 def run_typer(arguments: Sequence[str] | None) -> object:
-    """Run the application: what the command returns, or the exit code of what typer itself refuses."""
+    """Run the application: what the command returns, or the exit code of what typer itself refuses.
+
+    Raises:
+        KeyboardInterrupt: the user ended it; typer would make it an exit code without a word.
+    """
     try:
-        return app(args=arguments, prog_name="policyeng", standalone_mode=False)
+        code = app(args=arguments, prog_name="policyeng", standalone_mode=False)
     except TyperException as error:
         if message := error.format_message():
             say(f"policyeng: {message}", error=True)
         return 3
     except typer.Abort:
         raise KeyboardInterrupt from None
+    if code == _INTERRUPTED:
+        raise KeyboardInterrupt
+    return code

@@ -47,7 +47,7 @@ def test(
     if junit:
         from policyeng.verify.case_junit import render
 
-        write(junit, render(runs), "JUnit report")
+        write(junit, f"{render(runs)}\n", "JUnit report")
     without = [entry.id for entry in bundle.policies if entry.cases is None]
     if without:
         say(f"no cases: {', '.join(without)}", error=True)

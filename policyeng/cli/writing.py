@@ -22,6 +22,31 @@ def require_directory(path: Path | None, what: str) -> None:
         raise UsageError(f"cannot write the {what}: no such directory", place=(str(path),), remedy="make it first")
 
 
+class Beside:
+    """Writes files beside a report that is printed after them; what cannot be written must not cost the report."""
+
+    def __init__(self) -> None:
+        self._faults: list[UsageError] = []
+
+    def write(self, path: Path, content: str | bytes, what: str) -> bool:
+        """Write a file as `write` does; whether it was written."""
+        try:
+            write(path, content, what)
+        except UsageError as error:
+            self._faults.append(error)
+            return False
+        return True
+
+    def require_all(self) -> None:
+        """Say what was not written, once the report is printed.
+
+        Raises:
+            UsageError: the first file could not be written.
+        """
+        if self._faults:
+            raise self._faults[0]
+
+
 def write(path: Path, content: str | bytes, what: str) -> None:
     """Write the whole file or leave what was there, which others may be reading; text as UTF-8.
 

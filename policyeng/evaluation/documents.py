@@ -1,4 +1,7 @@
-"""The documents of a snapshot made ready for judging, each as JSON; what is no JSON is a problem and hides no other."""
+"""The documents of a snapshot made ready for judging, each as JSON and under a name of its own.
+
+What is no JSON, or a second of one name, is a problem and hides no other.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,13 @@ def documents_of(snapshot: Snapshot) -> tuple[list[tuple[Document, bytes]], list
     """Documents with their canonical JSON, in their order, and a problem for each that cannot be judged."""
     ready: list[tuple[Document, bytes]] = []
     problems: list[Problem] = []
+    names: set[str] = set()
     for document in snapshot.documents:
+        if document.name in names:
+            message = "two documents have this name; remove one of them"
+            problems.append(Problem(level="error", message=message, place=document.name))
+            continue
+        names.add(document.name)
         try:
             text = orjson.dumps(document.content, option=orjson.OPT_SORT_KEYS)
             require_json(text, document.name)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
@@ -17,13 +17,25 @@ from policyeng.evaluation.indices import Indices, indices_of
 from policyeng.evaluation.remarks import remarks
 from policyeng.facts import Facts
 from policyeng.facts.ids import workspace_of
-from policyeng.models import WORKSPACE_TYPE, Carried, JsonObject, Location, Model, Problem, Snapshot, lowered
+from policyeng.models import (
+    WORKSPACE_TYPE,
+    Approval,
+    Carried,
+    DeclaredWorkload,
+    JsonObject,
+    Location,
+    Model,
+    Problem,
+    Snapshot,
+    lowered,
+)
 from policyeng.strict.json_text import is_json, require_json
 from policyeng.workloads import Workload, derive
 
 _NOWHERE = Location.model_construct()
 #: A resource: its lower-case id, its canonical JSON, and itself.
 _Row = tuple[str, bytes, JsonObject]
+_Stated = TypeVar("_Stated", Approval, DeclaredWorkload)
 
 
 class Subject(NamedTuple):
@@ -69,8 +81,10 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
     rows, problems = _sorted_resources(snapshot)
     resources = [resource for _, _, resource in rows]
     by_id = {key: resource for key, _, resource in rows}
-    derived = derive(snapshot.model_copy(update={"resources": tuple(resources)}), facts)
-    approvals = sorted((_plain(entry) for entry in snapshot.approvals), key=lambda entry: str(entry["id"]))
+    approved, approved_twice = _each_once(snapshot.approvals, "approvals")
+    workloads_stated, stated_twice = _each_once(snapshot.workloads, "declared workloads")
+    derived = derive(snapshot.model_copy(update={"resources": tuple(resources), "workloads": workloads_stated}), facts)
+    approvals = sorted((_plain(entry) for entry in approved), key=lambda entry: str(entry["id"]))
     stated: dict[str, Any] = {
         "scope": snapshot.scope,
         "takenAt": snapshot.taken_at.isoformat().replace("+00:00", "Z") if snapshot.taken_at else None,
@@ -81,7 +95,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
         "incomplete": [*snapshot.incomplete, *snapshot.beyond],
     }
     body = _listed(rows)
-    declared = sorted((_plain(entry) for entry in snapshot.workloads), key=lambda entry: str(entry["id"]))
+    declared = sorted((_plain(entry) for entry in workloads_stated), key=lambda entry: str(entry["id"]))
     whole = {**stated, "workloads": declared, "resources": orjson.Fragment(body), "unreadable": snapshot.unreadable}
     workloads = [workload.document for workload in derived]
     given = {**stated, "workloads": workloads, "resources": orjson.Fragment(body)}
@@ -106,7 +120,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
         view=view,
         document=orjson.dumps(given),
         digest=hashlib.sha256(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS)).hexdigest(),
-        problems=(*problems, *unfit, *remarks(view, snapshot.unreadable, facts)),
+        problems=(*problems, *approved_twice, *stated_twice, *unfit, *remarks(view, snapshot.unreadable, facts)),
     )
 
 
@@ -129,11 +143,26 @@ def _sorted_resources(snapshot: Snapshot) -> tuple[list[_Row], list[Problem]]:
     unique: dict[str, _Row] = {}
     for row in rows:
         if row[0] in unique:
-            message = "two resources have this id; remove one of them"
-            problems.append(Problem(level="error", message=message, place=str(unique[row[0]][2]["id"])))
+            problems.append(_twice("resources", unique[row[0]][2]["id"]))
         else:
             unique[row[0]] = row
     return list(unique.values()), problems
+
+
+def _each_once(entries: Sequence[_Stated], called: str) -> tuple[tuple[_Stated, ...], list[Problem]]:
+    """Entries, each id once; of several with one id the same one is kept in whatever order they come."""
+    by_id: dict[str, list[_Stated]] = {}
+    for entry in entries:
+        by_id.setdefault(lowered(entry.id), []).append(entry)
+    if len(by_id) == len(entries):
+        return tuple(entries), []
+    kept = {key: min(alike, key=lambda entry: entry.model_dump_json()) for key, alike in by_id.items()}
+    problems = [_twice(called, kept[key].id) for key, alike in by_id.items() for _ in alike[1:]]
+    return tuple(kept.values()), sorted(problems, key=lambda problem: problem.place)
+
+
+def _twice(called: str, identity: str) -> Problem:
+    return Problem(level="error", message=f"two {called} have this id; remove one of them", place=identity)
 
 
 def _is_readable(row: _Row, problems: list[Problem]) -> bool:

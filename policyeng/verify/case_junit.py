@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from policyeng.verify.case_runs import CaseRun
+from policyeng.verify.report_parts import junit_text
 
 
 def render(runs: Iterable[CaseRun]) -> str:
@@ -20,5 +21,4 @@ def render(runs: Iterable[CaseRun]) -> str:
             case = ET.SubElement(suite, "testcase", classname=policy, name=f"{run.expected}: {run.name}")
             if run.reason:
                 ET.SubElement(case, "failure", message=run.reason)
-    ET.indent(root)
-    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+    return junit_text(root)

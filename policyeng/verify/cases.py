@@ -19,7 +19,8 @@ from policyeng.strict.merge_patch import merged
 
 #: The clock of a case that names none.
 DEFAULT_AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
-_STATED = ("approvals", "workloads", "quotas", "metrics", "principals")
+#: What is stated beside the resources, in the order of a snapshot.
+STATED = ("approvals", "workloads", "quotas", "metrics", "principals")
 
 
 class Case(BaseModel):
@@ -185,8 +186,8 @@ def estate(baselines: Baselines, case: Case, place: str) -> Snapshot:
         for stem, resource in sorted(baselines.resources.items())
         if stem not in case.remove
     )
-    stated: dict[str, Any] = {name: baselines.stated.get(name, []) for name in _STATED}
-    stated |= {name: given for name in _STATED if (given := getattr(case, name)) is not None}
+    stated: dict[str, Any] = {name: baselines.stated.get(name, []) for name in STATED}
+    stated |= {name: given for name in STATED if (given := getattr(case, name)) is not None}
     try:
         return Snapshot.model_validate({"scope": "", "resources": resources, "incomplete": case.incomplete, **stated})
     except ValidationError as error:

@@ -83,7 +83,7 @@ def snapshot_text(example: Example) -> str:
     What no one file says is a native snapshot with `documents`, which no reader takes.
     """
     document = example.document
-    return text_of(_file(document) if _is_one_file(document) else _native(document))
+    return text_of(_file(document) if _is_one_file(document) else native(document))
 
 
 def text_of(document: object) -> str:
@@ -100,9 +100,10 @@ def _file(document: JsonObject) -> object:
     """What the file holds: several documents are the elements of a list, as the reader takes one apart."""
     contents = [entry["content"] for entry in document.get("documents", ())]
     if not contents:
-        return _native({key: value for key, value in document.items() if key != "documents"})
+        return native({key: value for key, value in document.items() if key != "documents"})
     return contents if len(contents) > 1 or isinstance(contents[0], list) else contents[0]
 
 
-def _native(document: JsonObject) -> JsonObject:
+def native(document: JsonObject) -> JsonObject:
+    """The document of an example as that of a native snapshot."""
     return {"snapshotVersion": 1, **document}

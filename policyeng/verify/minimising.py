@@ -12,6 +12,7 @@ from policyeng.bundle import Bundle
 from policyeng.errors import PolicyengError
 from policyeng.evaluation import fails
 from policyeng.models import Evaluation, Finding, JsonObject, Severity, Snapshot
+from policyeng.verify.cases import STATED
 from policyeng.verify.drawing.edits import Json
 from policyeng.verify.example_documents import read
 from policyeng.verify.shrinking import shrunk
@@ -19,7 +20,6 @@ from policyeng.verify.shrinking import shrunk
 #: How `policyeng check` judges: the bundle and the snapshot may differ, the clock and everything else are its own.
 Judge = Callable[[Bundle, Snapshot], Evaluation]
 
-_STATED = ("approvals", "workloads", "quotas", "metrics", "principals")
 #: What ids have where nobody says the subscription, the resource group or the workspace; no reader takes it in one.
 _OPEN = re.compile(r"\{[^{}/]*\}")
 
@@ -82,7 +82,7 @@ def native(snapshot: Snapshot) -> tuple[JsonObject, list[str]]:
     if snapshot.taken_at:
         document["takenAt"] = snapshot.taken_at.isoformat()
     document["resources"] = list(snapshot.resources)
-    for kind in _STATED:
+    for kind in STATED:
         if entries := getattr(snapshot, kind):
             document[kind] = [entry.model_dump(mode="json", by_alias=True, exclude_unset=True) for entry in entries]
     if said := [*snapshot.incomplete, *snapshot.beyond]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from policyeng.verify.drawing.examples import Example
+from policyeng.verify.example_documents import snapshot_text
 from policyeng.verify.toml_text import is_sayable, toml_of
 
 #: Where a counterexample lies when no file was asked for: on standard input.
@@ -27,7 +29,7 @@ def command(example: Example, policy: str, given: Sequence[str] = (), path: Path
 
     Args:
         example: with its clock and parameters.
-        policy: the id of the one that is to be judged; all where it is empty.
+        policy: the id of the one that is to be judged, or of several with commas between; all where it is empty.
         given: the options of the command line that name the policies, to be repeated.
         path: the file of its snapshot, or None where it is given on standard input.
     """
@@ -35,3 +37,25 @@ def command(example: Example, policy: str, given: Sequence[str] = (), path: Path
     settings = ["--config", str(settings_path(path or Path("counterexample.json")))] if settings_of(example) else []
     moment = ["--as-of", example.as_of.isoformat()]
     return ["policyeng", "check", str(path or _NO_FILE), *given, *chosen, *moment, *settings]
+
+
+def unwritten(example: Example, path: Path | None) -> Iterator[str]:
+    """The lines of an example for a reader who has not all of it in files; `path` is that of its snapshot, if any."""
+    if path is None or not settings_of(example):
+        yield from stated_parameters(example)
+    if path is None:
+        yield from _lines_of(snapshot_text(example))
+
+
+def stated_parameters(example: Example) -> Iterator[str]:
+    """The lines of the parameters of an example: of a `policyeng.toml`, or JSON where TOML cannot say them."""
+    text = settings_of(example)
+    if not text and example.parameters:
+        text = json.dumps(dict(example.parameters), ensure_ascii=False)
+    for at, line in enumerate(_lines_of(text)):
+        yield f"{'' if at else 'parameters':12} {line}"
+
+
+def _lines_of(text: str) -> list[str]:
+    """The lines of a text as JSON and TOML end them: what else ends a line may stand in their texts."""
+    return text.rstrip("\n").split("\n") if text else []

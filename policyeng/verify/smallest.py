@@ -20,7 +20,8 @@ from policyeng.verify.toml_text import is_sayable
 
 _Found = TypeVar("_Found")
 
-_NOT_AGAIN = "it was not found again in the same example"
+#: The note where an example is as it was drawn, because what was found in it does not last.
+NOT_AGAIN = "it was not found again in the same example, which is as it was drawn"
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def smallest(
             )
             note = f"it needs {alone}"
         else:
-            reason = f"shrinking ended early: {search.failure}" if search.failure else _NOT_AGAIN
+            reason = f"shrinking ended early: {search.failure}" if search.failure else NOT_AGAIN
             return Smallest(found, example, reason)
     shrunk(start, search.holds, most=most)
     if search.failure:

@@ -13,12 +13,12 @@ import typer
 from policyeng.cli.loading import split
 from policyeng.cli.verifying.options import Asked, EngineOptions
 from policyeng.cli.verifying.progress import progress
+from policyeng.cli.writing import Beside
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 
 if TYPE_CHECKING:
     from policyeng.verify.agreement.counterexamples import Counterexample
-    from policyeng.verify.agreement.report import Run
 
 #: Differences of more kinds than this have one cause; shrinking each of them would only take time.
 _MOST_SHRUNK = 10
@@ -28,13 +28,13 @@ def verify_engines(asked: Asked, options: EngineOptions, opa: OpaOptions) -> int
     """Compare what every engine says of the same pairs, and print it: exit 0 when they agree, 1 when they differ.
 
     Raises:
-        UsageError: `without` names no engine, or leaves none to compare with.
+        UsageError: `without` names no engine, or leaves none to compare with, or a counterexample cannot be written.
         EngineError: the bundle does not compile, or an engine is missing.
     """
+    from policyeng.verify.agreement import report
     from policyeng.verify.agreement.contestants import contestants
     from policyeng.verify.agreement.counterexamples import counterexample as smallest
     from policyeng.verify.agreement.differential import compare
-    from policyeng.verify.agreement.report import Run
 
     started = time.monotonic()
     bundle = asked.bundle
@@ -42,9 +42,11 @@ def verify_engines(asked: Asked, options: EngineOptions, opa: OpaOptions) -> int
     with progress(f"comparing, seed {asked.seed}", options.pairs) as advance:
         tally = compare(bundle, compared, pairs=options.pairs, seed=asked.seed, progress=advance)
         found = [smallest(difference, bundle, compared) for difference in tally.differences[:_MOST_SHRUNK]]
-    run = Run(bundle, compared, tally, found, time.monotonic() - started)
-    written = list(_written(found, asked.counterexample)) if asked.counterexample else []
-    typer.echo(_rendered(run, asked.naming, written, asked.format))
+    run = report.Run(bundle, compared, tally, found, time.monotonic() - started)
+    beside = Beside()
+    written = list(_written(found, asked.counterexample, beside)) if asked.counterexample else []
+    typer.echo(report.as_json(run) if asked.format == "json" else report.as_text(run, asked.naming, written))
+    beside.require_all()
     return int(bool(tally.differing))
 
 
@@ -55,17 +57,9 @@ def _left_out(without: Sequence[str], opa: OpaOptions) -> list[str]:
     return left_out
 
 
-def _written(found: Sequence[Counterexample], path: Path) -> Iterator[Path]:
-    """Write every counterexample: the first where the user said, the others beside it with a number."""
+def _written(found: Sequence[Counterexample], path: Path, beside: Beside) -> Iterator[Path | None]:
+    """Write every counterexample; the file of each, None where it cannot be written."""
     from policyeng.cli.verifying.counterexamples import write_example
 
     for number, entry in enumerate(found, 1):
-        target = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
-        write_example(target, entry.comparison.example)
-        yield target
-
-
-def _rendered(run: Run, given: Sequence[str], written: Sequence[Path], format_: str) -> str:
-    from policyeng.verify.agreement import report
-
-    return report.as_json(run) if format_ == "json" else report.as_text(run, given, written)
+        yield write_example(beside, path, number, entry.comparison.example)

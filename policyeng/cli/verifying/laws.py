@@ -11,6 +11,7 @@ import typer
 from policyeng.cli.loading import split
 from policyeng.cli.verifying.options import Asked, LawOptions
 from policyeng.cli.verifying.progress import progress
+from policyeng.cli.writing import Beside
 
 if TYPE_CHECKING:
     from policyeng.verify.running.run import Found, Run
@@ -20,9 +21,9 @@ def verify_laws(asked: Asked, options: LawOptions) -> int:
     """Try laws on random examples and print what holds: exit 0 when all do, 1 when one is violated, 2 when undecided.
 
     Raises:
-        UsageError: there is no such law.
+        UsageError: there is no such law, the database cannot be used, or a counterexample cannot be written.
         EngineError: the bundle does not compile.
-        InputError: the database cannot be used.
+        InputError: a file of the database is none of ours.
     """
     from policyeng.verify.laws import laws_named
     from policyeng.verify.running.run import run
@@ -38,13 +39,15 @@ def verify_laws(asked: Asked, options: LawOptions) -> int:
             progress=advance,
             database=options.database,
         )
-    written = list(_written(done.found, asked.counterexample)) if asked.counterexample else []
+    beside = Beside()
+    written = list(_written(done.found, asked.counterexample, beside)) if asked.counterexample else []
     typer.echo(_rendered(done, asked.naming, written, asked.format))
+    beside.require_all()
     return done.exit_code
 
 
-def _written(found: Sequence[Found], path: Path) -> Iterator[Path | None]:
-    """Write every counterexample with the parameters that it needs; the file of each, None where it has no snapshot."""
+def _written(found: Sequence[Found], path: Path, beside: Beside) -> Iterator[Path | None]:
+    """Write every counterexample; the file of each, None where it has no snapshot or cannot be written."""
     from policyeng.cli.verifying.counterexamples import write_example
 
     number = 0
@@ -53,9 +56,7 @@ def _written(found: Sequence[Found], path: Path) -> Iterator[Path | None]:
             yield None
             continue
         number += 1
-        target = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
-        write_example(target, entry.example)
-        yield target
+        yield write_example(beside, path, number, entry.example)
 
 
 def _rendered(done: Run, given: Sequence[str], written: Sequence[Path | None], format_: str) -> str:
@@ -63,4 +64,4 @@ def _rendered(done: Run, given: Sequence[str], written: Sequence[Path | None], f
 
     if format_ == "json":
         return report.as_json(done)
-    return report.as_junit(done).rstrip("\n") if format_ == "junit" else report.as_text(done, given, written)
+    return report.as_junit(done, given) if format_ == "junit" else report.as_text(done, given, written)

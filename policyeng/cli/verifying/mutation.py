@@ -44,8 +44,7 @@ def verify_mutation(asked: Asked, options: MutationOptions) -> int:
 
 
 def _exit_code(made: Run, minimum: float | None) -> int:
-    tried = any(tally.killed or tally.survivors for tally in made.tallies)
-    if not tried or (minimum is not None and made.without_cases):
+    if not made.is_tried or (minimum is not None and made.without_cases):
         return 2
     stale = any(tally.stale for tally in made.tallies)
     return int(stale or (minimum is not None and made.score < minimum))
@@ -53,5 +52,7 @@ def _exit_code(made: Run, minimum: float | None) -> int:
 
 def _verdict(made: Run, minimum: float | None) -> str:
     code = _exit_code(made, minimum)
+    if not made.is_tried:
+        return f"exit {code}: no mutant could be tried"
     asked = "" if minimum is None else f", {minimum:g} % asked for"
     return f"exit {code}: mutation score {made.score:.2f} %{asked}"

@@ -17,11 +17,12 @@ def verify_redundancy(asked: Asked) -> int:
         BundleError: a `cases.yaml` is not well formed, or no policy judges resources.
         EngineError: the bundle does not compile.
     """
+    from policyeng.verify.drawing.written import judges_documents
     from policyeng.verify.redundancy import report
     from policyeng.verify.redundancy.analysis import analysed
 
     bundle, examples = asked.bundle, asked.examples
-    if all(policy.input_form != "policy" for policy in bundle.policies):
+    if all(map(judges_documents, bundle.policies)):
         message = "all policies judge documents as they are written, and redundancy is looked for among resources"
         raise BundleError(message, remedy="name policies that judge resources; the laws are tried on documents, too")
     total = sum(map(_cases, bundle.policies)) + examples
@@ -30,7 +31,7 @@ def verify_redundancy(asked: Asked) -> int:
     if asked.format == "text":
         typer.echo(report.as_text(analysis, asked.naming))
     else:
-        typer.echo(report.as_json(analysis) if asked.format == "json" else report.as_junit(analysis))
+        typer.echo(report.as_json(analysis) if asked.format == "json" else report.as_junit(analysis, asked.naming))
     return int(bool(analysis.faults))
 
 

@@ -15,7 +15,7 @@ from policyeng.cli.printing import say
 from policyeng.cli.verifying.classes import ClassOptions
 from policyeng.cli.verifying.options import Asked
 from policyeng.cli.verifying.progress import progress
-from policyeng.cli.writing import write
+from policyeng.cli.writing import Beside
 from policyeng.configuration import Settings
 from policyeng.errors import UsageError
 
@@ -38,30 +38,41 @@ def verify_satisfiable(asked: Asked, settings: Settings, options: ClassOptions) 
     started, bundle = time.monotonic(), asked.bundle
     parameters = parameters_given(bundle, bundle, settings)
     subjects = classes_of(bundle, options.paths, options.chosen)
+    if options.witness:
+        _make(options.witness)
     now = datetime.now(UTC)
     answers: list[Answer] = []
     with progress("looking for witnesses", len(subjects)) as advance:
         for number, subject in enumerate(subjects, 1):
             answers.append(answer(subject, bundle, options.as_of or subject.as_of or now, parameters))
             advance(number)
-    written = _written(answers, options.witness) if options.witness else {}
+    beside = Beside()
+    written = _written(answers, options.witness, beside) if options.witness else {}
     run = report.Run(bundle, answers, settings.profile, written, time.monotonic() - started, asked.naming)
     render = {"json": report.as_json, "junit": report.as_junit}.get(asked.format, report.as_text)
-    say(render(run).rstrip("\n"))
+    say(render(run))
+    beside.require_all()
     return run.exit_code
 
 
-def _written(answers: Sequence[Answer], folder: Path) -> dict[str, Path]:
-    """Write every witness; the file by class."""
+def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"cannot make the directory of witnesses: {reason}", place=(str(folder),)) from error
+        remedy = "name another directory with `--witness`"
+        raise UsageError(
+            f"cannot make the directory of witnesses: {reason}", place=(str(folder),), remedy=remedy
+        ) from error
+
+
+def _written(answers: Sequence[Answer], folder: Path, beside: Beside) -> dict[str, Path]:
+    """Write every witness; by class the file of each that could be written."""
     files = {}
     for found in answers:
         if found.witness:
-            files[found.subject.id] = folder / f"{found.subject.id}.json"
+            path = folder / f"{found.subject.id}.json"
             text = orjson.dumps(found.witness.document, option=orjson.OPT_INDENT_2) + b"\n"
-            write(files[found.subject.id], text, "witness")
+            if beside.write(path, text, "witness"):
+                files[found.subject.id] = path
     return files

@@ -131,7 +131,8 @@ def comparisons(
     work = work_of(bundle, example, snapshot)
     pairs = [pair for pair in work.pairs if not only or bundle.policies[pair.policy].id == only]
     for pair, judgements in zip(pairs, judged(work, pairs, contestants), strict=True):
-        subject = str(work.subjects[pair.subject].get("id", ""))
+        judged_one = work.subjects[pair.subject]
+        subject = str(judged_one.get("id", "")) if isinstance(judged_one, dict) else ""  # a document may be a list
         yield Comparison(bundle.policies[pair.policy].id, subject, tuple(judgements.items()), example)
 
 

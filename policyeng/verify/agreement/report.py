@@ -15,8 +15,9 @@ from policyeng.models import JsonObject
 from policyeng.verify.agreement.contestants import Contestant
 from policyeng.verify.agreement.counterexamples import Counterexample
 from policyeng.verify.agreement.differential import Tally, outcome_of
-from policyeng.verify.example_documents import snapshot_text
-from policyeng.verify.reproduction import command
+from policyeng.verify.example_documents import native
+from policyeng.verify.report_parts import bundle_object, text_of_lines
+from policyeng.verify.reproduction import command, unwritten
 
 _OUTCOMES = ("pass", "fail", "unknown", "error", "not applicable")
 
@@ -40,7 +41,7 @@ def as_json(run: Run) -> str:
         "pairs": tally.pairs,
         "snapshots": tally.snapshots,
         "seconds": round(run.seconds, 3),
-        "bundle": {"name": run.bundle.name, "revision": run.bundle.revision, "digest": run.bundle.digest},
+        "bundle": bundle_object(run.bundle),
         "engines": [
             {"name": entry.name, "version": entry.version, "pairs": tally.compared[entry.name]}
             for entry in run.contestants
@@ -60,18 +61,18 @@ def as_json(run: Run) -> str:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
 
 
-def as_text(run: Run, given: Sequence[str] = (), written: Sequence[Path] = ()) -> str:
+def as_text(run: Run, given: Sequence[str] = (), written: Sequence[Path | None] = ()) -> str:
     """The run for a reader.
 
     Args:
         run: a finished one.
         given: the options of the command line that name the policies, to be repeated.
-        written: the files of the counterexamples, in their order.
+        written: the files of the counterexamples in their order, None where there is none.
     """
-    return "\n".join(_lines(run, given, written))
+    return text_of_lines(_lines(run, given, written))
 
 
-def _lines(run: Run, given: Sequence[str], written: Sequence[Path]) -> Iterator[str]:
+def _lines(run: Run, given: Sequence[str], written: Sequence[Path | None]) -> Iterator[str]:
     tally = run.tally
     yield f"{'policy':14}" + "".join(f"{outcome:>15}" for outcome in _OUTCOMES) + "  engines"
     for policy, counts in tally.outcomes.items():
@@ -83,9 +84,9 @@ def _lines(run: Run, given: Sequence[str], written: Sequence[Path]) -> Iterator[
     unmet = [policy for policy, counts in tally.outcomes.items() if not (counts["pass"] and counts["fail"])]
     if unmet:
         yield f"not met both passing and failing: {', '.join(unmet)}"
-    for number, found in enumerate(run.found):
+    for found, file in zip(run.found, [*written, *[None] * len(run.found)], strict=False):
         yield ""
-        yield from _explained(found, given, written[number] if written else None)
+        yield from _explained(found, given, file)
     yield ""
     for entry in run.contestants:
         yield f"{entry.name:12} {entry.version:10} {tally.compared[entry.name]:,} pairs compared"
@@ -96,7 +97,7 @@ def _lines(run: Run, given: Sequence[str], written: Sequence[Path]) -> Iterator[
 def _verdict(run: Run) -> str:
     tally = run.tally
     if not tally.differing:
-        names = [entry.name for entry in run.contestants]
+        names = [entry.name for entry in run.contestants if tally.compared[entry.name]]  # never more than was compared
         return f"exit 0: no difference between {', '.join(names[:-1])} and {names[-1]}"
     more = len(tally.differences) - len(run.found)
     unshown = f"; {more} kinds are not shown" if more > 0 else ""
@@ -111,11 +112,8 @@ def _explained(found: Counterexample, given: Sequence[str], file: Path | None) -
     if found.note:
         yield f"  note         {found.note}"
     example = comparison.example
-    if example.parameters:
-        yield f"  parameters   {orjson.dumps(example.parameters).decode()}"
     yield f"  again with   {shlex.join(command(example, comparison.policy, given, file))}"
-    if file is None:
-        yield from (f"  {line}" for line in snapshot_text(example).splitlines())
+    yield from (f"  {line}" for line in unwritten(example, file))
 
 
 def _difference(found: Counterexample) -> JsonObject:
@@ -124,7 +122,7 @@ def _difference(found: Counterexample) -> JsonObject:
         "policy": comparison.policy,
         "resource": comparison.subject,
         "engines": {name: spelled(judgement) for name, judgement in comparison.judgements},
-        "snapshot": {"snapshotVersion": 1, **example.document},
+        "snapshot": native(example.document),
         "parameters": dict(example.parameters),
         "asOf": example.as_of.isoformat(),
         "note": found.note,

@@ -17,11 +17,11 @@ from policyeng.bundle import Policy
 from policyeng.bundle.header import Verdict
 from policyeng.models import JsonObject, lowered
 from policyeng.strict.merge_patch import merged
-from policyeng.verify.cases import DEFAULT_AS_OF
+from policyeng.verify.cases import DEFAULT_AS_OF, STATED
 from policyeng.verify.drawing.directed import edit, subject
 from policyeng.verify.drawing.edits import edit_somewhere, happens
 from policyeng.verify.drawing.estates import Estates, copied_object, in_second_group, renamed, takes
-from policyeng.verify.drawing.scenes import STATED, Scene
+from policyeng.verify.drawing.scenes import Scene
 
 #: How many scenes of other policies are tried beside one of the policy in focus.
 _OTHERS = (3, 4, 5, 5, 6, 6)

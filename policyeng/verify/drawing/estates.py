@@ -15,10 +15,10 @@ from policyeng.bundle.header import Judged
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.pointers import value_at
 from policyeng.models import JsonObject, Outcome, Snapshot, lowered
-from policyeng.verify.cases import DEFAULT_AS_OF, Baselines, Case, baselines_of, estate, read_cases
+from policyeng.verify.cases import DEFAULT_AS_OF, STATED, Baselines, Case, baselines_of, estate, read_cases
 from policyeng.verify.drawing.edits import Json, copied
 from policyeng.verify.drawing.observations import KINDS, Entries
-from policyeng.verify.drawing.scenes import STATED, Links, Scene, scenes_of
+from policyeng.verify.drawing.scenes import Links, Scene, scenes_of
 from policyeng.verify.drawing.vocabulary import Vocabulary, vocabulary_of
 
 _GROUP = re.compile(r"(?i)(/resourceGroups/[^/\"]+)")

@@ -16,11 +16,11 @@ from policyeng.bundle import Policy
 from policyeng.facts.computes import COMPUTE_TYPE
 from policyeng.facts.words import inside
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
+from policyeng.verify.cases import STATED
 from policyeng.verify.drawing.compliant import unique
 from policyeng.verify.drawing.directed import subject
 from policyeng.verify.drawing.edits import copied, happens, place_of, put
 from policyeng.verify.drawing.estates import Estates, copied_object
-from policyeng.verify.drawing.scenes import STATED
 
 REGIONS = (
     *("eastus", "eastus", "eastus2", "westus2", "westus3", "southcentralus", "northeurope", "westeurope", "uksouth"),

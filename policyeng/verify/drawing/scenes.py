@@ -13,10 +13,7 @@ from policyeng.bundle import Policy
 from policyeng.bundle.header import Consulted, Verdict
 from policyeng.models import WORKSPACE_TYPE, JsonObject, Model, lowered
 from policyeng.strict.merge_patch import merged
-from policyeng.verify.cases import DEFAULT_AS_OF, Baselines, Case, estate, read_cases
-
-#: What a case can state beside resources.
-STATED = ("approvals", "workloads", "quotas", "metrics", "principals")
+from policyeng.verify.cases import DEFAULT_AS_OF, STATED, Baselines, Case, estate, read_cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +105,7 @@ def _scene(policy: Policy, verdict: Verdict, case: Case, baselines: Baselines, l
     snapshot = estate(Baselines(touched), case, place)
     edited = dict(zip(sorted(touched.keys() - set(case.remove)), snapshot.resources, strict=True))
     given = [kind for kind in STATED if getattr(case, kind) is not None]
-    stated = {kind: [_plain(entry) for entry in getattr(snapshot, kind)] for kind in given}
+    stated = {kind: [plain(entry) for entry in getattr(snapshot, kind)] for kind in given}
     said = [*edits.values(), *(entry for entries in stated.values() for entry in entries)]
     stems = {*edited, *(stem for document in said for stem in links.called(document))}
     stems |= {stem for document in (*edited.values(), *said) for stem in links.named(document)}
@@ -125,5 +122,6 @@ def _scene(policy: Policy, verdict: Verdict, case: Case, baselines: Baselines, l
     )
 
 
-def _plain(entry: Model) -> JsonObject:
+def plain(entry: Model) -> JsonObject:
+    """What a model says, as a native snapshot writes it: without what it leaves open."""
     return entry.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -2,44 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from functools import lru_cache
 from random import Random
-from typing import TYPE_CHECKING
 
+from policyeng.bundle.parameter_schemas import fits
 from policyeng.models import JsonObject
 from policyeng.verify.drawing.edits import Json, copied, happens, odd
-
-if TYPE_CHECKING:
-    from jsonschema import Draft202012Validator
 
 
 def fitting(random: Random, schema: JsonObject, words: Sequence[Json]) -> Json:
     """A value that fits a parameter's schema, made of the policy's words; its default when the draw does not fit."""
     value = _drawn(random, schema, words)
     return value if fits(schema, value) else copied(schema.get("default"))
-
-
-def fits(schema: JsonObject, value: Json) -> bool:
-    """Whether a value fits a schema; nothing fits one that is wrong."""
-    from jsonschema.exceptions import SchemaError
-    from referencing.exceptions import Unresolvable
-
-    try:
-        return _validator(json.dumps(schema, sort_keys=True)).is_valid(value)
-    except (SchemaError, Unresolvable):
-        return False
-
-
-@lru_cache(maxsize=512)
-def _validator(schema: str) -> Draft202012Validator:
-    from jsonschema import Draft202012Validator
-    from referencing import Registry
-
-    document = json.loads(schema)
-    Draft202012Validator.check_schema(document)
-    return Draft202012Validator(document, registry=Registry())
 
 
 def _drawn(random: Random, schema: JsonObject, words: Sequence[Json]) -> Json:

@@ -7,7 +7,7 @@ from functools import partial
 from random import Random
 
 from policyeng.bundle import Policy
-from policyeng.models import JsonObject
+from policyeng.models import JsonObject, lowered
 from policyeng.strict.json_pointer import keys_of
 from policyeng.verify.drawing.directed import value
 from policyeng.verify.drawing.edits import Json, edit_somewhere, happens
@@ -19,7 +19,7 @@ _MOST = 3
 
 def judges_documents(policy: Policy) -> bool:
     """Whether a policy judges documents rather than resources."""
-    return any(judged.type == DOCUMENT for judged in policy.header.judges)
+    return any(lowered(judged.type) == DOCUMENT for judged in policy.header.judges)
 
 
 def written(random: Random, estates: Estates, focus: Policy) -> list[JsonObject]:

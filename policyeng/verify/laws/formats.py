@@ -11,6 +11,7 @@ from typing import NamedTuple
 from policyeng.models import Evaluation, Finding, JsonObject, Outcome, Snapshot, lowered
 from policyeng.sources import Inputs, given, read_inputs
 from policyeng.sources.service_made import service_made, with_attachment
+from policyeng.verify.cases import STATED
 from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, spelled
 from policyeng.verify.writers import WRITERS, sayable
 from policyeng.verify.writers.arm_template import SCOPE
@@ -18,7 +19,7 @@ from policyeng.verify.writers.arm_template import SCOPE
 #: Which workspace files are of that do not say it; the writers take no other.
 _WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws"
 #: What is stated beside the resources, and is so whatever format they come in.
-_STATED = ("scope", "taken_at", "approvals", "workloads", "quotas", "metrics", "principals", "incomplete")
+_STATED = ("scope", "taken_at", *STATED, "incomplete")
 _NAME = "formats"
 
 

@@ -10,11 +10,11 @@ from typing import TypeAlias
 
 from policyeng.bundle import Policy
 from policyeng.bundle.header import PARAMETER
+from policyeng.bundle.parameter_schemas import fits
 from policyeng.evaluation.estate import estate_of
 from policyeng.facts.times import moment
 from policyeng.models import Finding, JsonObject, lowered
 from policyeng.verify.drawing.edits import Json, put
-from policyeng.verify.drawing.schemas import fits
 from policyeng.verify.laws.fields import (
     Attempt,
     Change,

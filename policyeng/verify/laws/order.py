@@ -9,12 +9,13 @@ from typing import TypeVar
 
 from policyeng.bundle import Bundle
 from policyeng.models import Snapshot
+from policyeng.verify.cases import STATED
 from policyeng.verify.drawing.edits import Json
 from policyeng.verify.laws.law import Grounds, Law, Trial, Violation, first_difference
 
 _Entry = TypeVar("_Entry")
 
-_STATED = ("approvals", "workloads", "quotas", "metrics", "principals", "incomplete", "beyond", "documents")
+_STATED = (*STATED, "incomplete", "beyond", "documents")
 
 
 def _violated(trial: Trial) -> Violation | None:

@@ -11,15 +11,15 @@ from tempfile import TemporaryDirectory
 
 import orjson
 
-from policyeng.models import Evaluation, Exemption, JsonObject, Model, Snapshot
+from policyeng.models import Evaluation, Exemption, JsonObject, Snapshot
 from policyeng.report import FORMATS
 from policyeng.sources import read_exemptions
+from policyeng.verify.cases import STATED
+from policyeng.verify.drawing.scenes import plain
 from policyeng.verify.example_documents import document_of, example_of, read, text_of
 from policyeng.verify.laws import exemptions
 from policyeng.verify.laws.law import Law, Trial, Violation, first_difference
 from policyeng.verify.laws.reports_read import READERS, said
-
-_STATED = ("approvals", "workloads", "quotas", "metrics", "principals")
 
 
 def _violated(trial: Trial) -> Violation | None:
@@ -74,14 +74,10 @@ def _of_snapshot(snapshot: Snapshot) -> Violation | None:
 
 
 def _native(snapshot: Snapshot) -> JsonObject:
-    stated = {name: [_plain(entry) for entry in getattr(snapshot, name)] for name in _STATED}
+    stated = {name: [plain(entry) for entry in getattr(snapshot, name)] for name in STATED}
     taken_at = {"takenAt": snapshot.taken_at.isoformat()} if snapshot.taken_at else {}
     resources, incomplete = list(snapshot.resources), list(snapshot.incomplete)
     return {"scope": snapshot.scope, **taken_at, "resources": resources, **stated, "incomplete": incomplete}
-
-
-def _plain(entry: Model) -> JsonObject:
-    return entry.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def _of_example(trial: Trial) -> Violation | None:
@@ -98,7 +94,7 @@ def _of_exemption(exemption: Exemption | None, random: Random) -> Violation | No
         return None
     with TemporaryDirectory() as folder:  # one for the run would be left behind by processes
         file = Path(folder) / random.choice(("exemptions.json", "exemptions.yaml"))
-        file.write_bytes(orjson.dumps({"exemptions": [_plain(exemption)]}))
+        file.write_bytes(orjson.dumps({"exemptions": [plain(exemption)]}))
         exempted, problems = read_exemptions(file)
     if problems or exempted == (exemption,):
         return None

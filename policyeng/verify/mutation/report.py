@@ -9,11 +9,12 @@ import orjson
 
 from policyeng.models import JsonObject
 from policyeng.verify.mutation.running import Run, Survivor, Tally, score
+from policyeng.verify.report_parts import junit_text, text_of_lines
 
 
 def as_text(run: Run) -> str:
     """The run for a reader: a table, then every survivor as a difference of one line."""
-    return "\n".join(_lines(run))
+    return text_of_lines(_lines(run))
 
 
 def _lines(run: Run) -> Iterator[str]:
@@ -112,8 +113,7 @@ def as_junit(run: Run) -> str:
         suite.set("tests", str(len(suite)))
         suite.set("failures", str(tally.survived + len(tally.stale)))
         suite.set("skipped", str(len(tally.survivors) - tally.survived))
-    ET.indent(root)
-    return ET.tostring(root, encoding="unicode", xml_declaration=True)
+    return junit_text(root)
 
 
 def _junit_survivor(suite: ET.Element, tally: Tally, survivor: Survivor) -> None:

@@ -82,6 +82,11 @@ class Run:
         """The part of all mutants that was noticed."""
         return score(self.tallies)
 
+    @property
+    def is_tried(self) -> bool:
+        """Whether there was any mutant to notice; without one the score says nothing."""
+        return any(tally.killed or tally.survivors for tally in self.tallies)
+
 
 def score(tallies: Sequence[Tally]) -> float:
     """The percentage of mutants that was noticed, from 0 to 100; justified survivors do not count."""

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import islice
 from random import Random
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.models import JsonObject, Outcome
+from policyeng.models import Outcome
 from policyeng.verify.drawing.estates import Estates
-from policyeng.verify.drawing.examples import Example, Examples, examples_of
+from policyeng.verify.drawing.examples import Examples, examples_of
+from policyeng.verify.drawing.written import judges_documents
 from policyeng.verify.redundancy.implications import TRIES, implication_remarks
 from policyeng.verify.redundancy.observing import Observed, cases_of
-from policyeng.verify.redundancy.outcomes import judges_documents, outcome_remarks
-from policyeng.verify.redundancy.parameters import Misfits, misfits, parameter_remarks
+from policyeng.verify.redundancy.outcomes import outcome_remarks
+from policyeng.verify.redundancy.parameters import parameter_remarks
 from policyeng.verify.redundancy.remarks import Analysis, Remark
 
 #: So many examples more are drawn for a policy that the others do not meet from both sides.
@@ -45,48 +45,39 @@ def analysed(
         EngineError: the bundle does not compile.
     """
     estates = Estates(bundle)
-    wrong = misfits(bundle)
     observed = Observed(bundle)
     for policy in bundle.policies:
         alone = bundle.only([policy])
         for case, example in cases_of(policy.id, estates):
             # What others say of a case matters where its policy fails, and a case that fails names a path.
-            observed.judge(_fitting(example, wrong), bundle if case.path is not None else alone)
+            observed.judge(example, bundle if case.path is not None else alone)
             observed.cases += 1
             progress(observed.cases)
     for example in islice(examples_of(bundle, seed), examples):
-        observed.judge(_fitting(example, wrong))
+        observed.judge(example)
         observed.examples += 1
         progress(observed.cases + observed.examples)
     source = Examples(bundle)
     for policy in bundle.policies:
         if not judges_documents(policy):
-            _look_closer(observed, policy, source, wrong, seed)
+            _look_closer(observed, policy, source, seed)
     remarks = [
         *outcome_remarks(observed, estates),
-        *parameter_remarks(observed, estates, wrong, seed),
+        *parameter_remarks(observed, estates, seed),
         *implication_remarks(observed, estates, seed, tries),
     ]
     outcomes = {policy: seen.outcomes for policy, seen in observed.seen.items()}
     return Analysis(seed, observed.examples, observed.cases, outcomes, tuple(sorted(remarks, key=_order)))
 
 
-def _look_closer(observed: Observed, policy: Policy, source: Examples, wrong: Misfits, seed: int) -> None:
+def _look_closer(observed: Observed, policy: Policy, source: Examples, seed: int) -> None:
     """Draw more examples for a policy that was not met both failing and passing, until it is."""
     seen = observed.seen[policy.id]
     while observed.more[policy.id] < _MORE and not {Outcome.FAIL, Outcome.PASS} <= seen.decided:
         random = Random(f"{seed}/{policy.id}/{observed.more[policy.id]}")  # noqa: S311  # nothing here is secret
-        observed.judge(_fitting(source.drawn(random, policy), wrong))
+        observed.judge(source.drawn(random, policy))
         observed.more[policy.id] += 1
 
 
 def _order(remark: Remark) -> tuple[bool, str, str, str]:
     return (not remark.is_fault, remark.policy, remark.kind, remark.other)
-
-
-def _fitting(example: Example, wrong: Misfits) -> Example:
-    """An example without the parameters that no value can be given to."""
-    parameters: dict[str, JsonObject] = {}
-    for policy, given in example.parameters.items():
-        parameters[policy] = {name: value for name, value in given.items() if name not in wrong.get(policy, {})}
-    return replace(example, parameters={policy: given for policy, given in parameters.items() if given})

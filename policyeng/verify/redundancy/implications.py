@@ -9,8 +9,8 @@ from random import Random
 from policyeng.bundle import Policy
 from policyeng.verify.drawing.estates import Estates
 from policyeng.verify.drawing.examples import Example
+from policyeng.verify.drawing.written import judges_documents
 from policyeng.verify.redundancy.observing import Observed
-from policyeng.verify.redundancy.outcomes import judges_documents
 from policyeng.verify.redundancy.remarks import Kind, Remark
 from policyeng.verify.redundancy.telling_apart import Search, smallest
 

@@ -17,6 +17,7 @@ from policyeng.sources import read_inputs
 from policyeng.verify.cases import DEFAULT_AS_OF, Case
 from policyeng.verify.drawing.estates import Estates
 from policyeng.verify.drawing.examples import Example
+from policyeng.verify.example_documents import native
 
 #: So many examples of each outcome are kept for each policy, the smallest ones.
 _KEPT = 6
@@ -132,7 +133,7 @@ def cases_of(policy: str, estates: Estates) -> Iterator[tuple[Case, Example]]:
 
 def native_text(example: Example) -> bytes:
     """The document of an example as a native snapshot; whole numbers beyond 64 bits are the nearest others."""
-    document = {"snapshotVersion": 1, **example.document}
+    document = native(example.document)
     try:
         return orjson.dumps(document)
     except TypeError:

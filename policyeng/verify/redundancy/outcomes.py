@@ -19,6 +19,7 @@ from policyeng.evaluation.pointers import has_value
 from policyeng.models import Accelerator, Cadence, JsonObject, Outcome, Purpose, Target, lowered
 from policyeng.report.wording import count
 from policyeng.verify.drawing.estates import STATEMENTS, Estates
+from policyeng.verify.drawing.written import judges_documents
 from policyeng.verify.redundancy.observing import Observed, Seen, as_read
 from policyeng.verify.redundancy.remarks import Remark
 
@@ -56,11 +57,6 @@ def outcome_remarks(observed: Observed, estates: Estates) -> Iterator[Remark]:
             yield Remark(policy.id, "not tried", message, "nothing", "test it with documents of yours", is_fault=False)
             continue
         yield from _of_policy(policy, observed, known)
-
-
-def judges_documents(policy: Policy) -> bool:
-    """Whether a policy judges something that no example has."""
-    return policy.input_form != "policy" or any(lowered(judged.type) == "document" for judged in policy.header.judges)
 
 
 def tried(observed: Observed, policy: Policy) -> str:

@@ -1,24 +1,23 @@
-"""Parameters that no value can satisfy, that leave a policy nothing to say, or that make no difference."""
+"""Parameters that leave a policy nothing to say, or that make no difference."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.parameters import fault_of
-from policyeng.errors import BundleError
+from policyeng.bundle.parameter_schemas import fits
 from policyeng.models import JsonObject, Outcome, Snapshot
 from policyeng.verify.drawing.edits import Json
 from policyeng.verify.drawing.estates import Estates
 from policyeng.verify.drawing.examples import Example
-from policyeng.verify.drawing.schemas import fits, fitting
+from policyeng.verify.drawing.schemas import fitting
+from policyeng.verify.drawing.written import judges_documents
 from policyeng.verify.redundancy.observing import Observed, as_read, cases_of, judged, native_text
-from policyeng.verify.redundancy.outcomes import judges_documents
 from policyeng.verify.redundancy.remarks import Remark
 
 #: So many values of a parameter are drawn beside its default, its bounds and its choices; so many are judged with.
@@ -27,59 +26,17 @@ _DRAWN, _JUDGED_WITH = 40, 8
 _CASES = 10
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 
-#: By policy id and name of a parameter, why its schema or its default is wrong.
-Misfits = Mapping[str, Mapping[str, str]]
 
-
-def misfits(bundle: Bundle) -> Misfits:
-    """The parameters whose schema is none, or whose default does not fit it."""
-    found: dict[str, dict[str, str]] = {}
-    for policy in bundle.policies:
-        for name, default in policy.header.defaults.items():
-            try:
-                fault = fault_of(policy, name, default)
-            except BundleError as error:
-                fault = error.message
-            if fault:
-                found.setdefault(policy.id, {})[name] = fault
-    return found
-
-
-def parameter_remarks(observed: Observed, estates: Estates, wrong: Misfits, seed: int) -> Iterator[Remark]:
+def parameter_remarks(observed: Observed, estates: Estates, seed: int) -> Iterator[Remark]:
     """What is to be said of the parameters of each policy."""
     for policy in observed.bundle.policies:
+        if judges_documents(policy):
+            continue
         for name, schema in policy.header.parameters.items():
             random = Random(f"{seed}/{policy.id}/{name}")  # noqa: S311  # nothing here is secret
             given = [case.parameters.get(name) for case, _ in estates.cases.get(policy.id, ())]
             values = _values(random, schema, estates.vocabulary.words[policy.id].own, given)
-            if fault := wrong.get(policy.id, {}).get(name, ""):
-                yield _misfit(policy, name, fault, values)
-            elif not judges_documents(policy):
-                yield from _of_parameter(policy, name, values, observed, estates)
-
-
-def _misfit(policy: Policy, name: str, fault: str, values: Sequence[Json]) -> Remark:
-    if values:
-        message = f"the default of its parameter `{name}` does not fit the schema: {fault}"
-        remedy = f"give a default such as `{json.dumps(values[0])}`, or widen the schema"
-        return Remark(policy.id, "parameter", message, "the default alone", remedy, is_proved=True)
-    proof = _contradiction(policy.header.parameters[name])
-    message = f"no value fits the schema of its parameter `{name}`: {proof or fault}"
-    told = "its default, its bounds, its choices and drawn values"
-    return Remark(policy.id, "parameter", message, told, "correct the schema", is_proved=bool(proof))
-
-
-def _contradiction(schema: JsonObject) -> str:
-    """Why nothing fits a schema, where that follows from the schema itself; empty where it does not."""
-    if "const" in schema and not fits(schema, schema["const"]):
-        return "its `const` does not fit the rest of it"
-    if "enum" in schema and not any(fits(schema, value) for value in schema["enum"]):
-        return "none of its `enum` fits the rest of it"
-    kinds = {"integer": ("minimum", "maximum"), "array": ("minItems", "maxItems"), "string": ("minLength", "maxLength")}
-    least, most = kinds.get(str(schema.get("type")).replace("number", "integer"), ("", ""))
-    if least in schema and most in schema and schema[least] > schema[most]:
-        return f"its `{least}` is over its `{most}`"
-    return ""
+            yield from _of_parameter(policy, name, values, observed, estates)
 
 
 def _values(random: Random, schema: JsonObject, words: Sequence[Json], given: Sequence[Json]) -> list[Json]:

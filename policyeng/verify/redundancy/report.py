@@ -10,13 +10,15 @@ import orjson
 
 from policyeng.models import JsonObject
 from policyeng.report.wording import count
-from policyeng.verify.drawing.examples import Example
+from policyeng.verify.example_documents import native
 from policyeng.verify.redundancy.remarks import Analysis, Remark
+from policyeng.verify.report_parts import junit_text, text_of_lines
+from policyeng.verify.reproduction import command, stated_parameters
 
 
 def as_text(analysis: Analysis, naming: Sequence[str] = ()) -> str:
     """The analysis for a reader: faults first; `naming` are the options that name the policies."""
-    return "\n".join(_lines(analysis, naming))
+    return text_of_lines(_lines(analysis, naming))
 
 
 def as_json(analysis: Analysis) -> str:
@@ -35,8 +37,11 @@ def as_json(analysis: Analysis) -> str:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
 
 
-def as_junit(analysis: Analysis) -> str:
-    """The analysis as one JUnit suite: a test case per policy, a failure per fault, and remarks beside it."""
+def as_junit(analysis: Analysis, naming: Sequence[str] = ()) -> str:
+    """The analysis as one JUnit suite: a test case per policy, a failure per fault, and remarks beside it.
+
+    `naming` are the options that name the policies.
+    """
     faulty = {remark.policy for remark in analysis.faults}
     root = ET.Element("testsuites", name="policyeng verify --redundancy")
     tests, failures = str(len(analysis.outcomes)), str(len(faulty))
@@ -46,11 +51,10 @@ def as_junit(analysis: Analysis) -> str:
         remarks = [remark for remark in analysis.remarks if remark.policy == policy]
         if faults := [remark for remark in remarks if remark.is_fault]:
             failure = ET.SubElement(case, "failure", message="; ".join(remark.message for remark in faults))
-            failure.text = "\n".join(line for remark in faults for line in _explained(remark))
-        if lines := [line for remark in remarks if not remark.is_fault for line in _explained(remark)]:
+            failure.text = "\n".join(line for remark in faults for line in _explained(remark, naming))
+        if lines := [line for remark in remarks if not remark.is_fault for line in _explained(remark, naming)]:
             ET.SubElement(case, "system-out").text = "\n".join(lines)
-    ET.indent(root)
-    return ET.tostring(root, encoding="unicode", xml_declaration=True)
+    return junit_text(root)
 
 
 def _lines(analysis: Analysis, naming: Sequence[str]) -> Iterator[str]:
@@ -70,23 +74,13 @@ def _explained(remark: Remark, naming: Sequence[str] = ()) -> Iterator[str]:
     yield f"  to do: {remark.remedy}"
     if remark.example is not None:
         yield f"  on {remark.resource or 'a resource that the reader refuses'}"
-        yield f"  again with: {shlex.join(_command(remark, remark.example, naming))}"
-        if remark.example.parameters:
-            yield f"  parameters: {orjson.dumps(remark.example.parameters).decode()}"
-        yield f"  {orjson.dumps(_snapshot(remark.example)).decode()}"
-
-
-def _command(remark: Remark, example: Example, naming: Sequence[str]) -> list[str]:
-    moment = ["--as-of", example.as_of.isoformat()]
-    return ["policyeng", "check", "-", *naming, "--select", _selected(remark), *moment]
+        yield f"  again with: {shlex.join(command(remark.example, _selected(remark), naming))}"
+        yield from (f"  {line}" for line in stated_parameters(remark.example))
+        yield f"  {orjson.dumps(native(remark.example.document)).decode()}"
 
 
 def _selected(remark: Remark) -> str:
     return f"{remark.policy},{remark.other}" if remark.other else remark.policy
-
-
-def _snapshot(example: Example) -> JsonObject:
-    return {"snapshotVersion": 1, **example.document}
 
 
 def _as_object(remark: Remark) -> JsonObject:
@@ -104,7 +98,7 @@ def _as_object(remark: Remark) -> JsonObject:
     if remark.example is not None:
         said |= {
             "resource": remark.resource,
-            "snapshot": _snapshot(remark.example),
+            "snapshot": native(remark.example.document),
             "parameters": dict(remark.example.parameters),
             "asOf": remark.example.as_of.isoformat(),
         }

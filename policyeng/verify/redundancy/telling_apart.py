@@ -16,15 +16,15 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.errors import PolicyengError
 from policyeng.facts.ids import workspace_of
 from policyeng.models import JsonObject, Outcome, lowered
+from policyeng.verify.cases import STATED
 from policyeng.verify.drawing.edits import Json, copied, happens, place_of, places, put, remove
 from policyeng.verify.drawing.examples import Example
-from policyeng.verify.drawing.schemas import fits, fitting
+from policyeng.verify.drawing.schemas import fitting
 from policyeng.verify.drawing.vocabulary import Vocabulary
 from policyeng.verify.example_documents import document_of, example_of, read
 from policyeng.verify.redundancy.observing import Seen, Sighting, by_resource, judged, told_apart
 from policyeng.verify.shrinking import shrunk
 
-_STATED = ("approvals", "workloads", "quotas", "metrics", "principals")
 #: So many steps are taken from one example before another is begun with.
 _STEPS = 12
 
@@ -140,7 +140,7 @@ class Search:
             same = there.get(lowered(str(entry.get("id"))))
             if same is not None and entry is not ours and happens(self.random, 0.3):
                 _mix(self.random, entry, {**same, "id": entry["id"]})
-        for kind in _STATED:
+        for kind in STATED:
             if happens(self.random, 0.2):
                 document[kind] = passing.get(kind, [])
 
@@ -151,7 +151,7 @@ class Search:
             if open_places:
                 remove(holder, self.random.choice(open_places))
             return
-        entries = document[self.random.choice(["resources", *(kind for kind in _STATED if document.get(kind))])]
+        entries = document[self.random.choice(["resources", *(kind for kind in STATED if document.get(kind))])]
         kept = [entry for entry in entries if lowered(str(entry.get("id"))) != lowered(resource)]
         if kept:
             entries.remove(self.random.choice(kept))
@@ -162,8 +162,7 @@ class Search:
             for name, schema in policy.header.parameters.items():
                 if happens(self.random, 0.4):
                     value = fitting(self.random, schema, self.vocabulary.words[policy.id].own)
-                    if fits(schema, value):  # a default may not
-                        given[policy.id] = {**given.get(policy.id, {}), name: value}
+                    given[policy.id] = {**given.get(policy.id, {}), name: value}
         return replace(example, parameters=given)
 
 
@@ -206,9 +205,9 @@ def smallest(bundle: Bundle, policy: str, other: str, example: Example, *, most:
 def _begun(start: Sighting, policies: Collection[str]) -> tuple[Example, str]:
     """A failing example with the parameters of some policies alone."""
     example = start.example
-    example.document.pop("snapshotVersion", None)
+    document = {name: value for name, value in example.document.items() if name != "snapshotVersion"}
     parameters = {policy: given for policy, given in example.parameters.items() if policy in policies}
-    return replace(example, parameters=parameters), start.resource
+    return replace(example, document=document, parameters=parameters), start.resource
 
 
 def _holder(document: JsonObject, resource: str, *, is_workspace: bool = False) -> JsonObject | None:

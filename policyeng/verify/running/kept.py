@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from policyeng.errors import InputError
+from policyeng.errors import InputError, UsageError
 from policyeng.verify.example_documents import document_of, example_of, text_of
 from policyeng.verify.laws.law import Violation
 from policyeng.verify.running.trying import Blamed
+
+_REMEDY = "name another directory with `--database`, or keep none with `--no-database`"
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,24 @@ class Kept:
     path: Path
     bundle: str
     blamed: Blamed
+
+
+def require_usable(folder: Path) -> None:
+    """Refuse a directory before a long run would find out; it is not made yet where it is missing.
+
+    Raises:
+        UsageError: it is none, or cannot be listed, or nothing can be written into it.
+    """
+    try:
+        whole = folder.absolute()
+        there = next(path for path in (whole, *whole.parents) if path.exists())
+        if there == whole:
+            next(whole.iterdir(), None)
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"failures cannot be kept there: {reason}", place=(str(folder),), remedy=_REMEDY) from error
 
 
 def kept_in(folder: Path) -> Iterator[Kept]:
@@ -42,7 +63,7 @@ def kept_in(folder: Path) -> Iterator[Kept]:
 
 
 def keep(folder: Path, bundle: str, blamed: Blamed) -> Path:
-    """Write a failure into a directory, which is made where it is missing; its file.
+    """Write a failure into a directory, which is made where it is missing; its file, whole or not at all.
 
     Raises:
         InputError: it cannot be written.
@@ -59,9 +80,13 @@ def keep(folder: Path, bundle: str, blamed: Blamed) -> Path:
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(text_of(document), encoding="utf-8")
+        beside = path.with_suffix(".part")
+        try:
+            beside.write_text(text_of(document), encoding="utf-8")
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        remedy = "name another directory with `--database`, or keep none with `--no-database`"
-        raise InputError(f"cannot keep a failure: {reason}", place=(str(path),), remedy=remedy) from error
+        raise InputError(f"cannot keep a failure: {reason}", place=(str(path),), remedy=_REMEDY) from error
     return path

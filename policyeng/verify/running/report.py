@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from policyeng.models import JsonObject
-from policyeng.report.escapes import visible
 from policyeng.report.wording import count
-from policyeng.verify.example_documents import document_of, snapshot_text, text_of
+from policyeng.verify.example_documents import document_of, native, text_of
 from policyeng.verify.laws.law import Law, remarked
-from policyeng.verify.reproduction import command, settings_of
+from policyeng.verify.report_parts import bundle_object, junit_text, text_of_lines
+from policyeng.verify.reproduction import command, unwritten
 from policyeng.verify.running.run import Found, Run
 
 
@@ -24,7 +24,7 @@ def as_text(run: Run, given: Sequence[str] = (), written: Sequence[Path | None] 
         given: the options of the command line that name the policies, to be repeated.
         written: for each of what was found, the file of its snapshot, None where it has none.
     """
-    return "\n".join(_lines(run, given, written))
+    return text_of_lines(_lines(run, given, written))
 
 
 def _lines(run: Run, given: Sequence[str], written: Sequence[Path | None]) -> Iterator[str]:
@@ -39,9 +39,9 @@ def _lines(run: Run, given: Sequence[str], written: Sequence[Path | None]) -> It
         yield ""
         where = f", in example {_example(broken.chance)}" if broken.chance else ""
         yield f"not decided: {f'law {broken.law}' if broken.law else 'the examples'}{where}"
-        yield f"  {visible(broken.reason)}"
+        yield f"  {broken.reason}"
     yield ""
-    yield from (f"remark: {visible(line)}" for line in _remarks(run))
+    yield from (f"remark: {line}" for line in _remarks(run))
     tally = run.tally
     rate = f"{run.seconds:.1f} s, {tally.examples / run.seconds:.1f} examples/s"
     yield f"seed {run.seed}: {tally.examples:,} examples with {tally.findings:,} findings in {rate}"
@@ -51,6 +51,7 @@ def _lines(run: Run, given: Sequence[str], written: Sequence[Path | None]) -> It
 def _remarks(run: Run) -> Iterator[str]:
     yield from (f"{path} holds now, and was removed" for path in run.dropped)
     yield from (f"{path} was not tried: {reason}" for path, reason in run.left_alone)
+    yield from run.unkept
     yield from remarked(run.tally.remarks)
 
 
@@ -70,8 +71,12 @@ def _verdict(run: Run) -> str:
         return f"exit 2: not everything could be decided; {said}"
     if not run.tally.findings:
         return "exit 2: the policies judge nothing that could be drawn; give them cases, or narrow `judges` less"
-    held = f"{count(len(run.laws), 'law')} {'holds' if len(run.laws) == 1 else 'hold'}"
-    return f"exit 1: {said}" if violated else f"exit 0: {held}"
+    if violated:
+        return f"exit 1: {said}"
+    untried = sum(not run.tally.tried[law.name] for law in run.laws)
+    held = len(run.laws) - untried
+    beside = f"; {count(untried, 'law')} not tried, on so few examples" if untried else ""
+    return f"exit 0: {count(held, 'law')} {'holds' if held == 1 else 'hold'}{beside}"
 
 
 def _explained(found: Found, given: Sequence[str], path: Path | None) -> Iterator[str]:
@@ -79,10 +84,10 @@ def _explained(found: Found, given: Sequence[str], path: Path | None) -> Iterato
     yield f"violated: law {law.number}, {law.name}: {law.sentence}"
     for label, text in (("policy", violation.policy), ("resource", violation.resource), ("found", violation.message)):
         if text:
-            yield f"  {label:12} {visible(text)}"
-    yield from (f"  {'':12} {visible(line)}" for line in violation.lines)
+            yield f"  {label:12} {text}"
+    yield from (f"  {'':12} {line}" for line in violation.lines)
     if found.note:
-        yield f"  {'note':12} {visible(found.note)}"
+        yield f"  {'note':12} {found.note}"
     if found.example is None:
         return
     if found.again:
@@ -91,10 +96,7 @@ def _explained(found: Found, given: Sequence[str], path: Path | None) -> Iterato
         yield f"  {'drawn as':12} example {_example(found.chance)}"
     for label, words in _commands(found, given, path):
         yield f"  {label:12} {shlex.join(words)}"
-    if path is None:
-        settings = settings_of(found.example)
-        yield from (f"  {'parameters' if not at else '':12} {line}" for at, line in enumerate(settings.splitlines()))
-        yield from (f"  {line}" for line in snapshot_text(found.example).splitlines())
+    yield from (f"  {line}" for line in unwritten(found.example, path))
 
 
 def _commands(found: Found, given: Sequence[str], path: Path | None) -> Iterator[tuple[str, Sequence[str]]]:
@@ -120,7 +122,7 @@ def as_json(run: Run) -> str:
         "examples": tally.examples,
         "findings": tally.findings,
         "seconds": round(run.seconds, 3),
-        "bundle": {"name": run.bundle.name, "revision": run.bundle.revision, "digest": run.bundle.digest},
+        "bundle": bundle_object(run.bundle),
         "laws": [_law(run, law) for law in run.laws],
         "violations": [_violation(found) for found in run.found],
         "undecided": [
@@ -160,11 +162,11 @@ def _violation(found: Found) -> JsonObject:
     if found.example is None:
         return said
     shown = document_of(found.example)
-    return {**said, **shown, "snapshot": {"snapshotVersion": 1, **shown["snapshot"]}}
+    return {**said, **shown, "snapshot": native(shown["snapshot"])}
 
 
-def as_junit(run: Run) -> str:
-    """The run as JUnit XML: one suite, and a test case for each law."""
+def as_junit(run: Run, given: Sequence[str] = ()) -> str:
+    """The run as JUnit XML: one suite, and a test case for each law; `given` as of `as_text`."""
     suite = ET.Element("testsuite", name="policyeng verify", tests=str(len(run.laws)))
     for law in run.laws:
         seconds = f"{run.tally.seconds[law.name]:.3f}"
@@ -174,10 +176,10 @@ def as_junit(run: Run) -> str:
         found = [entry for entry in run.found if entry.law is law]
         broken = run.tally.broken.get(law.name) or run.tally.broken.get("")
         if broken:
-            ET.SubElement(case, "error", message=visible(broken.reason))
+            ET.SubElement(case, "error", message=broken.reason)
         elif found:
-            failure = ET.SubElement(case, "failure", message=visible(_named(found[0])))
-            failure.text = "\n".join(line for entry in found for line in _explained(entry, (), None))
+            failure = ET.SubElement(case, "failure", message=_named(found[0]))
+            failure.text = text_of_lines(line for entry in found for line in _explained(entry, given, None))
         elif not run.tally.findings:
             ET.SubElement(case, "error", message="no example is judged by any policy")
         elif not run.tally.tried[law.name]:
@@ -185,11 +187,10 @@ def as_junit(run: Run) -> str:
     for plural, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(plural, str(sum(1 for _ in suite.iter(tag))))
     if remarks := list(_remarks(run)):
-        ET.SubElement(suite, "system-out").text = "\n".join(map(visible, remarks))
+        ET.SubElement(suite, "system-out").text = "\n".join(remarks)
     root = ET.Element("testsuites", name="policyeng verify")
     root.append(suite)
-    ET.indent(root)
-    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+    return junit_text(root)
 
 
 def _named(found: Found) -> str:

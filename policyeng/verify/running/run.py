@@ -9,10 +9,10 @@ from pathlib import Path
 
 from policyeng.bundle import Bundle
 from policyeng.engines import embedded
-from policyeng.errors import EngineError
+from policyeng.errors import EngineError, InputError
 from policyeng.verify.drawing.examples import Example
 from policyeng.verify.laws.law import Law, Violation
-from policyeng.verify.running.kept import Kept, keep, kept_in
+from policyeng.verify.running.kept import Kept, keep, kept_in, require_usable
 from policyeng.verify.running.processes import Processes, processes
 from policyeng.verify.running.trying import Blamed, Broken, Conclusion, Court, Tally
 
@@ -55,6 +55,7 @@ class Run:
         found: a violation of each kind, in the order of the laws.
         dropped: files of failures that no longer stand.
         left_alone: files of failures that this run could not try, with the reason.
+        unkept: what could not be written into the database, or removed from it, a line each.
         seconds: the time that it took, everything counted.
     """
 
@@ -65,6 +66,7 @@ class Run:
     found: Sequence[Found]
     dropped: Sequence[Path]
     left_alone: Sequence[tuple[Path, str]]
+    unkept: Sequence[str]
     seconds: float
 
     @property
@@ -92,14 +94,17 @@ def run(
         seed: what the examples, and the chance of laws, are drawn from.
         jobs: processes; 0 is one for each processor.
         progress: hears how many examples are done.
-        database: a directory of failures, which are tried first; what is found is kept there.
+        database: a directory of failures, which are tried first; what is found is kept there, or said to be not kept.
 
     Raises:
         EngineError: the bundle has no policy or does not compile, or a process was ended.
-        InputError: the database cannot be read or written.
+        UsageError: the database is no directory, or cannot be read or written.
+        InputError: a file of the database is none of ours.
     """
     if not bundle.policies:
         raise EngineError("the bundle has no policy, so no law can be tried", place=(bundle.name,))
+    if database:
+        require_usable(database)
     started = time.monotonic()
     embedded.form_of(bundle)  # compiled before there are several processes
     court = Court(bundle, laws, seed)
@@ -112,10 +117,10 @@ def run(
         found += _concluded(spread, laws, tally)
     tally.broken |= kept.broken
     if database:
-        found = [replace(entry, kept=_keep(database, bundle, entry)) for entry in found]
+        found = [_kept(entry, database, bundle, kept.unkept) for entry in found]
     found.sort(key=lambda entry: (entry.law.number, entry.violation.policy, entry.violation.message))
     spent = time.monotonic() - started
-    return Run(bundle, laws, seed, tally, found, kept.dropped, kept.left_alone, spent)
+    return Run(bundle, laws, seed, tally, found, kept.dropped, kept.left_alone, kept.unkept, spent)
 
 
 def _tally(spread: Processes[Court], examples: int, progress: Callable[[int], None]) -> Tally:
@@ -154,10 +159,16 @@ def _count(tally: Tally, said: Conclusion) -> None:
         tally.broken[said.law] = said.broken
 
 
-def _keep(folder: Path, bundle: Bundle, found: Found) -> Path | None:
+def _kept(found: Found, folder: Path, bundle: Bundle, unkept: list[str]) -> Found:
+    """What was found, with its file; a file that cannot be written loses no report, so the reason is added."""
     if found.kept or found.example is None:
-        return found.kept
-    return keep(folder, bundle.name, Blamed(found.law.name, found.violation, found.example, found.chance))
+        return found
+    blamed = Blamed(found.law.name, found.violation, found.example, found.chance)
+    try:
+        return replace(found, kept=keep(folder, bundle.name, blamed))
+    except InputError as error:
+        unkept.append(str(error))
+        return found
 
 
 class _Replay:
@@ -170,6 +181,7 @@ class _Replay:
         self.found: list[Found] = []
         self.dropped: list[Path] = []
         self.left_alone: list[tuple[Path, str]] = []
+        self.unkept: list[str] = []
         self.broken: dict[str, Broken] = {}
         self._mine = [entry for entry in kept if self._concerns(entry)]
 
@@ -188,7 +200,8 @@ class _Replay:
 
     def tried(self, spread: Processes[Court]) -> None:
         """Try each of them again."""
-        asked = [(entry.blamed.law, entry.blamed.example, entry.blamed.chance) for entry in self._mine]
+        tried = [entry.blamed for entry in self._mine]
+        asked = [(entry.law, entry.violation.policy, entry.example, entry.chance) for entry in tried]
         for entry, said in zip(self._mine, spread.each(Court.again, asked), strict=True):
             law, blamed = self._laws[entry.blamed.law], entry.blamed
             if isinstance(said, Broken):
@@ -196,8 +209,15 @@ class _Replay:
             elif said is not None and said.policy == blamed.violation.policy:
                 self.found.append(Found(law, said, blamed.example, blamed.chance, kept=entry.path, again=True))
             else:
-                self.dropped.append(entry.path)
-                entry.path.unlink(missing_ok=True)
+                self._drop(entry.path)
+
+    def _drop(self, path: Path) -> None:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            self.unkept.append(f"{path}: holds now, and cannot be removed: {(error.strerror or str(error)).lower()}")
+        else:
+            self.dropped.append(path)
 
     def is_new(self, blamed: Blamed) -> bool:
         """Whether a violation is not one of those that still stand."""

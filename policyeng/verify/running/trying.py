@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from policyeng.bundle import Bundle
+from policyeng.errors import BundleError
 from policyeng.models import Outcome, Snapshot
 from policyeng.verify.drawing.examples import Example, Examples
 from policyeng.verify.example_documents import read
 from policyeng.verify.laws.law import Grounds, Law, Trial, Violation, Whole
-from policyeng.verify.smallest import Smallest, smallest
+from policyeng.verify.smallest import NOT_AGAIN, Smallest, smallest
 
 
 @dataclass(frozen=True)
@@ -136,25 +137,61 @@ class Court:
             blamed = Blamed(law.name, violation, trial.example, trial.chance)
             tally.blamed.setdefault(blamed.kind, blamed)
 
-    def again(self, law: str, example: Example, chance: str) -> Violation | Broken | None:
+    def again(self, law: str, policy: str, example: Example, chance: str) -> Violation | Broken | None:
         """Try a law on one example, through the reader if that reads it: as it was made small."""
+        said = self._on(self._grounds, law, example, chance)
+        if said is None and (anew := self._anew(policy)) is not None:
+            said = self._on(anew, law, example, chance)
+        return said
+
+    def _on(self, grounds: Grounds, law: str, example: Example, chance: str) -> Violation | Broken | None:
         tally = Tally()
-        self._ask(
-            tally, self._laws[law], Trial(self._grounds, example, chance, read(example.document, self._grounds.bundle))
-        )
+        snapshot = read(example.document, self._grounds.bundle)
+        self._ask(tally, self._laws[law], Trial(grounds, example, chance, snapshot))
         found = next(iter(tally.blamed.values()), None)
         return found.violation if found else tally.broken.get(law)
 
     def smallest(self, blamed: Blamed, most: int) -> Smallest[Violation]:
-        """Make the example of a violation small while the same law blames the same policy."""
+        """Make the example of a violation small while the same law blames the same policy.
 
+        What is found once and not again comes of a policy that keeps something from one judgement to the next. Then
+        its module is run anew for every smaller example.
+        """
+        left = self._smallest(blamed, most, lambda: self._grounds)
+        lasts = left.note != NOT_AGAIN and (
+            left.note or self._on(self._grounds, blamed.law, left.example, blamed.chance)
+        )
+        if lasts:
+            return left
+        policy = blamed.violation.policy
+        made = self._smallest(blamed, most // _ANEW_COSTS, lambda: self._anew(policy))
+        if made.note == NOT_AGAIN:
+            return made
+        return replace(made, note="; ".join(filter(None, (_KEEPS, made.note))))
+
+    def _smallest(self, blamed: Blamed, most: int, grounds: Callable[[], Grounds | None]) -> Smallest[Violation]:
         def ask(example: Example, snapshot: Snapshot) -> Violation | None:
-            tally = Tally()
-            self._ask(tally, self._laws[blamed.law], Trial(self._grounds, example, blamed.chance, snapshot))
+            tally, tried_on = Tally(), grounds()
+            if tried_on is not None:
+                self._ask(tally, self._laws[blamed.law], Trial(tried_on, example, blamed.chance, snapshot))
             found = tally.blamed.get(blamed.kind)
             return found.violation if found else None
 
         return smallest(self._grounds.bundle, blamed.example, blamed.violation, ask, most=most)
+
+    def _anew(self, policy: str) -> Grounds | None:
+        """A policy in Python alone, its module run anew, so that it has kept nothing of what was judged before.
+
+        None where nothing can be kept, or it cannot be run anew.
+        """
+        named = next((entry for entry in self._grounds.bundle.policies if entry.id == policy), None)
+        if named is None or named.rules or named.python is None or named.python.anew is None:
+            return None
+        try:
+            again = replace(named, python=named.python.anew())
+        except BundleError:  # it ran once: now that fails because of what it did then
+            return None
+        return Grounds(self._grounds.bundle.only([again]))
 
     def concluded(self, law: str, examples: int, outcomes: dict[str, Counter[Outcome]]) -> Conclusion:
         """What a law of the whole run says of it."""
@@ -183,6 +220,10 @@ class Conclusion:
     remarks: Counter[str]
     seconds: float
 
+
+#: One trial with a module that is run anew costs about as much as so many others.
+_ANEW_COSTS = 5
+_KEEPS = "the policy keeps something from one judgement to the next: its module was run anew for each smaller example"
 
 #: The law that says what becomes of an example that cannot be judged at all.
 _TOTAL = 4

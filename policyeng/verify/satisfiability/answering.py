@@ -12,7 +12,8 @@ from policyeng.bundle import Bundle
 from policyeng.errors import EngineError
 from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject, Outcome, Snapshot
-from policyeng.verify.satisfiability.classes import STATED, Expected, WorkloadClass
+from policyeng.verify.cases import STATED
+from policyeng.verify.satisfiability.classes import Expected, WorkloadClass
 from policyeng.verify.satisfiability.clock import moments
 from policyeng.verify.satisfiability.estates import Assignment, Estates
 from policyeng.verify.satisfiability.extending import Extension, extend

@@ -19,9 +19,6 @@ from policyeng.errors import BundleError, UsageError, nearest
 from policyeng.models import JsonObject, lowered
 from policyeng.verify.cases import built_in_baselines
 
-#: What is stated beside the resources, in the order of a snapshot.
-STATED = ("approvals", "workloads", "quotas", "metrics", "principals")
-
 
 class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)

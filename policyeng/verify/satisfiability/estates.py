@@ -14,10 +14,10 @@ from policyeng.errors import BundleError, nearest
 from policyeng.models import JsonObject, Snapshot, lowered
 from policyeng.strict.json_pointer import keys_of, list_index, member
 from policyeng.strict.merge_patch import merged
-from policyeng.verify.cases import Baselines, Case, baselines_of, estate, no_baseline
+from policyeng.verify.cases import STATED, Baselines, Case, baselines_of, estate, no_baseline
 from policyeng.verify.drawing.edits import Json, put, remove
 from policyeng.verify.drawing.estates import copied_object
-from policyeng.verify.satisfiability.classes import STATED, Choice, Part, Rows, WorkloadClass
+from policyeng.verify.satisfiability.classes import Choice, Part, Rows, WorkloadClass
 
 
 class Edit(NamedTuple):

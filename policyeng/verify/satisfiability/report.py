@@ -14,6 +14,7 @@ import orjson
 from policyeng.bundle import Bundle
 from policyeng.models import JsonObject
 from policyeng.report.wording import count
+from policyeng.verify.report_parts import bundle_object, junit_text, text_of_lines
 from policyeng.verify.satisfiability.answering import Answer, Conflict
 from policyeng.verify.satisfiability.estates import described
 from policyeng.verify.satisfiability.timeline import day, told
@@ -48,7 +49,7 @@ class Run:
 
 def as_text(run: Run) -> str:
     """The answers for a reader."""
-    return "\n".join([*(line for answer in run.answers for line in (*_lines(answer, run), "")), _verdict(run)])
+    return text_of_lines([*(line for answer in run.answers for line in (*_lines(answer, run), "")), _verdict(run)])
 
 
 def _lines(answer: Answer, run: Run) -> Iterator[str]:
@@ -134,7 +135,7 @@ def _verdict(run: Run) -> str:
 def as_json(run: Run) -> str:
     """The answers as a JSON object."""
     document = {
-        "bundle": {"name": run.bundle.name, "revision": run.bundle.revision, "digest": run.bundle.digest},
+        "bundle": bundle_object(run.bundle),
         "profile": run.profile,
         "exitCode": run.exit_code,
         "seconds": round(run.seconds, 3),
@@ -213,5 +214,4 @@ def as_junit(run: Run) -> str:
         else:
             kind = "failure" if answer.status == "impossible" else "error"
             ET.SubElement(case, kind, message=lines[0].strip()).text = "\n".join(lines)
-    ET.indent(root)
-    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+    return junit_text(root)

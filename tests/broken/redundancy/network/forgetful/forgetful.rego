@@ -2,7 +2,7 @@
 # scope: package
 # title: A cluster waits long enough before it scales down
 # description: >-
-#   Broken on purpose: the bounds of its parameter are swapped, so no value fits them, the default included.
+#   Broken on purpose: it reads one of its parameters and forgets the other.
 # custom:
 #   id: BRK-RED-005
 #   severity: low
@@ -15,16 +15,16 @@
 #   parameters:
 #     most_nodes:
 #       type: integer
-#       minimum: 10
-#       maximum: 2
+#       minimum: 2
+#       maximum: 10
 #       default: 5
 #       description: how many nodes may wait
 #     forgotten:
 #       type: boolean
 #       default: false
-#       description: broken on purpose, for nothing reads it
+#       description: nothing reads it
 #   since: 0.1.0
-package network.no_value
+package network.forgetful
 
 deny contains {
 	"msg": "more nodes wait than may",

@@ -1,0 +1,97 @@
+"""The JSON Schemas of parameters (draft 2020-12): whether a value fits one, and why not.
+
+jsonschema costs a tenth of a second to import, and most runs give no parameters and find headers in the cache, so it
+is imported where it is used.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from policyeng.errors import nearest
+from policyeng.models import JsonObject
+from policyeng.strict.json_pointer import escaped
+from policyeng.strict.json_text import shortened
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import ValidationError
+
+#: What says nothing about which values fit.
+_ANNOTATIONS = frozenset({"default", "description", "title", "examples"})
+
+
+def misfit(schema: JsonObject, value: object) -> str:
+    """Why a value does not fit a schema, and where in the value that is; empty when it fits.
+
+    Raises:
+        ValueError: the schema is none, or refers to what is not in it; in words.
+    """
+    if _ANNOTATIONS.issuperset(schema):
+        return ""
+    from jsonschema.exceptions import SchemaError
+    from referencing.exceptions import Unresolvable
+
+    try:
+        fault = next(_validator(_Schema(schema)).iter_errors(value), None)
+    except SchemaError as error:
+        raise ValueError(error.message) from error
+    except Unresolvable as error:
+        raise ValueError(f"`{error.ref}` is not in it") from error
+    except RecursionError as error:
+        raise ValueError("it refers to itself without end") from error
+    if fault is None:
+        return ""
+    pointer = "".join(f"/{escaped(str(step))}" for step in fault.absolute_path)
+    return f"{f'at {pointer}, ' if pointer else ''}{_reason(fault)}"
+
+
+def fits(schema: JsonObject, value: object) -> bool:
+    """Whether a value fits a schema; nothing fits one that is wrong."""
+    from jsonschema.exceptions import SchemaError
+    from referencing.exceptions import Unresolvable
+
+    try:
+        return _validator(_Schema(schema)).is_valid(value)
+    except (SchemaError, Unresolvable, RecursionError):
+        return False
+
+
+class _Schema:
+    """The JSON Schema of a parameter as a key: the object itself, for comparing two takes longer than validating."""
+
+    def __init__(self, document: JsonObject) -> None:
+        self.document = document
+
+    def __hash__(self) -> int:
+        return id(self.document)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Schema) and self.document is other.document
+
+
+@lru_cache(maxsize=1024)
+def _validator(schema: _Schema) -> Draft202012Validator:
+    """What validates values; made once, for that takes longer than anything that it does.
+
+    Raises:
+        SchemaError: the schema is none.
+    """
+    from jsonschema import Draft202012Validator
+    from referencing import Registry
+
+    Draft202012Validator.check_schema(schema.document)
+    return Draft202012Validator(schema.document, registry=Registry())  # an empty registry fetches nothing
+
+
+def _reason(error: ValidationError) -> str:
+    """What is wrong with a value in words; where few values are taken, the nearest of them too."""
+    values = error.validator_value
+    if error.validator != "enum" or not isinstance(values, list):
+        return shortened(error.message, 200)
+    taken = [value if isinstance(value, str) else json.dumps(value) for value in values]
+    given = error.instance if isinstance(error.instance, str) else json.dumps(error.instance, default=str)
+    known = f"{'is not one of' if len(taken) > 1 else 'is not'} {', '.join(f'`{value}`' for value in taken)}"
+    return f"`{shortened(given)}` {known}{nearest(given, taken)}"
