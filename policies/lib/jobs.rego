@@ -30,15 +30,8 @@ _references(holder, wanted, path) := [{"path": concat("/", [path, key]), "writte
 	is_object(holder)
 	some key, written in holder
 	replace(lower(key), "_", "") == wanted
-	not _is_blank(written)
+	not words.is_blank(written)
 ]
-
-_is_blank(null) := true
-
-_is_blank(written) if {
-	is_string(written)
-	trim_space(written) == ""
-}
 
 _name(written) := trim_prefix(words.folded(written), "azureml:") if is_string(written)
 
