@@ -52,7 +52,8 @@ pub fn run(machine: &mut RegoVM, roles: usize) -> Result<Vec<Value>, VmError> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{judge, Bench, Documents, FaultKind, Limits, Outcome, Pair, Program, Role};
+    use crate::bench::Bench;
+    use crate::{judge, Documents, FaultKind, Limits, Outcome, Pair, Program, Role};
     use std::time::Duration;
 
     /// What either engine says of one resource by a policy with these rules.
