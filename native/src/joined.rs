@@ -75,7 +75,8 @@ mod tests {
         })
     }
 
-    const BOTH: &str = "deny contains \"d\" if shared == 7\nunknown contains \"u\" if shared == 7\nshared := count(\"seven t\")";
+    const BOTH: &str =
+        "deny contains \"d\" if shared == 7\nunknown contains \"u\" if shared == 7\nshared := count(\"seven t\")";
 
     #[test]
     fn one_run_says_what_a_run_for_each_role_says() {
@@ -96,7 +97,10 @@ mod tests {
     fn what_applies_must_be_a_boolean() {
         for said in judged(&format!("{BOTH}\napplies := shared")) {
             let Outcome::Fault(fault) = said else { panic!("{said:?}") };
-            assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::Evaluation, "data.a.applies is not a boolean"));
+            assert_eq!(
+                (fault.kind, fault.message.as_str()),
+                (FaultKind::Evaluation, "data.a.applies is not a boolean")
+            );
         }
     }
 }
