@@ -171,8 +171,8 @@ APPROVALS = Probe(
     "approvals",
     "ids",
     lacking=of_each(
-        "[approvals.lacking(approval, {`resource`: r, `workspace`: ids.workspace_of(r.id, input.snapshot.by_id), "
-        "`as_of`: `2026-06-01T00:00:00Z`}) | some approval in input.snapshot.approvals]"
+        "[approvals.lacking(approval, approvals.asked(r, ids.workspace_of(r.id, input.snapshot.by_id), "
+        "`2026-06-01T00:00:00Z`)) | some approval in input.snapshot.approvals]"
     ),
     of_series="{name: approvals.of_series(input.snapshot, upper(name)) | some name, _ in input.snapshot.by_series}",
 )

@@ -22,7 +22,7 @@ pub struct Limits {
     pub deadline: Duration,
     /// Bytes that the pair may allocate and keep.
     pub memory: u64,
-    /// Instructions of the RVM for one rule.
+    /// Instructions of the RVM, for an exception as many again.
     pub instructions: usize,
 }
 

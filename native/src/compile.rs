@@ -4,7 +4,7 @@ use crate::ast::Module;
 use crate::desugar::{desugar, Dialect};
 use crate::names::rule_name;
 use crate::policy::{Engine, Role};
-use crate::{arguments, ast, builtins, calls, hazards, lanes, safety, storage};
+use crate::{arguments, ast, builtins, calls, hazards, joined, lanes, safety, storage};
 use regorus::languages::rego::compiler::{Compiler, SpannedCompilerError};
 use regorus::rvm::RegoVM;
 use regorus::{CompiledPolicy, Rc, Value};
@@ -73,7 +73,7 @@ pub(crate) fn choose(
     // Each policy has a program of its own; the text of all modules in each would only cost memory.
     program.sources.clear();
     let bytes = storage::written(&program);
-    let program = match shielded(program) {
+    let program = match shielded(program, roles) {
         Ok(program) => Arc::new(program),
         Err(reason) => return Ok((Engine::Interpreter(reason), None)),
     };
@@ -84,7 +84,11 @@ pub(crate) fn choose(
 }
 
 /// The program as the machine runs it; the shield is made of functions, so it is put on anew when a program is loaded.
-pub(crate) fn shielded(mut program: regorus::rvm::Program) -> Result<regorus::rvm::Program, String> {
+pub(crate) fn shielded(
+    mut program: regorus::rvm::Program,
+    roles: &[(Role, String)],
+) -> Result<regorus::rvm::Program, String> {
+    joined::join(&mut program, roles)?;
     arguments::guard(&mut program)?;
     builtins::shield(&mut program)?;
     lanes::lighten(&mut program);

@@ -11,7 +11,7 @@ pub enum FaultKind {
     Deadline,
     /// The pair used more memory than it may.
     Memory,
-    /// A rule took more instructions than it may.
+    /// The rules took more instructions than they may.
     Instructions,
     /// A builtin function or an operator refused its operands.
     Builtin,

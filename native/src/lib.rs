@@ -25,7 +25,7 @@
 //! | limit        | RVM                                    | interpreter                                             |
 //! |--------------|----------------------------------------|---------------------------------------------------------|
 //! | deadline     | one per pair, looked at every 64 steps | one per pair, looked at every 64 steps                  |
-//! | instructions | per rule asked for                     | none: regorus counts none there, the deadline bounds it |
+//! | instructions | per pair, an exception has its own     | none: regorus counts none there, the deadline bounds it |
 //! | memory       | the thread's own live bytes            | live bytes of all threads, then the pair alone          |
 //!
 //! The interpreter knows only a process-wide memory ceiling. While pairs run it stands at the bytes alive at the start
@@ -47,6 +47,7 @@ pub mod desugar;
 pub mod documents;
 pub mod fault;
 pub mod hazards;
+pub mod joined;
 pub mod judge;
 pub mod lanes;
 pub mod locate;

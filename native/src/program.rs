@@ -105,10 +105,10 @@ impl Program {
             .map(|((id, mut roles), bytes)| {
                 roles.sort();
                 let program = storage::read(bytes.as_ref())?;
-                let program = shielded(program)?;
                 if !roles.iter().map(|(_, rule)| rule).eq(program.entry_points.keys()) {
                     return Err(format!("the stored program of {id} has other rules"));
                 }
+                let program = shielded(program, &roles)?;
                 Ok(Policy { id, roles, engine: Engine::Rvm(Arc::new(program)), form: InputForm::Policy })
             })
             .collect::<Result<_, String>>()?;

@@ -5,7 +5,7 @@ use crate::fault::take_raised;
 use crate::lanes::{copied, Lane};
 use crate::policy::{InputForm, Role};
 use crate::program::new_machine;
-use crate::{admission, memory, review, Fault, FaultKind};
+use crate::{admission, joined, memory, review, Fault, FaultKind};
 use regorus::rvm::RegoVM;
 use regorus::utils::limits::ExecutionTimerConfig;
 use regorus::{MemoryBudgetConfig, Value};
@@ -105,21 +105,22 @@ impl<'a> Worker<'a> {
         let bench = self.bench;
         let policy = bench.program.policy(pair.policy);
         let mut lists = ["[]"; 3].map(String::from);
-        for (role, rule) in &policy.roles {
-            if *role == Role::Exception && lists[0] == "[]" {
-                continue;
-            }
-            let value = self.evaluate(pair.policy, rule, &input, start)?;
+        let said = self.said(pair.policy, &input, start)?;
+        for ((role, rule), value) in joined::in_one_run(&policy.roles).zip(&said) {
             match role {
                 Role::Applies => match value {
                     Value::Bool(true) => (),
                     Value::Bool(false) | Value::Undefined => return Ok(Outcome::NotApplicable),
                     _ => return Err(Fault::new(FaultKind::Evaluation, format!("{rule} is not a boolean"))),
                 },
-                Role::Deny => lists[0] = findings(rule, &value)?,
-                Role::Unknown => lists[1] = findings(rule, &value)?,
-                Role::Exception => lists[2] = written(rule, &value)?,
+                Role::Deny => lists[0] = findings(rule, value)?,
+                Role::Unknown => lists[1] = findings(rule, value)?,
+                Role::Exception => (),
             }
+        }
+        if let Some((Role::Exception, rule)) = policy.roles.last().filter(|_| lists[0] != "[]") {
+            let value = self.evaluate(pair.policy, rule, &input, start)?;
+            lists[2] = written(rule, &value)?;
         }
         let [deny, unknown, exception] = lists;
         if deny == "[]" && unknown == "[]" {
@@ -150,36 +151,65 @@ impl<'a> Worker<'a> {
         Value::from(self.keys.iter().cloned().zip(values).collect::<BTreeMap<_, _>>())
     }
 
-    fn evaluate(&mut self, policy: usize, rule: &str, input: &Value, start: Instant) -> Result<Value, Fault> {
-        let limits = self.bench.limits;
-        let limit = limits.deadline.saturating_sub(start.elapsed());
-        if limit.is_zero() {
-            return Err(Fault::new(FaultKind::Deadline, format!("no time left for {rule}")));
+    /// What the rules say, in the order of [`joined::in_one_run`], up to the one by which the policy does not apply.
+    fn said(&mut self, policy: usize, input: &Value, start: Instant) -> Result<Vec<Value>, Fault> {
+        let roles = &self.bench.program.policy(policy).roles;
+        if self.lane.programs[policy].is_some() {
+            let machine = self.machine(policy, input, start)?;
+            let said = joined::run(machine, roles.len()).map_err(|error| Fault::from_vm(&error));
+            return unless_raised(said?);
         }
-        let timer = ExecutionTimerConfig { limit, check_interval: CLOCK_STEPS };
-        let value = match &self.lane.programs[policy] {
-            Some(program) => {
-                let machine = match &mut self.machines[policy] {
-                    Some(machine) => machine,
-                    empty => empty.insert(new_machine(Arc::clone(program), &self.lane.facts)?),
-                };
-                machine.set_max_instructions(limits.instructions);
-                machine
-                    .set_memory_budget_config(NonZeroU64::new(limits.memory).map(|limit| MemoryBudgetConfig { limit }));
-                machine.set_execution_timer_config(Some(timer));
-                machine.set_input(input.clone());
-                machine.execute_entry_point_by_name(rule).map_err(|error| Fault::from_vm(&error))
+        let mut said = Vec::new();
+        for (role, rule) in joined::in_one_run(roles) {
+            said.push(self.evaluate(policy, rule, input, start)?);
+            if *role == Role::Applies && said.last() != Some(&Value::Bool(true)) {
+                break;
             }
-            None => {
-                let engine = self.interpreter.get_or_insert_with(|| self.bench.program.interpreter());
-                engine.set_execution_timer_config(timer);
-                engine.set_input(input.clone());
-                engine.eval_rule(rule.to_owned()).map_err(|error| Fault::from_interpreter(&error))
-            }
-        }?;
-        // An engine may have absorbed the error of a shielded builtin; we do not.
-        take_raised().map_or(Ok(value), Err)
+        }
+        Ok(said)
     }
+
+    fn evaluate(&mut self, policy: usize, rule: &str, input: &Value, start: Instant) -> Result<Value, Fault> {
+        let value = if self.lane.programs[policy].is_some() {
+            let machine = self.machine(policy, input, start)?;
+            machine.execute_entry_point_by_name(rule).map_err(|error| Fault::from_vm(&error))
+        } else {
+            let timer = self.timer(start)?;
+            let engine = self.interpreter.get_or_insert_with(|| self.bench.program.interpreter());
+            engine.set_execution_timer_config(timer);
+            engine.set_input(input.clone());
+            engine.eval_rule(rule.to_owned()).map_err(|error| Fault::from_interpreter(&error))
+        };
+        unless_raised(value?)
+    }
+
+    /// The machine of a policy, ready to run.
+    fn machine(&mut self, policy: usize, input: &Value, start: Instant) -> Result<&mut RegoVM, Fault> {
+        let (limits, timer) = (self.bench.limits, self.timer(start)?);
+        let machine = match (&mut self.machines[policy], &self.lane.programs[policy]) {
+            (Some(machine), _) => machine,
+            (empty, Some(program)) => empty.insert(new_machine(Arc::clone(program), &self.lane.facts)?),
+            (None, None) => return Err(Fault::new(FaultKind::Evaluation, "the policy has no program")),
+        };
+        machine.set_max_instructions(limits.instructions);
+        machine.set_memory_budget_config(NonZeroU64::new(limits.memory).map(|limit| MemoryBudgetConfig { limit }));
+        machine.set_execution_timer_config(Some(timer));
+        machine.set_input(input.clone());
+        Ok(machine)
+    }
+
+    fn timer(&self, start: Instant) -> Result<ExecutionTimerConfig, Fault> {
+        let limit = self.bench.limits.deadline.saturating_sub(start.elapsed());
+        if limit.is_zero() {
+            return Err(Fault::new(FaultKind::Deadline, "no time left"));
+        }
+        Ok(ExecutionTimerConfig { limit, check_interval: CLOCK_STEPS })
+    }
+}
+
+/// An engine may have absorbed the error of a shielded builtin; we do not.
+fn unless_raised<T>(value: T) -> Result<T, Fault> {
+    take_raised().map_or(Ok(value), Err)
 }
 
 fn findings(rule: &str, value: &Value) -> Result<String, Fault> {

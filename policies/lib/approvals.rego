@@ -12,12 +12,25 @@ of_series(snapshot, series) := [snapshot.approvals[position] |
 	some position in snapshot.by_series[lower(series)]
 ]
 
-# lacking(approval, asked): why an approval does not count, in a fixed order; empty when it does. `asked` is
-# {"resource", "workspace", "as_of"}, the workspace null when it is not in the snapshot. One that lacks nothing but what
-# is `open` may count.
+# asked(resource, workspace, as_of): what an approval is held against, worked out once for all of them. The workspace is
+# null when it is not in the snapshot; what is not stated is empty.
+asked(resource, workspace, as_of) := {
+	"workspace": _workspace(resource.id),
+	"region": _region(_location(resource, workspace)),
+	"moment": times.ordered(as_of),
+}
+
+# lacking(approval, asked): why an approval does not count, in a fixed order; empty when it does. One that lacks nothing
+# but what is `open` may count.
 lacking(approval, asked) := [lack |
-	some lack in ["not granted", "not yet in force", "expired", "another scope", unscoped, "another region", unplaced]
-	_lacks(approval, asked, lack)
+	some lack in [
+		_of_status(approval),
+		_of_start(approval, asked),
+		_of_end(approval, asked),
+		_of_scope(approval, asked),
+		_of_region(approval, asked),
+	]
+	lack != ""
 ]
 
 unscoped := "a stated place of the workspace"
@@ -35,60 +48,54 @@ open := {
 
 may_count(lacks) if {
 	count(lacks) > 0
-	every lack in lacks { lack in object.keys(open) }
+	every lack in lacks { lack in {unscoped, unplaced} }
 }
 
-_lacks(approval, _, "not granted") if not _is_granted(approval)
+_of_status(approval) := "" if {
+	words.folded(approval.status) == "granted"
+} else := "not granted"
 
-_lacks(approval, asked, "not yet in force") if {
-	times.ordered(words.text(approval.grantedAt)) > times.ordered(asked.as_of)
-}
+_of_start(approval, asked) := "not yet in force" if {
+	times.ordered(words.text(approval.grantedAt)) > asked.moment
+} else := ""
 
-_lacks(approval, asked, "expired") if {
-	times.ordered(words.text(approval.expiresAt)) <= times.ordered(asked.as_of)
-}
-
-_lacks(approval, asked, "another scope") if {
-	not _covers(approval, asked)
-	not _may_cover(approval, asked)
-}
-
-_lacks(approval, asked, lack) if {
-	lack == unscoped
-	_may_cover(approval, asked)
-}
-
-_lacks(approval, asked, "another region") if {
-	words.text(approval.region)
-	place = _location(asked)
-	_region(approval.region) != _region(place)
-}
-
-_lacks(approval, asked, lack) if {
-	lack == unplaced
-	words.text(approval.region)
-	not _location(asked)
-}
-
-_is_granted(approval) if words.folded(approval.status) == "granted"
+_of_end(approval, asked) := "expired" if {
+	times.ordered(words.text(approval.expiresAt)) <= asked.moment
+} else := ""
 
 # A subscription, a resource group or a workspace: the tenant is too wide, a single compute too narrow.
-_covers(approval, asked) if {
-	count(ids.segments(approval.scope)) in {2, 4, 8}
-	ids.is_at_or_under(ids.workspace_id(asked.resource.id), approval.scope)
+_of_scope(approval, asked) := lack if {
+	outer = ids.segments(approval.scope)
+	count(outer) in {2, 4, 8}
+	lack = _of_segments(outer, asked.workspace)
+} else := "another scope"
+
+_of_segments(outer, workspace) := "" if {
+	array.slice(workspace, 0, count(outer)) == outer
+} else := unscoped if {
+	ids.agree_perhaps(outer, workspace)
 }
 
-_may_cover(approval, asked) if {
-	count(ids.segments(approval.scope)) in {2, 4, 8}
-	ids.may_hold(approval.scope, ids.workspace_id(asked.resource.id))
-}
+_of_region(approval, asked) := unplaced if {
+	words.text(approval.region)
+	asked.region == ""
+} else := "another region" if {
+	words.text(approval.region)
+	_region(approval.region) != asked.region
+} else := ""
+
+_workspace(id) := parts if {
+	parts = ids.segments(ids.workspace_id(id))
+} else := []
 
 # The nodes of a compute may be in another region than the workspace; what names none is in the workspace's.
-_location(asked) := place if {
-	lower(asked.resource.type) == computes.compute_type # nothing else has a `computeLocation`
-	place = words.text(asked.resource.properties.computeLocation)
+_location(resource, workspace) := place if {
+	lower(resource.type) == computes.compute_type # nothing else has a `computeLocation`
+	place = words.text(resource.properties.computeLocation)
 } else := place if {
-	place = words.text(asked.resource.location)
-} else := words.text(asked.workspace.location)
+	place = words.text(resource.location)
+} else := place if {
+	place = words.text(workspace.location)
+} else := ""
 
-_region(name) := replace(words.folded(name), " ", "")
+_region(name) := replace(lower(trim_space(name)), " ", "")

@@ -14,6 +14,8 @@ asked := {
 	"as_of": "2026-06-01T00:00:00Z",
 }
 
+lacking(approval, given) := approvals.lacking(approval, approvals.asked(given.resource, given.workspace, given.as_of))
+
 good := {"id": "A", "kind": "vmSeries", "series": "M", "scope": workspace, "status": "granted"}
 
 test_approvals_of_a_series if {
@@ -51,27 +53,27 @@ lacking_cases := [
 
 test_what_an_approval_lacks if {
 	every case in lacking_cases {
-		approvals.lacking(object.union(good, case.change), asked) == case.lacks
+		lacking(object.union(good, case.change), asked) == case.lacks
 	}
 }
 
 test_region_of_the_nodes_goes_first if {
 	nodes := {"resource": {"properties": {"computeLocation": "North Europe"}}}
 	moved := object.union(asked, nodes)
-	approvals.lacking(object.union(good, {"region": "northeurope"}), moved) == []
-	approvals.lacking(object.union(good, {"region": "eastus"}), moved) == ["another region"]
+	lacking(object.union(good, {"region": "northeurope"}), moved) == []
+	lacking(object.union(good, {"region": "eastus"}), moved) == ["another region"]
 	blank := object.union(asked, {"resource": {"properties": {"computeLocation": " "}}})
-	approvals.lacking(object.union(good, {"region": "eastus"}), blank) == []
+	lacking(object.union(good, {"region": "eastus"}), blank) == []
 	deployment := object.union(moved, {"resource": {"type": "x/onlineEndpoints/deployments"}})
-	approvals.lacking(object.union(good, {"region": "eastus"}), deployment) == []
+	lacking(object.union(good, {"region": "eastus"}), deployment) == []
 }
 
 test_where_a_workspace_will_lie_may_not_be_stated if {
 	there := "/subscriptions/{s}/resourceGroups/{g}/providers/Microsoft.MachineLearningServices/workspaces/ws/computes/c"
 	unplaced := object.union(asked, {"resource": {"id": there}})
-	approvals.lacking(good, unplaced) == [approvals.unscoped]
-	approvals.lacking(object.union(good, {"scope": "/"}), unplaced) == ["another scope"]
-	approvals.lacking(object.union(good, {"status": "denied"}), unplaced) == ["not granted", approvals.unscoped]
+	lacking(good, unplaced) == [approvals.unscoped]
+	lacking(object.union(good, {"scope": "/"}), unplaced) == ["another scope"]
+	lacking(object.union(good, {"status": "denied"}), unplaced) == ["not granted", approvals.unscoped]
 	approvals.may_count([approvals.unscoped])
 	approvals.may_count([approvals.unscoped, approvals.unplaced])
 	not approvals.may_count([])
@@ -82,8 +84,8 @@ test_where_a_workspace_will_lie_may_not_be_stated if {
 test_region_of_the_workspace_stands_in if {
 	nowhere := {"resource": {"id": asked.resource.id}, "workspace": null, "as_of": asked.as_of}
 	western := object.union(good, {"region": "westus"})
-	approvals.lacking(western, object.union(nowhere, {"workspace": asked.workspace})) == []
-	approvals.lacking(western, nowhere) == [approvals.unplaced]
-	approvals.lacking(good, nowhere) == []
-	approvals.lacking(object.union(western, {"status": "denied"}), nowhere) == ["not granted", approvals.unplaced]
+	lacking(western, object.union(nowhere, {"workspace": asked.workspace})) == []
+	lacking(western, nowhere) == [approvals.unplaced]
+	lacking(good, nowhere) == []
+	lacking(object.union(western, {"status": "denied"}), nowhere) == ["not granted", approvals.unplaced]
 }

@@ -11,8 +11,9 @@ segments(id) := [] if {
 } else := parts if {
 	is_string(id)
 	startswith(id, "/")
-	parts := split(substring(folded(id), 1, -1), "/")
-	every part in parts { trim_space(part) != "" }
+	path := folded(id)
+	not regex.match(`/[\p{Z}\t-\r\x{85}]*(/|$)`, path) # no part of white space alone; parts one by one would take long
+	parts := split(substring(path, 1, -1), "/")
 }
 
 # is_at_or_under(id, scope): whether the id is the scope or something below it; `/` is above everything.

@@ -30,15 +30,8 @@ _references(holder, wanted, path) := [{"path": concat("/", [path, key]), "writte
 	is_object(holder)
 	some key, written in holder
 	replace(lower(key), "_", "") == wanted
-	not _is_blank(written)
+	not words.is_blank(written)
 ]
-
-_is_blank(null) := true
-
-_is_blank(written) if {
-	is_string(written)
-	trim_space(written) == ""
-}
 
 _name(written) := trim_prefix(words.folded(written), "azureml:") if is_string(written)
 
@@ -49,13 +42,14 @@ is_expression(reference) if contains(reference.name, "${{")
 # is_found(reference, job, by_id): whether it names a compute of the job's workspace, or needs none: serverless compute
 # and the machine of whoever submits.
 is_found(reference, job, by_id) if {
-	compute = ids.named(_id(reference.name, job), by_id)
+	home = ids.workspace_id(job.id)
+	compute = ids.named(_id(reference.name, home), by_id)
 	lower(compute.type) == computes.compute_type
-	ids.workspace_id(compute.id) == ids.workspace_id(job.id)
+	ids.workspace_id(compute.id) == home
 }
 
 is_found(reference, _, _) if regex.match(`(^|/)(serverless|local)/?$`, reference.name)
 
-_id(name, job) := concat("/", [ids.workspace_id(job.id), "computes", name]) if not contains(name, "/")
+_id(name, home) := concat("/", [home, "computes", name]) if not contains(name, "/")
 
 else := name

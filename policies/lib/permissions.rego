@@ -4,60 +4,78 @@
 #   `policyeng.facts.permissions` says the same in Python.
 package lib.permissions
 
-# covers(pattern, action): `*` is any run of characters, also none, and `/*/` also a single slash, as the built-in roles
-# use it (`computes/*/write`). Letters compare without case.
-covers(pattern, action) if lower(pattern) == lower(action)
+import data.lib.words
 
+# covers(pattern, action): `*` is any run of characters, also none, and `/*/` also a single slash, as the built-in roles
+# use it (`computes/*/write`). Both are in lower case.
 covers(pattern, action) if {
-	literals := split(lower(pattern), "*")
-	count(literals) > 1
-	startswith(lower(action), literals[0]) # spares most patterns the regular expression
-	regex.match(_expression(literals), lower(action))
+	startswith(action, split(pattern, "*")[0]) # spares most patterns the regular expression
+	regex.match(_expression(pattern), action)
 }
 
-# granted(permissions, action): true when some block grants the action and does not take it back (blocks add up); null
-# when that depends on the condition of a block, or on what cannot be read; false otherwise.
-granted(permissions, action) if {
-	true in _answers(permissions, action)
+# granted(permissions, actions): [{"action", "granted"}], true when some block grants the action and does not take it
+# back (blocks add up); null when that depends on the condition of a block, or on what cannot be read; false otherwise.
+# The blocks are read once for all actions.
+granted(permissions, actions) := [{"action": action, "granted": _added_up(answers)} |
+	blocks := _read(permissions)
+	some action in actions
+	answers := {_answer(block, lower(action)) | some block in blocks}
+]
+
+_added_up(answers) if {
+	true in answers
 } else := null if {
-	null in _answers(permissions, action)
+	null in answers
 } else := false
 
-_answers(permissions, action) := {answer |
-	some block in permissions
-	answer := _answer(block, action)
+_read(permissions) := [_block(block) | some block in permissions] if is_array(permissions)
+
+else := [{"is_sound": false}]
+
+_block(block) := {
+	"is_sound": true,
+	"actions": _patterns(block, "actions"),
+	"not_actions": _patterns(block, "notActions"),
+	"is_conditional": _has_condition(block),
 } if {
-	is_array(permissions)
-} else := {null}
+	is_sound(block)
+} else := {"is_sound": false}
+
+_patterns(block, key) := [lower(pattern) | some pattern in block[key]]
+
+_has_condition(block) if {
+	is_conditional(block)
+} else := false
 
 _answer(block, action) := null if {
-	not is_sound(block)
+	not block.is_sound
 } else := false if {
-	not _covered(block, "actions", action)
+	not _covered(block.actions, action)
 } else := false if {
-	_covered(block, "notActions", action)
+	_covered(block.not_actions, action)
 } else := null if {
-	is_conditional(block)
+	block.is_conditional
 } else := true
+
+_covered(patterns, action) if action in patterns
+
+_covered(patterns, action) if {
+	some pattern in patterns
+	contains(pattern, "*")
+	covers(pattern, action)
+}
 
 # is_conditional(document): a block, or the properties of an assignment, carry a condition; one that is no text does.
 is_conditional(document) if {
 	condition := document.condition
-	condition != null
-	not _is_blank(condition)
-}
-
-_is_blank(value) if {
-	is_string(value)
-	trim_space(value) == ""
+	not words.is_blank(condition)
 }
 
 # is_sound(block): its actions and notActions are lists of strings, null or absent.
 is_sound(block) if {
 	is_object(block)
-	every key in ["actions", "notActions"] {
-		_are_patterns(object.get(block, key, null))
-	}
+	_are_patterns(object.get(block, "actions", null))
+	_are_patterns(object.get(block, "notActions", null))
 }
 
 _are_patterns(null) := true
@@ -69,27 +87,10 @@ _are_patterns(value) if {
 	}
 }
 
-_covered(block, key, action) if {
-	is_array(block[key])
-	some pattern in block[key]
-	covers(pattern, action)
+# In a regular expression `/*/*/` comes to the same as `/*/`.
+_expression(pattern) := concat("", ["(?s)^", regex.replace(stars, `/(\.\*/)+`, "/(.*/)?"), "$"]) if {
+	stars := replace(_escaped(pattern), "*", ".*")
 }
 
-_expression(literals) := concat("", array.concat(
-	["(?s)^", _escaped(literals[0])],
-	array.concat([_after_star(literals, index) | some index in numbers.range(1, count(literals) - 1)], ["$"]),
-))
-
-_after_star(literals, index) := concat("", ["(.*/)?", _escaped(substring(literals[index], 1, -1))]) if {
-	_between_slashes(literals, index)
-}
-
-else := concat("", [".*", _escaped(literals[index])])
-
-_between_slashes(literals, index) if {
-	endswith(literals[index - 1], "/")
-	startswith(literals[index], "/")
-}
-
-# Only these characters mean something in a regular expression.
+# Only these characters mean something in a regular expression; a star is replaced.
 _escaped(literal) := regex.replace(literal, `[\\^$.|?+()\[\]{}]`, `\$0`)

@@ -6,10 +6,15 @@ computes := "Microsoft.MachineLearningServices/workspaces/computes"
 
 start := concat("/", [computes, "start/action"])
 
+# Whether some blocks grant an action.
+granted(blocks, action) := permissions.granted(blocks, [action])[0].granted
+
 test_star_is_any_run_of_characters if {
 	every pattern in ["*", "*/action", "Microsoft.MachineLearningServices/*", "microsoft.*/ACTION", concat("", [start, "*"])] {
-		permissions.covers(pattern, start)
+		permissions.covers(lower(pattern), lower(start))
+		granted([{"actions": [pattern]}], start) == true
 	}
+	granted([{"actions": [upper(start)]}], start) == true
 }
 
 test_star_between_slashes_is_also_a_single_slash if {
@@ -32,31 +37,31 @@ test_everything_else_is_literal if {
 
 test_not_actions_take_back_within_their_own_block if {
 	taken := {"actions": ["*"], "notActions": [start]}
-	permissions.granted([taken], start) == false
-	permissions.granted([taken, {"actions": ["*/action"]}], start) == true
-	permissions.granted([taken], concat("/", [computes, "write"])) == true
-	permissions.granted([{"actions": ["*/read"]}, {"notActions": ["*/read"]}, {}], start) == false
-	permissions.granted([], start) == false
+	granted([taken], start) == false
+	granted([taken, {"actions": ["*/action"]}], start) == true
+	granted([taken], concat("/", [computes, "write"])) == true
+	granted([{"actions": ["*/read"]}, {"notActions": ["*/read"]}, {}], start) == false
+	granted([], start) == false
 }
 
 test_blocks_that_cannot_be_read_leave_it_open if {
 	every block in [{"actions": "*"}, {"actions": ["*", 1]}, {"actions": ["*"], "notActions": {}}, "*", null] {
 		not permissions.is_sound(block)
-		permissions.granted([block], start) == null
-		permissions.granted([block, {"actions": [start]}], start) == true
+		granted([block], start) == null
+		granted([block, {"actions": [start]}], start) == true
 	}
 	every blocks in [{"a": {"actions": ["*"]}}, "*", null] {
-		permissions.granted(blocks, start) == null
+		granted(blocks, start) == null
 	}
 	permissions.is_sound({"actions": null})
 }
 
 test_condition_of_a_block_decides_what_the_block_grants if {
 	conditional := {"actions": ["*/action"], "condition": "@Resource[x] StringEquals 'y'"}
-	permissions.granted([conditional], start) == null
-	permissions.granted([conditional], computes) == false
-	permissions.granted([conditional, {"actions": [start]}], start) == true
-	permissions.granted([object.union(conditional, {"notActions": [start]})], start) == false
+	granted([conditional], start) == null
+	granted([conditional], computes) == false
+	granted([conditional, {"actions": [start]}], start) == true
+	granted([object.union(conditional, {"notActions": [start]})], start) == false
 }
 
 test_conditional if {

@@ -57,58 +57,58 @@ is_sound(role) if {
 
 # is_listed(names, entries): whether a list of role names, GUIDs and ids has one of the names or GUIDs.
 is_listed(names, entries) if {
+	folded := {words.folded(name) | some name in names}
 	some entry in entries
-	some name in names
-	words.folded(name) in {words.folded(entry), guid(entry)}
+	count({words.folded(entry), guid(entry)} & folded) > 0
 }
 
 # is_conditional(assignment): it carries a condition.
 is_conditional(assignment) if permissions.is_conditional(assignment.properties)
 
-# granted(assignment, role, action): whether an assignment of a role grants an action where it reaches: true, false, or
-# null where a condition decides or the permissions cannot be read.
-granted(assignment, role, action) := null if {
-	permissions.granted(role.permissions, action) == true
+# granted(assignment, role, actions): [{"action", "granted"}]: whether an assignment of a role grants each action where it
+# reaches: true, false, or null where a condition decides or the permissions cannot be read.
+granted(assignment, role, actions) := [{"action": entry.action, "granted": _where(assignment, entry.granted)} |
+	some entry in permissions.granted(role.permissions, actions)
+]
+
+_where(assignment, granted) := null if {
+	granted == true
 	is_conditional(assignment)
-} else := permissions.granted(role.permissions, action)
+} else := granted
 
 # scope(assignment): the parts of the id that it reaches, in lower case: `properties.scope`, else what stands before the
 # assignment in its own id; undefined when that cannot be read.
-scope(assignment) := ids.segments(trim_space(words.text(assignment.properties.scope))) if {
-	startswith(trim_space(words.text(assignment.properties.scope)), "/")
+scope(assignment) := ids.segments(stated) if {
+	stated = trim_space(words.text(assignment.properties.scope))
+	startswith(stated, "/")
 }
 
 else := array.slice(parts, 0, count(parts) - 4) if {
-	_is_absent(object.get(assignment, ["properties", "scope"], null))
+	words.is_blank(object.get(assignment, ["properties", "scope"], null))
 	parts := ids.segments(assignment.id)
 	count(parts) >= 4
 	array.slice(parts, count(parts) - 4, count(parts) - 1) == ["providers", "microsoft.authorization", "roleassignments"]
 }
 
-_is_absent(null) := true
-
-_is_absent(value) if {
-	is_string(value)
-	trim_space(value) == ""
-}
-
 # reaches_workspace(assignment, snapshot): its scope is a workspace of the snapshot or above one. Ids do not tell what a
 # management group holds, so it counts as above. Without any workspace in the snapshot an access list is read as that of
 # a workspace: whatever can be one or hold one counts.
-reaches_workspace(assignment, snapshot) if {
-	path := concat("/", array.concat([""], scope(assignment)))
+reaches_workspace(assignment, snapshot) if _is_at_or_above_workspace(scope(assignment), snapshot)
+
+_is_at_or_above_workspace(parts, snapshot) if {
+	path := concat("/", array.concat([""], parts))
 	count(object.get(snapshot.by_scope, [path, workspace_type], [])) > 0
 }
 
-reaches_workspace(assignment, _) if {
-	array.slice(scope(assignment), 0, 3) == ["providers", "microsoft.management", "managementgroups"]
+_is_at_or_above_workspace(parts, _) if {
+	array.slice(parts, 0, 3) == ["providers", "microsoft.management", "managementgroups"]
 }
 
-reaches_workspace(assignment, _) if count(scope(assignment)) == 0
+_is_at_or_above_workspace(parts, _) if count(parts) == 0
 
-reaches_workspace(assignment, snapshot) if {
+_is_at_or_above_workspace(parts, snapshot) if {
 	count(object.get(snapshot.by_type, workspace_type, [])) == 0
-	_can_hold_workspaces(scope(assignment))
+	_can_hold_workspaces(parts)
 }
 
 _can_hold_workspaces(parts) if {

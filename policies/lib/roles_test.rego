@@ -95,11 +95,11 @@ test_listed_by_name_guid_or_id if {
 
 test_condition_of_an_assignment_leaves_open_what_it_grants if {
 	role := {"permissions": [{"actions": ["a/*"]}]}
-	roles.granted(assigned_at("/"), role, "a/b") == true
-	roles.granted({}, role, "a/b") == true
-	roles.granted({"properties": {"condition": "x"}}, role, "a/b") == null
-	roles.granted({"properties": {"condition": "x"}}, role, "b/c") == false
-	roles.granted(assigned_at("/"), {"permissions": null}, "a/b") == null
+	roles.granted(assigned_at("/"), role, ["a/b"]) == [{"action": "a/b", "granted": true}]
+	roles.granted({}, role, ["a/b"]) == [{"action": "a/b", "granted": true}]
+	roles.granted({"properties": {"condition": "x"}}, role, ["a/b"]) == [{"action": "a/b", "granted": null}]
+	roles.granted({"properties": {"condition": "x"}}, role, ["b/c"]) == [{"action": "b/c", "granted": false}]
+	roles.granted(assigned_at("/"), {"permissions": null}, ["a/b"]) == [{"action": "a/b", "granted": null}]
 }
 
 test_scope_that_is_stated if {

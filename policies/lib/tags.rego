@@ -6,25 +6,24 @@ package lib.tags
 import data.lib.words
 
 # missing(resource, names): the names of which the resource has no tag or a blank one, compared without case.
-missing(resource, names) := [name |
-	some name in names
-	not _is_stated(resource, name)
-]
+missing(resource, names) := [name | stated := _stated(resource); some name in names; not lower(name) in stated]
 
 # unreadable(resource, names): the names whose tag is a list or an object. A number or a boolean is what a file says
 # where Azure keeps text.
 unreadable(resource, names) := [name |
+	_has_unreadable(resource) # spares most resources the rest
 	some name in names
-	value = words.tag(_own(resource), name)
-	type_name(value) in {"array", "object"}
+	_is_unreadable(words.tag({"tags": resource.tags}, name))
 ]
 
 # pointer(name): the JSON Pointer of a tag.
 pointer(name) := concat("", ["/tags/", replace(replace(name, "~", "~0"), "/", "~1")])
 
-_is_stated(resource, name) if {
-	value = words.tag(_own(resource), name)
-	value != null # false is stated, too
+_stated(resource) := {lower(key) | is_object(resource.tags); some key, value in resource.tags; not words.is_blank(value)}
+
+_has_unreadable(resource) if {
+	some value in resource.tags
+	_is_unreadable(value)
 }
 
-_own(resource) := {"tags": object.get(resource, "tags", null)}
+_is_unreadable(value) if type_name(value) in {"array", "object"}

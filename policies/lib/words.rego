@@ -25,11 +25,13 @@ folded(value) := lower(trimmed) if {
 # A value that is not a string is returned as it is: it is stated, and no word is equal to it.
 tag(document, name) := value if {
 	is_object(document.tags)
-	value = [stated | some key, stated in document.tags; lower(key) == lower(name); not _blank(stated)][0]
+	wanted := lower(name)
+	value = [stated | some key, stated in document.tags; lower(key) == wanted; not is_blank(stated)][0]
 } else := value if {
-	not _is_tagged_outside(document)
 	is_object(document.properties.tags)
-	value = [stated | some key, stated in document.properties.tags; lower(key) == lower(name); not _blank(stated)][0]
+	not _is_tagged_outside(document)
+	wanted := lower(name)
+	value = [stated | some key, stated in document.properties.tags; lower(key) == wanted; not is_blank(stated)][0]
 }
 
 _is_tagged_outside(document) if {
@@ -39,9 +41,10 @@ _is_tagged_outside(document) if {
 	}
 }
 
-_blank(null) := true
+# is_blank(value): null, or a text with nothing but white space in it.
+is_blank(null) := true
 
-_blank(value) if {
+is_blank(value) if {
 	is_string(value)
 	trim_space(value) == ""
 }

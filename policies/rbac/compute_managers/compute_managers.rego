@@ -41,22 +41,24 @@ import data.lib.roles
 deny contains {
 	"msg": "a role that is no compute manager role can manage compute",
 	"path": "/properties/roleDefinitionId",
-	"actual": {"role": role.name, "actions": answered(role, true)},
+	"actual": {"role": answer.role.name, "actions": actions},
 	"expected": input.parameters.compute_manager_roles,
 } if {
-	some role in asked
-	answered(role, true) != []
+	some answer in answers
+	actions := [entry.action | some entry in answer.granted; entry.granted == true]
+	actions != []
 }
 
 unknown contains {"msg": "a condition decides whether compute can be managed", "path": "/properties/condition"} if {
-	some role in asked
-	roles.is_sound(role)
-	answered(role, null) != []
+	some answer in answers
+	some entry in answer.granted
+	entry.granted == null
+	roles.is_sound(answer.role)
 }
 
 unknown contains {"msg": "the permissions of the role cannot be read", "path": "/properties/roleDefinitionId"} if {
-	some role in asked
-	not roles.is_sound(role)
+	some answer in answers
+	not roles.is_sound(answer.role)
 }
 
 unknown contains {"msg": "neither the snapshot nor the catalogue has the role", "path": "/properties/roleDefinitionId"} if {
@@ -67,14 +69,12 @@ unknown contains {"msg": "neither the snapshot nor the catalogue has the role", 
 unknown contains {"msg": "the scope of the assignment cannot be read", "path": "/properties/scope"} if not scope
 
 applies if roles.reaches_workspace(input.resource, input.snapshot)
-
 applies if not scope
 
 scope := roles.scope(input.resource)
 assigned := roles.assigned(input.resource, input.snapshot)
-
 listed if roles.is_listed(roles.names(input.resource, input.snapshot), input.parameters.compute_manager_roles)
-asked := [role | some role in assigned; not listed]
 
-answered(role, said) := [action | some action in wanted; roles.granted(input.resource, role, action) == said]
+# What each role says of each action.
+answers := [{"role": role, "granted": roles.granted(input.resource, role, wanted)} | some role in assigned; not listed]
 wanted := [action | scope; some action in input.parameters.compute_actions]

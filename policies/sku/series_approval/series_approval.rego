@@ -49,13 +49,13 @@ deny contains {
 	"actual": {"series": series, "approvals": near},
 	"expected": "an approval of the series: granted, in force, at or above the workspace, for the region",
 } if {
-	sizes.needs_approval(series, input.parameters.extra_series)
+	is_restricted
 	every approval in near { count(approval.lacks) > 0 }
 	count(open) == 0
 }
 
 unknown contains approvals.open[lack] if {
-	sizes.needs_approval(series, input.parameters.extra_series)
+	is_restricted
 	every approval in near { count(approval.lacks) > 0 }
 	some lack in open
 }
@@ -66,8 +66,8 @@ unknown contains {"msg": "the size is not in the catalogue, so its series is not
 }
 
 series := sizes.series(computes.size(input.resource))
-
 size_is_unknown if not series
+is_restricted if sizes.needs_approval(series, input.parameters.extra_series)
 
 # In the order of the snapshot, which is by id.
 near := [{"id": approval.id, "lacks": approvals.lacking(approval, asked)} |
@@ -77,4 +77,4 @@ near := [{"id": approval.id, "lacks": approvals.lacking(approval, asked)} |
 # What the approvals that may count lack.
 open := {lack | some approval in near; approvals.may_count(approval.lacks); some lack in approval.lacks}
 
-asked := {"resource": input.resource, "workspace": input.workspace, "as_of": input.as_of}
+asked := approvals.asked(input.resource, input.workspace, input.as_of)
