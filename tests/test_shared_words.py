@@ -210,7 +210,8 @@ def test_counts_are_the_same_in_both_languages(value: object) -> None:
 
 PERMISSIONS = Probe(
     "permissions",
-    matches="{pattern | some pattern in input.resource.patterns; permissions.covers(lower(pattern), lower(input.resource.action))}",
+    matches="{pattern | some pattern in input.resource.patterns; "
+    "permissions.covers(lower(pattern), lower(input.resource.action))}",
     granted="permissions.granted(input.resource.permissions, [input.resource.action])[0].granted",
 )
 ACTION = st.sampled_from(
