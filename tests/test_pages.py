@@ -27,7 +27,7 @@ source: 'page "a|b"'
 controls: {mcsb-v1: [NS-2, NS-3]}
 parameters:
   most: {type: integer, minimum: 0, default: 3, description: "how many | at `most`"}
-  names: {type: array, items: {type: string, pattern: "^a"}, default: ["`", "|"]}
+  names: {type: array, items: {type: string, pattern: "^[`|]"}, default: ["`", "|"]}
 since: 0.1.0
 exemptable: false
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jsonpatch
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policyeng.models import JsonObject, Snapshot
@@ -129,6 +129,7 @@ def without(value: object, gone: set[str], path: str = "") -> object:
     return value
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(st.sampled_from(["a", "b/c", "~", "0"]), st.recursive(st.integers(0, 3), st.lists, max_leaves=20)),
     st.data(),

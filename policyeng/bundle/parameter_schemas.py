@@ -7,6 +7,7 @@ is imported where it is used.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -79,11 +80,15 @@ def _validator(schema: _Schema) -> Draft202012Validator:
     Raises:
         SchemaError: the schema is none.
     """
-    from jsonschema import Draft202012Validator
+    from jsonschema import Draft202012Validator, validators
     from referencing import Registry
 
     Draft202012Validator.check_schema(schema.document)
-    return Draft202012Validator(schema.document, registry=Registry())  # an empty registry fetches nothing
+    # A Python policy may give a tuple where JSON has a list.
+    arrays = Draft202012Validator.TYPE_CHECKER.redefine("array", lambda _, value: isinstance(value, list | tuple))
+    extend: Callable[..., type[Draft202012Validator]] = validators.extend
+    lenient = extend(Draft202012Validator, type_checker=arrays)
+    return lenient(schema.document, registry=Registry())  # an empty registry fetches nothing
 
 
 def _reason(error: ValidationError) -> str:

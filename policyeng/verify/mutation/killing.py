@@ -174,7 +174,8 @@ def _deadline(policy: Policy) -> Iterator[None]:
         yield
         return
     before = signal.signal(signal.SIGALRM, _too_long)
-    signal.setitimer(signal.ITIMER_REAL, _LONGEST)
+    # Again and again: an exception that is raised while an object is collected is lost.
+    signal.setitimer(signal.ITIMER_REAL, _LONGEST, _LONGEST)
     try:
         yield
     finally:
