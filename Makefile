@@ -77,9 +77,9 @@ lint: setup
 
 rust: setup
 	$(call say,native engine: format and clippy and tests)
-	@env -u MAKEFLAGS cargo fmt --manifest-path native/Cargo.toml --all --check
-	@env -u MAKEFLAGS cargo clippy --quiet --locked --manifest-path native/Cargo.toml --all-targets -- -D warnings
-	@env -u MAKEFLAGS cargo test --quiet --locked --manifest-path native/Cargo.toml
+	@env -u MAKEFLAGS -u MFLAGS cargo fmt --manifest-path native/Cargo.toml --all --check
+	@env -u MAKEFLAGS -u MFLAGS cargo clippy --quiet --locked --manifest-path native/Cargo.toml --all-targets -- -D warnings
+	@env -u MAKEFLAGS -u MFLAGS cargo test --quiet --locked --manifest-path native/Cargo.toml
 
 rego: setup $(OPA)
 	$(call say,policies: opa fmt and check and test and build)
@@ -95,7 +95,7 @@ python: setup $(OPA) $(CONFTEST)
 
 conformance: setup $(OPA)
 	$(call say,the cases of OPA on the embedded engine)
-	@env -u MAKEFLAGS cargo build --quiet --locked --manifest-path native/Cargo.toml --example conformance
+	@env -u MAKEFLAGS -u MFLAGS cargo build --quiet --locked --manifest-path native/Cargo.toml --example conformance
 	@$(BIN)/python tools/run_conformance.py --opa $(OPA) --engine native/target/debug/examples/conformance $(VERIFY) \
 		--cases "$$(go env GOMODCACHE)/github.com/open-policy-agent/opa@$(OPA_VERSION)/v1/test/cases/testdata/v1"
 

@@ -57,6 +57,13 @@ test_what_an_approval_lacks if {
 	}
 }
 
+test_no_approval_is_for_what_lies_in_no_workspace if {
+	cluster := "/subscriptions/s/resourceGroups/rg/providers/Microsoft.ContainerService/managedClusters/k"
+	outside := object.union(asked, {"resource": {"id": cluster}})
+	lacking(object.union(good, {"scope": "/subscriptions/s"}), outside) == ["another scope"]
+	lacking(object.union(good, {"scope": workspace}), outside) == ["another scope"]
+}
+
 test_region_of_the_nodes_goes_first if {
 	nodes := {"resource": {"properties": {"computeLocation": "North Europe"}}}
 	moved := object.union(asked, nodes)
