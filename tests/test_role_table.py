@@ -130,7 +130,8 @@ def test_published_custom_roles_grant_what_their_definitions_say(file: str, row:
 def test_rego_has_the_same_table() -> None:
     """The library answers each action of each role of the catalogue as Python does."""
     asked = (
-        "[permissions.granted(role, action) | some role in input.resource.roles; some action in input.resource.actions]"
+        "[entry.granted | some role in input.resource.roles; "
+        "some entry in permissions.granted(role, input.resource.actions)]"
     )
     roles = [row["permissions"] for row in built_in().values()]
     (rego,) = Probe("permissions", said=asked)({"id": "/x", "type": "t", "roles": roles, "actions": ACTIONS})["said"]

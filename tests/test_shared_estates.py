@@ -109,9 +109,9 @@ ROLES = Probe(
     reaches=of_each("roles.reaches_workspace(r, input.snapshot)"),
     assigned=of_each("roles.named(object.get(r, [`properties`, `roleDefinitionId`], null), input.snapshot)"),
     granted=of_each(
-        "[roles.granted(r, role, action) | "
+        "[entry.granted | "
         "some role in roles.named(object.get(r, [`properties`, `roleDefinitionId`], null), input.snapshot); "
-        f"some action in {orjson.dumps(ACTIONS).decode()}]"
+        f"some entry in roles.granted(r, role, {orjson.dumps(ACTIONS).decode()})]"
     ),
 )
 ASSIGNMENTS = st.sampled_from([policy for policy in BUNDLE.policies if policy.id == "AML-RBAC-101"]).flatmap(

@@ -226,7 +226,7 @@ def test_what_depends_on_a_parameter_and_the_clock_keeps_both() -> None:
 
     bundle, honest = alone("AML-RBAC-101")
     engines = [*honest, liar(lie)]
-    tally = compare(bundle, engines, pairs=600, seed=SEED)
+    tally = compare(bundle, engines, pairs=1500, seed=SEED)
     found = counterexample(tally.differences[0], bundle, engines)
 
     assert found.comparison.example.parameters == {"AML-RBAC-101": {"compute_manager_roles": []}}
