@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from policyeng.configuration import Settings, resolve
 from policyeng.errors import UsageError
-from policyeng.models import Severity
+from policyeng.models import Blame, Enforcement, Mode, Severity
 
 EVERYTHING = """\
 profile = "strict"
@@ -26,10 +26,19 @@ verification_key_id = "k1"
 verification_scope = "write"
 require_signature = true
 strict_unknown = true
+blame = "Introduced"
 
 [parameters."AML-INF-101"]
 limit = 3
 regions = ["eastus"]
+
+[[modes]]
+mode = "Warn"
+
+[[modes]]
+policy = "network"
+scope = "/subscriptions/s"
+mode = "deny"
 """
 
 
@@ -69,6 +78,11 @@ def test_everything_can_stand_in_the_file(tmp_path: Path) -> None:
         require_signature=True,
         strict_unknown=True,
         parameters={"AML-INF-101": {"limit": 3, "regions": ["eastus"]}},
+        modes=(
+            Enforcement(mode=Mode.WARN),
+            Enforcement(policy="network", scope="/subscriptions/s", mode=Mode.DENY),
+        ),
+        blame=Blame.INTRODUCED,
         origins={
             "profile": f"{path}:1",
             "fail_on": f"{path}:2",
@@ -82,7 +96,9 @@ def test_everything_can_stand_in_the_file(tmp_path: Path) -> None:
             "verification_scope": f"{path}:10",
             "require_signature": f"{path}:11",
             "strict_unknown": f"{path}:12",
-            "parameters": f"{path}:14",
+            "blame": f"{path}:13",
+            "parameters": f"{path}:15",
+            "modes": f"{path}:19",
         },
     )
 
@@ -170,6 +186,20 @@ def test_lines_in_pyproject_are_those_of_our_table(tmp_path: Path) -> None:
     assert resolve({}, {}, tmp_path).origins["select"] == f"{path}:5"
 
 
+def test_modes_in_pyproject_are_those_of_our_table(tmp_path: Path) -> None:
+    """With the line of each; they are tables, so the environment cannot give them."""
+    text = '[[tool.other.modes]]\n[tool.policyeng]\n[[tool.policyeng.modes]]\nmode = "warn"\n[[tool.policyeng.modes]]'
+    path = configured(tmp_path, text, "pyproject.toml")
+
+    with pytest.raises(UsageError, match="the table has no `mode`") as refused:
+        resolve({}, {}, tmp_path)
+    assert refused.value.place == (f"{path}:5",)
+    configured(tmp_path, "", "empty.toml")
+    with pytest.raises(UsageError, match="unknown variable"):
+        resolve({}, {"POLICYENG_MODES": "warn"}, tmp_path, Path("empty.toml"))
+    assert resolve({}, {"POLICYENG_BLAME": "TOUCHED"}, tmp_path, Path("empty.toml")).blame is Blame.TOUCHED
+
+
 def test_a_file_that_is_named_replaces_the_search(tmp_path: Path) -> None:
     """By flag, else by the environment; relative to the directory."""
     configured(tmp_path, 'profile = "found"')
@@ -215,6 +245,34 @@ REFUSED: dict[str, tuple[str, int, str, str]] = {
         "the parameters of `AML-A-1` are not a table",
         '`[parameters."AML-..."]`',
     ),
+    "modes that are text": ('modes = "warn"', 1, "`modes` is not a list of tables", "write `[[modes]]`"),
+    "a mode that is text": ('modes = ["warn"]', 1, "`modes` is not a list of tables", "write `[[modes]]`"),
+    "a table without a mode": (
+        '[[modes]]\nmode = "warn"\n[[modes]]\npolicy = "network"',
+        3,
+        "the table has no `mode`",
+        "the modes are `deny`, `warn`, `shadow`",
+    ),
+    "another mode": (
+        '[[modes]]\nmode = "warm"',
+        1,
+        "there is no mode `warm`; did you mean `warn`",
+        "the modes are `deny`, `warn`, `shadow`",
+    ),
+    "an unknown key of a mode": (
+        '[[ modes ]]\nmode = "warn"\npolcy = "network"',
+        1,
+        "unknown key `polcy`; did you mean `policy`",
+        "known are `policy`, `scope`, `mode`",
+    ),
+    "a mode that is a number": ("[[modes]]\nmode = 1", 1, "`mode` of a mode is not text", "write `[[modes]]`"),
+    "a mode of no policy": (
+        '[[modes]]\npolicy = ""\nmode = "warn"',
+        1,
+        "`policy` of a mode is not text",
+        "write `[[modes]]`",
+    ),
+    "another blame": ('blame = "touch"', 1, "`blame` does not fit: `touch`; did you mean `touched`", "`introduced`"),
     "a parameter that is a time": (
         '[parameters."AML-A-1"]\nsince = 2026-01-01',
         2,

@@ -1,0 +1,69 @@
+"""What a run is told: flags over environment over configuration file over defaults, with where each value came from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from policyeng.configuration.given import ENVIRONMENT_PREFIX, from_environment, from_flags
+from policyeng.configuration.settings import NAMES, Given, Settings, known
+from policyeng.configuration.toml_file import candidates, found, from_file
+from policyeng.errors import UsageError, nearest
+from policyeng.models import Blame, Severity
+
+__all__ = ["ENVIRONMENT_PREFIX", "Settings", "candidates", "resolve"]
+
+#: By setting, the words that it can be.
+_WORDS: Mapping[str, Iterable[str]] = {"fail_on": Severity, "blame": Blame}
+
+
+def resolve(
+    flags: Mapping[str, object],
+    environ: Mapping[str, str],
+    directory: Path,
+    config: Path | None = None,
+    *,
+    flags_elsewhere: Collection[str] = (),
+) -> Settings:
+    """Settle every setting: a flag wins over the environment, that over the file, that over the default.
+
+    Args:
+        flags: by setting name; None or an empty sequence means that the flag was not given.
+        environ: `POLICYENG_<FLAG>` in capitals; lists are separated by commas.
+        directory: where the search for a configuration file begins; it goes upward to the root.
+        config: the configuration file that `--config` names, instead of a search; relative to `directory`.
+        flags_elsewhere: flags that others read from the environment; their variables are not refused here.
+
+    Raises:
+        UsageError: an unknown key or variable, with the nearest name; a value that does not fit; a file that is named
+            and missing, or not TOML.
+    """
+    given: dict[str, Given] = {}
+    file = found(config or environ.get(f"{ENVIRONMENT_PREFIX}CONFIG"), directory)
+    if file is not None:
+        given |= from_file(file)
+    given |= from_environment(environ, flags_elsewhere)
+    given |= from_flags(flags)
+    return _settings(given)
+
+
+def _settings(given: Mapping[str, Given]) -> Settings:
+    for name, (_, origin) in given.items():
+        if name not in NAMES:
+            raise UsageError(f"unknown setting `{name}`{nearest(name, NAMES)}", place=(origin,), remedy=known())
+    origins = {name: given[name].origin if name in given else "default" for name in NAMES}
+    values = {name: value for name, (value, _) in given.items()}
+    if not values:  # the defaults need no validator
+        return Settings.model_construct(origins=origins)
+    try:
+        return Settings.model_validate({**values, "origins": origins})
+    except ValidationError as error:
+        details = error.errors(include_url=False)[0]
+        name = str(details["loc"][0])
+        remedy = "it should be " + details["msg"].removeprefix("Input should be ").replace("'", "`")
+        wrong = values[name] if len(details["loc"]) == 1 else details["input"]
+        close = nearest(str(wrong), _WORDS[name]) if name in _WORDS else ""
+        message = f"`{name}` does not fit: `{wrong}`{close}"
+        raise UsageError(message, place=(origins[name],), remedy=remedy) from None

@@ -1,0 +1,73 @@
+"""The settings of a run, and their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import Field, field_validator
+
+from policyeng.models import Blame, Enforcement, JsonObject, Model, Severity
+
+
+class Settings(Model):
+    """The settings of a run.
+
+    Attributes:
+        profile: the name of a profile of the bundle, whose parameters go before the defaults and after `parameters`.
+        fail_on: failures at or above this severity fail the run.
+        strict_unknown: what cannot be decided fails it, too.
+        select, ignore: policy ids, areas, controls or severities.
+        exemptions: exemption files; those named in a configuration file are relative to it.
+        max_exemption_days: the longest life of an exemption.
+        verification_key: a public key; the signatures of bundles are verified with it. One that a configuration file
+            names is relative to it.
+        verification_algorithm, verification_key_id, verification_scope: what its signatures are made with and state.
+        require_signature: directories of policies have to be signed too.
+        parameters: by policy id and parameter name.
+        modes: how failures are enforced that a change is to blame for; where none is set they deny it.
+        blame: whether old failures on what is changed deny a change, too; as the caller has it when None.
+        origins: by setting, where its value came from: `flag --x`, `environment X`, `FILE:LINE` or `default`.
+    """
+
+    profile: str | None = None
+    fail_on: Severity = Severity.LOW
+    strict_unknown: bool = False
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    exemptions: tuple[Path, ...] = ()
+    max_exemption_days: int = Field(default=365, ge=1, le=36500)
+    verification_key: Path | None = None
+    verification_algorithm: str = ""
+    verification_key_id: str = ""
+    verification_scope: str = ""
+    require_signature: bool = False
+    parameters: Mapping[str, JsonObject] = {}
+    modes: tuple[Enforcement, ...] = ()
+    blame: Blame | None = None
+    origins: Mapping[str, str] = {}
+
+    @field_validator("fail_on", "blame", mode="before")
+    @classmethod
+    def _in_any_case(cls, value: object) -> object:
+        return value.lower() if isinstance(value, str) else value
+
+
+NAMES = tuple(name for name in Settings.model_fields if name != "origins")
+#: Settings that are lists of text, for which text alone stands, too.
+LISTS = ("select", "ignore", "exemptions")
+#: Settings that are tables, which only a file can give.
+TABLES = ("parameters", "modes")
+
+
+class Given(NamedTuple):
+    """A value that someone gave, and where."""
+
+    value: object
+    origin: str
+
+
+def known() -> str:
+    """The names of all settings, for a message."""
+    return "known are " + ", ".join(f"`{name}`" for name in NAMES)
