@@ -26,6 +26,24 @@ class Documents:
         """
 
     def __len__(self) -> int: ...
+    def changed(
+        self,
+        splices: Sequence[tuple[str, int, int, Sequence[bytes]]],
+        entries: Sequence[tuple[Sequence[str], bytes | None]],
+    ) -> Documents:
+        """A changed copy, which shares with this one all that stays.
+
+        Splices are (collection, start, number of members that go, JSON of those that come), made one after the other;
+        `by_id` and `by_type` follow the resources. Entries are (path from the snapshot to a member of an index, its
+        JSON, or None where it goes and with it what it leaves empty). Raises ValueError for what does not fit.
+        """
+
+@final
+class Parameters:
+    """The parameters of all policies, parsed once."""
+
+    def __new__(cls, texts: Sequence[bytes]) -> Parameters:
+        """Parse one JSON object per policy. Raises ValueError for anything else."""
 
 @final
 class Program:
@@ -72,7 +90,7 @@ class Program:
         self,
         documents: Documents,
         pairs: Sequence[tuple[int, int, int]],
-        parameters: Sequence[bytes],
+        parameters: Parameters | Sequence[bytes],
         as_of: str,
         *,
         threads: int = 1,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from policyeng.bundle import Policy
@@ -33,6 +33,16 @@ def apply(
     Returns:
         The findings in their order, and a warning for every exemption that marks nothing, saying why.
     """
+    in_force, problems = in_force_of(exemptions, policies, as_of)
+    used: set[str] = set()
+    marked = [marked_by(finding, in_force, homes, used.add) for finding in findings]
+    return marked, [*problems, *unused(in_force, used)]
+
+
+def in_force_of(
+    exemptions: Iterable[Exemption], policies: Sequence[Policy], as_of: datetime
+) -> tuple[list[Exemption], list[Problem]]:
+    """The exemptions in force, by their ids, and a warning for every other one, saying why it is not."""
     known = {policy.id: policy for policy in policies}
     problems: list[Problem] = []
     in_force: list[Exemption] = []
@@ -42,10 +52,12 @@ def apply(
             problems.append(_warning(exemption, reason))
         else:
             in_force.append(exemption)
-    used: set[str] = set()
-    marked = [_marked(finding, in_force, homes, used) for finding in findings]
-    problems += [_warning(entry, "covers no failure") for entry in in_force if entry.id not in used]
-    return marked, problems
+    return in_force, problems
+
+
+def unused(in_force: Iterable[Exemption], used: Container[str]) -> list[Problem]:
+    """A warning for every exemption in force whose id is not among those that mark something."""
+    return [_warning(entry, "covers no failure") for entry in in_force if entry.id not in used]
 
 
 def _not_in_force(exemption: Exemption, known: Mapping[str, Policy], as_of: datetime) -> str:
@@ -61,9 +73,13 @@ def _not_in_force(exemption: Exemption, known: Mapping[str, Policy], as_of: date
     return ""
 
 
-def _marked(
-    finding: Finding, in_force: Sequence[Exemption], homes: Mapping[tuple[str, str], str], used: set[str]
+def marked_by(
+    finding: Finding,
+    in_force: Sequence[Exemption],
+    homes: Mapping[tuple[str, str], str],
+    use: Callable[[str], object],
 ) -> Finding:
+    """A finding with the mark of the exemption that covers it longest; `use` is told the ids of all that cover it."""
     if finding.outcome is not Outcome.FAIL:
         return finding
     home = homes.get((finding.resource_type, finding.resource), finding.resource)
@@ -72,7 +88,8 @@ def _marked(
     ]
     if not covering:
         return finding
-    used.update(entry.id for entry in covering)
+    for entry in covering:
+        use(entry.id)
     last = max(covering, key=lambda entry: entry.expires_at)
     mark = ExemptionMark.model_validate(last.model_dump(include=set(ExemptionMark.model_fields)))
     return finding.model_copy(update={"exemption": mark})

@@ -179,7 +179,6 @@ def test_what_cannot_be_judged_denies(bundle: Bundle) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ([], "there is no change"),
         ({"type": "t"}, "no string `id`"),
         ({"id": WORKSPACE, "type": 1}, "no string `type`"),
         ({"operation": "replaced", "id": WORKSPACE}, "did you mean"),
@@ -193,9 +192,16 @@ def test_what_is_no_change_is_refused_with_its_place(bundle: Bundle, change: Any
     """By name, and in a list by its position."""
     with pytest.raises(InputError, match=said):
         admitted(bundle, [], change)
-    if change:
-        with pytest.raises(InputError, match="change 2"):
-            admitted(bundle, [], [workspace("w"), change])
+    with pytest.raises(InputError, match="change 2"):
+        admitted(bundle, [], [workspace("w"), change])
+
+
+def test_where_nothing_changes_nothing_is_denied(bundle: Bundle) -> None:
+    """As of a plan that finds all as it should be; what fails already stands."""
+    decision = admitted(bundle, [workspace("w", x=2)], [])
+
+    assert (decision.allowed, decision.changes) == (True, ())
+    assert policies(decision, "standing") == [("T-A-1", "w")]
 
 
 def test_a_resource_that_a_format_does_not_say_whole_is_undecided(tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ class Native:
     """The native module without its compiler: programs can only be loaded."""
 
     Documents = _native.Documents
+    Parameters = _native.Parameters
     BUILD = _native.BUILD
     ENGINE_VERSION = _native.ENGINE_VERSION
 

@@ -93,7 +93,7 @@ fn evaluate(program: &Program, rule: &str, input: Value) -> Result<Value, Fault>
     let timer = ExecutionTimerConfig { limit: DEADLINE, check_interval: CLOCK_STEPS };
     match &program.policy(0).engine {
         Engine::Rvm(compiled) => {
-            let mut machine = new_machine(Arc::clone(compiled), &program.shared_lane().facts)?;
+            let mut machine = new_machine(Arc::clone(compiled), &program.lane(false).facts)?;
             machine.set_max_instructions(INSTRUCTIONS);
             machine.set_execution_timer_config(Some(timer));
             machine.set_input(input);

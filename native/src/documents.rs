@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub const DEEPEST: usize = 132;
 
 /// The collections whose members can be judged, in the order of their subject indices.
-const SUBJECTS: [&str; 4] = ["resources", "workloads", "approvals", "documents"];
+pub(crate) const SUBJECTS: [&str; 4] = ["resources", "workloads", "approvals", "documents"];
 
 /// A parsed snapshot: the shared `input.snapshot` and the flat list of its subjects.
 #[derive(Debug)]
@@ -28,18 +28,13 @@ impl Documents {
     /// A message when the bytes are not UTF-8, not JSON, nested deeper than [`DEEPEST`], or not such an object.
     pub fn parse(snapshot: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(snapshot).map_err(|error| format!("the snapshot is not UTF-8: {error}"))?;
-        let mut value = crate::memory::unbounded(|| Value::from_json_str(text))
-            .or_else(|error| deeper(text).ok_or(error))
-            .map_err(|error| format!("the snapshot is not JSON: {error}"))?;
+        let mut value = read(text).map_err(|error| format!("the snapshot is not JSON: {error}"))?;
         if value.as_object().is_err() {
             return Err("the snapshot is not a JSON object".to_owned());
         }
         let resources = collection(&value, "resources")?;
         let (by_id, by_type) = indices(&resources);
-        let mut subjects = resources;
-        for name in &SUBJECTS[1..] {
-            subjects.extend(collection(&value, name)?);
-        }
+        let subjects = subjects(&value)?;
         let root = value.as_object_mut().map_err(|error| error.to_string())?;
         root.insert(Value::from("by_id"), by_id);
         root.insert(Value::from("by_type"), by_type);
@@ -59,6 +54,18 @@ impl Documents {
     }
 }
 
+pub(crate) fn read(text: &str) -> anyhow::Result<Value> {
+    crate::memory::unbounded(|| Value::from_json_str(text)).or_else(|error| deeper(text).ok_or(error))
+}
+
+pub(crate) fn subjects(snapshot: &Value) -> Result<Vec<Value>, String> {
+    let mut subjects = Vec::new();
+    for name in SUBJECTS {
+        subjects.extend(collection(snapshot, name)?);
+    }
+    Ok(subjects)
+}
+
 /// Parses what is nested deeper than the parser's own limit of 127 levels and not deeper than ours.
 fn deeper(text: &str) -> Option<Value> {
     if crate::check::check(text.as_bytes(), DEEPEST).is_some() {
@@ -72,7 +79,7 @@ fn deeper(text: &str) -> Option<Value> {
     crate::memory::unbounded(parse).ok()
 }
 
-fn collection(snapshot: &Value, name: &str) -> Result<Vec<Value>, String> {
+pub(crate) fn collection(snapshot: &Value, name: &str) -> Result<Vec<Value>, String> {
     match &snapshot[&Value::from(name)] {
         Value::Undefined if name != "resources" => Ok(Vec::new()),
         Value::Array(items) => Ok(items.iter().cloned().collect()),
@@ -95,7 +102,7 @@ fn indices(resources: &[Value]) -> (Value, Value) {
     (Value::from(by_id), Value::from(by_type))
 }
 
-fn lower(resource: &Value, key: &str) -> Option<Value> {
+pub(crate) fn lower(resource: &Value, key: &str) -> Option<Value> {
     resource[&Value::from(key)].as_string().ok().map(|text| Value::from(lowered(text)))
 }
 

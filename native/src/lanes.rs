@@ -2,22 +2,25 @@
 //!
 //! Values, and the rules of a program, are counted references. Two threads that clone the same one all the time move
 //! its counter between their caches, which costs more than the work itself; so each thread gets copies of what every
-//! pair touches: programs, facts and the upper levels of the snapshot. The resources below stay shared.
+//! pair touches: programs, facts and the upper levels of the snapshot. The resources below stay shared. With the programs
+//! go the machines that run them: to build one takes longer than to judge a pair.
 
 use crate::policy::{Engine, Policy};
 use regorus::rvm::program::RuleType;
-use regorus::rvm::Program;
+use regorus::rvm::{Program, RegoVM};
 use regorus::{Rc, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Copies for one thread.
-#[derive(Debug, Clone)]
+/// What one thread has to itself.
+#[derive(Debug)]
 pub struct Lane {
     /// The programs of the policies; none for those that the interpreter judges.
     pub programs: Vec<Option<Arc<Program>>>,
     /// The facts.
     pub facts: Value,
+    /// The machines of the programs, as far as they are built.
+    pub machines: Vec<Option<RegoVM>>,
 }
 
 impl Lane {
@@ -28,14 +31,19 @@ impl Lane {
             Engine::Rvm(program) => Some(Arc::clone(program)),
             Engine::Interpreter(_) => None,
         });
-        Self { programs: programs.collect(), facts: facts.clone() }
+        Self::new(programs.collect(), facts.clone())
+    }
+
+    fn new(programs: Vec<Option<Arc<Program>>>, facts: Value) -> Self {
+        let machines = programs.iter().map(|_| None).collect();
+        Self { programs, facts, machines }
     }
 
     /// The same programs and facts, copied.
     #[must_use]
     pub fn copied(&self) -> Self {
         let programs = self.programs.iter().map(|program| program.as_deref().map(|program| Arc::new(copy(program))));
-        Self { programs: programs.collect(), facts: copied(&self.facts, usize::MAX) }
+        Self::new(programs.collect(), copied(&self.facts, usize::MAX))
     }
 }
 

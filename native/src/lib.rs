@@ -40,6 +40,7 @@ pub mod ast;
 pub mod bench;
 pub mod builtins;
 pub mod calls;
+pub mod changing;
 pub mod check;
 pub mod compile;
 pub mod corrections;

@@ -17,8 +17,9 @@ pub struct Program {
     interpreter: regorus::Engine,
     facts: Value,
     stored: Option<Vec<Vec<u8>>>,
-    /// Copies for threads; never more than judged at once.
-    lanes: Mutex<Vec<Lane>>,
+    /// Lanes that no thread has now, of copies and those that share; never more of either than judged at once.
+    apart: Mutex<Vec<Lane>>,
+    shared: Mutex<Vec<Lane>>,
 }
 
 impl Program {
@@ -78,7 +79,7 @@ impl Program {
                 Ok(Policy { id, roles, engine, form: InputForm::Policy })
             })
             .collect::<Result<_, String>>()?;
-        Ok(Self { policies, interpreter, facts, stored, lanes: Mutex::default() })
+        Ok(Self { policies, interpreter, facts, stored, apart: Mutex::default(), shared: Mutex::default() })
     }
 
     /// The programs of the policies as bytes that [`Program::load`] reads, or `None` when some policy cannot be stored:
@@ -112,7 +113,14 @@ impl Program {
                 Ok(Policy { id, roles, engine: Engine::Rvm(Arc::new(program)), form: InputForm::Policy })
             })
             .collect::<Result<_, String>>()?;
-        Ok(Self { policies, interpreter: ast::parser(), facts, stored: None, lanes: Mutex::default() })
+        Ok(Self {
+            policies,
+            interpreter: ast::parser(),
+            facts,
+            stored: None,
+            apart: Mutex::default(),
+            shared: Mutex::default(),
+        })
     }
 
     /// The same program with what the input of each policy is; policies beyond the forms keep theirs.
@@ -164,22 +172,31 @@ impl Program {
         self.interpreter.clone()
     }
 
-    /// Programs and facts for a thread that judges alone.
+    /// Programs and facts for a thread: copies where it judges beside others (`apart`), else those of the bundle.
     #[must_use]
-    pub fn shared_lane(&self) -> Lane {
-        Lane::shared(&self.policies, &self.facts)
+    pub fn lane(&self, apart: bool) -> Lane {
+        let kept = self.lanes(apart).lock().unwrap_or_else(PoisonError::into_inner).pop();
+        kept.unwrap_or_else(|| {
+            let lane = Lane::shared(&self.policies, &self.facts);
+            if apart {
+                lane.copied()
+            } else {
+                lane
+            }
+        })
     }
 
-    /// Programs and facts for one of several threads, kept for the next judging by [`Program::give_back`].
-    #[must_use]
-    pub fn own_lane(&self) -> Lane {
-        let kept = self.lanes.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        kept.unwrap_or_else(|| self.shared_lane().copied())
+    /// Keeps a lane of [`Program::lane`] for the next judging.
+    pub fn give_back(&self, lane: Lane, apart: bool) {
+        self.lanes(apart).lock().unwrap_or_else(PoisonError::into_inner).push(lane);
     }
 
-    /// Keeps a lane of [`Program::own_lane`].
-    pub fn give_back(&self, lane: Lane) {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner).push(lane);
+    fn lanes(&self, apart: bool) -> &Mutex<Vec<Lane>> {
+        if apart {
+            &self.apart
+        } else {
+            &self.shared
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The Python module `policyeng._native`; its stub is `policyeng/_native.pyi`.
 
 use crate::bench::{Bench, Limits, Outcome, Pair};
+use crate::changing::{Entry, Splice};
 use crate::policy::PolicyRules;
 use crate::stack::on_a_deep_stack;
 use crate::upgrade::upgraded;
@@ -27,6 +28,45 @@ impl Documents {
     fn __len__(&self) -> usize {
         self.0.len()
     }
+
+    /// A changed copy: splices are (collection, start, number removed, JSON of what comes), entries (path, JSON or None).
+    fn changed(&self, py: Python<'_>, splices: Vec<GivenSplice>, entries: Vec<GivenEntry>) -> PyResult<Self> {
+        let make = || {
+            let entries: Vec<Entry<'_>> = entries.iter().map(entry).collect();
+            self.0.changed(&splices.iter().map(splice).collect::<Vec<_>>(), &entries)
+        };
+        py.detach(make).map(Self).map_err(PyValueError::new_err)
+    }
+}
+
+type GivenSplice = (String, usize, usize, Vec<PyBackedBytes>);
+type GivenEntry = (Vec<String>, Option<PyBackedBytes>);
+
+fn splice((name, start, removed, added): &GivenSplice) -> Splice<'_> {
+    Splice { name, start: *start, removed: *removed, added: added.iter().map(|text| &**text).collect() }
+}
+
+fn entry((path, value): &GivenEntry) -> Entry<'_> {
+    (path.iter().map(String::as_str).collect(), value.as_ref().map(|text| &**text))
+}
+
+/// The parameters of all policies, parsed once.
+#[pyclass(frozen, module = "policyeng._native")]
+struct Parameters(Vec<Value>);
+
+#[pymethods]
+impl Parameters {
+    #[new]
+    fn new(texts: Vec<PyBackedBytes>) -> PyResult<Self> {
+        texts.iter().map(|text| parse(text)).collect::<PyResult<_>>().map(Self)
+    }
+}
+
+/// Parameters as they are made once, or as texts for this once.
+#[derive(FromPyObject)]
+enum GivenParameters<'py> {
+    Made(PyRef<'py, Parameters>),
+    Texts(Vec<PyBackedBytes>),
 }
 
 /// A bundle, compiled once.
@@ -83,7 +123,7 @@ impl Program {
         py: Python<'py>,
         documents: &Documents,
         pairs: Vec<(usize, usize, i64)>,
-        parameters: Vec<PyBackedBytes>,
+        parameters: GivenParameters<'py>,
         as_of: &str,
         threads: usize,
         deadline_ms: u64,
@@ -95,10 +135,17 @@ impl Program {
             memory: memory_mb.saturating_mul(1 << 20),
             instructions,
         };
+        let parsed;
+        let parameters = match &parameters {
+            GivenParameters::Made(made) => &made.0,
+            GivenParameters::Texts(texts) => {
+                parsed = texts.iter().map(|text| parse(text)).collect::<PyResult<Vec<_>>>()?;
+                &parsed
+            }
+        };
         let outcomes = py.detach(|| {
-            let parameters = parameters.iter().map(|text| parse(text)).collect::<PyResult<Vec<_>>>()?;
             let pairs = pairs.into_iter().map(pair).collect::<PyResult<Vec<_>>>()?;
-            let bench = Bench { program: &self.0, documents: &documents.0, parameters: &parameters, as_of, limits };
+            let bench = Bench { program: &self.0, documents: &documents.0, parameters, as_of, limits };
             crate::judge(bench, &pairs, threads).map_err(PyIndexError::new_err)
         })?;
         let outcomes = outcomes.into_iter().map(|outcome| to_python(py, outcome)).collect::<PyResult<Vec<_>>>()?;
@@ -197,6 +244,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("BUILD", crate::BUILD)?;
     module.add("HOST_BUILTINS", crate::ast::HOST.to_vec())?;
     module.add_class::<Documents>()?;
+    module.add_class::<Parameters>()?;
     module.add_class::<Program>()?;
     module.add_function(wrap_pyfunction!(check_json, module)?)?;
     module.add_function(wrap_pyfunction!(locate, module)?)?;

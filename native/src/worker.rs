@@ -18,6 +18,9 @@ use std::time::Instant;
 
 /// Steps between two looks at the clock.
 const CLOCK_STEPS: NonZeroU32 = NonZeroU32::new(64).unwrap();
+/// A judging of so many pairs keeps its machines for the next one, with what they saw last: that is worth the memory
+/// where little is judged at a time.
+const FEW: usize = 256;
 /// Elements and keys in what a rule may deny or leave unknown.
 const LARGEST_FINDINGS: usize = 1 << 20;
 
@@ -28,7 +31,7 @@ pub struct Worker<'a> {
     is_apart: bool,
     snapshot: Value,
     parameters: Vec<Value>,
-    machines: Vec<Option<RegoVM>>,
+    judged: usize,
     interpreter: Option<regorus::Engine>,
     keys: [Value; 5],
     as_of: Value,
@@ -39,7 +42,7 @@ impl<'a> Worker<'a> {
     #[must_use]
     pub fn new(bench: Bench<'a>) -> Self {
         let snapshot = bench.documents.snapshot.clone();
-        Self::with(bench, bench.program.shared_lane(), snapshot, bench.parameters.to_vec())
+        Self::with(bench, false, snapshot, bench.parameters.to_vec())
     }
 
     /// A worker beside others, with copies of what all pairs touch.
@@ -48,27 +51,25 @@ impl<'a> Worker<'a> {
         // The snapshot, its lists and its indices are copied; resources are not.
         let snapshot = copied(&bench.documents.snapshot, 1);
         let parameters = bench.parameters.iter().map(|value| copied(value, usize::MAX)).collect();
-        let mut worker = Self::with(bench, bench.program.own_lane(), snapshot, parameters);
-        worker.is_apart = true;
-        worker
+        Self::with(bench, true, snapshot, parameters)
     }
 
-    /// Ends the worker and keeps its copies for the next one.
+    /// Ends the worker and keeps what it has for the next one.
     pub fn close(mut self) {
-        self.machines.clear();
-        if self.is_apart {
-            self.bench.program.give_back(self.lane);
+        if self.judged > FEW {
+            self.lane.machines.fill_with(|| None);
         }
+        self.bench.program.give_back(self.lane, self.is_apart);
     }
 
-    fn with(bench: Bench<'a>, lane: Lane, snapshot: Value, parameters: Vec<Value>) -> Self {
+    fn with(bench: Bench<'a>, is_apart: bool, snapshot: Value, parameters: Vec<Value>) -> Self {
         Self {
             bench,
-            lane,
-            is_apart: false,
+            lane: bench.program.lane(is_apart),
+            is_apart,
             snapshot,
             parameters,
-            machines: (0..bench.program.len()).map(|_| None).collect(),
+            judged: 0,
             interpreter: None,
             keys: ["resource", "workspace", "snapshot", "parameters", "as_of"].map(Value::from),
             as_of: Value::from(bench.as_of),
@@ -77,6 +78,7 @@ impl<'a> Worker<'a> {
 
     /// Judges one pair; a fault stays with it.
     pub fn judge(&mut self, pair: Pair) -> Outcome {
+        self.judged += 1;
         let mut outcome = memory::beside(|| self.attempt(pair));
         if matches!(&outcome, Outcome::Fault(fault) if fault.shared) {
             outcome = memory::alone(self.bench.limits.memory, || self.attempt(pair));
@@ -94,7 +96,7 @@ impl<'a> Worker<'a> {
             Ok(Err(fault)) => fault,
             Err(payload) => Fault::new(FaultKind::Panic, panic_text(payload.as_ref())),
         };
-        self.machines[pair.policy] = None;
+        self.lane.machines[pair.policy] = None;
         self.interpreter = None;
         Outcome::Fault(fault)
     }
@@ -186,7 +188,7 @@ impl<'a> Worker<'a> {
     /// The machine of a policy, ready to run.
     fn machine(&mut self, policy: usize, input: &Value, start: Instant) -> Result<&mut RegoVM, Fault> {
         let (limits, timer) = (self.bench.limits, self.timer(start)?);
-        let machine = match (&mut self.machines[policy], &self.lane.programs[policy]) {
+        let machine = match (&mut self.lane.machines[policy], &self.lane.programs[policy]) {
             (Some(machine), _) => machine,
             (empty, Some(program)) => empty.insert(new_machine(Arc::clone(program), &self.lane.facts)?),
             (None, None) => return Err(Fault::new(FaultKind::Evaluation, "the policy has no program")),

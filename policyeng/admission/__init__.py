@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from threading import Lock
 
-from policyeng.admission.changes import Changes, changed, changes_of
-from policyeng.admission.deciding import Gate, decided
-from policyeng.admission.modes import Modes
+import orjson
+
+from policyeng.admission.basis import Basis
+from policyeng.admission.changes import Changes, changes_of
+from policyeng.admission.wholly import Judging, decided_wholly
 from policyeng.bundle import Bundle
 from policyeng.engines import OpaOptions
-from policyeng.evaluation import evaluate
 from policyeng.models import Blame, Decision, Enforcement, Exemption, JsonObject, Severity, Snapshot
 
-__all__ = ["Changes", "admit", "changes_of"]
+__all__ = ["Basis", "Changes", "Judging", "admit", "changes_of", "decided_wholly"]
+
+#: Of so many states the bases are kept.
+_KEPT = 4
 
 
 def admit(
@@ -59,28 +65,31 @@ def admit(
         EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
     """
     changes = changes_of(change)
-    enforced = Modes(bundle, modes)
-    after = changed(snapshot, changes)
-    judged = [
-        evaluate(
-            bundle,
-            state,
-            as_of=as_of,
-            exemptions=exemptions,
-            parameters=parameters,
-            engine=engine,
-            opa=opa,
-            threads=threads,
-            fail_on=fail_on,
-            strict_unknown=strict_unknown,
-        )
-        for state in (snapshot, after.snapshot)
-    ]
-    gate = Gate(enforced, _homes(after.snapshot), fail_on, strict_unknown, blame)
-    return decided(changes, after, judged[0], judged[1], gate)
+    judging = Judging(as_of, exemptions, engine, opa, threads, fail_on, strict_unknown, modes, blame)
+    if engine != "embedded":
+        return decided_wholly(bundle, snapshot, changes, judging, parameters)
+    return _BASES.basis(bundle, snapshot, parameters or {}).decide(changes, judging)
 
 
-def _homes(snapshot: Snapshot) -> Mapping[str, str]:
-    """By what findings report, the ARM id that scopes are held against, where that is another one."""
-    homes = {workload.id: workload.workspace_id or "" for workload in snapshot.workloads}
-    return homes | {approval.id: approval.scope for approval in snapshot.approvals}
+class _Bases:
+    """The bases of the last few states that changes were judged against."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[tuple[int, int, bytes], Basis] = OrderedDict()
+        self._lock = Lock()
+
+    def basis(self, bundle: Bundle, snapshot: Snapshot, parameters: Mapping[str, JsonObject]) -> Basis:
+        """The one of this very bundle and snapshot; while it is held nothing else can be at their addresses."""
+        key = (id(bundle), id(snapshot), orjson.dumps(parameters, option=orjson.OPT_SORT_KEYS))
+        with self._lock:
+            basis = self._held.get(key)
+            if basis is None:
+                basis = self._held[key] = Basis(bundle, snapshot, parameters)
+                if len(self._held) > _KEPT:
+                    self._held.popitem(last=False)
+            else:
+                self._held.move_to_end(key)
+            return basis
+
+
+_BASES = _Bases()

@@ -9,13 +9,17 @@ import orjson
 from pydantic import ValidationError
 
 from policyeng.errors import InputError, nearest
+from policyeng.evaluation.estate import Becomes, Notes
 from policyeng.facts.ids import folded_id, is_at_or_under
-from policyeng.models import Change, JsonObject, Operation, Problem, Snapshot, lowered
+from policyeng.models import Change, JsonObject, Operation, Problem, Snapshot, lowered, made
 from policyeng.strict.json_text import require_json
 from policyeng.strict.merge_patch import merged
 
 #: What a caller may give: changes, resources to create or replace, or ids to delete; one of them or several.
 Changes = Change | Mapping[str, object] | str | Sequence["Change | Mapping[str, object] | str"]
+
+#: Where a snapshot has what `Notes` has of one resource.
+_NOTES = ("unreadable", "carried", "origins")
 
 _PLACE = "change"
 _REMEDY = 'give a resource with `id` and `type`, an id to delete, or `{"operation": ..., "id": ..., ...}`'
@@ -36,15 +40,31 @@ class After(NamedTuple):
     problems: tuple[Problem, ...]
 
 
+class Made(NamedTuple):
+    """What changes make of the resources of a snapshot; ids are as `folded_id` gives them.
+
+    Attributes:
+        becomes: what each resource that changes, comes or goes becomes.
+        changed: what the changes name.
+        removed: what is there no more.
+        fresh: what is not only patched, so that nothing said of it before holds any more.
+        problems: as of `After`.
+    """
+
+    becomes: Mapping[str, Becomes]
+    changed: frozenset[str]
+    removed: frozenset[str]
+    fresh: frozenset[str]
+    problems: tuple[Problem, ...]
+
+
 def changes_of(given: Changes) -> tuple[Change, ...]:
-    """Changes as given by a program or a document.
+    """Changes as given by a program or a document; none of nothing.
 
     Raises:
         InputError: one of them is none; names its position and the remedy.
     """
-    listed = [given] if isinstance(given, Change | Mapping | str) else list(given)
-    if not listed:
-        raise InputError("there is no change", place=(_PLACE,), remedy=_REMEDY)
+    listed = [*given] if isinstance(given, Sequence) and not isinstance(given, str) else [given]
     places = [_PLACE] if len(listed) == 1 else [f"{_PLACE} {number}" for number in range(1, len(listed) + 1)]
     return tuple(map(_change, listed, places))
 
@@ -55,6 +75,8 @@ def _change(given: Change | Mapping[str, object] | str, place: str) -> Change:
     elif isinstance(given, Mapping) and "operation" not in given:
         _require_resource(given, place)
         given = {"operation": Operation.REPLACE, "id": given["id"], "resource": dict(given)}
+    if not isinstance(given, Change | Mapping):
+        raise InputError("this is no change", place=(place,), remedy=_REMEDY)
     change = given if isinstance(given, Change) else _validated(given, place)
     if change.operation in (Operation.CREATE, Operation.REPLACE):
         _require_resource(change.resource, place)
@@ -82,6 +104,15 @@ def _validated(given: Mapping[str, object], place: str) -> Change:
     values: dict[str, Any] = {**given, "operation": lowered(operation)}
     if "id" not in values and isinstance(values.get("resource"), Mapping):
         values["id"] = values["resource"].get("id")
+    identity, resource = values.get("id"), values.get("resource")
+    if (
+        isinstance(identity, str)
+        and identity
+        and isinstance(resource, dict | None)
+        and values.keys().isdisjoint(Notes._fields)
+    ):
+        plain = {"resource": None, "patch": None, "unreadable": {}, "carried": None, "origin": None, **values}
+        return made(Change, **plain | {"operation": Operation(lowered(operation))})  # what validation would give
     try:
         return Change.model_validate(values)
     except ValidationError as error:
@@ -114,37 +145,69 @@ def _require_json(value: object, place: str) -> None:
 
 
 def changed(snapshot: Snapshot, changes: Iterable[Change]) -> After:
-    """A snapshot after changes, one after the other; a delete takes what lies under the resource with it, as ARM does.
-
-    A change that cannot be made is a problem, and the rest is made.
-    """
+    """A snapshot after changes; one that cannot be made is a problem, and the rest is done."""
     rows = [(_key(resource), resource) for resource in snapshot.resources]
-    notes: list[dict[str, object]] = [dict(snapshot.unreadable), dict(snapshot.carried), dict(snapshot.origins)]
-    touched, removed, problems = set[str](), set[str](), list[Problem]()
+    done = made_of(changes, held_of(snapshot), snapshot)
+    resources = [held for key, held in rows if key not in done.becomes]
+    resources += [after.resource for after in done.becomes.values() if after.resource is not None]
+    notes: dict[str, dict[str, object]] = {}
+    for name, place in zip(Notes._fields, _NOTES, strict=True):
+        kept = {key: note for key, note in getattr(snapshot, place).items() if folded_id(key) not in done.fresh}
+        for after in done.becomes.values():
+            if after.resource is not None and (note := getattr(after.notes, name)):
+                kept[lowered(after.resource["id"])] = note
+        notes[place] = kept
+    held = {"resources": tuple(resources), **notes}
+    return After(snapshot.model_copy(update=held), done.changed, done.removed, done.problems)
+
+
+def held_of(snapshot: Snapshot) -> dict[str, JsonObject]:
+    """The resources of a snapshot by their ids as `folded_id` gives them; of two with one id the first."""
+    return {key: held for key, held in reversed([(_key(held), held) for held in snapshot.resources]) if key}
+
+
+def made_of(changes: Iterable[Change], held: Mapping[str, JsonObject], snapshot: Snapshot) -> Made:
+    """Make changes, one after the other; a delete takes what lies under the resource with it, as ARM does.
+
+    Args:
+        changes: what is to be made.
+        held: as `held_of` gives it.
+        snapshot: what says more of what is held.
+    """
+    becomes: dict[str, Becomes] = {}
+    touched, removed, fresh, problems = set[str](), set[str](), set[str](), list[Problem]()
     for change in changes:
         key = folded_id(change.id)
         touched.add(key)
-        resource = _resource(change, next((held for other, held in rows if other == key), None))
+        now = becomes[key] if key in becomes else _held(held.get(key), snapshot)
+        resource = _resource(change, now.resource)
         if isinstance(resource, Problem):
             problems.append(resource)
-            continue
-        gone = {key}
-        if resource is None:
-            gone = {other for other, _ in rows if other == key or is_at_or_under(other, change.id)}
-            removed |= gone
+        elif resource is None:
+            gone = _gone(key, change.id, held, becomes)
             if not gone:
                 problems.append(_said("warning", "the snapshot does not hold what is deleted", change))
-        rows = [(other, held) for other, held in rows if other not in gone]
-        if change.operation is not Operation.PATCH:
-            notes = [{other: note for other, note in kept.items() if folded_id(other) not in gone} for kept in notes]
-        if resource is not None:
+            becomes |= dict.fromkeys(gone, Becomes(None))
+            removed |= gone
+            fresh |= gone
+        else:
+            is_patched = change.operation is Operation.PATCH
+            becomes[key] = Becomes(resource, _noted(now.notes if is_patched else Notes(), change))
             removed.discard(key)
-            rows.append((key, resource))
-            _note(notes, lowered(resource["id"]), change)
-    unreadable, carried, origins = notes
-    resources = tuple(resource for _, resource in rows)
-    held = {"resources": resources, "unreadable": unreadable, "carried": carried, "origins": origins}
-    return After(snapshot.model_copy(update=held), frozenset(touched), frozenset(removed), tuple(problems))
+            fresh |= set() if is_patched else {key}
+    return Made(becomes, frozenset(touched), frozenset(removed), frozenset(fresh), tuple(problems))
+
+
+def _gone(key: str, arm_id: str, held: Mapping[str, JsonObject], becomes: Mapping[str, Becomes]) -> set[str]:
+    """What a delete takes away of what is there: the resource, and what lies under it."""
+    below = f"{key}/"
+    near = {other for other in (*held, *becomes) if other.startswith(below) and is_at_or_under(other, arm_id)}
+    near |= {key} if key in held or key in becomes else set()
+    return {other for other in near if other not in becomes or becomes[other].resource is not None}
+
+
+def _held(resource: JsonObject | None, snapshot: Snapshot) -> Becomes:
+    return Becomes(resource, Notes() if resource is None else Notes.of(snapshot, lowered(resource["id"])))
 
 
 def _key(resource: JsonObject) -> str:
@@ -153,13 +216,10 @@ def _key(resource: JsonObject) -> str:
     return folded_id(identity) if isinstance(identity, str) else ""
 
 
-def _note(notes: Sequence[dict[str, object]], identity: str, change: Change) -> None:
-    """Keep what the new resource does not say."""
-    unreadable, carried, _ = notes
-    if change.unreadable:
-        unreadable[identity] = change.unreadable
-    if change.carried is not None:
-        carried[identity] = change.carried
+def _noted(notes: Notes, change: Change) -> Notes:
+    """With what the new resource does not say, and where it was read."""
+    origin = notes.origin if change.operation is Operation.PATCH else change.origin or notes.origin
+    return Notes(change.unreadable or notes.unreadable, change.carried or notes.carried, origin)
 
 
 def _resource(change: Change, before: JsonObject | None) -> JsonObject | Problem | None:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
 
-from policyeng.admission.blame import sorted_out
-from policyeng.admission.changes import After
+from policyeng.admission.blame import Sorted
 from policyeng.admission.modes import Modes
+from policyeng.evaluation.findings import order_of
 from policyeng.models import (
     Blame,
+    BundleRef,
     Change,
     Changed,
     Decision,
-    Evaluation,
+    EngineRef,
     Finding,
     Mode,
     Outcome,
     Problem,
     Severity,
-    lowered,
+    SnapshotRef,
+    made,
 )
 
 #: How the one error begins whose text counts resources: it says nothing about a change.
@@ -52,39 +56,49 @@ class _Heard:
     undecided: list[Finding] = field(default_factory=list)
 
 
-def decided(changes: Sequence[Change], after: After, before: Evaluation, judged: Evaluation, gate: Gate) -> Decision:
-    """Decide on changes from the evaluations before and after them.
+class Grounds(NamedTuple):
+    """What a decision rests on: the attributes are those of `Decision`."""
+
+    bundle: BundleRef
+    snapshot: SnapshotRef
+    as_of: datetime
+    engine: EngineRef
+
+
+def decided(
+    changes: Sequence[Change], grounds: Grounds, said: Sorted, problems: Sequence[Problem], gate: Gate
+) -> Decision:
+    """Decide on changes.
 
     Args:
         changes: what was asked for.
-        after: the snapshot after them.
-        before: of the snapshot before.
-        judged: of the snapshot after, with the same clock and options.
+        grounds: of the snapshot before them.
+        said: the findings before and after them, compared, each list sorted as `order_of` has it.
+        problems: those that the changes bring.
         gate: what denies.
     """
-    sorted_ = sorted_out(before.findings, judged.findings, after.changed)
-    heard = _heard([*sorted_.introduced, *(sorted_.there if gate.blame is Blame.TOUCHED else ())], gate)
-    standing = [*sorted_.elsewhere, *(() if gate.blame is Blame.TOUCHED else sorted_.there)]
-    brought = _brought(before.problems, [*after.problems, *judged.problems])
-    undecidable = [problem for problem in brought if problem.level == "error"]
+    heard = _heard([*said.introduced, *(said.there if gate.blame is Blame.TOUCHED else ())], gate)
+    standing = [finding for finding in said.elsewhere if finding.outcome is not Outcome.UNKNOWN]
+    if gate.blame is not Blame.TOUCHED:
+        standing += (finding for finding in said.there if finding.outcome is not Outcome.UNKNOWN)
+    undecidable = any(problem.level == "error" for problem in problems)
     errors = any(finding.outcome is Outcome.ERROR for finding in heard.denied)
     code = 2 if undecidable or errors else int(bool(heard.denied))
-    return Decision(
+    return made(
+        Decision,
+        decision_version=1,
         allowed=code == 0,
         exit_code=code,
-        bundle=before.bundle,
-        snapshot=before.snapshot,
-        as_of=before.as_of,
-        engine=before.engine,
-        changes=tuple(Changed(operation=change.operation, id=change.id) for change in changes),
+        **grounds._asdict(),
+        changes=tuple(made(Changed, operation=change.operation, id=change.id) for change in changes),
         denied=_ordered(heard.denied),
         warned=_ordered(heard.warned),
         shadowed=_ordered(heard.shadowed),
         undecided=_ordered(heard.undecided),
-        exempted=_ordered(sorted_.exempted),
-        standing=_ordered(finding for finding in standing if finding.outcome is not Outcome.UNKNOWN),
-        cleared=_ordered(sorted_.cleared),
-        problems=tuple(brought),
+        exempted=_ordered(said.exempted),
+        standing=tuple(standing) if gate.blame is Blame.TOUCHED else _ordered(standing),
+        cleared=_ordered(said.cleared),
+        problems=tuple(problems),
     )
 
 
@@ -105,11 +119,10 @@ def _heard(findings: Iterable[Finding], gate: Gate) -> _Heard:
     return heard
 
 
-def _brought(before: Iterable[Problem], after: Iterable[Problem]) -> list[Problem]:
+def brought(known: Container[Problem], after: Iterable[Problem]) -> list[Problem]:
     """The problems that were not there before."""
-    known = set(before)
     return [problem for problem in after if problem not in known and not problem.message.startswith(_NOTHING)]
 
 
 def _ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    return tuple(sorted(findings, key=lambda finding: (finding.policy, lowered(finding.resource), finding.resource)))
+    return tuple(sorted(findings, key=order_of))

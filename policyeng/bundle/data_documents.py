@@ -71,6 +71,11 @@ def absolute(given: str | Path) -> str:
     return f"{'.'.join(prefix)}:{path.absolute()}" if prefix else str(path.absolute())
 
 
+def path_given(given: str | Path) -> Path:
+    """The file or directory that `--data` names, without the place in `data` before it."""
+    return _prefix(str(given))[1]
+
+
 def require_free(data: JsonObject, place: str) -> None:
     """Refuse data under the keys that OPA and we keep for ourselves, whichever engine is to judge.
 

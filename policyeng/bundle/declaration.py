@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -62,6 +62,11 @@ class SnapshotView:
     incomplete: Sequence[str] = ()
     _worked_out: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
+    def fresh(self, **changed: object) -> SnapshotView:
+        """The same with other values for some attributes, and nothing worked out of it."""
+        make: Callable[..., SnapshotView] = SnapshotView
+        return make(**{name: getattr(self, name) for name in _SEEN if name not in changed}, **changed)
+
     def once(self, key: Hashable, make: Callable[[], _Value]) -> _Value:
         """What `make` gives, worked out when a key is first asked for: the same for every resource of the snapshot.
 
@@ -71,6 +76,9 @@ class SnapshotView:
             self._worked_out[key] = make()
         value: _Value = self._worked_out[key]
         return value
+
+
+_SEEN = tuple(member.name for member in fields(SnapshotView) if member.init)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +111,13 @@ class PythonPolicy:
 
     Attributes:
         anew: runs the module again, so that nothing is left of what it kept in it.
+        text: of the module.
     """
 
     judge: Judge
     applies: Applies | None = None
     anew: Callable[[], PythonPolicy] | None = field(default=None, compare=False)
+    text: bytes = field(default=b"", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,7 @@ def _declared(path: PurePosixPath, content: bytes, place: str) -> tuple[PythonPo
         )
     declaration: Declaration = declared[0].__policy__
     anew = partial(_python_alone, path, content, place)
-    return PythonPolicy(declared[0], declaration.applies, anew), declaration
+    return PythonPolicy(declared[0], declaration.applies, anew, content), declaration
 
 
 def _python_alone(path: PurePosixPath, content: bytes, place: str) -> PythonPolicy:

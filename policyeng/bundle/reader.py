@@ -25,6 +25,7 @@ from policyeng.bundle.gatekeeper import (
 )
 from policyeng.bundle.origins import Origin, open_origins
 from policyeng.bundle.outlines import Outline, outlines_of
+from policyeng.bundle.reaching import Reach, reaches_of
 from policyeng.bundle.tree import DATA_NAMES, is_gatekeepers, text_of
 from policyeng.bundle.verification import Verification
 from policyeng.errors import BundleError
@@ -79,6 +80,11 @@ class Bundle:
     def data_bytes(self) -> bytes:
         """The `data` document as JSON."""
         return _json(self.data)
+
+    @cached_property
+    def reaches(self) -> tuple[Reach, ...]:
+        """What of its input each policy in force can read."""
+        return reaches_of(self.policies, self.modules)
 
     @property
     def wanted(self) -> Wanted:

@@ -28,10 +28,10 @@ def judge(work: Work, engine: str = "embedded", opa: OpaOptions | None = None) -
         UsageError: no engine has that name, or the options of the OPA server do not fit.
         EngineError: the engine cannot compile the bundle, or cannot be reached.
     """
-    in_rego = [bool(policy.rules) for policy in work.bundle.policies]
-    rego = [pair for pair in work.pairs if in_rego[pair.policy]]
+    policies = work.bundle.policies
+    rego = [pair for pair in work.pairs if policies[pair.policy].rules]
     verdicts = iter(_rego(work, rego, engine, opa) if rego else ())
-    return [next(verdicts) if in_rego[pair.policy] else python.judge_pair(work, pair) for pair in work.pairs]
+    return [next(verdicts) if policies[pair.policy].rules else python.judge_pair(work, pair) for pair in work.pairs]
 
 
 def engine_version(engine: str = "embedded", opa: OpaOptions | None = None) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -20,6 +20,14 @@ from policyeng.models import Denial, Unknown, made
 
 #: Policies as the native engine takes them: id, and the rules with their roles.
 _Rules = Sequence[tuple[str, Sequence[tuple[str, str]]]]
+
+#: Under which name `Work.made` holds the parsed snapshot.
+DOCUMENTS = "documents"
+
+#: Members of a collection that go and come: its name, where, how many go, the JSON of those that come.
+Splice = tuple[str, int, int, Sequence[bytes]]
+#: A member of an index: the keys that lead to it, and its JSON; None where it goes.
+Entry = tuple[Sequence[str], bytes | None]
 
 _CLEAN = Judgement()
 _SKIPPED = Judgement(applies=False)
@@ -48,24 +56,53 @@ def judge_pairs(work: Work, pairs: Sequence[Pair], *, interpreter: bool = False)
     Raises:
         EngineError: the bundle does not compile.
     """
-    policies = _rego_policies(work.bundle)
-    position = {policy.id: index for index, policy in enumerate(policies)}
-    numbers = {index: position[policy.id] for index, policy in enumerate(work.bundle.policies) if policy.rules}
-    parameters = [b"{}"] * len(policies)
-    for index, number in numbers.items():
-        parameters[number] = orjson.dumps(work.parameters[index])
-    program = _interpreted if interpreter else _program
-    if "documents" not in work.made:
-        work.made["documents"] = _native.Documents(work.document)
-    verdicts = program(_Key(work.bundle)).judge(
-        work.made["documents"],
-        [(numbers[pair.policy], pair.subject, pair.workspace) for pair in pairs],
-        parameters,
+    ready = _ready(work, interpreter=interpreter)
+    verdicts = ready.program.judge(
+        documents_of(work),
+        [(ready.numbers[pair.policy], pair.subject, pair.workspace) for pair in pairs],
+        ready.parameters,
         work.as_of.isoformat().replace("+00:00", "Z"),
         threads=work.threads or os.cpu_count() or 1,
     )
     in_force = work.bundle.policies
     return [judgement_of(verdict, in_force[pair.policy]) for verdict, pair in zip(verdicts, pairs, strict=True)]
+
+
+def documents_of(work: Work) -> _native.Documents:
+    """The snapshot as the native engine reads it, parsed once."""
+    if DOCUMENTS not in work.made:
+        work.made[DOCUMENTS] = _native.Documents(work.document)
+    documents: _native.Documents = work.made[DOCUMENTS]
+    return documents
+
+
+def changed_documents(
+    made: Mapping[str, object], splices: Sequence[Splice], entries: Sequence[Entry]
+) -> dict[str, object]:
+    """What engines make of a snapshot after a change of it; splices and entries are those of `Documents.changed`."""
+    documents = made.get(DOCUMENTS)
+    if not isinstance(documents, _native.Documents):
+        return dict(made)
+    return {**made, DOCUMENTS: documents.changed(splices, entries)}
+
+
+class _Ready(NamedTuple):
+    """A bundle and its parameters, ready to judge; `numbers` are those of its policies in the program."""
+
+    program: _native.Program
+    numbers: Mapping[int, int]
+    parameters: _native.Parameters
+
+
+def _ready(work: Work, *, interpreter: bool) -> _Ready:
+    name = "interpreted" if interpreter else "compiled"
+    if name not in work.made:
+        in_rego = [index for index, policy in enumerate(work.bundle.policies) if policy.rules]
+        parameters = _native.Parameters([orjson.dumps(work.parameters[index]) for index in in_rego])
+        program = (_interpreted if interpreter else _program)(_Key(work.bundle))
+        work.made[name] = _Ready(program, {index: number for number, index in enumerate(in_rego)}, parameters)
+    ready: _Ready = work.made[name]
+    return ready
 
 
 class _Key:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from policyeng import exemptions as exempting
 from policyeng.bundle import Bundle
 from policyeng.engines import OpaOptions, engine_version, judge
-from policyeng.evaluation.estate import Estate
+from policyeng.evaluation.estate import Estate, Subject
 from policyeng.evaluation.findings import findings_of
 from policyeng.evaluation.prepared import Prepared, prepare
 from policyeng.garbage import uncollected
@@ -104,9 +104,9 @@ def evaluated(
     bundle, snapshot, estate = prepared.bundle, prepared.snapshot, prepared.estate
     judgements = judge(prepared.work(moment, threads), engine, opa)
     judged = findings_of(prepared, judgements)
-    homes = {(subject.reported_type, subject.reported_id): subject.home for subject in estate.subjects}
+    homes = homes_of(estate.subjects)
     findings, notes = exempting.apply(judged, exemptions, bundle.policies, homes, moment)
-    said = [*problems, *estate.problems, *_incomplete(snapshot), *notes]
+    said = [*problems, *problems_of(prepared), *notes]
     if not findings:
         said.append(Problem(level="error", message=_nothing_evaluated(bundle, estate)))
     return Evaluation.model_construct(
@@ -119,6 +119,11 @@ def evaluated(
         findings=tuple(findings),
         problems=tuple(said),
     )
+
+
+def homes_of(subjects: Iterable[Subject]) -> dict[tuple[str, str], str]:
+    """By type and id as findings report them, the ARM ids that scopes of exemptions are held against."""
+    return {(subject.reported_type, subject.reported_id): subject.home for subject in subjects}
 
 
 def exit_code(
@@ -172,10 +177,12 @@ def summary_of(findings: Sequence[Finding]) -> Summary:
     )
 
 
-def _incomplete(snapshot: Snapshot) -> list[Problem]:
+def problems_of(prepared: Prepared) -> list[Problem]:
+    """What a reader must know of a snapshot, whatever is found in it."""
+    snapshot = prepared.snapshot
     said = [f"{_INCOMPLETE}: {line}" for line in snapshot.incomplete]
     said += [f"the inputs do not say everything: {line}" for line in snapshot.beyond]
-    return [Problem(level="warning", message=message) for message in said]
+    return [*prepared.estate.problems, *(Problem(level="warning", message=message) for message in said)]
 
 
 def _nothing_evaluated(bundle: Bundle, estate: Estate) -> str:

@@ -91,7 +91,7 @@ class Neighbours:
                 named = [name for name in values_at(subject.document, consulted.naming) if isinstance(name, str)]
                 if any(_missing(subject, [consulted.naming])):
                     nameless.append(at)
-            for name in {spelled for one in named for spelled in (_name(one), _last(one))}:
+            for name in {spelled for one in named for spelled in (name_below(one), last_part(one))}:
                 by_name.setdefault(name, []).append(at)
             for scope in scopes_of(subject.home):
                 by_scope.setdefault(scope, []).append(at)
@@ -133,7 +133,7 @@ class Neighbours:
         """
         subject, lost = self._subjects[index], list[Unknown]()
         if not consulted.through:
-            return ({_name(str(subject.document.get("id")))} if consulted.naming else None), lost
+            return ({name_below(str(subject.document.get("id")))} if consulted.naming else None), lost
         first, *further = consulted.through
         if first.startswith(WORKSPACE):
             subject = self._subjects[subject.workspace] if subject.workspace >= 0 else subject
@@ -142,27 +142,31 @@ class Neighbours:
             return None, lost
         named = [value for value in values_at(subject.document, first) if isinstance(value, str)]
         for step in further:
-            holders = [self._subjects[at] for name in named for at in self._by_name.get(_name(name), ())]
+            holders = [self._subjects[at] for name in named for at in self._by_name.get(name_below(name), ())]
             lost += [unknown for holder in holders for unknown in _missing(holder, [step])]
             named = [value for one in holders for value in values_at(one.document, step) if isinstance(value, str)]
-        return {above for name in named for above in _with_above(_name(name))}, lost
+        return {above for name in named for above in with_above(name_below(name))}, lost
 
     @cached_property
     def _by_name(self) -> Mapping[str, Sequence[int]]:
         found: dict[str, list[int]] = {}
         for at, subject in enumerate(self._subjects):
             if subject.judged_type not in ("workload", "approval", "document"):
-                found.setdefault(_name(subject.reported_id), []).append(at)
+                found.setdefault(name_below(subject.reported_id), []).append(at)
         return found
 
     def _within(self, consulted: Consulted, gaps: _Gaps, index: int) -> Iterator[int]:
         """The positions of what lies, or may lie, in the scope that counts for a judged subject."""
-        home = self._subjects[index].home
-        scope = home if consulted.within == "resource" else next(iter(scopes_of(home)), "")
+        scope = scope_of(self._subjects[index], consulted)
         near: Iterable[int] = gaps.unknowns
         if not is_open(scope) and folded_id(scope) in scopes_of(scope):
             near = (*gaps.by_scope.get(folded_id(scope), ()), *gaps.unplaced)
         return (at for at in near if covers(scope, self._subjects[at].home) is not False)
+
+
+def scope_of(subject: Subject, consulted: Consulted) -> str:
+    """The scope that counts for a judged subject where what is read has to lie in one."""
+    return subject.home if consulted.within == "resource" else next(iter(scopes_of(subject.home)), "")
 
 
 def _missing(subject: Subject, pointers: Iterable[str]) -> Iterator[Unknown]:
@@ -170,7 +174,7 @@ def _missing(subject: Subject, pointers: Iterable[str]) -> Iterator[Unknown]:
         yield made(Unknown, msg=reason, path=f"{subject.reported_id}:{path}")
 
 
-def _name(arm_id: str) -> str:
+def name_below(arm_id: str) -> str:
     """What an id is below its last provider, such as `microsoft.network/virtualnetworks/v/subnets/s`.
 
     Where a resource that is not deployed yet will lie nobody may say, and ids of roles come with and without a
@@ -179,12 +183,12 @@ def _name(arm_id: str) -> str:
     return folded_id(arm_id).rpartition("/providers/")[2]
 
 
-def _last(arm_id: str) -> str:
+def last_part(arm_id: str) -> str:
     """The last part of an id, which is how roles are named also."""
     return folded_id(arm_id).rpartition("/")[2]
 
 
-def _with_above(name: str) -> Iterator[str]:
+def with_above(name: str) -> Iterator[str]:
     """A name and those of the resources that it lies in: types and names come in pairs below the provider."""
     parts = name.split("/")
     yield name

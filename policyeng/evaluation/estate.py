@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import orjson
 
 from policyeng.bundle import SnapshotView
 from policyeng.errors import InputError
 from policyeng.evaluation.documents import documents_of
+from policyeng.evaluation.each_once import each_once, twice
 from policyeng.evaluation.indices import Indices, indices_of
 from policyeng.evaluation.remarks import remarks
 from policyeng.facts import Facts
 from policyeng.facts.ids import workspace_of
 from policyeng.models import (
     WORKSPACE_TYPE,
-    Approval,
     Carried,
-    DeclaredWorkload,
     JsonObject,
     Location,
     Model,
+    Origin,
     Problem,
     Snapshot,
     lowered,
 )
 from policyeng.strict.json_text import is_json, require_json
-from policyeng.workloads import Workload, derive
+from policyeng.workloads import Derivation, Workload
+from policyeng.workloads import derivation as derivation_of
 
 _NOWHERE = Location.model_construct()
 #: A resource: its lower-case id, its canonical JSON, and itself.
 _Row = tuple[str, bytes, JsonObject]
-_Stated = TypeVar("_Stated", Approval, DeclaredWorkload)
 
 
 class Subject(NamedTuple):
@@ -67,13 +67,27 @@ class Subject(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Estate:
-    """The subjects of a snapshot with everything that is the same for all of them."""
+    """The subjects of a snapshot with everything that is the same for all of them.
+
+    Attributes:
+        subjects: resources by their lower-case ids, workloads, approvals, documents.
+        document: the snapshot as JSON, as policies see it.
+        derivation: where its workloads come from.
+    """
 
     subjects: tuple[Subject, ...]
     view: SnapshotView
     document: bytes
     digest: str
     problems: tuple[Problem, ...]
+    derivation: Derivation
+
+    @property
+    def documents(self) -> list[JsonObject]:
+        """What policies see of each subject, in their order."""
+        view = self.view
+        known = [*view.resources, *view.workloads, *view.approvals]
+        return known + [subject.document for subject in self.subjects[len(known) :]]
 
 
 def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
@@ -81,9 +95,11 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
     rows, problems = _sorted_resources(snapshot)
     resources = [resource for _, _, resource in rows]
     by_id = {key: resource for key, _, resource in rows}
-    approved, approved_twice = _each_once(snapshot.approvals, "approvals")
-    workloads_stated, stated_twice = _each_once(snapshot.workloads, "declared workloads")
-    derived = derive(snapshot.model_copy(update={"resources": tuple(resources), "workloads": workloads_stated}), facts)
+    approved, approved_twice = each_once(snapshot.approvals, "approvals")
+    workloads_stated, stated_twice = each_once(snapshot.workloads, "declared workloads")
+    sorted_snapshot = snapshot.model_copy(update={"resources": tuple(resources), "workloads": workloads_stated})
+    derivation = derivation_of(sorted_snapshot, facts)
+    derived = derivation.workloads()
     approvals = sorted((_plain(entry) for entry in approved), key=lambda entry: str(entry["id"]))
     stated: dict[str, Any] = {
         "scope": snapshot.scope,
@@ -121,6 +137,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
         document=orjson.dumps(given),
         digest=hashlib.sha256(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS)).hexdigest(),
         problems=(*problems, *approved_twice, *stated_twice, *unfit, *remarks(view, snapshot.unreadable, facts)),
+        derivation=derivation,
     )
 
 
@@ -143,26 +160,10 @@ def _sorted_resources(snapshot: Snapshot) -> tuple[list[_Row], list[Problem]]:
     unique: dict[str, _Row] = {}
     for row in rows:
         if row[0] in unique:
-            problems.append(_twice("resources", unique[row[0]][2]["id"]))
+            problems.append(twice("resources", unique[row[0]][2]["id"]))
         else:
             unique[row[0]] = row
     return list(unique.values()), problems
-
-
-def _each_once(entries: Sequence[_Stated], called: str) -> tuple[tuple[_Stated, ...], list[Problem]]:
-    """Entries, each id once; of several with one id the same one is kept in whatever order they come."""
-    by_id: dict[str, list[_Stated]] = {}
-    for entry in entries:
-        by_id.setdefault(lowered(entry.id), []).append(entry)
-    if len(by_id) == len(entries):
-        return tuple(entries), []
-    kept = {key: min(alike, key=lambda entry: entry.model_dump_json()) for key, alike in by_id.items()}
-    problems = [_twice(called, kept[key].id) for key, alike in by_id.items() for _ in alike[1:]]
-    return tuple(kept.values()), sorted(problems, key=lambda problem: problem.place)
-
-
-def _twice(called: str, identity: str) -> Problem:
-    return Problem(level="error", message=f"two {called} have this id; remove one of them", place=identity)
 
 
 def _is_readable(row: _Row, problems: list[Problem]) -> bool:
@@ -207,26 +208,59 @@ def _view(
 
 def _resource_subjects(snapshot: Snapshot, rows: list[_Row]) -> list[Subject]:
     position = {key: index for index, (key, _, _) in enumerate(rows)}
-    return [
-        Subject(
-            document=resource,
-            judged_type=lowered(resource["type"]),
-            reported_id=resource["id"],
-            reported_type=resource["type"],
-            home=resource["id"],
-            workspace=_workspace_position(key, resource, index, position),
-            unreadable=snapshot.unreadable.get(key, {}),
-            location=_location(snapshot, key),
-            carried=snapshot.carried.get(key),
-        )
-        for index, (key, _, resource) in enumerate(rows)
-    ]
+    return [resource_subject(key, resource, position, Notes.of(snapshot, key)) for key, _, resource in rows]
 
 
-def _workspace_position(key: str, resource: JsonObject, own: int, position: Mapping[str, int]) -> int:
-    if lowered(resource["type"]) == WORKSPACE_TYPE:
-        return own
-    return position.get(workspace_of(key) or "", -1)
+class Notes(NamedTuple):
+    """What a snapshot says of a resource beside it; the attributes are those of `Snapshot`."""
+
+    unreadable: Mapping[str, str] = MappingProxyType({})
+    carried: Carried | None = None
+    origin: Origin | None = None
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, key: str) -> Notes:
+        """Those of the resource with a lower-case id."""
+        return cls(snapshot.unreadable.get(key, {}), snapshot.carried.get(key), snapshot.origins.get(key))
+
+
+class Becomes(NamedTuple):
+    """What a resource becomes, with what is said of it beside; `resource` is None where it is there no more."""
+
+    resource: JsonObject | None
+    notes: Notes = Notes()
+
+
+def resource_subject(key: str, resource: JsonObject, position: Mapping[str, int], notes: Notes) -> Subject:
+    """A resource, by its lower-case id, among others of which `position` tells where they stand."""
+    is_workspace = lowered(resource["type"]) == WORKSPACE_TYPE
+    return Subject(
+        document=resource,
+        judged_type=lowered(resource["type"]),
+        reported_id=resource["id"],
+        reported_type=resource["type"],
+        home=resource["id"],
+        workspace=position[key] if is_workspace else position.get(workspace_of(key) or "", -1),
+        unreadable=notes.unreadable,
+        location=_location(notes.origin),
+        carried=notes.carried,
+    )
+
+
+def workload_subject(workload: Workload, position: Mapping[str, int], origin: Origin | None) -> Subject:
+    """A workload, among resources of which `position` tells where they stand by lower-case id."""
+    workspace = workload.document.get("workspaceId") or ""
+    return Subject(
+        document=workload.document,
+        judged_type="workload",
+        reported_id=workload.reported_id,
+        reported_type=workload.document.get("sourceType") or "workload",
+        home=workload.reported_id if workload.reported_id.startswith("/") else workspace,
+        workspace=position.get(lowered(workspace), -1),
+        unreadable=workload.unreadable,
+        location=_location(origin),
+        possible=workload.possible,
+    )
 
 
 def _other_subjects(
@@ -234,30 +268,15 @@ def _other_subjects(
 ) -> list[Subject]:
     """Workloads, then approvals: in the order in which they stand in the view."""
     position = {key: index for index, key in enumerate(ids)}
-    subjects = []
-    for workload in derived:
-        workspace = workload.document.get("workspaceId") or ""
-        subjects.append(
-            Subject(
-                document=workload.document,
-                judged_type="workload",
-                reported_id=workload.reported_id,
-                reported_type=workload.document.get("sourceType") or "workload",
-                home=workload.reported_id if workload.reported_id.startswith("/") else workspace,
-                workspace=position.get(lowered(workspace), -1),
-                unreadable=workload.unreadable,
-                location=_location(snapshot, lowered(workload.reported_id)),
-                possible=workload.possible,
-            )
-        )
+    origins = snapshot.origins
+    subjects = [workload_subject(one, position, origins.get(lowered(one.reported_id))) for one in derived]
     for approval in view.approvals:
-        identity, location = approval["id"], _location(snapshot, lowered(approval["id"]))
+        identity, location = approval["id"], _location(origins.get(lowered(approval["id"])))
         subjects.append(Subject(approval, "approval", identity, "approval", approval["scope"], -1, {}, location))
     return subjects
 
 
-def _location(snapshot: Snapshot, key: str) -> Location:
-    origin = snapshot.origins.get(key)
+def _location(origin: Origin | None) -> Location:
     if origin is None:
         return _NOWHERE
     return Location.model_construct(file=origin.file, line=origin.line, column=origin.column)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 
 from policyeng.bundle import Policy
-from policyeng.engines import Judgement
+from policyeng.engines import Judgement, Pair
 from policyeng.evaluation.estate import Subject
 from policyeng.evaluation.places import with_places
 from policyeng.evaluation.prepared import Prepared
@@ -16,17 +16,28 @@ from policyeng.models import Denial, Finding, Outcome, Unknown, lowered, made
 
 def findings_of(prepared: Prepared, judgements: Iterable[Judgement]) -> list[Finding]:
     """The findings of all pairs that are planned, sorted; `judgements` are those of the undecided pairs, in order."""
+    return [finding for finding, _ in findings_by_pair(prepared, judgements)]
+
+
+def findings_by_pair(prepared: Prepared, judgements: Iterable[Judgement]) -> list[tuple[Finding, Pair]]:
+    """The findings of all pairs that are planned, sorted, each with its pair; `judgements` as for `findings_of`."""
     bundle, estate, verdicts = prepared.bundle, prepared.estate, iter(judgements)
-    judged = []
+    judged, pairs = [], []
     for pair, unknowns in prepared.planned:
         judgement = Judgement(unknowns=unknowns) if unknowns else next(verdicts)
         if judgement.applies:
+            pairs.append(pair)
             judged.append(
                 (_finding(bundle.policies[pair.policy], estate.subjects[pair.subject], judgement), pair.subject)
             )
-    findings = with_places(judged, estate, prepared.snapshot)
-    findings.sort(key=lambda finding: (finding.policy, lowered(finding.resource), finding.resource))
+    findings = list(zip(with_places(judged, estate, prepared.snapshot), pairs, strict=True))
+    findings.sort(key=lambda entry: order_of(entry[0]))
     return findings
+
+
+def order_of(finding: Finding) -> tuple[str, str, str]:
+    """By what findings are sorted."""
+    return finding.policy, lowered(finding.resource), finding.resource
 
 
 def _finding(policy: Policy, subject: Subject, judgement: Judgement) -> Finding:

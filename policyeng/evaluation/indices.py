@@ -5,8 +5,8 @@ Policies see each of them as a member of `input.snapshot`. They hold ids and pos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
 from policyeng.facts.ids import folded_id, guid_of, scopes_of
@@ -21,7 +21,7 @@ class Indices(NamedTuple):
     """Ways into a snapshot; all keys and ids are in lower case, and all lists in the order of what they lead to.
 
     Resources and approvals are in the order of their ids; metrics, principals and quotas (which have no index) in that
-    of their text as JSON.
+    of their text as JSON. The keys of the indices of resources are sorted.
 
     Attributes:
         by_scope: id of a subscription, resource group or workspace to the types of the resources at or under it, and to
@@ -45,34 +45,85 @@ class Indices(NamedTuple):
     by_principal: Mapping[str, Sequence[int]]
 
 
+#: The indices of resources: each leads by one key or two to a list of ids.
+OF_RESOURCES = ("by_scope", "by_host", "by_subnet", "by_guid")
+
+#: Where an id stands in the indices of resources: the name of one, and the keys in it.
+Path = tuple[str, ...]
+
+
 def indices_of(by_id: Mapping[str, JsonObject], stated: Mapping[str, Sequence[JsonObject]]) -> Indices:
     """The indices of resources by lower-case id, and of the `approvals`, `metrics` and `principals` that are stated."""
-    by_scope: dict[str, dict[str, list[str]]] = {}
-    by_host: dict[str, list[str]] = {}
-    by_subnet: dict[str, list[str]] = {}
-    by_guid: dict[str, list[str]] = {}
+    found: dict[Path, list[str]] = {}
     for key, resource in by_id.items():
-        kind = lowered(resource["type"])
-        for scope in scopes_of(key):
-            by_scope.setdefault(scope, {}).setdefault(kind, []).append(key)
-        if kind in (COMPUTE_TYPE, CLUSTER_TYPE):
-            for subnet in subnets_of(resource):
-                by_subnet.setdefault(subnet, []).append(key)
-        if kind == COMPUTE_TYPE:
-            host = inside(resource, "properties", "resourceId")
-            if isinstance(host, str):
-                by_host.setdefault(folded_id(host), []).append(key)
-        elif kind == ROLE_DEFINITION_TYPE and (guid := guid_of(key)):
-            by_guid.setdefault(guid, []).append(key)
+        for path in paths_of(key, resource):
+            found.setdefault(path, []).append(key)
+    by_resource: dict[str, dict[str, Any]] = {name: {} for name in OF_RESOURCES}
+    for path in sorted(found):
+        *above, last = path
+        index: dict[str, Any] = by_resource
+        for key in above:
+            index = index.setdefault(key, {})
+        index[last] = found[path]
     return Indices(
-        by_scope,
-        by_host,
-        by_subnet,
-        by_guid,
+        **by_resource,
         by_series=_positions(stated["approvals"], _series_of),
         by_measured=_positions(stated["metrics"], lambda metric: folded_id(metric["resourceId"])),
         by_principal=_positions(stated["principals"], lambda principal: folded(principal["id"])),
     )
+
+
+def paths_of(key: str, resource: JsonObject) -> Iterator[Path]:
+    """Where the lower-case id of a resource stands in the indices of resources, as often as it stands there."""
+    kind = lowered(resource["type"])
+    for scope in scopes_of(key):
+        yield "by_scope", scope, kind
+    if kind in (COMPUTE_TYPE, CLUSTER_TYPE):
+        for subnet in subnets_of(resource):
+            yield "by_subnet", subnet
+    if kind == COMPUTE_TYPE:
+        host = inside(resource, "properties", "resourceId")
+        if isinstance(host, str):
+            yield "by_host", folded_id(host)
+    elif kind == ROLE_DEFINITION_TYPE and (guid := guid_of(key)):
+        yield "by_guid", guid
+
+
+def indexed_again(
+    changes: Iterable[tuple[str, JsonObject | None, JsonObject | None]], indices: Mapping[str, object]
+) -> Iterator[tuple[Path, list[str]]]:
+    """The entries of the indices of resources that are others after a change, with the ids that stand there then.
+
+    Args:
+        changes: lower-case ids with the resources before and after, None where there is none.
+        indices: those of before, by name.
+    """
+    went, came = dict[Path, set[str]](), dict[Path, list[str]]()
+    for key, before, after in changes:
+        old, new = (list(paths_of(key, side)) if side is not None else [] for side in (before, after))
+        if old != new:
+            for path in old:
+                went.setdefault(path, set()).add(key)
+            for path in new:
+                came.setdefault(path, []).append(key)
+    for path in sorted({*went, *came}):
+        known: Any = indices
+        for step in path:
+            known = known.get(step, {})
+        kept = [key for key in known if key not in went.get(path, ())]
+        yield path, sorted((*kept, *came.get(path, ())))
+
+
+def with_ids(index: Mapping[str, object], path: Path, ids: Sequence[str]) -> dict[str, object]:
+    """Indices with other ids where a path leads, keys sorted; what is left empty goes, but for an index itself."""
+    key, *further = path
+    changed, held = dict(index), index.get(key)
+    inner = with_ids(held if isinstance(held, Mapping) else {}, tuple(further), ids) if further else ids
+    if inner or key in OF_RESOURCES:
+        changed[key] = inner
+    else:
+        changed.pop(key, None)
+    return changed if key in index or not inner else dict(sorted(changed.items()))
 
 
 def _positions(entries: Iterable[JsonObject], key_of: Callable[[JsonObject], str | None]) -> dict[str, list[int]]:

@@ -60,6 +60,24 @@ class Narrowing:
         return known
 
 
+class Taking:
+    """One subject, asked what `Narrowing` is asked of all; what stands in it is looked up once for all policies."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self._keys: dict[str, Sequence[object]] = {}
+
+    def takes(self, judging: Judging) -> bool:
+        """Whether an entry takes the subject; it is one of its type."""
+        for pointer, allowed in judging.where:
+            keys = self._keys.get(pointer)
+            if keys is None:
+                keys = self._keys[pointer] = tuple(_keys(self._subject, pointer))
+            if allowed.isdisjoint(keys) and _ANY not in keys:
+                return False
+        return True
+
+
 def _keys(subject: Subject, pointer: str) -> Iterable[object]:
     if any(unread(subject.document, subject.unreadable, subject.carried, (pointer,))):
         possible = subject.possible.get(pointer)

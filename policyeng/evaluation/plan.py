@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from policyeng.bundle import Bundle
@@ -22,29 +22,43 @@ class Planned(NamedTuple):
     unknowns: tuple[Unknown, ...] = ()
 
 
-def plan(bundle: Bundle, estate: Estate, parameters: Sequence[JsonObject] | None = None) -> Iterator[Planned]:
+def plan(
+    bundle: Bundle,
+    estate: Estate,
+    parameters: Sequence[JsonObject] | None = None,
+    wanted: Mapping[int, Collection[int]] | None = None,
+) -> Iterator[Planned]:
     """Every pair of a policy and a subject that it judges, policies first.
 
-    `parameters` has one object per policy; without it the defaults count.
+    `parameters` has one object per policy; without it the defaults count. With `wanted` the pairs are
+    these, by number of the policy and positions of what it judges.
     """
     subjects = estate.subjects
     unreadable = {index for index, subject in enumerate(subjects) if subject.unreadable or subject.carried}
-    partly = unreadable | {index for index, subject in enumerate(subjects) if subject.workspace in unreadable}
-    narrowing = Narrowing(subjects)
     neighbours = Neighbours(subjects, unreadable)
-    for number, policy in enumerate(bundle.policies):
-        selector = selector_of(policy.header)
-        taken = narrowing.taken(selector.judges)
+    for number, taken in _taken(bundle, subjects) if wanted is None else sorted(wanted.items()):
+        policy = bundle.policies[number]
         undecided = (Unknown(msg=policy.undecided),) if policy.undecided else ()
         consults = policy.header.consults if taken and unreadable else ()
         if consults:
             given = parameters[number] if parameters is not None else policy.header.defaults
             consults = neighbours.telling(consults, given)
-        for index in taken:
-            unknowns = _unknowns(selector, subjects[index], subjects) if index in partly else ()
+        for index in sorted(taken):
+            subject = subjects[index]
+            unknowns: tuple[Unknown, ...] = ()
+            if index in unreadable or subject.workspace in unreadable:
+                unknowns = _unknowns(selector_of(policy.header), subject, subjects)
             if consults:
                 unknowns += neighbours.unknowns(consults, index)
-            yield Planned(Pair(number, index, subjects[index].workspace), undecided or unknowns)
+            yield Planned(Pair(number, index, subject.workspace), undecided or unknowns)
+
+
+def _taken(bundle: Bundle, subjects: Sequence[Subject]) -> Iterator[tuple[int, Collection[int]]]:
+    """The number of each policy, and what it judges."""
+    narrowing = Narrowing(subjects)
+    return (
+        (number, narrowing.taken(selector_of(policy.header).judges)) for number, policy in enumerate(bundle.policies)
+    )
 
 
 def _unknowns(selector: Selector, subject: Subject, subjects: Sequence[Subject]) -> tuple[Unknown, ...]:

@@ -47,8 +47,8 @@ class Prepared:
         """
         return Work(
             bundle=self.bundle,
-            snapshot=replace(self.estate.view),
-            subjects=[subject.document for subject in self.estate.subjects],
+            snapshot=self.estate.view.fresh(),
+            subjects=self.estate.documents,
             document=self.estate.document,
             pairs=[entry.pair for entry in self.planned if not entry.unknowns],
             parameters=self.parameters,

@@ -31,7 +31,7 @@ def remarks(view: SnapshotView, unreadable: Mapping[str, Mapping[str, str]], fac
     one that ours do read. `unreadable` is that of the snapshot. The order is the view's, whatever the snapshot's was.
     """
     for compute in view.by_type.get(COMPUTE_TYPE, ()):
-        yield from _compute(compute, unreadable.get(lowered(compute["id"]), {}))
+        yield from of_compute(compute, unreadable.get(lowered(compute["id"]), {}))
     for approval in view.approvals:
         kind, series, place = approval["kind"], approval["series"], f"approval {approval['id']}"
         if folded(kind) != "vmseries":
@@ -44,7 +44,8 @@ def remarks(view: SnapshotView, unreadable: Mapping[str, Mapping[str, str]], fac
         yield from _misspelt("metrics", "name", name, _METRICS)
 
 
-def _compute(compute: JsonObject, unreadable: Collection[str]) -> Iterator[Problem]:
+def of_compute(compute: JsonObject, unreadable: Collection[str]) -> Iterator[Problem]:
+    """A warning about a compute of no known kind; `unreadable` are the JSON Pointers that its format cannot carry."""
     kind = inside(compute, "properties", "computeType")
     if folded(kind) in _COMPUTE_KINDS or not {"", "/properties", "/properties/computeType"}.isdisjoint(unreadable):
         return

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import AwareDatetime, Field, SkipValidation
 
 from policyeng.models.base import JsonObject, Model
-from policyeng.models.documents import Carried
+from policyeng.models.documents import Carried, Origin
 from policyeng.models.findings import BundleRef, EngineRef, Finding, Problem, SnapshotRef
 
 
@@ -49,6 +49,7 @@ class Change(Model):
         resource: for `create` and `replace`, the whole resource in ARM shape, of this id.
         patch: for `patch`, a JSON Merge Patch (RFC 7396) over the resource.
         unreadable, carried: of the new resource, as in a snapshot; empty when it says everything.
+        origin: where the new resource was read; None for one that was not.
     """
 
     operation: Operation
@@ -57,6 +58,7 @@ class Change(Model):
     patch: SkipValidation[Any] = None
     unreadable: Mapping[str, str] = {}
     carried: Carried | None = None
+    origin: Origin | None = None
 
 
 class Enforcement(Model):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from policyeng.facts import Facts
 from policyeng.facts.ids import folded_id
@@ -11,7 +13,7 @@ from policyeng.models import WORKSPACE_TYPE, DeclaredWorkload, Snapshot, lowered
 from policyeng.workloads.declared import Workload, declared_workload, derived_workload
 from policyeng.workloads.deployments import batch_deployment, online_deployment
 from policyeng.workloads.drafts import Draft
-from policyeng.workloads.estate import Estate, survey
+from policyeng.workloads.estate import Asking, Estate, survey
 from policyeng.workloads.jobs import job
 from policyeng.workloads.reading import Reader
 from policyeng.workloads.services import service
@@ -25,17 +27,89 @@ DERIVED_FROM: Mapping[str, Callable[[Estate, Reader], Draft]] = {
 }
 
 
+class Derived(NamedTuple):
+    """What comes of one resource and the declarations about it, or of declarations about none.
+
+    Attributes:
+        workloads: one of a resource; of declarations alone one each.
+        asked: ids of the resources that were looked up for it, there or not, as `folded_id` gives them.
+    """
+
+    workloads: tuple[Workload, ...]
+    asked: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """The workloads of a snapshot by what they are derived from: the id of a resource as `folded_id` gives it.
+
+    Declarations that name none are under the empty id.
+    """
+
+    estate: Estate
+    additions: Mapping[str, Sequence[DeclaredWorkload]]
+    derived: Mapping[str, Derived]
+
+    def workloads(self) -> tuple[Workload, ...]:
+        """All of them, sorted by id without case."""
+        found = (workload for derived in self.derived.values() for workload in derived.workloads)
+        return tuple(sorted(found, key=lambda workload: lowered(workload.reported_id)))
+
+    def again(self, becomes: Mapping[str, Reader | None]) -> dict[str, Derived | None]:
+        """What is derived otherwise once some resources are others, or not there; None where nothing is any more.
+
+        Args:
+            becomes: by id as `folded_id` gives it.
+        """
+        changed, resources = frozenset(becomes), dict(self.estate.resources)
+        for key, held in becomes.items():
+            if held is None:
+                resources.pop(key, None)
+            else:
+                resources[key] = held
+        estate = Estate(resources, self.estate.facts)
+        due = {source for source, derived in self.derived.items() if not derived.asked.isdisjoint(changed)}
+        due |= {key for key in changed if key in self.derived or _builder(resources.get(key))}
+        return {source: _derived(estate, source, self.additions.get(source, ())) for source in sorted(due)}
+
+
+def derivation(snapshot: Snapshot, facts: Facts) -> Derivation:
+    """Derive every workload of a snapshot; no input makes it raise."""
+    estate = survey(snapshot, facts)
+    additions: dict[str, list[DeclaredWorkload]] = defaultdict(list)
+    for one in sorted(snapshot.workloads, key=DeclaredWorkload.model_dump_json):
+        additions[folded_id(one.source_id or "")].append(one)
+    made = ((source, _derived(estate, source, additions.get(source, ()))) for source in _sources(estate, additions))
+    return Derivation(estate, additions, {source: derived for source, derived in made if derived})
+
+
 def derive(snapshot: Snapshot, facts: Facts) -> tuple[Workload, ...]:
     """The workloads of a snapshot, sorted by id without case; no input makes it raise.
 
     A declared workload joins the one derived from its `source_id`, and stands alone where there is none.
     """
-    estate = survey(snapshot, facts)
-    sources = estate.of_types(DERIVED_FROM)
-    drafts = [build(estate, source) for arm_type, build in DERIVED_FROM.items() for source in sources[arm_type]]
-    additions: dict[str, list[DeclaredWorkload]] = defaultdict(list)
-    for one in sorted(snapshot.workloads, key=DeclaredWorkload.model_dump_json):
-        additions[folded_id(one.source_id or "")].append(one)
-    derived = [derived_workload(draft, additions.pop(folded_id(draft.source.id), ())) for draft in drafts]
-    alone = [declared_workload(one, estate) for group in additions.values() for one in group]
-    return tuple(sorted((*derived, *alone), key=lambda workload: lowered(workload.reported_id)))
+    return derivation(snapshot, facts).workloads()
+
+
+def _sources(estate: Estate, additions: Iterable[str]) -> Iterator[str]:
+    """The resources that make workloads, type by type, and then what else is declared."""
+    by_type = estate.of_types(DERIVED_FROM)
+    found = [folded_id(source.id) for sources in by_type.values() for source in sources]
+    yield from dict.fromkeys((*found, *additions))
+
+
+def _derived(estate: Estate, source: str, additions: Sequence[DeclaredWorkload]) -> Derived | None:
+    """What one source makes; None for nothing."""
+    asking = Asking(estate.resources, estate.facts)
+    held = estate.resources.get(source)
+    build = _builder(held)
+    if held is not None and build is not None:
+        workloads: tuple[Workload, ...] = (derived_workload(build(asking, held), additions),)
+    else:
+        workloads = tuple(declared_workload(one, asking) for one in additions)
+    return Derived(workloads, frozenset(asking.asked)) if workloads else None
+
+
+def _builder(held: Reader | None) -> Callable[[Estate, Reader], Draft] | None:
+    named = held.body.get("type") if held is not None else None
+    return DERIVED_FROM.get(lowered(named)) if isinstance(named, str) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from policyeng.facts import Facts
 from policyeng.facts.computes import COMPUTE_TYPE
@@ -46,7 +46,7 @@ class Placement:
     compute: Reader | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Estate:
     """The resources of a snapshot by id, with the facts to judge sizes by."""
 
@@ -86,6 +86,18 @@ class Estate:
         if last in RESERVED:
             return Placement(Answer(last))
         return Placement(undecided(f"the compute `{written}` is not in the snapshot", TARGETS.values()))
+
+
+@dataclass(frozen=True)
+class Asking(Estate):
+    """An estate that remembers which ids were asked for, whether they are there or not."""
+
+    asked: set[str] = field(default_factory=set)
+
+    def find(self, arm_id: str) -> Reader | None:
+        """The resource with this id, compared without case."""
+        self.asked.add(folded_id(arm_id))
+        return Estate.find(self, arm_id)
 
 
 def survey(snapshot: Snapshot, facts: Facts) -> Estate:

@@ -71,7 +71,7 @@ is_restricted if sizes.needs_approval(series, input.parameters.extra_series)
 
 # In the order of the snapshot, which is by id.
 near := [{"id": approval.id, "lacks": approvals.lacking(approval, asked)} |
-	some approval in approvals.of_series(input.snapshot, series)
+	some approval in approvals.of_series({"approvals": input.snapshot.approvals, "by_series": input.snapshot.by_series}, series)
 ]
 
 # What the approvals that may count lack.

@@ -7,9 +7,7 @@ import os
 import subprocess  # the command line is a process of its own
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
-from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,11 +15,12 @@ import policyeng
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.tree import built_in_root
 from policyeng.errors import InputError, PolicyengError
-from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Exemption, JsonObject, Outcome
 from policyeng.report.json import render
-from policyeng.sources import Inputs, load_snapshot, read_exemptions, read_inputs
+from policyeng.sources import load_snapshot, read_exemptions
 from policyeng.verify.example_documents import snapshot_text
+from policyeng.verify.laws.admitting import admitted, unlike_the_whole
+from policyeng.verify.laws.asked import Answer, Asked
 from policyeng.verify.laws.law import Grounds, Law, Trial, Violation
 from policyeng.verify.toml_text import is_sayable, toml_of
 
@@ -46,76 +45,6 @@ _NEEDED = (
 )
 #: A machine elsewhere, where sets are in another order, too.
 _ELSEWHERE = {"PYTHONHASHSEED": "1", "TZ": "Asia/Kathmandu"}
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a path says.
-
-    Attributes:
-        findings: as the JSON report has them, by policy, type and id.
-        problems: as the JSON report has them; None where the path has no part in the reading.
-        exit_code: of the process, where there is one.
-    """
-
-    findings: Mapping[tuple[str, str, str], JsonObject]
-    problems: Sequence[JsonObject] | None
-    exit_code: int
-
-
-@dataclass(frozen=True)
-class Asked:
-    """An example as each path is asked about it.
-
-    Attributes:
-        folder: an empty directory with the snapshot, the parameters and the exemptions as files.
-        command: how a process judges with the same bundle; empty where none can be given it.
-    """
-
-    trial: Trial
-    folder: Path
-    parameters: Mapping[str, JsonObject]
-    exemptions: Sequence[Exemption]
-    command: Sequence[str]
-
-    @property
-    def file(self) -> Path:
-        """The snapshot."""
-        return self.folder / "snapshot.json"
-
-    @cached_property
-    def inputs(self) -> Inputs:
-        """What the reader makes of the file."""
-        return read_inputs([self.file], **self.trial.bundle.wanted)
-
-    @property
-    def refused(self) -> bool:
-        """Whether the reader refuses a part of the file."""
-        return any(problem.level == "error" for problem in self.inputs.problems)
-
-    @cached_property
-    def expected(self) -> Answer:
-        """What every path has to say: the file read and judged here, part by part."""
-        inputs = self.inputs
-        judged = evaluate(self.trial.bundle, inputs.snapshot, problems=inputs.problems, **self.options)  # type: ignore[arg-type]  # the options below
-        return self.answer(render(judged), judged.exit_code)
-
-    @property
-    def options(self) -> dict[str, object]:
-        """How it is judged."""
-        return {
-            "as_of": self.trial.example.as_of,
-            "parameters": self.parameters,
-            "exemptions": self.exemptions,
-        }
-
-    def answer(self, report: str, exit_code: int) -> Answer:
-        """A JSON report as an answer, with one name for the input however it came."""
-        for name in (json.dumps(str(self.file))[1:-1], "<stdin>"):
-            report = report.replace(name, "<input>")
-        said = json.loads(report)
-        rows = {(row["policy"], row["resourceType"].lower(), row["resource"].lower()): row for row in said["findings"]}
-        return Answer(rows, said["problems"], exit_code)
 
 
 def _evaluate(asked: Asked) -> Answer | None:
@@ -175,6 +104,7 @@ def _process(asked: Asked, given: str, *more: str) -> Answer | None:
 PATHS: Mapping[str, Callable[[Asked], Answer | None]] = {
     "policyeng.evaluate": _evaluate,
     "policyeng.load_snapshot": _load_snapshot,
+    "policyeng.admit": admitted,
     "policyeng check FILE": lambda asked: _process(asked, str(asked.file)),
     "policyeng check -": lambda asked: _process(asked, "-"),
     "policyeng check FILE --jobs 2": lambda asked: _process(asked, str(asked.file), "--jobs", "2"),
@@ -192,7 +122,7 @@ def _violated(trial: Trial) -> Violation | None:
             if found := _difference(name, asked.expected, answer):
                 return found
             trial.grounds.remark(_NAME, f"examples judged alike by `{name}`", 1)
-    return None
+    return unlike_the_whole(trial, _NAME)
 
 
 def _asked(trial: Trial, folder: Path, command: Sequence[str]) -> Asked:

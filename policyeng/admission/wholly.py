@@ -1,0 +1,73 @@
+"""The decision from everything judged before and after a change: what every quicker way is held against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from policyeng.admission.blame import sorted_out
+from policyeng.admission.changes import changed
+from policyeng.admission.deciding import Gate, Grounds, brought, decided
+from policyeng.admission.modes import Modes
+from policyeng.bundle import Bundle
+from policyeng.engines import OpaOptions
+from policyeng.evaluation import evaluate
+from policyeng.models import (
+    Blame,
+    Change,
+    Decision,
+    Enforcement,
+    Exemption,
+    JsonObject,
+    Problem,
+    Severity,
+    Snapshot,
+)
+
+
+class Judging(NamedTuple):
+    """How a change is judged and what denies it; the attributes are the arguments of `admit`."""
+
+    as_of: datetime
+    exemptions: Sequence[Exemption] = ()
+    engine: str = "embedded"
+    opa: OpaOptions | None = None
+    threads: int = 1
+    fail_on: Severity = Severity.LOW
+    strict_unknown: bool = False
+    modes: Sequence[Enforcement] = ()
+    blame: Blame = Blame.TOUCHED
+
+    def gate(self, bundle: Bundle, snapshot: Snapshot) -> Gate:
+        """What denies.
+
+        Raises:
+            UsageError: a mode names no policy of the bundle, or a scope that is no ARM id.
+        """
+        homes = homes_of(snapshot)
+        return Gate(Modes(bundle, self.modes), homes, self.fail_on, self.strict_unknown, self.blame)
+
+
+def decided_wholly(
+    bundle: Bundle,
+    snapshot: Snapshot,
+    changes: Sequence[Change],
+    judging: Judging,
+    parameters: Mapping[str, JsonObject] | None = None,
+) -> Decision:
+    """Decide on changes by judging every pair before and after them; see `admit`."""
+    gate, after = judging.gate(bundle, snapshot), changed(snapshot, changes)
+    options: dict[str, Any] = judging._asdict()
+    del options["modes"], options["blame"]
+    before, judged = (evaluate(bundle, state, parameters=parameters, **options) for state in (snapshot, after.snapshot))
+    said = sorted_out(before.findings, judged.findings, after.changed)
+    problems: list[Problem] = brought(frozenset(before.problems), [*after.problems, *judged.problems])
+    grounds = Grounds(before.bundle, before.snapshot, before.as_of, before.engine)
+    return decided(changes, grounds, said, problems, gate)
+
+
+def homes_of(snapshot: Snapshot) -> Mapping[str, str]:
+    """By what findings report, the ARM id that scopes of modes are held against, where that is another one."""
+    homes = {workload.id: workload.workspace_id or "" for workload in snapshot.workloads}
+    return homes | {approval.id: approval.scope for approval in snapshot.approvals}

@@ -1,0 +1,202 @@
+"""How laws hold admission: against everything judged, and against what check says before and after a change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from random import Random
+
+import policyeng
+from policyeng.admission import Basis, Judging, decided_wholly
+from policyeng.admission.changes import changed
+from policyeng.evaluation import evaluate
+from policyeng.models import (
+    Blame,
+    Change,
+    Decision,
+    Enforcement,
+    Evaluation,
+    Finding,
+    JsonObject,
+    Mode,
+    Operation,
+    Outcome,
+    Severity,
+    lowered,
+)
+from policyeng.report.json import render
+from policyeng.verify.drawing.changing import changes_of_estate
+from policyeng.verify.drawing.edits import happens
+from policyeng.verify.drawing.examples import Examples
+from policyeng.verify.laws.asked import Answer, Asked
+from policyeng.verify.laws.fields import looked_at
+from policyeng.verify.laws.law import Trial, Violation
+
+#: How many changes of one state are tried.
+_CHANGES = 4
+#: Days from the clock of an example to that of a change.
+_LATER = (0, 0, 1, 40, 400)
+
+
+def unlike_the_whole(trial: Trial, name: str) -> Violation | None:
+    """The first decision on a drawn change that is another when everything is judged; None if there is none."""
+    random = trial.random(f"{name}/admission")
+    basis = Basis(trial.bundle, trial.snapshot, trial.example.parameters)
+    for _ in range(_CHANGES):
+        changes, judging = _drawn(random, trial), _judging(random, trial)
+        found = _unlike(trial, basis, changes, judging)
+        if found is not None:  # on a machine without time to spare a pair may have met its deadline: once more, anew
+            fresh = Basis(trial.bundle, trial.snapshot, trial.example.parameters)
+            found = _unlike(trial, fresh, changes, judging)
+        if found is not None:
+            return found
+        trial.grounds.remark(name, "changes decided alike from what they can affect and from everything", 1)
+    return None
+
+
+def _unlike(trial: Trial, basis: Basis, changes: Sequence[Change], judging: Judging) -> Violation | None:
+    whole = decided_wholly(trial.bundle, trial.snapshot, changes, judging, trial.example.parameters)
+    return _differing(whole, basis.decide(changes, judging), changes)
+
+
+def _drawn(random: Random, trial: Trial) -> tuple[Change, ...]:
+    """Changes of the example, with resources of another one among what comes."""
+    examples = trial.grounds.once("examples of changes", lambda: Examples(trial.bundle))
+    other = examples.drawn(random).document["resources"] if happens(random, 0.3) else ()
+    others = [one for one in other if all(isinstance(one.get(key), str) and one[key] for key in ("id", "type"))]
+    return tuple(changes_of_estate(random, trial.snapshot, others, looked_at(trial.grounds)))
+
+
+def _judging(random: Random, trial: Trial) -> Judging:
+    """A clock, exemptions, a gate and modes."""
+    examples: Examples = trial.grounds.once("examples of changes", lambda: Examples(trial.bundle))
+    exemptions = trial.example.exemptions
+    if happens(random, 0.5):
+        exemptions = (*exemptions, *examples.exemptions(random, trial.example))
+    ids = ["*", *(policy.id for policy in trial.bundle.policies)]
+    modes = [
+        Enforcement(policy=random.choice(ids), mode=random.choice(list(Mode))) for _ in range(random.choice((0, 0, 2)))
+    ]
+    try:
+        as_of = trial.example.as_of + timedelta(days=random.choice(_LATER))
+    except OverflowError:
+        as_of = trial.example.as_of
+    return Judging(
+        as_of,
+        exemptions,
+        fail_on=random.choice(list(Severity)),
+        strict_unknown=happens(random, 0.3),
+        modes=modes,
+        blame=random.choice(list(Blame)),
+    )
+
+
+def _differing(whole: Decision, quick: Decision, changes: Sequence[Change]) -> Violation | None:
+    one, other = whole.model_dump(mode="json", by_alias=True), quick.model_dump(mode="json", by_alias=True)
+    for member in one:
+        if one[member] != other[member]:
+            lines = [*(f"{change.operation} {change.id}" for change in changes), f"in `{member}`"]
+            lines += _only("judging everything", one[member], other[member])
+            lines += _only("judging what it can affect", other[member], one[member])
+            first = next(iter(_apart(one[member], other[member])), {})
+            message = "a change is decided otherwise when everything is judged; declare what is read under `consults`"
+            return Violation(message, str(first.get("policy", "")), str(first.get("resource", "")), tuple(lines))
+    return None
+
+
+def _apart(one: object, other: object) -> list[JsonObject]:
+    """The findings that only one of two lists has."""
+    if not (isinstance(one, list) and isinstance(other, list)):
+        return []
+    return [entry for entry in (*one, *other) if (entry in one) != (entry in other) and isinstance(entry, dict)]
+
+
+def _only(words: str, one: object, other: object) -> list[str]:
+    if not (isinstance(one, list) and isinstance(other, list)):
+        return [f"{words}: {one}"]
+    return [f"only by {words}: {entry}" for entry in one if entry not in other][:3]
+
+
+def allowed_otherwise(trial: Trial, gate: Severity) -> Violation | None:
+    """A drawn change that is allowed although a failure is new after it, or denied for one that is not; None if none.
+
+    That is read from the two evaluations as a reader of their reports would: by policy, resource and reasons.
+    """
+    random = trial.random("admission")
+    changes = _drawn(random, trial)
+    clock, parameters = trial.example.as_of, trial.example.parameters
+    judging = Judging(clock, fail_on=gate, blame=Blame.INTRODUCED)
+    decision = Basis(trial.bundle, trial.snapshot, parameters).decide(changes, judging)
+    after = changed(trial.snapshot, changes)
+    if any(problem.level == "error" for problem in decision.problems):
+        return None if not decision.allowed else Violation("a change that cannot be judged is allowed")
+    judged = evaluate(trial.bundle, after.snapshot, as_of=clock, parameters=parameters)
+    before, now = _failing(trial.evaluation, gate), _failing(judged, gate)
+    fresh = sorted(now.keys() - before.keys())
+    if fresh and decision.allowed:
+        return Violation("a change is allowed and a failure is new after it", *_named(fresh[0]))
+    for finding in decision.denied:
+        key = _key(finding)
+        if key not in now or now[key] == before.get(key):
+            return Violation("a change is denied for what is no new failure after it", *_named(key))
+    return None
+
+
+_Key = tuple[str, str, str, str]
+
+
+def _key(finding: Finding) -> _Key:
+    return finding.policy, lowered(finding.resource), lowered(finding.resource_type), finding.outcome
+
+
+def _named(key: _Key) -> tuple[str, str]:
+    return key[0], key[1]
+
+
+def _failing(evaluation: Evaluation, gate: Severity) -> dict[_Key, list[str]]:
+    """What denies in an evaluation, failures at or above the gate and errors, with its reasons."""
+    found: dict[_Key, list[str]] = {}
+    for finding in evaluation.findings:
+        is_bad = finding.outcome is Outcome.FAIL and finding.severity.rank >= gate.rank
+        if is_bad or finding.outcome is Outcome.ERROR:
+            found.setdefault(_key(finding), []).append(f"{finding.denials} {finding.unknowns}")
+    return found
+
+
+def admitted(asked: Asked) -> Answer | None:
+    """An estate that comes to be, by changes: what is found of it is what `check` finds once it is there.
+
+    A decision says nothing of what passes, nor again of what is undecided of approvals and declared workloads.
+    """
+    trial = asked.trial
+    ids = [resource.get("id") for resource in trial.snapshot.resources]
+    if asked.refused or trial.bundle.wanted["documents"] or not ids or len(set(map(str, ids))) < len(ids):
+        return None
+    snapshot = asked.inputs.snapshot
+    changes = [
+        Change(
+            operation=Operation.CREATE,
+            id=resource["id"],
+            resource=resource,
+            unreadable=snapshot.unreadable.get(lowered(resource["id"]), {}),
+        )
+        for resource in snapshot.resources
+    ]
+    empty = snapshot.model_copy(update=_NOTHING)
+    decision: Decision = policyeng.admit(trial.bundle, empty, changes, **asked.options)  # type: ignore[arg-type]  # of `Asked`
+    judged: Evaluation = policyeng.evaluate(trial.bundle, snapshot, **asked.options)  # type: ignore[arg-type]  # the same
+    named = {lowered(resource["id"]) for resource in snapshot.resources}
+    told = [*decision.denied, *decision.warned, *decision.undecided, *decision.exempted, *decision.standing]
+    silent = [
+        finding
+        for finding in judged.findings
+        if finding.outcome is Outcome.PASS or lowered(finding.resource) not in named
+    ]
+    answer = asked.answer(render(judged.model_copy(update={"findings": (*silent, *told)})), asked.expected.exit_code)
+    places = {pair: row.get("location") for pair, row in asked.expected.findings.items()}
+    rows = {pair: {**row, "location": places.get(pair)} for pair, row in answer.findings.items()}
+    return Answer(rows, None, answer.exit_code)
+
+
+#: A snapshot before anything is deployed.
+_NOTHING: Mapping[str, object] = {"resources": (), "unreadable": {}, "carried": {}, "origins": {}}
