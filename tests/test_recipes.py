@@ -184,6 +184,8 @@ def test_the_page_quotes_every_recipe_as_it_stands() -> None:
     """A reader may copy either."""
     page = PAGE.read_text(encoding="utf-8")
     for path in sorted(RECIPES.iterdir()):
+        if "-gate" in path.name:  # those of admission have a page of their own
+            continue
         language = "sh" if path.suffix == ".sh" else "yaml"
         assert f"```{language}\n{path.read_text(encoding='utf-8')}```\n" in page, path.name
         assert f"(../deploy/ci/{path.name})" in page

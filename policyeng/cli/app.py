@@ -11,6 +11,7 @@ from typer.exceptions import TyperException
 from policyeng import __version__
 from policyeng.cli import check as checking
 from policyeng.cli import options
+from policyeng.cli.admit import admit
 from policyeng.cli.bundle import bundle
 from policyeng.cli.check import check
 from policyeng.cli.command import CheckCommand, Command
@@ -18,6 +19,8 @@ from policyeng.cli.new_policy import new
 from policyeng.cli.opa import with_opa
 from policyeng.cli.policies import policies
 from policyeng.cli.printing import say
+from policyeng.cli.serve import serve
+from policyeng.cli.serving import with_serving
 from policyeng.cli.test import test
 from policyeng.cli.trust import with_trust
 from policyeng.cli.verify import verify
@@ -37,8 +40,10 @@ app = typer.Typer(
 # `check` only names its options, so that a plain run of it need not load typer; here they are looked up.
 check.__annotations__ = get_type_hints(check, {**vars(checking), "options": options}, include_extras=True)
 app.command(cls=CheckCommand)(with_opa(with_trust(check)))
+app.command(cls=Command)(with_opa(with_trust(admit)))
 app.command(cls=Command)(with_trust(test))
 app.command(cls=Command)(with_opa(with_trust(with_classes(with_questions(verify)))))
+app.command(cls=Command)(with_trust(with_serving(serve)))
 policies.command(cls=Command)(new)
 app.add_typer(policies, name="policies")
 app.add_typer(bundle, name="bundle")

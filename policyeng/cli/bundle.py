@@ -13,10 +13,11 @@ from policyeng.bundle.origins import Origin, open_origins
 from policyeng.bundle.reader import Bundle, bundle_of
 from policyeng.cli import options
 from policyeng.cli.command import Command
-from policyeng.cli.loading import plain_format, settings_of, verification_of
+from policyeng.cli.loading import plain_format, settings_of
 from policyeng.cli.trust import with_trust
 from policyeng.cli.writing import write
 from policyeng.errors import BundleError, UsageError
+from policyeng.in_force import verification_of
 from policyeng.models import JsonObject
 
 bundle = typer.Typer(help="Build an archive of policies, sign it, or verify one.", no_args_is_help=True)

@@ -10,7 +10,7 @@ from policyeng import cache
 from policyeng.cli.judging import Judged, Request, judged_of, say_errors
 from policyeng.cli.loading import chosen, moment_of, require_text, settings_of
 from policyeng.cli.printing import look, say
-from policyeng.cli.writing import write
+from policyeng.cli.writing import output_of, write
 from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
@@ -65,7 +65,7 @@ def check(
       policyeng check snapshot.json --select AML-NET-001 --minimise > smallest.json
     """
     require_text(inputs, select, ignore, parameters, [text for text in (profile, scope, workspace) if text is not None])
-    outputs = [_output(entry) for entry in output or ()]
+    outputs = [output_of(entry, FORMATS) for entry in output or ()]
     format_ = chosen(format_, FORMATS, "report format")
     _refuse_reports(minimise, suggest, format_, bool(group_by), bool(outputs or baseline))
     group_by = _grouping(group_by, [format_, *(name for name, _ in outputs)]) if group_by else None
@@ -116,15 +116,6 @@ def _minimised(judged: Judged, request: Request, settings: Settings, config: Pat
     from policyeng.cli.minimising import print_minimised
 
     return print_minimised(judged, request, settings, config)
-
-
-def _output(entry: str) -> tuple[str, Path]:
-    name, equals, path = entry.partition("=")
-    if not equals or path.strip() in ("", "-"):
-        raise UsageError(
-            f"`{entry}` is not FORMAT=PATH", remedy="write, for example, --output sarif=findings.sarif; --format prints"
-        )
-    return chosen(name, FORMATS, "report format"), Path(path)
 
 
 def _grouping(given: str, names: Sequence[str]) -> str:

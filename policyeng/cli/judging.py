@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from policyeng.bundle import Bundle
-from policyeng.bundle.selection import selected
-from policyeng.cli.loading import bundle_of, parameters_given
 from policyeng.cli.printing import busy, say
 from policyeng.cli.reading import reading_lines
 from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
 from policyeng.evaluation import evaluate
-from policyeng.models import Evaluation, Exemption, Problem, Snapshot
-from policyeng.sources import Given, read_baseline, read_exemptions, read_inputs
+from policyeng.in_force import held_of
+from policyeng.models import Evaluation, Snapshot
+from policyeng.sources import Given, read_baseline, read_inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +55,8 @@ def judged_of(request: Request, settings: Settings) -> Judged:
     Raises:
         PolicyengError: the policies, the settings or the inputs cannot be used.
     """
-    whole = bundle_of(request.policies, settings, request.given_data)
-    bundle = selected(whole, settings.select, settings.ignore)
-    parameters = parameters_given(whole, bundle, settings)
+    held = held_of(request.policies, request.given_data, settings, no_exemptions=request.no_exemptions)
     earlier = read_baseline(request.baseline) if request.baseline else None
-    exemptions, problems = _exemptions(request, settings)
     with busy("reading"):
         stdin = sys.stdin.buffer.read() if "-" in request.inputs and sys.stdin is not None else None
         read = read_inputs(
@@ -68,47 +64,28 @@ def judged_of(request: Request, settings: Settings) -> Judged:
             from_format=request.from_format,
             stdin=stdin,
             said=request.said,
-            **bundle.wanted,
+            **held.bundle.wanted,
         )
     snapshot = read.snapshot
-    for line in reading_lines(read, show_skipped=request.show_skipped):
+    for line in reading_lines(read.read, read.skipped, show_skipped=request.show_skipped):
         say(line, error=True)
     with busy(f"judging {len(snapshot.resources) or len(snapshot.documents)} resources"):
         options: dict[str, Any] = {
             "as_of": request.as_of,
-            "exemptions": exemptions,
-            "parameters": parameters,
+            "exemptions": held.exemptions,
+            "parameters": held.parameters,
             "engine": request.engine,
             "opa": request.opa,
             "threads": request.jobs or os.cpu_count() or 1,
             "fail_on": settings.fail_on,
             "strict_unknown": settings.strict_unknown,
         }
-        evaluation = evaluate(bundle, snapshot, **options, problems=(*read.problems, *problems))
+        evaluation = evaluate(held.bundle, snapshot, **options, problems=(*read.problems, *held.problems))
     if earlier is not None:
         from policyeng.evaluation.baseline import against_baseline
 
         evaluation = against_baseline(evaluation, earlier, settings.fail_on, strict_unknown=settings.strict_unknown)
-    return Judged(bundle, snapshot, options, evaluation)
-
-
-def _exemptions(request: Request, settings: Settings) -> tuple[list[Exemption], list[Problem]]:
-    """Exemptions of every file; an entry that cannot be read is a problem and hides no other."""
-    if request.no_exemptions:
-        return [], []
-    read: list[Exemption] = []
-    problems: list[Problem] = []
-    for path in settings.exemptions:
-        exemptions, faults = read_exemptions(path, max_days=settings.max_exemption_days)
-        read += exemptions
-        problems += faults
-    seen: set[str] = set()
-    for exemption in read:
-        if exemption.id in seen:
-            message = "the exemption stands in two files; the ids of exemptions are unique"
-            problems.append(Problem(level="error", message=message, place=f"exemption {exemption.id}"))
-        seen.add(exemption.id)
-    return read, problems
+    return Judged(held.bundle, snapshot, options, evaluation)
 
 
 def say_errors(evaluation: Evaluation) -> None:

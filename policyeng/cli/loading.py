@@ -7,14 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from policyeng.bundle import Bundle, Verification, load_bundle
-from policyeng.bundle.parameters import refuse_unknown_ids, require_fitting, spread
-from policyeng.bundle.profiles import with_profile
+from policyeng.bundle import Bundle
 from policyeng.bundle.selection import selected
 from policyeng.cli.variables import ENVIRONMENT
-from policyeng.configuration import Settings, resolve
+from policyeng.configuration import ENVIRONMENT_PREFIX, Settings, candidates, resolve
 from policyeng.errors import BundleError, UsageError, nearest
-from policyeng.models import JsonObject
+from policyeng.in_force import bundle_of
 from policyeng.report.wording import count
 
 
@@ -54,27 +52,10 @@ def settings_of(flags: Mapping[str, object], config: Path | None) -> Settings:
     return resolve(flags, os.environ, Path.cwd(), config, flags_elsewhere=ENVIRONMENT)
 
 
-def verification_of(settings: Settings) -> Verification | None:
-    """How the signatures of bundles are verified; None when no key is configured and none is required."""
-    if settings.verification_key is None and not settings.require_signature:
-        return None
-    return Verification(
-        settings.verification_key,
-        settings.verification_algorithm,
-        settings.verification_key_id,
-        settings.verification_scope,
-        settings.require_signature,
-    )
-
-
-def bundle_of(policies: Sequence[Path], settings: Settings, given_data: Sequence[str] = ()) -> Bundle:
-    """The bundle of the given directories and archives, or the built-in one, with what `--data` names.
-
-    Raises:
-        BundleError: it is not well formed, or its signature does not hold.
-        UsageError: the key or the algorithm of the configuration cannot be used.
-    """
-    return load_bundle(*policies, data=given_data, verification=verification_of(settings))
+def settings_files(config: Path | None) -> tuple[Path, ...]:
+    """The files that the settings of a run here are read from, or would be if they were there."""
+    named = config or os.environ.get(f"{ENVIRONMENT_PREFIX}CONFIG")
+    return (Path.cwd() / named,) if named else tuple(candidates(Path.cwd()))
 
 
 def selected_bundle(
@@ -97,25 +78,6 @@ def selected_bundle(
         what = f"of {count(len(whole.policies), 'policy')} none is left after `--select` and `--ignore`"
         raise BundleError(what, remedy="select more, or ignore less")
     return left
-
-
-def parameters_given(whole: Bundle, bundle: Bundle, settings: Settings) -> Mapping[str, JsonObject]:
-    """By policy id, the parameters that the settings give, over those of their profile.
-
-    Args:
-        whole: the bundle with all policies.
-        bundle: with those in force.
-        settings: what is configured.
-
-    Raises:
-        UsageError: a policy, a parameter or a profile does not exist, or a value does not fit.
-        BundleError: the profile is not well formed.
-    """
-    origin = settings.origins.get("parameters", "")
-    given = spread(whole, settings.parameters, origin)
-    refuse_unknown_ids(whole, given, origin)
-    require_fitting(bundle, given, origin)
-    return with_profile(whole, settings.profile, given)
 
 
 def moment_of(text: str | None) -> datetime:

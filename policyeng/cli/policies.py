@@ -15,10 +15,11 @@ from policyeng.bundle.parameters import parameters_of, require_fitting, spread
 from policyeng.bundle.profiles import Profile, profiles_of, with_profile
 from policyeng.cli import options
 from policyeng.cli.command import Command
-from policyeng.cli.loading import bundle_of, plain_format, selected_bundle, settings_of
+from policyeng.cli.loading import plain_format, selected_bundle, settings_of
 from policyeng.cli.printing import look, say
 from policyeng.cli.trust import with_trust
 from policyeng.errors import UsageError, nearest
+from policyeng.in_force import bundle_of
 from policyeng.models import JsonObject
 from policyeng.report.escapes import visible
 from policyeng.report.lines import wrapped

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from policyeng.report.wording import count
-from policyeng.sources import FORMATS, Inputs
+from policyeng.sources import FORMATS, Read, Skipped
 
 
 def format_lines() -> Iterator[str]:
@@ -15,14 +15,14 @@ def format_lines() -> Iterator[str]:
     yield from (f"{name:<{width}}  {each.SUMMARY}" for name, each in FORMATS.items())
 
 
-def reading_lines(inputs: Inputs, *, show_skipped: bool) -> Iterator[str]:
+def reading_lines(every: Sequence[Read], skipped: Sequence[Skipped], *, show_skipped: bool) -> Iterator[str]:
     """One line on the inputs where files were skipped or several formats met, and one for each skipped file."""
-    formats = Counter(read.format for read in inputs.read)
-    if inputs.skipped or len(formats) > 1:
+    formats = Counter(read.format for read in every)
+    if skipped or len(formats) > 1:
         what = ", ".join(f"{number} {name}" for name, number in sorted(formats.items())) or "nothing"
-        files = len({read.file for read in inputs.read})
-        left = f"; {count(len(inputs.skipped), 'file')} skipped" if inputs.skipped else ""
-        hint = " (--show-skipped lists them)" if inputs.skipped and not show_skipped else ""
+        files = len({read.file for read in every})
+        left = f"; {count(len(skipped), 'file')} skipped" if skipped else ""
+        hint = " (--show-skipped lists them)" if skipped and not show_skipped else ""
         yield f"policyeng: read {count(files, 'file')} ({what}){left}{hint}"
     if show_skipped:
-        yield from (f"policyeng: skipped {skipped.file}: {skipped.reason}" for skipped in inputs.skipped)
+        yield from (f"policyeng: skipped {left.file}: {left.reason}" for left in skipped)

@@ -4,6 +4,7 @@
 #: server there is nothing else beside its file.
 ENVIRONMENT = (
     "policy",
+    "snapshot",
     "data",
     "no-exemptions",
     "from",

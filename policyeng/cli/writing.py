@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
+from policyeng.cli.loading import chosen
 from policyeng.errors import UsageError
 
 #: What a file that may be written says where nothing may be put beside it or in its place, such as one mounted alone.
@@ -45,6 +47,20 @@ class Beside:
         """
         if self._faults:
             raise self._faults[0]
+
+
+def output_of(entry: str, formats: Iterable[str]) -> tuple[str, Path]:
+    """The format and the file of an `--output FORMAT=PATH`.
+
+    Raises:
+        UsageError: it is none, or there is no such format.
+    """
+    name, equals, path = entry.partition("=")
+    known = list(formats)
+    if not equals or path.strip() in ("", "-"):
+        remedy = "write, for example, --output json=report.json; --format prints"
+        raise UsageError(f"`{entry}` is not FORMAT=PATH", remedy=remedy)
+    return chosen(name, known, "report format"), Path(path)
 
 
 def write(path: Path, content: str | bytes, what: str) -> None:

@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
-from policyeng.models import Evaluation, Finding, JsonObject
+from collections.abc import Iterable
+
+from policyeng.models import Evaluation, Finding, JsonObject, Model, SnapshotRef
 from policyeng.report.escapes import visible
 from policyeng.report.wording import in_utc
-
-_SCHEMA_ID = "urn:policyeng:schema:report:1"
 
 
 def render(evaluation: Evaluation) -> str:
     """Give the JSON report; times are UTC, unprintable characters are JSON escapes, and the values stay exact."""
-    dumped = _in_utc(evaluation).model_dump_json(by_alias=True, indent=2, fallback=str)
-    return visible(dumped, keep="\n") + "\n"
+    times = {"as_of": in_utc(evaluation.as_of), "snapshot": snapshot_in_utc(evaluation.snapshot)}
+    return dumped(evaluation.model_copy(update={**times, "findings": findings_in_utc(evaluation.findings)}))
 
 
 def report_schema() -> JsonObject:
     """Give the JSON Schema (2020-12) of the JSON report, as published in `docs/report.schema.json`."""
-    schema = Evaluation.model_json_schema(mode="serialization", by_alias=True)
-    heading = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": _SCHEMA_ID,
-        "title": "policyeng JSON report, version 1",
-    }
+    return published(Evaluation, "urn:policyeng:schema:report:1", "policyeng JSON report, version 1")
+
+
+def dumped(noun: Model) -> str:
+    """Give a noun as JSON text in which a reader sees every character."""
+    return visible(noun.model_dump_json(by_alias=True, indent=2, fallback=str), keep="\n") + "\n"
+
+
+def published(noun: type[Model], identity: str, title: str) -> JsonObject:
+    """Give the JSON Schema of a noun as it is published, with its `$id` and title."""
+    schema = noun.model_json_schema(mode="serialization", by_alias=True)
+    heading = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": identity, "title": title}
     return heading | {key: value for key, value in schema.items() if key not in heading}
 
 
-def _in_utc(evaluation: Evaluation) -> Evaluation:
-    snapshot = evaluation.snapshot
-    if snapshot.taken_at is not None:
-        snapshot = snapshot.model_copy(update={"taken_at": in_utc(snapshot.taken_at)})
-    findings = tuple(_expiry_in_utc(finding) for finding in evaluation.findings)
-    return evaluation.model_copy(update={"as_of": in_utc(evaluation.as_of), "snapshot": snapshot, "findings": findings})
+def snapshot_in_utc(snapshot: SnapshotRef) -> SnapshotRef:
+    """Give the reference with its time in UTC."""
+    if snapshot.taken_at is None:
+        return snapshot
+    return snapshot.model_copy(update={"taken_at": in_utc(snapshot.taken_at)})
+
+
+def findings_in_utc(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Give findings with the times of their exemptions in UTC."""
+    return tuple(map(_expiry_in_utc, findings))
 
 
 def _expiry_in_utc(finding: Finding) -> Finding:

@@ -7,184 +7,37 @@ things of each other has `names_in`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import NamedTuple
-
-from policyeng.errors import UsageError, nearest
-from policyeng.garbage import uncollected
-from policyeng.models import Problem, Snapshot
-from policyeng.sources import (
-    arm_rest,
-    arm_template,
-    az_output,
-    azure_cli,
-    kubernetes,
-    native,
-    resource_graph,
-    role_access,
-    terraform,
-    workspace_config,
-)
+from policyeng.sources.arm_entry import is_resource_id
 from policyeng.sources.baseline_report import read_baseline
-from policyeng.sources.documents import left_out
-from policyeng.sources.exemptions_file import ExemptionsRead, load_exemptions, read_exemptions
-from policyeng.sources.gathering import Gathering, Skipped
-from policyeng.sources.joining import joined
-from policyeng.sources.loading import loaded
-from policyeng.sources.opening import named_inputs
-from policyeng.sources.problems import raise_errors
-from policyeng.sources.reading import Format
+from policyeng.sources.changes import CHANGE_FORMATS, ChangesRead, parse_changes, read_changes, read_whole
+from policyeng.sources.exemptions_file import ExemptionsRead, exemptions_of, load_exemptions, read_exemptions
+from policyeng.sources.formats import FORMATS
+from policyeng.sources.gathering import Skipped
+from policyeng.sources.inputs import Inputs, Read, load_snapshot, read_inputs
 from policyeng.sources.surroundings import Given, given
 from policyeng.sources.template_parameters import given_parameters
-from policyeng.sources.texts import JSON_SUFFIXES, SOURCE_CODE, YAML_SUFFIXES
 from policyeng.strict.json_text import DEFAULT_MAX_BYTES
 
-#: By the name that `--from` takes, in the order in which content is looked at.
-FORMATS: Mapping[str, Format] = {
-    "native": native,
-    "azure-cli": azure_cli,
-    "workspace-config": workspace_config,
-    "arm-template": arm_template,
-    "kubernetes": kubernetes,
-    "terraform": terraform,
-    "resource-graph": resource_graph,
-    "role-access": role_access,
-    "az-output": az_output,
-    "arm-rest": arm_rest,
-}
-
 __all__ = [
+    "CHANGE_FORMATS",
     "DEFAULT_MAX_BYTES",
     "FORMATS",
+    "ChangesRead",
     "ExemptionsRead",
     "Given",
     "Inputs",
     "Read",
     "Skipped",
+    "exemptions_of",
     "given",
     "given_parameters",
+    "is_resource_id",
     "load_exemptions",
     "load_snapshot",
+    "parse_changes",
     "read_baseline",
+    "read_changes",
     "read_exemptions",
     "read_inputs",
+    "read_whole",
 ]
-
-
-class Read(NamedTuple):
-    """A document that was read: the file as the user named it, its format, and how many resources it holds."""
-
-    file: str
-    format: str
-    resources: int
-
-
-class Inputs(NamedTuple):
-    """What several inputs hold together.
-
-    Attributes:
-        problems: what could not be read, with its place; an `error` never hides another input.
-        files: the documents that were read, as the user named them.
-        read: the same with what each holds; empty for documents that are judged as they were written.
-        skipped: what was found in directories and holds nothing to judge.
-    """
-
-    snapshot: Snapshot
-    problems: tuple[Problem, ...]
-    files: tuple[str, ...]
-    read: tuple[Read, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
-
-
-@uncollected()
-def read_inputs(
-    paths: Sequence[str | Path],
-    *,
-    from_format: str | None = None,
-    max_bytes: int = DEFAULT_MAX_BYTES,
-    stdin: bytes | None = None,
-    documents: bool = False,
-    resources: bool = True,
-    said: Given | None = None,
-) -> Inputs:
-    """Read files, directories (every JSON and YAML file below them) and standard input (`-`) into one snapshot.
-
-    Args:
-        paths: as the user named them.
-        from_format: a name among `FORMATS`; by content when None.
-        max_bytes: the largest document that is read.
-        stdin: the bytes of standard input.
-        documents: keep every input as it was written, too.
-        resources: find Azure resources; without them only documents are read, and no format is none.
-        said: what the user says that the documents do not.
-
-    Raises:
-        UsageError: there is no such format, or nothing judges what it holds.
-    """
-    formats = _chosen(from_format)
-    if from_format is not None and not resources:
-        raise UsageError(f"`{from_format}` is a format of Azure resources, and the policies judge documents only")
-    suffixes = (".json", *YAML_SUFFIXES) if not resources else (*JSON_SUFFIXES, *YAML_SUFFIXES, *SOURCE_CODE)
-    found = Gathering(formats if resources else {}, max_bytes, documents=documents)
-    for named in named_inputs(paths, suffixes):
-        found.add(named, stdin)
-    if resources and not documents:
-        found.add_what_lies_beside()
-    found.leave_out_superseded()
-    done = loaded(found.parts, said or Given(), max_bytes)
-    found.settle_source_code(done)
-    for part, document in done:
-        found.hear(part, document)
-    snapshot, conflicts = joined([document for _, document in done])
-    problems = [*found.said(), *conflicts]
-    if documents:
-        snapshot = snapshot.model_copy(update={"documents": tuple(found.written)})
-        problems += left_out(paths)
-    read = [
-        Read(part.named.file, part.name, len(document.reading.resources))
-        for part, document in done
-        if not document.reading.nothing
-    ]
-    files = found.files if documents else dict.fromkeys(part.named.file for part, _ in done)
-    return Inputs(snapshot, tuple(problems), tuple(files), tuple(read), tuple(found.skipped))
-
-
-def load_snapshot(
-    path: str | Path,
-    *,
-    from_format: str | None = None,
-    documents: bool = False,
-    resources: bool = True,
-    scope: str = "",
-    workspace: str = "",
-    parameters: Mapping[str, object] | None = None,
-) -> Snapshot:
-    """Read one file or directory, all of it or nothing.
-
-    Args:
-        path: a file or a directory.
-        from_format: a name among `FORMATS`; by content when None.
-        documents: keep every input as it was written, too.
-        resources: find Azure resources, not documents alone.
-        scope: the ARM id of the resource group that templates and plans are deployed to.
-        workspace: the ARM id or the name of the workspace that Azure CLI files belong to.
-        parameters: values of template parameters, by name.
-
-    Raises:
-        InputError: something in it cannot be read; names the place and the remedy of the first fault.
-        UsageError: there is no such format, or `scope` or `workspace` is none.
-    """
-    said = given(scope, workspace, {name.lower(): value for name, value in (parameters or {}).items()})
-    inputs = read_inputs([path], from_format=from_format, documents=documents, resources=resources, said=said)
-    raise_errors(inputs.problems)
-    return inputs.snapshot
-
-
-def _chosen(name: str | None) -> Mapping[str, Format]:
-    if name is None:
-        return FORMATS
-    if name not in FORMATS:
-        known = ", ".join(f"`{known}`" for known in FORMATS)
-        raise UsageError(f"there is no format `{name}`{nearest(name, FORMATS)}", remedy=f"there are {known}")
-    return {name: FORMATS[name]}

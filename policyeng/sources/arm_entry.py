@@ -95,6 +95,11 @@ def types_of(identity: str) -> tuple[str, ...]:
     return ("/".join((named[0], *named[1::2])),)
 
 
+def is_resource_id(text: str) -> bool:
+    """Whether a text is the full ARM id of a resource, and no placeholder of one."""
+    return bool(types_of(text)) and not is_placeholder(text)
+
+
 def is_placeholder(value: object) -> bool:
     """Whether a value stands for another one: `string`, `{name}`, `<name>`."""
     if not isinstance(value, str):

@@ -69,6 +69,18 @@ def read_exemptions(
     return ExemptionsRead(exemptions, tuple(_problem(fault, f"{file}:{line}", document) for fault, line in placed))
 
 
+def exemptions_of(document: object, file: str, *, max_days: int = DEFAULT_MAX_DAYS) -> ExemptionsRead:
+    """Exemptions as a program gives them: an object with the list `exemptions`, as in a file.
+
+    Args:
+        document: the object.
+        file: how messages name it; a fault has its JSON Pointer beside it.
+        max_days: the longest time from `createdAt` to `expiresAt`, in days.
+    """
+    exemptions, faults = _entries(document, timedelta(days=max_days))
+    return ExemptionsRead(exemptions, tuple(_problem(fault, f"{file}:{fault.pointer}", document) for fault in faults))
+
+
 def _entries(document: object, longest: timedelta) -> tuple[tuple[Exemption, ...], list[Refusal]]:
     listed = document.get("exemptions") if isinstance(document, dict) else None
     if not isinstance(document, dict) or "exemptions" not in document:

@@ -133,7 +133,7 @@ class Gathering:
     def hear(self, part: Part, document: Loaded) -> None:
         """Take note of what a document could not say, and of why it holds nothing to judge, if it does."""
         reading, position = document.reading, self._positions[_key(part.named)]
-        empty = not reading.resources and not reading.stated
+        empty = not (reading.resources or reading.stated or reading.changes)
         if reading.nothing:
             self.skipped.append(Skipped(document.file, reading.nothing))
         for refusal in reading.refusals:

@@ -153,6 +153,8 @@ def _moved(reading: Reading, base: str) -> Reading:
             for placed in reading.resources
         ),
         stated=tuple(stated._replace(pointer=base + stated.pointer) for stated in reading.stated),
+        changes=tuple(changing._replace(pointer=base + changing.pointer) for changing in reading.changes),
+        unchanged=frozenset(base + pointer for pointer in reading.unchanged),
         refusals=tuple(refusal._replace(pointer=base + refusal.pointer) for refusal in reading.refusals),
         remarks=tuple((base + pointer, message) for pointer, message in reading.remarks),
     )

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Literal, NamedTuple, NoReturn, Protocol
 
 from policyeng.errors import InputError
-from policyeng.models import Approval, Carried, DeclaredWorkload, JsonObject, Metric, Origin, Principal, Quota
+from policyeng.models import Approval, Carried, Change, DeclaredWorkload, JsonObject, Metric, Origin, Principal, Quota
 from policyeng.sources.texts import Text
 from policyeng.strict.json_text import shortened
 
@@ -81,6 +81,13 @@ class Stated(NamedTuple):
     pointer: str
 
 
+class Changing(NamedTuple):
+    """A change that a document states, with its JSON Pointer in the file."""
+
+    change: Change
+    pointer: str
+
+
 class Refusal(NamedTuple):
     """A part of a document that cannot be read.
 
@@ -110,6 +117,9 @@ class Reading:
         movable: the beginning of ids that the document does not state itself. Where such an id is already another
             resource's, the resources below it are kept apart from those of the other document.
         linked: the files that were read as part of the document, by their paths relative to it.
+        states_changes: the document says what is about to change, so that what it does not name does not.
+        changes: what it says of that which is no whole resource; it goes before a resource of the same pointer.
+        unchanged: the pointers of resources that stay as they are.
     """
 
     resources: tuple[Placed, ...] = ()
@@ -124,6 +134,9 @@ class Reading:
     nothing: str = ""
     movable: str = ""
     linked: tuple[str, ...] = ()
+    states_changes: bool = False
+    changes: tuple[Changing, ...] = ()
+    unchanged: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +249,7 @@ class Loaded(NamedTuple):
         others = {placed.text.file: placed.text for placed in self.reading.resources if placed.text is not None}
         return {self.file: self.text} | others
 
-    def origins(self, parts: Sequence[Placed | Stated]) -> list[Origin]:
+    def origins(self, parts: Sequence[Placed | Stated | Changing]) -> list[Origin]:
         """Where resources or other entries of the document stand."""
         texts = [(placed.text if isinstance(placed, Placed) else None) or self.text for placed in parts]
         found: dict[Text, dict[str, tuple[int, int]]] = {}

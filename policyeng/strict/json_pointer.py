@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 #: More digits are no place in a list that fits into memory.
 _MOST_DIGITS = 9
 
@@ -40,3 +42,15 @@ def value_at(document: object, pointer: str) -> object:
     for key in keys_of(pointer):
         document = member(document, key)
     return document
+
+
+def filled(source: object, parts: Sequence[str], value: object) -> object:
+    """A copy with a value at a path of keys and of places in lists; only what lies on the path is copied."""
+    if not parts:
+        return value
+    key, *rest = parts
+    at = list_index(key)
+    if isinstance(source, list) and at is not None and at <= len(source):
+        return [*source[:at], filled(source[at] if at < len(source) else None, rest, value), *source[at + 1 :]]
+    known = source if isinstance(source, dict) else {}
+    return {**known, key: filled(known.get(key), rest, value)}

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from policyeng.cli.loading import parameters_given
 from policyeng.cli.printing import say
 from policyeng.cli.verifying.classes import ClassOptions
 from policyeng.cli.verifying.options import Asked
@@ -18,6 +17,7 @@ from policyeng.cli.verifying.progress import progress
 from policyeng.cli.writing import Beside
 from policyeng.configuration import Settings
 from policyeng.errors import UsageError
+from policyeng.in_force import parameters_given
 
 if TYPE_CHECKING:
     from policyeng.verify.satisfiability.answering import Answer

@@ -5,27 +5,22 @@ A `kubectl get -o json` list is read object by object. Objects of other kinds ho
 
 from __future__ import annotations
 
-from policyeng.models import JsonObject
-from policyeng.sources.kubernetes.instance_types import is_instance_type, read_instance_types
+from policyeng.sources.kubernetes.instance_types import is_instance_type
 from policyeng.sources.kubernetes.kinds import EXTENSION_GROUP, KINDS, ML_GROUP, group_of, key_of
 from policyeng.sources.kubernetes.objects import Held, Names, held, inner, is_object, is_review, names_in, words
-from policyeng.sources.kubernetes.operator_objects import Read, read_operator_object
+from policyeng.sources.kubernetes.one_object import is_whole, read_one
 from policyeng.sources.reading import (
     ALONE,
     UNKNOWN_SCOPE,
     Placed,
     Reading,
-    Refusal,
     Surroundings,
-    kind_of,
     reading_of,
 )
 from policyeng.strict.json_text import shortened
 
 _BEYOND = "manifests say nothing of what is deployed without them, such as budgets"
 SUMMARY = "Kubernetes objects: Azure Service Operator, Azure ML instance types, admission reviews"
-
-_MANIFEST = "give a manifest, or what `kubectl get -o yaml` prints"
 
 
 def detect(document: object) -> bool:
@@ -44,7 +39,7 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:
     """Read the objects that stand for Azure resources; the others are passed over."""
     objects = list(held(document))
     names = Names(around, names_in(document))
-    read = [_read(entry, names) for entry in objects]
+    read = [read_one(entry, names) for entry in objects]
     reading = reading_of(each.entry for each in read if each.entry is not None)
     remarks = tuple(remark for each in read for remark in each.remarks)
     nothing = "" if reading.resources or reading.refusals or remarks else _nothing(objects)
@@ -56,29 +51,6 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:
         beyond=(_BEYOND,) if reading.resources else (),
         movable=_movable(reading.resources),
     )
-
-
-def _read(entry: Held, names: Names) -> Read:
-    document, pointer, nothing = entry
-    if nothing:
-        return Read(None)
-    if not isinstance(document, dict) or not _is_whole(document):
-        message = f"no Kubernetes object: {kind_of(document)} where an object with `apiVersion` and `kind` should be"
-        return Read(Refusal(pointer, message, _MANIFEST))
-    group = group_of(document["apiVersion"])
-    kind = KINDS.get(key_of(group, document["kind"]))
-    if kind is not None and kind.read:
-        return read_operator_object(document, pointer, names)
-    if group == EXTENSION_GROUP and is_instance_type(document):
-        return Read(read_instance_types(document, pointer, names))
-    if group == ML_GROUP:
-        message = f"no kind of `{group}` that is read: `{shortened(document['kind'])}`"
-        return Read(Refusal(pointer, message, "give the resource as `az rest --method get` prints it"))
-    return Read(None)
-
-
-def _is_whole(document: JsonObject) -> bool:
-    return isinstance(document.get("apiVersion"), str) and isinstance(document.get("kind"), str)
 
 
 def _nothing(objects: list[Held]) -> str:
@@ -93,7 +65,7 @@ def _nothing(objects: list[Held]) -> str:
 
 
 def _in_workspace(document: object) -> bool:
-    if not isinstance(document, dict) or not _is_whole(document):
+    if not isinstance(document, dict) or not is_whole(document):
         return False
     group = group_of(document["apiVersion"])
     kind = KINDS.get(key_of(group, document["kind"]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject
 from policyeng.sources.kubernetes.kinds import ML_GROUP, group_of, key_of
 from policyeng.sources.kubernetes.objects import inner
 from policyeng.strict.json_pointer import escaped
@@ -17,14 +17,26 @@ _NOT_ARMS = ("$propertyBag", "conditions", "id", "name", "privateEndpointConnect
 _ONE_OF = ((ML_GROUP, "workspacescompute"), (ML_GROUP, "workspacesconnection"))
 #: What the spec says as a whole where it says it.
 _WHOLE = ("/identity", "/sku", "/tags")
-_SKIP = "skip"
+_POLICY = "serviceoperator.azure.com/reconcile-policy"
 _MAX_DEPTH = 128
 
 
 def is_unmanaged(document: JsonObject) -> bool:
     """Whether the operator leaves the resource as it is, whatever the spec says."""
-    policy = inner(document, "metadata", "annotations", "serviceoperator.azure.com/reconcile-policy")
-    return isinstance(policy, str) and lowered(policy) == _SKIP
+    return _reconcile_policy(document) == "skip"
+
+
+def is_kept(document: JsonObject) -> bool:
+    """Whether the resource stays when its object is deleted."""
+    return _reconcile_policy(document) in ("detach-on-delete", "skip")
+
+
+def _reconcile_policy(document: JsonObject) -> object:
+    """What the operator does for an object; it reads the word as it is spelled, and any other means that it manages.
+
+    Source: `ParseReconcilePolicy` of github.com/Azure/azure-service-operator.
+    """
+    return inner(document, "metadata", "annotations", _POLICY)
 
 
 def fill_in(resource: JsonObject, fields: dict[str, str], document: JsonObject) -> None:

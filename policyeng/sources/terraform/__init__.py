@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from policyeng.models import JsonObject
 from policyeng.sources.reading import ALONE, Placed, Reading, Refusal, Surroundings, reading_of
-from policyeng.sources.terraform import azapi, bringing
+from policyeng.sources.terraform import azapi, bringing, changing
 from policyeng.sources.terraform.estate import AZAPI, AZAPI_UPDATE, KINDS, Estate
 from policyeng.sources.terraform.folding import folded
 from policyeng.sources.terraform.instances import Change, Instance, in_state_file, in_values
@@ -82,7 +82,7 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:
         return _refused("", "a plan without `planned_values`", remedy)
     if "values" not in document:
         return Reading(nothing="an empty Terraform state")
-    return _read(_estate({}, tuple(in_values(document["values"], "/values")), around))
+    return _read(_estate({}, tuple(in_values(document["values"], "/values")), around), {})
 
 
 def _plan(document: JsonObject, around: Surroundings) -> Reading:
@@ -93,7 +93,7 @@ def _plan(document: JsonObject, around: Surroundings) -> Reading:
         for instance in in_values(prior.get("values") if isinstance(prior, dict) else None, "/prior_state/values")
         if instance.is_data
     )
-    return _read(_estate(document, (*planned, *looked_up), around), _incomplete(document, around.file))
+    return _read(_estate(document, (*planned, *looked_up), around), document, _incomplete(document, around.file))
 
 
 def _state_file(document: JsonObject, around: Surroundings) -> Reading:
@@ -102,7 +102,7 @@ def _state_file(document: JsonObject, around: Surroundings) -> Reading:
         return _refused("/version", message, f"give what {_STATE_COMMAND} prints")
     if not isinstance(document.get("resources"), list):
         return _refused("", "a state file without a list of `resources`", f"give what {_STATE_COMMAND} prints")
-    return _read(_estate({}, tuple(in_state_file(document)), around))
+    return _read(_estate({}, tuple(in_state_file(document)), around), {})
 
 
 def _estate(document: JsonObject, instances: tuple[Instance, ...], around: Surroundings) -> Estate:
@@ -115,7 +115,8 @@ def _estate(document: JsonObject, instances: tuple[Instance, ...], around: Surro
     return Estate(instances, known, around, is_state=not document)
 
 
-def _read(estate: Estate, incomplete: Iterable[str] = ()) -> Reading:
+def _read(estate: Estate, plan: JsonObject, incomplete: Iterable[str] = ()) -> Reading:
+    """Read the instances of a document; `plan` is it, and empty for a state."""
     managed = [instance for instance in estate.instances if not instance.is_data]
     entries = list(_entries(estate, managed))
     placed = (entry for entry in entries if isinstance(entry, Placed))
@@ -133,6 +134,9 @@ def _read(estate: Estate, incomplete: Iterable[str] = ()) -> Reading:
         remarks=remarks,
         nothing=nothing,
         movable=estate.movable,
+        states_changes=bool(plan),
+        changes=(*changing.deletions(plan, estate), *changing.updates(every.parts)) if plan else (),
+        unchanged=changing.unchanged(plan, managed, whole) if plan else frozenset(),
     )
 
 

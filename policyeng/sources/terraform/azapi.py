@@ -15,9 +15,9 @@ from policyeng.sources.reading import Placed, Refusal
 from policyeng.sources.service_made import attached, service_made
 from policyeng.sources.spelling import is_respelled, respelled, respelled_pointer
 from policyeng.sources.terraform.estate import Estate
-from policyeng.sources.terraform.instances import MAX_DEPTH, Instance, filled
+from policyeng.sources.terraform.instances import MAX_DEPTH, Instance
 from policyeng.sources.terraform.kinds import IDENTITY
-from policyeng.strict.json_pointer import escaped, keys_of, value_at
+from policyeng.strict.json_pointer import escaped, filled, keys_of, value_at
 from policyeng.strict.json_text import DEFAULT_MAX_BYTES, parse_json
 
 _ROWS = (

@@ -12,10 +12,10 @@ from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
 from policyeng.sources.arm_entry import is_placeholder, types_of
 from policyeng.sources.reading import Surroundings
 from policyeng.sources.terraform import machine_learning, neighbours
-from policyeng.sources.terraform.instances import AFTER_APPLY, SENSITIVE, Instance, filled
+from policyeng.sources.terraform.instances import AFTER_APPLY, SENSITIVE, Instance
 from policyeng.sources.terraform.kinds import Addressed, Kind, Unstated
 from policyeng.sources.terraform.references import Configuration
-from policyeng.strict.json_pointer import keys_of, value_at
+from policyeng.strict.json_pointer import filled, keys_of, value_at
 
 KINDS: Mapping[str, Kind] = {**machine_learning.KINDS, **neighbours.KINDS}
 GROUP = "azurerm_resource_group"
@@ -59,7 +59,7 @@ class Estate:
         """The ARM id: the one that is there, else one made up, with `{...}` for every part that is not known."""
         known = self._ids.get(id(instance))
         if known is None:
-            known = self._ids[id(instance)] = self._stated_id(instance) or self._made(instance, depth)
+            known = self._ids[id(instance)] = self.stated_id(instance) or self._made(instance, depth)
         return known
 
     def settled(self, instance: Instance, named: Mapping[str, str], unstated: Iterable[Unstated] = ()) -> Settled:
@@ -123,7 +123,7 @@ class Estate:
         """Whether it can be told which resource an `azapi_update_resource` is for."""
         for _ in range(_MAX_DEPTH):  # updates may follow one another
             aim = self._aim(update)
-            if self._stated_id(update) or (aim is not None and aim.type != AZAPI_UPDATE):
+            if self.stated_id(update) or (aim is not None and aim.type != AZAPI_UPDATE):
                 return True
             update = aim or update
         if self._says_target(update) or not update.values.get("name"):
@@ -190,7 +190,8 @@ class Estate:
                 if known and not instance.is_data and instance.type.startswith(("azurerm_", "azapi_")):
                     yield known[1]
 
-    def _stated_id(self, instance: Instance) -> str:
+    def stated_id(self, instance: Instance) -> str:
+        """The ARM id that an instance states; empty where it states none."""
         stated = instance.values.get("id")
         if instance.type == AZAPI_UPDATE:
             stated = instance.values.get("resource_id") or stated

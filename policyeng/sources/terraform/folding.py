@@ -9,8 +9,7 @@ from typing import NamedTuple
 from policyeng.models import lowered
 from policyeng.sources.arm_entry import is_placeholder
 from policyeng.sources.reading import Placed
-from policyeng.sources.terraform.instances import filled
-from policyeng.strict.json_pointer import escaped, keys_of, value_at
+from policyeng.strict.json_pointer import escaped, filled, keys_of, value_at
 
 
 class _Fold(NamedTuple):
@@ -29,6 +28,8 @@ _FOLDS: Mapping[str, _Fold] = {
         "microsoft.containerservice/managedclusters", "/properties/agentPoolProfiles", is_list=True
     ),
 }
+#: The types, in lower case, of what ARM has within others.
+FOLDED = frozenset(_FOLDS)
 
 
 def folded(every: Iterable[Placed]) -> list[Placed]:

@@ -6,11 +6,11 @@ Source: https://developer.hashicorp.com/terraform/internals/json-format and the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from policyeng.models import JsonObject
-from policyeng.strict.json_pointer import escaped, keys_of, list_index, value_at
+from policyeng.strict.json_pointer import escaped, filled, keys_of, value_at
 
 #: Modules below modules, and lists and objects within attributes, deeper than this are not looked into.
 MAX_DEPTH = 64
@@ -177,18 +177,6 @@ def _without(values: JsonObject, unread: Mapping[str, str]) -> tuple[JsonObject,
         if value_at(cut, pointer) is not None:
             cut = filled(cut, keys_of(pointer), None)
     return cut if isinstance(cut, dict) else {}, kept
-
-
-def filled(source: object, parts: Sequence[str], value: object) -> object:
-    """A copy with a value at a path of keys and of places in lists; only what lies on the path is copied."""
-    if not parts:
-        return value
-    key, *rest = parts
-    at = list_index(key)
-    if isinstance(source, list) and at is not None and at <= len(source):
-        return [*source[:at], filled(source[at] if at < len(source) else None, rest, value), *source[at + 1 :]]
-    known = source if isinstance(source, dict) else {}
-    return {**known, key: filled(known.get(key), rest, value)}
 
 
 def _path(steps: object) -> str:

@@ -1,0 +1,235 @@
+"""`policyeng admit`: decide whether a change may be made, for hooks and pipelines."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from policyeng import cache
+from policyeng.admission import admit as decide
+from policyeng.admission.problems import with_problems
+from policyeng.cli import options
+from policyeng.cli.loading import (
+    chosen,
+    moment_of,
+    plain_format,
+    require_text,
+    settings_of,
+)
+from policyeng.cli.printing import busy, look, say
+from policyeng.cli.reading import reading_lines
+from policyeng.cli.writing import output_of, write
+from policyeng.configuration import Settings
+from policyeng.engines import OpaOptions
+from policyeng.errors import BundleError, UsageError
+from policyeng.in_force import held_of
+from policyeng.models import Blame, Change, Decision, Operation, Snapshot, lowered
+from policyeng.report import decision as text
+from policyeng.report import decision_json
+from policyeng.sources import (
+    CHANGE_FORMATS,
+    FORMATS,
+    ChangesRead,
+    Given,
+    given,
+    given_parameters,
+    is_resource_id,
+    read_changes,
+    read_inputs,
+    read_whole,
+)
+
+_FORMATS: Mapping[str, Callable[[Decision], str]] = {"text": text.render, "json": decision_json.render}
+
+ChangeInputs = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="CHANGE...", help="Files or directories that say what changes; - is standard input."),
+]
+Snapshots = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--snapshot",
+        metavar="FILE",
+        envvar="POLICYENG_SNAPSHOT",
+        help="The state before the change: a file or a directory, in any format that `check` reads; repeatable.",
+    ),
+]
+Deletes = Annotated[
+    list[str] | None, typer.Option("--delete", metavar="ID", help="The ARM id of a resource to delete; repeatable.")
+]
+Whole = Annotated[
+    bool,
+    typer.Option("--whole", help="The changes are all that will be there: what the snapshot has beside is deleted."),
+]
+ChangeFormat = Annotated[
+    str | None,
+    typer.Option("--from", metavar="FORMAT", help=f"Insist on a format of changes: {', '.join(CHANGE_FORMATS)}."),
+]
+BlameOption = Annotated[
+    str | None,
+    typer.Option(
+        "--blame",
+        metavar="WHAT",
+        help=f"What a change is denied for: {', '.join(Blame)}; `touched` is also for old failures on what it changes.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What the command line asks for beyond the settings."""
+
+    inputs: Sequence[str]
+    snapshots: Sequence[str]
+    deletes: Sequence[str]
+    whole: bool
+    policies: Sequence[Path]
+    given_data: Sequence[str]
+    from_format: str | None
+    said: Given
+    show_skipped: bool
+    no_exemptions: bool
+    as_of: datetime
+    engine: str
+    opa: OpaOptions
+    jobs: int
+
+
+def admit(
+    inputs: ChangeInputs = None,
+    snapshot: Snapshots = None,
+    delete: Deletes = None,
+    whole: Whole = False,
+    policy: options.Policies = None,
+    data: options.GivenData = None,
+    select: options.Select = None,
+    ignore: options.Ignore = None,
+    exemptions: options.Exemptions = None,
+    no_exemptions: options.NoExemptions = False,
+    config: options.Config = None,
+    from_: ChangeFormat = None,
+    scope: options.Scope = None,
+    workspace: options.Workspace = None,
+    parameters: options.TemplateParameters = None,
+    show_skipped: options.ShowSkipped = False,
+    format_: options.PlainFormat = "text",
+    output: options.Output = None,
+    profile: options.Profile = None,
+    fail_on: options.FailOn = None,
+    strict_unknown: options.StrictUnknown = False,
+    blame: BlameOption = None,
+    as_of: options.AsOf = None,
+    engine: options.Engine = "embedded",
+    jobs: options.Jobs = 0,
+    no_cache: options.NoCache = False,
+    *,
+    trust: Mapping[str, object],
+    opa: OpaOptions,
+) -> int:
+    """Decide whether a change of what a snapshot holds may be made: exit 0 allowed, 1 denied, 2 could not decide.
+
+    Examples:
+      policyeng admit plan.json --snapshot estate.json
+      az deployment group what-if ... --no-pretty-print | policyeng admit - --snapshot estate.json
+      policyeng admit --delete "$WORKSPACE_ID" --snapshot estate.json
+      policyeng admit new/ --whole --snapshot old/
+    """
+    format_, outputs = plain_format(format_), [output_of(entry, _FORMATS) for entry in output or ()]
+    flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
+    flags |= {"profile": profile, "strict_unknown": strict_unknown, "blame": blame}
+    settings = settings_of({**flags, **trust}, config)
+    at, said = moment_of(as_of), given(scope or "", workspace or "", given_parameters(parameters or ()))
+    from_ = chosen(from_, FORMATS if whole else CHANGE_FORMATS, "input format") if from_ else None
+    named, files, facts = (inputs or (), snapshot or (), delete or ()), policy or (), data or ()
+    request = _Request(*named, whole, files, facts, from_, said, show_skipped, no_exemptions, at, engine, opa, jobs)
+    _require_inputs(request)
+    with cache.switched_off(no_cache):
+        decision = _decision(request, settings)
+    for name, path in outputs:
+        write(path, _FORMATS[name](decision), "decision")
+    _print(decision, format_)
+    return decision.exit_code
+
+
+def _require_inputs(request: _Request) -> None:
+    """Refuse a command line that does not say what changes of what.
+
+    Raises:
+        UsageError: naming what is missing or too much.
+    """
+    require_text(request.inputs, request.snapshots, request.deletes)
+    if not request.inputs and not request.deletes:
+        raise UsageError("nothing is said of what changes", remedy="name a file with changes, or give --delete ID")
+    if not request.snapshots:
+        remedy = "give --snapshot FILE; for an empty one a file with `snapshotVersion`: 1"
+        raise UsageError("nothing is said of the state before the change", remedy=remedy)
+    if [*request.inputs, *request.snapshots].count("-") > 1:
+        raise UsageError("standard input is named twice", remedy="name a file for the changes or for the snapshot")
+    if request.whole and (request.deletes or not request.inputs):
+        raise UsageError(
+            "--whole deletes what the changes do not hold", remedy="leave out --delete, and name the whole"
+        )
+    for identity in request.deletes:
+        if not is_resource_id(identity):
+            remedy = "write /subscriptions/.../providers/<namespace>/<type>/<name>"
+            raise UsageError(f"`{identity}` is no ARM id of a resource", place=("--delete",), remedy=remedy)
+
+
+def _decision(request: _Request, settings: Settings) -> Decision:
+    """The decision on what could be read, with what could not be; an error of that denies.
+
+    Raises:
+        BundleError: there is no policy that judges resources, so that nothing would be denied.
+    """
+    held = held_of(request.policies, request.given_data, settings, no_exemptions=request.no_exemptions)
+    if {lowered(kind.type) for policy in held.bundle.policies for kind in policy.header.judges} <= {"document"}:
+        raise BundleError("no policy is left that judges resources", remedy="select more, or ignore less")
+    with busy("reading"):
+        wants_stdin = "-" in (*request.inputs, *request.snapshots) and sys.stdin is not None
+        stdin = sys.stdin.buffer.read() if wants_stdin else None
+        before = read_inputs(request.snapshots, stdin=stdin, said=request.said)
+        read = _changes(request, before.snapshot, stdin)
+    for line in reading_lines(read.read, read.skipped, show_skipped=request.show_skipped):
+        say(line, error=True)
+    deletes = [Change(operation=Operation.DELETE, id=identity) for identity in request.deletes]
+    snapshot = before.snapshot.model_copy(update={"texts": {**before.snapshot.texts, **read.texts}})
+    with busy(f"judging {len(snapshot.resources)} resources before and after"):
+        decision = decide(
+            held.bundle,
+            snapshot,
+            [*read.changes, *deletes],
+            as_of=request.as_of,
+            exemptions=held.exemptions,
+            parameters=held.parameters,
+            engine=request.engine,
+            opa=request.opa,
+            threads=request.jobs or os.cpu_count() or 1,
+            fail_on=settings.fail_on,
+            strict_unknown=settings.strict_unknown,
+            modes=settings.modes,
+            blame=settings.blame or Blame.TOUCHED,
+        )
+    return with_problems(decision, [*before.problems, *read.problems, *held.problems])
+
+
+def _changes(request: _Request, before: Snapshot, stdin: bytes | None) -> ChangesRead:
+    if not request.inputs:
+        return ChangesRead((), (), {})
+    if request.whole:
+        return read_whole(request.inputs, before, from_format=request.from_format, stdin=stdin, said=request.said)
+    return read_changes(request.inputs, from_format=request.from_format, stdin=stdin, said=request.said)
+
+
+def _print(decision: Decision, format_: str) -> None:
+    if format_ != "text":
+        say(_FORMATS[format_](decision).rstrip("\n"))
+        return
+    color, width = look()
+    say(text.render(decision, color=color, width=width).rstrip("\n"))

@@ -1,0 +1,113 @@
+"""What is judged with: the bundle, exemptions and parameters in force, read as the settings say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from policyeng.bundle import Bundle, Verification, load_bundle
+from policyeng.bundle.parameters import refuse_unknown_ids, require_fitting, spread
+from policyeng.bundle.profiles import with_profile
+from policyeng.bundle.selection import selected
+from policyeng.configuration import Settings
+from policyeng.models import Exemption, JsonObject, Problem
+from policyeng.sources import read_exemptions
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What is in force.
+
+    Attributes:
+        bundle: with the policies that the settings select.
+        parameters: by policy id, what replaces the defaults of parameters.
+        problems: an error for each fault of the exemption files; a faulty entry exempts nothing.
+    """
+
+    bundle: Bundle
+    exemptions: Sequence[Exemption]
+    parameters: Mapping[str, JsonObject]
+    settings: Settings
+    problems: Sequence[Problem] = ()
+
+
+def held_of(
+    policies: Sequence[Path], given_data: Sequence[str], settings: Settings, *, no_exemptions: bool = False
+) -> Held:
+    """Read what is in force.
+
+    Args:
+        policies: directories and archives; without any, the built-in policies.
+        given_data: what `--data` names.
+        settings: what is configured.
+        no_exemptions: apply none, whatever is configured.
+
+    Raises:
+        BundleError: a bundle or a profile is not well formed, or a signature does not hold.
+        UsageError: a policy, a parameter, a profile or a key of the settings does not exist or does not fit.
+    """
+    whole = bundle_of(policies, settings, given_data)
+    bundle = selected(whole, settings.select, settings.ignore)
+    parameters = parameters_given(whole, bundle, settings)
+    exemptions, problems = ([], []) if no_exemptions else _exemptions(settings)
+    return Held(bundle, exemptions, parameters, settings, problems)
+
+
+def verification_of(settings: Settings) -> Verification | None:
+    """How the signatures of bundles are verified; None when no key is configured and none is required."""
+    if settings.verification_key is None and not settings.require_signature:
+        return None
+    return Verification(
+        settings.verification_key,
+        settings.verification_algorithm,
+        settings.verification_key_id,
+        settings.verification_scope,
+        settings.require_signature,
+    )
+
+
+def bundle_of(policies: Sequence[Path], settings: Settings, given_data: Sequence[str] = ()) -> Bundle:
+    """The bundle of the given directories and archives, or the built-in one, with what `--data` names.
+
+    Raises:
+        BundleError: it is not well formed, or its signature does not hold.
+        UsageError: the key or the algorithm of the configuration cannot be used.
+    """
+    return load_bundle(*policies, data=given_data, verification=verification_of(settings))
+
+
+def parameters_given(whole: Bundle, bundle: Bundle, settings: Settings) -> Mapping[str, JsonObject]:
+    """By policy id, the parameters that the settings give, over those of their profile.
+
+    Args:
+        whole: the bundle with all policies.
+        bundle: with those in force.
+        settings: what is configured.
+
+    Raises:
+        UsageError: a policy, a parameter or a profile does not exist, or a value does not fit.
+        BundleError: the profile is not well formed.
+    """
+    origin = settings.origins.get("parameters", "")
+    given = spread(whole, settings.parameters, origin)
+    refuse_unknown_ids(whole, given, origin)
+    require_fitting(bundle, given, origin)
+    return with_profile(whole, settings.profile, given)
+
+
+def _exemptions(settings: Settings) -> tuple[list[Exemption], list[Problem]]:
+    """Exemptions of every file; an entry that cannot be read is a problem and hides no other."""
+    read: list[Exemption] = []
+    problems: list[Problem] = []
+    for path in settings.exemptions:
+        exemptions, faults = read_exemptions(path, max_days=settings.max_exemption_days)
+        read += exemptions
+        problems += faults
+    seen: set[str] = set()
+    for exemption in read:
+        if exemption.id in seen:
+            message = "the exemption stands in two files; the ids of exemptions are unique"
+            problems.append(Problem(level="error", message=message, place=f"exemption {exemption.id}"))
+        seen.add(exemption.id)
+    return read, problems

@@ -1,0 +1,91 @@
+"""The text of a decision: for a person at a terminal, in a log, or whose push was refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from policyeng.models import Decision, Finding
+from policyeng.report.escapes import visible
+from policyeng.report.grouping import under_resources
+from policyeng.report.lines import BLANK, LABEL, STYLES, Line, heading, labelled, margin, paragraph, printed
+from policyeng.report.wording import count, named, short_name, to_the_second
+
+_EXITS = {0: "bold green", 1: "bold red"}
+#: How many findings of a list are named that nobody is asked to act on.
+_NAMED = 10
+#: The lists of a decision with their titles, those with every reason first.
+_WHOLE = {"denied": "Denied", "warned": "Warned", "undecided": "Undecided", "shadowed": "Shadowed"}
+_SHORT = {"exempted": "Exempt", "standing": "Standing, from before", "cleared": "Cleared"}
+
+
+def render(decision: Decision, *, color: bool = False, width: int = 100) -> str:
+    """Give what denies with how to mend it, what warns, what stands and what is cleared; the verdict comes last.
+
+    With `color`, ANSI colours are added and the text stays the same. `width` is the columns to wrap at, at least 40.
+    """
+    return printed(_lines(decision, max(width, 40)), color=color)
+
+
+def _lines(decision: Decision, width: int) -> Iterator[Line]:
+    for name, title in _WHOLE.items():
+        findings: Sequence[Finding] = getattr(decision, name)
+        if findings:
+            yield from heading(_title(title, findings))
+            yield from under_resources(findings, width)
+    for name, title in _SHORT.items():
+        findings = getattr(decision, name)
+        if findings:
+            yield from heading(_title(title, findings))
+            yield from _named(findings)
+    if decision.problems:
+        yield from heading(f"Problems ({len(decision.problems)})")
+        for problem in decision.problems:
+            message = f"{problem.place}: {problem.message}" if problem.place else problem.message
+            style = "bold red" if problem.level == "error" else "yellow"
+            yield from labelled(problem.level, visible(message), width, indent=2, label_style=style)
+        yield BLANK
+    yield from _summary(decision, width)
+
+
+def _title(title: str, findings: Sequence[Finding]) -> str:
+    return f"{title} ({len(findings)} on {count(len({finding.resource for finding in findings}), 'resource')})"
+
+
+def _named(findings: Sequence[Finding]) -> Iterator[Line]:
+    """One line for each finding, the worst first, as far as a reader goes."""
+    worst = sorted(findings, key=lambda finding: -finding.severity.rank)
+    for finding in worst[:_NAMED]:
+        words = f"  {short_name(finding.resource)}: {visible(finding.title)}"
+        yield (
+            *margin(2),
+            (f"{finding.severity:<{LABEL}}", STYLES[finding.severity]),
+            (visible(finding.policy), "bold"),
+            (words, ""),
+        )
+    if len(worst) > _NAMED:
+        yield *margin(2), (f"and {len(worst) - _NAMED} more, which the JSON form lists", "dim")
+    yield BLANK
+
+
+def _summary(decision: Decision, width: int) -> Iterator[Line]:
+    yield from heading("Decision")
+    for change in decision.changes[:_NAMED]:
+        yield from labelled(change.operation, visible(change.id), width, indent=2)
+    if len(decision.changes) > _NAMED:
+        yield from labelled("", f"and {len(decision.changes) - _NAMED} more", width, indent=2)
+    snapshot = decision.snapshot
+    taken = f" taken {to_the_second(snapshot.taken_at)}" if snapshot.taken_at else ""
+    judged = f"with {named(decision.bundle)}, against the snapshot{taken}, as of {to_the_second(decision.as_of)}"
+    yield from labelled("judged", visible(f"{judged}, engine {named(decision.engine)}"), width, indent=2)
+    yield BLANK
+    yield from paragraph(verdict(decision), width, indent=0, style=_EXITS.get(decision.exit_code, "bold yellow"))
+
+
+def verdict(decision: Decision) -> str:
+    """Give allowed or denied on one line, with the exit code and the counts."""
+    lists = {**_WHOLE, **_SHORT}
+    counts = ", ".join(f"{len(getattr(decision, name))} {name}" for name in lists if getattr(decision, name))
+    errors = sum(problem.level == "error" for problem in decision.problems)
+    lead = "allowed" if decision.allowed else "denied" if decision.exit_code == 1 else "denied, could not decide"
+    parts = [count(len(decision.changes), "change"), counts, count(errors, "error") if errors else ""]
+    return f"exit {decision.exit_code}: {lead}: {'; '.join(filter(None, parts))}"

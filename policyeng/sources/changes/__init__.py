@@ -1,0 +1,184 @@
+"""Documents that say what is about to change: ours, what-if output, plans, and any format of resources to put.
+
+Resources that a document holds are created or replaced; approvals and other facts of the organisation are no change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from policyeng.errors import InputError
+from policyeng.garbage import uncollected
+from policyeng.models import Change, Places, Problem, Snapshot
+from policyeng.sources.changes import stated, what_if
+from policyeng.sources.changes.whole import beside, differing, replacing
+from policyeng.sources.formats import FORMATS, chosen
+from policyeng.sources.gathering import Gathering, Skipped
+from policyeng.sources.inputs import SUFFIXES, Read, gathered, read_inputs, reads
+from policyeng.sources.joining import joined
+from policyeng.sources.loading import Part
+from policyeng.sources.opening import Link, Named, named_inputs
+from policyeng.sources.reading import Format, Loaded, Reading
+from policyeng.sources.surroundings import Given
+from policyeng.strict.json_text import DEFAULT_MAX_BYTES
+
+#: By name, in the order in which content is looked at.
+CHANGE_FORMATS: Mapping[str, Format] = {"what-if": what_if, "changes": stated, **FORMATS}
+
+_REMEDY = 'give a resource, `{"changes": [...]}`, a plan or what-if output'
+
+
+class ChangesRead(NamedTuple):
+    """What documents say is about to change.
+
+    Attributes:
+        changes: in the order in which they are made; none where the documents say that nothing changes.
+        problems: what could not be read, with its place; with an `error` the changes are not all that is meant.
+        texts: the files by name, for the places of fields.
+        read: each document with its format and how much it holds.
+        skipped: what was found in directories and changes nothing.
+    """
+
+    changes: tuple[Change, ...]
+    problems: tuple[Problem, ...]
+    texts: Mapping[str, Places]
+    read: tuple[Read, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+
+
+def read_changes(
+    paths: Sequence[str | Path],
+    *,
+    from_format: str | None = None,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    stdin: bytes | None = None,
+    said: Given | None = None,
+) -> ChangesRead:
+    """Read files, directories (every JSON and YAML file below them) and standard input (`-`) as changes.
+
+    Args:
+        paths: as the user named them.
+        from_format: a name among `CHANGE_FORMATS`; by content when None.
+        max_bytes: the largest document that is read.
+        stdin: the bytes of standard input.
+        said: what the user says that the documents do not.
+
+    Raises:
+        UsageError: there is no such format.
+    """
+    return _read(named_inputs(paths, SUFFIXES), from_format, max_bytes, stdin, said)
+
+
+def read_whole(
+    paths: Sequence[str | Path],
+    before: Snapshot,
+    *,
+    from_format: str | None = None,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    stdin: bytes | None = None,
+    said: Given | None = None,
+) -> ChangesRead:
+    """Read a whole state, as `read_inputs` does, as the changes that make it of the state before.
+
+    Args:
+        paths: as the user named them.
+        before: what is not in the new state is deleted, and what is the same in both is no change.
+        from_format: a name among `FORMATS`; by content when None.
+        max_bytes: the largest document that is read.
+        stdin: the bytes of standard input.
+        said: what the user says that the documents do not.
+
+    Raises:
+        UsageError: there is no such format.
+    """
+    read = read_inputs(paths, from_format=from_format, max_bytes=max_bytes, stdin=stdin, said=said)
+    after = read.snapshot
+    incomplete = (f"the state is incomplete: {line}" for line in after.incomplete)
+    problems = [*read.problems, *beside(before, after)]
+    problems += (Problem(level="warning", message=line) for line in incomplete)
+    return ChangesRead(differing(before, after), tuple(problems), after.texts, read.read, read.skipped)
+
+
+def parse_changes(
+    content: bytes,
+    file: str,
+    *,
+    from_format: str | None = None,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    said: Given | None = None,
+) -> ChangesRead:
+    """Read bytes as changes, such as the body of a request; no file is looked at, whatever they name.
+
+    Args:
+        content: the document.
+        file: how messages name it; its suffix counts as that of a file does.
+        from_format: as for `read_changes`.
+        max_bytes: the largest document that is read.
+        said: as for `read_changes`.
+
+    Raises:
+        UsageError: there is no such format.
+    """
+    return _read([Named(file, None)], from_format, max_bytes, content, said)
+
+
+@uncollected()
+def _read(
+    inputs: Iterable[Named | Link | InputError],
+    from_format: str | None,
+    max_bytes: int,
+    stdin: bytes | None,
+    said: Given | None,
+) -> ChangesRead:
+    found = Gathering(chosen(from_format, CHANGE_FORMATS), max_bytes)
+    done = gathered(found, inputs, stdin, said or Given())
+    changes, conflicts = _changes([document for _, document in done])
+    problems = [*found.said(), *conflicts, *(problem for _, document in done for problem in _left_out(document))]
+    if not changes and not any(problem.level == "error" for problem in problems) and not _says_nothing_changes(done):
+        problems.append(Problem(level="error", message=f"nothing is said of what changes; {_REMEDY}"))
+    return ChangesRead(
+        changes,
+        tuple(problems),
+        {file: text for _, document in done for file, text in document.texts().items()},
+        reads(done),
+        tuple(found.skipped),
+    )
+
+
+def _changes(documents: Sequence[Loaded]) -> tuple[tuple[Change, ...], tuple[Problem, ...]]:
+    """What the documents state, and then the resources that they hold."""
+    stated_ones = [change for document in documents for change in _stated(document)]
+    snapshot, conflicts = joined([document._replace(reading=_put(document.reading)) for document in documents])
+    return (*stated_ones, *(replacing(resource, snapshot) for resource in snapshot.resources)), conflicts
+
+
+def _stated(document: Loaded) -> Iterator[Change]:
+    changes = document.reading.changes
+    for changing, origin in zip(changes, document.origins(changes), strict=True):
+        yield changing.change.model_copy(update={"origin": origin})
+
+
+def _put(reading: Reading) -> Reading:
+    """The reading with those resources alone that are put as they stand."""
+    others = reading.unchanged | {changing.pointer for changing in reading.changes}
+    kept = tuple(placed for placed in reading.resources if placed.pointer not in others)
+    return replace(reading, resources=kept, stated=())
+
+
+def _left_out(document: Loaded) -> Iterator[Problem]:
+    """What a document says beside its changes, or does not say of them."""
+    reading = document.reading
+    for collection in dict.fromkeys(entry.collection for entry in reading.stated):
+        message = f"the `{collection}` are no change and are left out; state them in the snapshot"
+        yield Problem(level="warning", message=message, place=document.file)
+    for line in reading.incomplete:
+        yield Problem(level="warning", message=f"the changes are incomplete: {line}", place=document.file)
+    if reading.truncated:
+        yield Problem(level="error", message=reading.truncated, place=document.file)
+
+
+def _says_nothing_changes(done: Iterable[tuple[Part, Loaded]]) -> bool:
+    return any(document.reading.states_changes for _, document in done)

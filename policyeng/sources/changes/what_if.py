@@ -1,0 +1,214 @@
+"""What-if output of ARM: `az deployment ... what-if --no-pretty-print`, and the answer of the REST API.
+
+Source: https://learn.microsoft.com/rest/api/resources/deployments/what-if and
+https://learn.microsoft.com/azure/azure-resource-manager/templates/deploy-what-if (change types, limits).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from policyeng.errors import nearest
+from policyeng.models import Carried, Change, JsonObject, Operation, lowered
+from policyeng.sources.arm_entry import is_placeholder, read_entry, types_of
+from policyeng.sources.reading import ALONE, Changing, Placed, Reading, Refusal, Surroundings, kind_of, spelled
+from policyeng.sources.service_made import attached, service_made
+from policyeng.strict.json_pointer import escaped, filled, keys_of, value_at
+from policyeng.strict.json_text import shortened
+
+SUMMARY = "what-if output: `az deployment group what-if --no-pretty-print`, and what the REST API answers"
+
+#: By change type in lower case, what it does; empty for what it leaves as it is.
+_OPERATIONS: Mapping[str, Operation | None] = {
+    "create": Operation.CREATE,
+    "modify": Operation.REPLACE,
+    "delete": Operation.DELETE,
+    "nochange": None,
+    "ignore": None,
+    "deploy": Operation.REPLACE,
+    "unsupported": Operation.REPLACE,
+}
+_LISTS = ("changes", "potentialChanges")
+_COMMAND = "give what `az deployment group what-if --no-pretty-print --result-format FullResourcePayloads` prints"
+_MAYBE = "what-if cannot tell whether it is made; it is judged as if it were"
+#: A template expression that only the deployment evaluates; text that is meant so begins with a name that is called.
+_EXPRESSION = re.compile(r"\[\s*[A-Za-z_][\w.]*\s*\(.*\]", re.DOTALL)
+#: What is printed in place of a secret.
+_MASKED = re.compile(r"\*{3,}")
+_SHORT_CIRCUITED = "shortcircuit"
+
+
+def detect(document: object) -> bool:
+    """Whether the document is an answer of what-if, a failed one included."""
+    if not isinstance(document, dict):
+        return False
+    answer = document.get("properties", document)
+    if not isinstance(answer, dict):
+        return False
+    if any(_is_change(entry) for key in _LISTS for entry in _list(answer.get(key))):
+        return True
+    is_empty = any(answer.get(key) == [] for key in _LISTS) or isinstance(document.get("error"), dict)
+    return is_empty and isinstance(document.get("status"), str) and "operation" not in document
+
+
+def read(document: object, around: Surroundings = ALONE) -> Reading:  # noqa: ARG001  # it says everything itself
+    """Read what a deployment would change; what cannot be known before it is unreadable, or refused."""
+    if not isinstance(document, dict) or not detect(document):
+        return Reading(refusals=(Refusal("", "not what-if output", _COMMAND),))
+    status, fault = document.get("status", "succeeded"), document.get("error")
+    if not isinstance(status, str) or lowered(status) != "succeeded" or isinstance(fault, dict):
+        why = f": {shortened(str(fault.get('message')))}" if isinstance(fault, dict) and fault.get("message") else ""
+        return Reading(refusals=(Refusal("", f"what-if ended as {spelled(status)}{why}", "mend it and ask once more"),))
+    base = "/properties" if isinstance(document.get("properties"), dict) else ""
+    answer = document["properties"] if base else document
+    entries = [entry for key in _LISTS for entry in _listed(answer, key, base)]
+    entries += _diagnostics(answer, base)
+    return Reading(
+        states_changes=True,
+        changes=tuple(entry for entry in entries if isinstance(entry, Changing)),
+        refusals=tuple(entry for entry in entries if isinstance(entry, Refusal)),
+        remarks=tuple((entry[0], entry[1]) for entry in entries if not isinstance(entry, Changing | Refusal)),
+    )
+
+
+_Entry = Changing | Refusal | tuple[str, str]
+
+
+def _listed(answer: JsonObject, key: str, base: str) -> Iterator[_Entry]:
+    entries = answer.get(key)
+    if entries is not None and not isinstance(entries, list):
+        yield Refusal(f"{base}/{key}", f"`{key}` is {kind_of(entries)}, not a list", _COMMAND)
+    for index, entry in enumerate(_list(entries)):
+        pointer = f"{base}/{key}/{index}"
+        read_ones = list(_change(entry, pointer))
+        yield from read_ones
+        if key == "potentialChanges" and any(isinstance(one, Changing) for one in read_ones):
+            yield pointer, _MAYBE
+
+
+def _change(entry: object, pointer: str) -> Iterator[_Entry]:
+    if not isinstance(entry, dict) or not isinstance(entry.get("changeType"), str):
+        yield Refusal(pointer, "a change without `changeType`", _COMMAND)
+        return
+    kind, identity = lowered(entry["changeType"]), entry.get("resourceId")
+    if kind not in _OPERATIONS:
+        message = f"there is no change type {spelled(entry['changeType'])}{nearest(kind, _OPERATIONS)}"
+        yield Refusal(f"{pointer}/changeType", message, "update policyeng")
+    elif not isinstance(identity, str) and isinstance(entry.get("identifiers"), dict):
+        yield pointer, "a resource of an extension and not of Azure, which nothing judges"
+    elif _OPERATIONS[kind] is None:
+        if kind == "ignore" and not isinstance(entry.get("before"), dict):
+            yield pointer, f"what-if did not look into {spelled(identity)}, and takes it as left alone"
+    elif not isinstance(identity, str) or is_placeholder(identity) or not types_of(identity):
+        why = entry.get("unsupportedReason") or f"`resourceId` is not the id of a resource: {spelled(identity)}"
+        yield Refusal(
+            pointer, f"what-if cannot tell what is changed: {shortened(str(why))}", "name it without `reference`"
+        )
+    elif kind == "unsupported":
+        yield Changing(_unsupported(entry, identity), pointer)
+    elif kind == "delete":
+        yield Changing(Change(operation=Operation.DELETE, id=identity), pointer)
+    elif not isinstance(entry.get("after"), dict):
+        yield Refusal(pointer, f"what-if does not say what becomes of `{shortened(identity)}`", _COMMAND)
+    else:
+        yield _put(entry, identity, Operation(_OPERATIONS[kind] or Operation.REPLACE), f"{pointer}/after")
+
+
+def _unsupported(entry: JsonObject, identity: str) -> Change:
+    """A resource of which what-if says only that it is deployed."""
+    why = entry.get("unsupportedReason")
+    reason = (
+        f"what-if does not support it ({shortened(why)})" if isinstance(why, str) else "what-if does not support it"
+    )
+    return Change(
+        operation=Operation.REPLACE,
+        id=identity,
+        resource={"id": identity, "type": _type_of(identity)},
+        carried=Carried(pointers=("/id", "/type"), reason=reason),
+    )
+
+
+def _type_of(identity: str) -> str:
+    placed = read_entry({"id": identity, "properties": {}}, "")
+    return str(placed.resource["type"]) if isinstance(placed, Placed) else types_of(identity)[0]
+
+
+def _put(entry: JsonObject, identity: str, operation: Operation, pointer: str) -> Changing | Refusal:
+    unreadable: dict[str, str] = {}
+    after = _known({**entry["after"], "id": identity}, "", unreadable)
+    placed = read_entry(after, pointer)
+    if not isinstance(placed, Placed):
+        return placed
+    resource = placed.resource
+    before = entry.get("before")
+    for at, why in service_made(resource["type"]).items():
+        if value_at(resource, at) is None and at not in unreadable:
+            if (said := value_at(before, at)) is None:
+                unreadable[at] = why
+            else:
+                resource = _with(resource, at, said)
+    for at, old in _without_effect(entry.get("delta"), ""):
+        if value_at(resource, at) is not None:
+            resource = _with(resource, at, old)
+            if old is None:
+                unreadable[at] = "the service takes no value for it, and what-if does not say which one it has"
+    resource = attached(resource, unreadable)
+    notes = {**placed.unreadable, **unreadable}
+    return Changing(Change(operation=operation, id=identity, resource=resource, unreadable=notes), pointer)
+
+
+def _with(resource: JsonObject, pointer: str, value: object) -> JsonObject:
+    after = filled(resource, keys_of(pointer), value)
+    return after if isinstance(after, dict) else resource
+
+
+def _known(value: object, pointer: str, unreadable: dict[str, str]) -> object:
+    """A value without what only the deployment will know; the place of that in a list stays, with null."""
+    if isinstance(value, str) and (why := _why_unknown(value)):
+        unreadable[pointer] = why
+        return None
+    if isinstance(value, list):
+        return [_known(inner, f"{pointer}/{index}", unreadable) for index, inner in enumerate(value)]
+    if isinstance(value, dict):
+        made = {key: _known(inner, f"{pointer}/{escaped(key)}", unreadable) for key, inner in value.items()}
+        return {key: inner for key, inner in made.items() if inner is not None or value[key] is None}
+    return value
+
+
+def _why_unknown(text: str) -> str:
+    if _EXPRESSION.fullmatch(text):
+        return f"it is known only once it is deployed: `{shortened(text)}`"
+    return "what-if masks it" if _MASKED.fullmatch(text) else ""
+
+
+def _without_effect(delta: object, base: str) -> Iterator[tuple[str, object]]:
+    """The pointers of what the service will not take, each with the value that it has before."""
+    for entry in _list(delta):
+        if not isinstance(entry, dict) or not isinstance(entry.get("path"), str):
+            continue
+        pointer = base + "".join(f"/{escaped(part)}" for part in entry["path"].split("."))
+        if lowered(str(entry.get("propertyChangeType"))) == "noeffect":
+            yield pointer, entry.get("before")
+        yield from _without_effect(entry.get("children"), pointer)
+
+
+def _diagnostics(answer: JsonObject, base: str) -> Iterator[_Entry]:
+    for index, entry in enumerate(_list(answer.get("diagnostics"))):
+        if not isinstance(entry, dict):
+            continue
+        message = shortened(str(entry.get("message") or entry.get("code")))
+        level, code = lowered(str(entry.get("level"))), lowered(str(entry.get("code")))
+        pointer = f"{base}/diagnostics/{index}"
+        if level == "error" or _SHORT_CIRCUITED in code:
+            yield Refusal(pointer, f"what-if left something out: {message}", "mend what it says, and ask once more")
+        elif level != "info":
+            yield pointer, f"what-if says: {message}"
+
+
+def _is_change(entry: object) -> bool:
+    return isinstance(entry, dict) and "changeType" in entry
+
+
+def _list(value: object) -> Iterable[object]:
+    return value if isinstance(value, list) else ()

@@ -1,0 +1,54 @@
+"""Changes between two states: what is put and what is deleted to make the second of the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policyeng.models import Change, JsonObject, Operation, Problem, Snapshot, lowered
+
+#: What changes of resources cannot say.
+_BESIDE = ("approvals", "workloads", "quotas", "metrics", "principals")
+
+
+def replacing(resource: JsonObject, snapshot: Snapshot) -> Change:
+    """The change that puts a resource of a snapshot, with what is not known of it."""
+    key = lowered(resource["id"])
+    return Change(
+        operation=Operation.REPLACE,
+        id=resource["id"],
+        resource=resource,
+        unreadable=snapshot.unreadable.get(key, {}),
+        carried=snapshot.carried.get(key),
+        origin=snapshot.origins.get(key),
+    )
+
+
+def differing(before: Snapshot, after: Snapshot) -> tuple[Change, ...]:
+    """The changes that lead from one state to another: deletes first; what is the same in both is no change.
+
+    What lies in another resource is deleted before it, because a delete takes all of that with it.
+    """
+    earlier = {lowered(resource["id"]): resource for resource in before.resources}
+    later = {lowered(resource["id"]) for resource in after.resources}
+    gone = sorted((key for key in earlier if key not in later), key=lambda key: -key.count("/"))
+    deletes = [Change(operation=Operation.DELETE, id=earlier[key]["id"]) for key in gone]
+    puts = [
+        replacing(resource, after)
+        for resource in after.resources
+        if not _is_same(lowered(resource["id"]), resource, earlier, before, after)
+    ]
+    return (*deletes, *puts)
+
+
+def beside(before: Snapshot, after: Snapshot) -> Iterator[Problem]:
+    """What differs between two states and is no change of a resource."""
+    for collection in _BESIDE:
+        if getattr(before, collection) != getattr(after, collection):
+            message = f"the `{collection}` differ from those of the state before, which are the ones that count"
+            yield Problem(level="warning", message=message)
+
+
+def _is_same(key: str, resource: JsonObject, earlier: dict[str, JsonObject], before: Snapshot, after: Snapshot) -> bool:
+    if earlier.get(key) != resource:
+        return False
+    return before.unreadable.get(key) == after.unreadable.get(key) and before.carried.get(key) == after.carried.get(key)

@@ -1,0 +1,153 @@
+"""Files, directories and standard input read into one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from policyeng.errors import InputError, UsageError
+from policyeng.garbage import uncollected
+from policyeng.models import Problem, Snapshot
+from policyeng.sources.documents import left_out
+from policyeng.sources.formats import FORMATS, chosen
+from policyeng.sources.gathering import Gathering, Skipped
+from policyeng.sources.joining import joined
+from policyeng.sources.loading import Part, loaded
+from policyeng.sources.opening import Link, Named, named_inputs
+from policyeng.sources.problems import raise_errors
+from policyeng.sources.reading import Loaded
+from policyeng.sources.surroundings import Given, given
+from policyeng.sources.texts import JSON_SUFFIXES, SOURCE_CODE, YAML_SUFFIXES
+from policyeng.strict.json_text import DEFAULT_MAX_BYTES
+
+#: What is looked for in directories where resources are.
+SUFFIXES = (*JSON_SUFFIXES, *YAML_SUFFIXES, *SOURCE_CODE)
+
+
+class Read(NamedTuple):
+    """A document that was read: the file as the user named it, its format, and how many resources it holds."""
+
+    file: str
+    format: str
+    resources: int
+
+
+class Inputs(NamedTuple):
+    """What several inputs hold together.
+
+    Attributes:
+        problems: what could not be read, with its place; an `error` never hides another input.
+        files: the documents that were read, as the user named them.
+        read: the same with what each holds; empty for documents that are judged as they were written.
+        skipped: what was found in directories and holds nothing to judge.
+    """
+
+    snapshot: Snapshot
+    problems: tuple[Problem, ...]
+    files: tuple[str, ...]
+    read: tuple[Read, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+
+
+def gathered(
+    found: Gathering, inputs: Iterable[Named | Link | InputError], stdin: bytes | None, said: Given
+) -> list[tuple[Part, Loaded]]:
+    """Look at the inputs and read the documents in them; what could not be read is with `found` afterwards.
+
+    Args:
+        found: nothing gathered yet; without formats it only keeps documents as they were written.
+        inputs: what the user named.
+        stdin: the bytes of standard input.
+        said: what the user says that the documents do not.
+    """
+    for named in inputs:
+        found.add(named, stdin)
+    if found.formats and not found.documents:
+        found.add_what_lies_beside()
+    found.leave_out_superseded()
+    done = loaded(found.parts, said, found.max_bytes)
+    found.settle_source_code(done)
+    for part, document in done:
+        found.hear(part, document)
+    return done
+
+
+def reads(done: Iterable[tuple[Part, Loaded]]) -> tuple[Read, ...]:
+    """What was read of each document that holds something."""
+    return tuple(
+        Read(part.named.file, part.name, len(document.reading.resources) + len(document.reading.changes))
+        for part, document in done
+        if not document.reading.nothing
+    )
+
+
+@uncollected()
+def read_inputs(
+    paths: Sequence[str | Path],
+    *,
+    from_format: str | None = None,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    stdin: bytes | None = None,
+    documents: bool = False,
+    resources: bool = True,
+    said: Given | None = None,
+) -> Inputs:
+    """Read files, directories (every JSON and YAML file below them) and standard input (`-`) into one snapshot.
+
+    Args:
+        paths: as the user named them.
+        from_format: a name among `FORMATS`; by content when None.
+        max_bytes: the largest document that is read.
+        stdin: the bytes of standard input.
+        documents: keep every input as it was written, too.
+        resources: find Azure resources; without them only documents are read, and no format is none.
+        said: what the user says that the documents do not.
+
+    Raises:
+        UsageError: there is no such format, or nothing judges what it holds.
+    """
+    formats = chosen(from_format, FORMATS)
+    if from_format is not None and not resources:
+        raise UsageError(f"`{from_format}` is a format of Azure resources, and the policies judge documents only")
+    suffixes = (".json", *YAML_SUFFIXES) if not resources else SUFFIXES
+    found = Gathering(formats if resources else {}, max_bytes, documents=documents)
+    done = gathered(found, named_inputs(paths, suffixes), stdin, said or Given())
+    snapshot, conflicts = joined([document for _, document in done])
+    problems = [*found.said(), *conflicts]
+    if documents:
+        snapshot = snapshot.model_copy(update={"documents": tuple(found.written)})
+        problems += left_out(paths)
+    files = found.files if documents else dict.fromkeys(part.named.file for part, _ in done)
+    return Inputs(snapshot, tuple(problems), tuple(files), reads(done), tuple(found.skipped))
+
+
+def load_snapshot(
+    path: str | Path,
+    *,
+    from_format: str | None = None,
+    documents: bool = False,
+    resources: bool = True,
+    scope: str = "",
+    workspace: str = "",
+    parameters: Mapping[str, object] | None = None,
+) -> Snapshot:
+    """Read one file or directory, all of it or nothing.
+
+    Args:
+        path: a file or a directory.
+        from_format: a name among `FORMATS`; by content when None.
+        documents: keep every input as it was written, too.
+        resources: find Azure resources, not documents alone.
+        scope: the ARM id of the resource group that templates and plans are deployed to.
+        workspace: the ARM id or the name of the workspace that Azure CLI files belong to.
+        parameters: values of template parameters, by name.
+
+    Raises:
+        InputError: something in it cannot be read; names the place and the remedy of the first fault.
+        UsageError: there is no such format, or `scope` or `workspace` is none.
+    """
+    said = given(scope, workspace, {name.lower(): value for name, value in (parameters or {}).items()})
+    inputs = read_inputs([path], from_format=from_format, documents=documents, resources=resources, said=said)
+    raise_errors(inputs.problems)
+    return inputs.snapshot

@@ -1,0 +1,348 @@
+"""Documents that say what changes: ours, what-if output, plans, whole states, and resources in any format."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from policyeng.models import Change, JsonObject, Operation, Snapshot
+from policyeng.sources import ChangesRead, Given, parse_changes, read_changes, read_whole
+from tests.bundles import WORKSPACE, snapshot, workspace, write
+from tests.terraform_parts import CLUSTER, ML, SCOPE, WORKSPACE_ID, change, plan, resource
+from tests.terraform_parts import WORKSPACE as ATTRIBUTES
+
+SUBSCRIPTION = "11111111-1111-1111-1111-111111111111"
+
+
+def read(document: object, **more: Any) -> ChangesRead:
+    """What a document says, as JSON in the body of a request."""
+    return parse_changes(json.dumps(document).encode(), "body", **more)
+
+
+def said(document: object, **more: Any) -> list[tuple[str, str]]:
+    """The operations and ids of a document without a problem."""
+    found = read(document, **more)
+    assert not found.problems
+    return [(str(change.operation), change.id) for change in found.changes]
+
+
+def refused(document: object) -> str:
+    """The problem of a document that changes nothing."""
+    found = read(document)
+    assert not found.changes
+    [problem] = found.problems
+    assert problem.level == "error"
+    return f"{problem.place}: {problem.message}"
+
+
+# ---------------------------------------------------------------- ours
+
+
+def test_changes_are_read_in_their_order() -> None:
+    """All forms: a resource, an id, each operation in any letters; alone, in a list, and below `changes`."""
+    listed: list[Any] = [
+        workspace("w"),
+        f"{WORKSPACE}/computes/c",
+        {"operation": "Create", "resource": workspace("a", x=1)},
+        {"operation": "patch", "id": WORKSPACE, "patch": {"tags": {"a": None}}},
+        {"operation": "delete", "id": WORKSPACE},
+    ]
+    expected = [
+        ("replace", WORKSPACE),
+        ("delete", f"{WORKSPACE}/computes/c"),
+        ("create", workspace("a")["id"]),
+        ("patch", WORKSPACE),
+        ("delete", WORKSPACE),
+    ]
+    whole = read({"changes": listed})
+
+    assert said(listed) == said({"changes": listed}) == expected
+    assert said(listed[4]) == expected[4:]
+    assert said(listed[0]) == expected[:1]
+    assert whole.changes[2].resource == workspace("a", x=1)
+    assert whole.changes[3].patch == {"tags": {"a": None}}
+
+
+def test_yaml_says_the_same_with_lines(tmp_path: Path) -> None:
+    """Each change has the place of what it puts."""
+    put = f"- id: {WORKSPACE}\n  type: {workspace()['type']}\n  properties: {{}}\n"
+    text = f"changes:\n- operation: delete\n  id: {WORKSPACE}\n{put}"
+    found = read_changes([write(tmp_path, {"c.yaml": text}) / "c.yaml"])
+    places = [change.origin.line if change.origin else 0 for change in found.changes]
+
+    assert [str(change.operation) for change in found.changes] == ["delete", "replace"]
+    assert places == [2, 4]
+
+
+REFUSED: dict[str, tuple[object, str]] = {
+    "no change": ({"changes": []}, "body:1: there is no change"),
+    "no list": ({"changes": "x"}, "/changes: `changes` is a string, not a list"),
+    "another key": ({"changes": [], "change": 1}, "unknown key `change`; did you mean `changes`"),
+    "another operation": ({"operation": "remove", "id": WORKSPACE}, "/operation: there is no operation `remove`"),
+    "no operation": ({"operation": 1}, "there is no operation `1`"),
+    "a surplus": ({"operation": "delete", "id": WORKSPACE, "patch": {}}, "/patch: a delete has no `patch`"),
+    "no id": ({"operation": "delete"}, "`id` is missing; add `id`"),
+    "no ARM id": ({"operation": "delete", "id": "ws"}, "`id` is not the full ARM id of a resource: `ws`"),
+    "no patch": ({"operation": "patch", "id": WORKSPACE}, "a patch without `patch`"),
+    "a list as a patch": ({"operation": "patch", "id": WORKSPACE, "patch": []}, "and this is a list"),
+    "no resource": ({"operation": "create", "id": WORKSPACE}, "a create without `resource`"),
+    "two ids": (
+        {"operation": "create", "id": f"{WORKSPACE}2", "resource": workspace()},
+        "/resource: the change is of `/subscriptions/s",
+    ),
+    "no resource at all": ([{"operation": "create", "resource": {"id": 1}}], "/0/resource: neither an ARM `id`"),
+    "an id in a list": (["ws"], "/0: `id` is not the full ARM id"),
+    "a number in a list": (["/subscriptions/s", 7], "/1: not a change: a number where an object should be"),
+    "nothing": ({"snapshotVersion": 1, "resources": []}, "nothing is said of what changes"),
+    "another document": ({"name": "x"}, "of no readable format"),
+}
+
+
+@pytest.mark.parametrize(("document", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_is_no_change_is_refused_with_its_place(document: object, message: str) -> None:
+    """By line and pointer, with what it is and a remedy."""
+    found = read(document)
+
+    assert any(message in f"{problem.place}: {problem.message}" for problem in found.problems), found.problems
+    assert any(problem.level == "error" for problem in found.problems)
+
+
+def test_what_is_wrong_hides_no_other() -> None:
+    """The rest is read, and the error is there."""
+    found = read([workspace("w"), "ws"])
+
+    assert len(found.changes) == len(found.problems) == 1
+
+
+KEYS = (
+    *("changes", "operation", "id", "resource", "patch", "type", "changeType", "resourceId", "after", "before"),
+    *("delta", "path", "status", "properties", "error", "diagnostics", "potentialChanges"),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["delete", "Create", WORKSPACE, "[f(x)]"]),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(KEYS),
+                inner,
+                max_size=4,
+            )
+        ),
+        max_leaves=12,
+    )
+)
+def test_nothing_makes_the_reader_raise_or_stay_silent(document: object) -> None:
+    """Whatever it is, it changes something, says that nothing changes, or is a problem."""
+    found = read(document)
+
+    assert found.changes or found.problems or "changes" in json.dumps(document).lower() or "status" in str(document)
+    assert all(isinstance(change, Change) for change in found.changes)
+
+
+# ---------------------------------------------------------------- what-if
+
+
+def predicted(kind: str, after: JsonObject | None = None, **more: object) -> JsonObject:
+    """One change as what-if predicts it."""
+    return {"resourceId": WORKSPACE, "changeType": kind, "before": None, "after": after, "delta": None, **more}
+
+
+def answered(*changes: JsonObject, **more: object) -> JsonObject:
+    """What the Azure CLI prints."""
+    return {"changes": list(changes), "error": None, "status": "Succeeded", **more}
+
+
+AFTER = {**workspace("w", publicNetworkAccess="Disabled"), "apiVersion": "2024-04-01", "name": "w"}
+
+
+def test_the_forms_of_the_azure_cli_and_of_the_rest_api_say_the_same() -> None:
+    """What is created, modified and deleted; what is left alone is no change."""
+    child = f"{WORKSPACE}/computes/c"
+    changes = [
+        predicted("Create", AFTER),
+        predicted("Delete", resourceId=child),
+        predicted("NoChange", AFTER),
+        predicted("Ignore", AFTER, before=AFTER),
+    ]
+    rest = {"status": "succeeded", "properties": {"correlationId": "x", "changes": changes}}
+
+    assert said(answered(*changes)) == said(rest) == [("create", WORKSPACE), ("delete", child)]
+    assert said(answered(predicted("modify", AFTER))) == [("replace", WORKSPACE)]
+
+
+def test_a_prediction_that_nothing_changes_is_no_problem() -> None:
+    """With an empty list, and with all of it as it is."""
+    assert said(answered()) == said(answered(predicted("NoChange", AFTER))) == []
+
+
+def test_what_the_deployment_alone_knows_is_unreadable() -> None:
+    """Expressions and masked values at any depth, with the text; what the service makes, unless it was there before."""
+    properties = {"a": "[reference('x').y]", "b": {"c": ["[listKeys(r, '1').k]", "ok"]}, "d": "***", "e": "[no call]"}
+    [created] = read(answered(predicted("Create", {**AFTER, "properties": properties}))).changes
+    before = {**AFTER, "properties": {"provisioningState": "Succeeded"}}
+    [modified] = read(answered(predicted("Modify", AFTER, before=before))).changes
+
+    assert created.resource is not None
+    assert created.resource["properties"] == {"b": {"c": [None, "ok"]}, "e": "[no call]"}
+    assert {"/properties/a", "/properties/b/c/0", "/properties/d", "/properties/provisioningState"} <= set(
+        created.unreadable
+    )
+    assert "[reference('x').y]" in created.unreadable["/properties/a"]
+    assert modified.resource is not None
+    assert modified.resource["properties"]["provisioningState"] == "Succeeded"
+    assert "/properties/provisioningState" not in modified.unreadable
+
+
+def test_what_the_service_will_not_take_is_as_before() -> None:
+    """A property change without effect; where nobody says what is there, it is unknown."""
+    after = {**AFTER, "properties": {"a": 1, "b": {"c": 2}, "d": 3}}
+    delta = [
+        {"path": "properties.a", "propertyChangeType": "NoEffect", "before": 7, "after": 1},
+        {
+            "path": "properties.b",
+            "propertyChangeType": "Modify",
+            "children": [{"path": "c", "propertyChangeType": "NoEffect", "after": 2}],
+        },
+        {"path": "properties.d", "propertyChangeType": "Modify", "before": 1, "after": 3},
+    ]
+    [change] = read(answered(predicted("Modify", after, delta=delta))).changes
+
+    assert change.resource is not None
+    assert change.resource["properties"] == {"a": 7, "b": {"c": None}, "d": 3}
+    assert "takes no value" in change.unreadable["/properties/b/c"]
+
+
+def test_what_is_not_supported_is_unknown_all_over() -> None:
+    """Of a resource whose id is known nothing else is; one whose id is not is an error."""
+    [change] = read(answered(predicted("Unsupported", unsupportedReason="extension"))).changes
+    nowhere = predicted("Unsupported", resourceId="[guid(reference('x'))]", unsupportedReason="id not known")
+
+    assert change.carried is not None
+    assert set(change.carried.pointers) == {"/id", "/type"}
+    assert "(extension)" in change.carried.reason
+    assert refused(answered(nowhere)).startswith(
+        "body:1: /changes/0: what-if cannot tell what is changed: id not known"
+    )
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (answered(predicted("Deploy")), "does not say what becomes of"),
+        (answered(predicted("Modify")), "--result-format FullResourcePayloads"),
+        (answered(predicted("Moved", AFTER)), "there is no change type `Moved`"),
+        (answered({"changeType": 1}), "a change without `changeType`"),
+        ({"status": "Failed", "error": {"code": "c", "message": "no rights"}}, "ended as `Failed`: no rights"),
+        (answered(diagnostics=[{"level": "Warning", "code": "NestedDeploymentShortCircuited"}]), "left something out"),
+        (answered(diagnostics=[{"level": "Error", "code": "c", "message": "broken"}]), "left something out: broken"),
+    ],
+)
+def test_a_prediction_that_is_not_whole_is_an_error(document: object, message: str) -> None:
+    """Never silence."""
+    assert message in refused(document)
+
+
+def test_what_may_happen_is_judged_as_if_it_did() -> None:
+    """With a warning that says so; and what was not looked into is said, too."""
+    found = read(answered(predicted("Ignore"), potentialChanges=[predicted("Create", AFTER)]))
+
+    assert [change.operation for change in found.changes] == [Operation.CREATE]
+    assert sorted(problem.level for problem in found.problems) == ["warning", "warning"]
+
+
+# ---------------------------------------------------------------- plans
+
+
+def of(entry: JsonObject, *actions: str, before: JsonObject | None = None) -> JsonObject:
+    """The planned change of an entry."""
+    found = change(entry, {})
+    return {**found, "change": {**found["change"], "actions": list(actions), "before": before}}
+
+
+HERE = Given(scope=SCOPE)
+WS, CPU = f"{ML}_workspace", f"{ML}_compute_cluster"
+
+
+def test_a_plan_says_what_it_puts_and_what_it_deletes() -> None:
+    """Deletes first; what it leaves as it is and what it only reads is no change."""
+    ws, cpu = resource(WS, ATTRIBUTES), resource(CPU, CLUSTER)
+    gone = of(resource(CPU, CLUSTER, name="old"), "delete", before={"id": f"{WORKSPACE_ID}/computes/old"})
+    document = plan([ws, cpu], [of(ws, "no-op", before=ATTRIBUTES), of(cpu, "create"), gone], [])
+    cpu_id = f"{WORKSPACE_ID}/computes/cpu"
+
+    assert [(str(c.operation), c.id) for c in read(document, said=HERE).changes] == [
+        ("delete", f"{WORKSPACE_ID}/computes/old"),
+        ("replace", cpu_id),
+    ]
+    replaced = plan([cpu], [of(cpu, "delete", "create", before={"id": cpu_id})], [])
+    assert said(replaced, said=HERE) == [("delete", cpu_id), ("replace", cpu_id)]
+    assert said(plan([ws], [of(ws, "no-op", before=ATTRIBUTES)], []), said=HERE) == []
+
+
+def test_what_is_only_a_link_in_terraform_deletes_nothing_of_its_id() -> None:
+    """An association has the id of the subnet that it is about."""
+    subnet = f"{SCOPE}/providers/Microsoft.Network/virtualNetworks/net/subnets/train"
+    link = {"address": "x", "mode": "managed", "type": "azurerm_subnet_network_security_group_association", "name": "x"}
+    gone = {**link, "change": {"actions": ["delete"], "before": {"id": subnet}, "after": None}}
+
+    assert said(plan([], [gone], []), said=HERE) == []
+
+
+def test_what_azapi_sets_over_a_resource_is_a_patch() -> None:
+    """Of one that the plan does not hold."""
+    values = {
+        "type": "Microsoft.MachineLearningServices/workspaces@2024-10-01",
+        "resource_id": WORKSPACE_ID,
+        "body": {"properties": {"publicNetworkAccess": "Enabled"}},
+    }
+    entry = resource("azapi_update_resource", values)
+    [change] = read(plan([entry], [of(entry, "create")], []), said=HERE).changes
+
+    assert (change.operation, change.id) == (Operation.PATCH, WORKSPACE_ID)
+    assert change.patch["properties"] == {"publicNetworkAccess": "Enabled"}
+
+
+# ---------------------------------------------------------------- resources and whole states
+
+
+def test_resources_of_any_format_are_put_with_what_is_not_known(tmp_path: Path) -> None:
+    """A file of the Azure CLI carries some fields only; facts of the organisation are said to be left out."""
+    text = "$schema: https://azuremlschemas.azureedge.net/latest/amlCompute.schema.json\nname: cpu\ntype: amlcompute\n"
+    [cluster] = read_changes([write(tmp_path, {"c.yml": text}) / "c.yml"], said=Given(workspace=WORKSPACE)).changes
+    approval = {"id": "A", "scope": "/subscriptions/s", "status": "granted"}
+    native = read({"snapshotVersion": 1, "resources": [workspace()], "approvals": [approval]})
+
+    assert cluster.operation is Operation.REPLACE
+    assert cluster.carried is not None or cluster.unreadable
+    assert [change.id for change in native.changes] == [WORKSPACE]
+    assert "the `approvals` are no change and are left out" in native.problems[0].message
+
+
+def whole(tmp_path: Path, before: Snapshot, *after: JsonObject) -> list[tuple[str, str]]:
+    """The changes that lead to a whole state."""
+    text = json.dumps({"snapshotVersion": 1, "resources": after})
+    found = read_whole([write(tmp_path, {"s.json": text}) / "s.json"], before)
+    return [(str(change.operation), change.id) for change in found.changes]
+
+
+def test_a_whole_state_is_what_differs_and_what_is_gone(tmp_path: Path) -> None:
+    """What lies within another resource is deleted before it; what is the same is no change."""
+    child = workspace("a") | {"id": f"{workspace('a')['id']}/computes/c"}
+    before = snapshot(workspace("a"), child, workspace("b"), workspace("c", x=1))
+
+    assert whole(tmp_path, before, workspace("b"), workspace("c", x=2), workspace("d")) == [
+        ("delete", child["id"]),
+        ("delete", workspace("a")["id"]),
+        ("replace", workspace("c")["id"]),
+        ("replace", workspace("d")["id"]),
+    ]
+    assert whole(tmp_path, snapshot()) == []
