@@ -10,6 +10,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 #: Pages that are generated: `test_pages.py` reads their blocks, all in one test.
 GENERATED = ROOT / "docs" / "policies"
+#: Where a server of the documents listens.
+SERVED = "127.0.0.1:8180"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -56,17 +60,37 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("text", blocks("console"))
 def test_commands_print_what_the_documents_say(text: str, folder: Path) -> None:
-    """Lines after `$ ` are run; what follows is what they print, `...` standing for any lines."""
-    environ = {**os.environ, "PATH": f"{folder / '.venv/bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
-    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
-        command, _, expected = part.partition("\n")
-        ran = subprocess.run(
-            ["sh", "-c", command], cwd=folder, env=environ, capture_output=True, text=True, check=False
-        )
-        pattern = re.sub(r"\[", "[[]", expected.rstrip("\n")).replace("...", "*")
-        printed = ran.stdout.rstrip("\n") + ran.stderr.rstrip("\n")
+    """Lines after `$ ` are run; what follows is what they print, `...` standing for any lines.
 
-        assert fnmatch.fnmatchcase(printed, pattern), printed
+    A line that ends in `&` is a server, which the lines after it ask where it listens by default.
+    """
+    environ = {**os.environ, "PATH": f"{folder / '.venv/bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    address = SERVED
+    with ExitStack() as servers:
+        for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+            command, _, expected = part.partition("\n")
+            if command.endswith(" &"):
+                printed = servers.enter_context(serving(command[:-2], folder, environ))
+                address = printed.rpartition("/")[2]
+            else:
+                line = ["sh", "-c", command.replace(SERVED, address)]
+                ran = subprocess.run(line, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+                printed = ran.stdout.rstrip("\n") + ran.stderr.rstrip("\n")
+            pattern = re.sub(r"\[", "[[]", expected.rstrip("\n")).replace("...", "*")
+
+            assert fnmatch.fnmatchcase(printed.replace(address, SERVED), pattern), printed
+
+
+@contextmanager
+def serving(command: str, folder: Path, environ: dict[str, str]) -> Iterator[str]:
+    """What a server prints that listens, on a port that is free."""
+    line = ["sh", "-c", f"exec {command} --port 0"]
+    with subprocess.Popen(line, cwd=folder, env=environ, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            yield server.stdout.readline().strip()
+        finally:
+            server.terminate()
 
 
 @pytest.mark.parametrize("text", blocks("python"))
@@ -144,6 +168,8 @@ def test_every_command_and_option_is_in_the_readme() -> None:
         "bundle build",
         "bundle verify",
         "verify",
+        "admit",
+        "serve",
     )
     for command in map(str.split, commands):
         shown = policyeng(*command, "--help").stdout

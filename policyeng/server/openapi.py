@@ -1,0 +1,203 @@
+"""What the OpenAPI document says of each route, and the schemas that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from policyeng.models import JsonObject
+from policyeng.server.bodies import JSON, YAML
+from policyeng.server.problems import PROBLEM
+from policyeng.server.service import Service
+from policyeng.server.tokens import Scope
+
+_BEARER = "token"
+_WORKSPACE = (
+    "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml/providers"
+    "/Microsoft.MachineLearningServices/workspaces/ws"
+)
+_RESOURCE = {
+    "id": _WORKSPACE,
+    "name": "ws",
+    "type": "Microsoft.MachineLearningServices/workspaces",
+    "location": "westeurope",
+    "properties": {"publicNetworkAccess": "Enabled"},
+}
+_SNAPSHOT = {"snapshotVersion": 1, "resources": [_RESOURCE]}
+_REFUSALS: Mapping[int, str] = {
+    400: "The body is empty, no JSON, or not what was announced.",
+    401: "The request has no token, or one that is not known.",
+    403: "The token is not for this.",
+    408: "The body did not arrive in time.",
+    413: "The body is longer than allowed.",
+    415: "The body is of another media type, compressed, or not in UTF-8.",
+    422: "The body is JSON, and not what is asked for.",
+    429: "Too many requests at a time.",
+    500: "Something nobody foresaw.",
+    503: "It could not be decided, or not in time; nothing is allowed.",
+}
+
+
+#: What routes ask of their callers where the server knows tokens.
+SECURITY = {_BEARER: {"type": "http", "scheme": "bearer"}}
+
+
+def check(service: Service) -> JsonObject:
+    """Of `POST /v1/check`."""
+    examples = {
+        "snapshot": {"summary": "A document of any format that `policyeng check` reads", "value": _SNAPSHOT},
+        "options": {
+            "summary": "A document, with options beside it",
+            "value": {"snapshot": _SNAPSHOT, "failOn": "high", "asOf": "2026-06-01T00:00:00Z", "exemptions": []},
+        },
+    }
+    return _judging(
+        service,
+        Scope.CHECK,
+        "Judge a document as `policyeng check` does",
+        "The answer is the JSON report, whatever the findings; its `exitCode` is that of the command. What cannot be "
+        "read of the document is a problem in it.",
+        {JSON: _content("CheckRequest", examples), **{kind: {"schema": {}} for kind in YAML}},
+        _content("Evaluation"),
+    )
+
+
+def admit(service: Service) -> JsonObject:
+    """Of `POST /v1/admit`."""
+    state = {} if service.state is not None else {"state": {"snapshotVersion": 1, "resources": []}}
+    changes = {
+        "create or replace": _RESOURCE,
+        "delete": _WORKSPACE,
+        "patch": {"operation": "patch", "id": _WORKSPACE, "patch": {"properties": {"publicNetworkAccess": "Enabled"}}},
+    }
+    shown = {
+        name.replace(" ", "-"): {"summary": name, "value": {**state, "change": change} if state else change}
+        for name, change in changes.items()
+    }
+    return _judging(
+        service,
+        Scope.ADMIT,
+        "Decide on a change before it is made",
+        "A change is a resource to create or replace, an id to delete, an operation, or a list of them that are made "
+        "together; what-if output and Terraform plans are read as `policyeng admit` reads them. The answer is the "
+        "decision, 200 also when it denies: read `allowed`.",
+        {JSON: _content("AdmitRequest", shown)},
+        _content("AdmitAnswer"),
+    )
+
+
+def admission_review(service: Service) -> JsonObject:
+    """Of `POST /v1/admission-review`."""
+    workspace = {"apiVersion": "machinelearningservices.azure.com/v1api20240401", "kind": "Workspace"}
+    request = {
+        "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
+        "kind": {"group": "machinelearningservices.azure.com", "version": "v1api20240401", "kind": "Workspace"},
+        "operation": "CREATE",
+        "object": {**workspace, "metadata": {"name": "ws"}, "spec": {"publicNetworkAccess": "Enabled"}},
+    }
+    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    return _judging(
+        service,
+        Scope.ADMIT,
+        "Answer an AdmissionReview of Kubernetes",
+        "`admission.k8s.io/v1`, for a ValidatingWebhookConfiguration. Objects of kinds that are not judged are allowed "
+        "with nothing said; what cannot be decided is not allowed.",
+        {JSON: _content("AdmissionReview", {"create": {"summary": "A workspace that is created", "value": review}})},
+        _content("AdmissionReviewAnswer"),
+    )
+
+
+def policy_restrictions(service: Service) -> JsonObject:
+    """Of `POST /v1/check-policy-restrictions`."""
+    content = {key: value for key, value in _RESOURCE.items() if key != "id"}
+    details = {"resourceContent": content, "apiVersion": "2025-06-01", "scope": _WORKSPACE.partition("/providers")[0]}
+    examples = {"create": {"summary": "A workspace that is about to be made", "value": {"resourceDetails": details}}}
+    return _judging(
+        service,
+        Scope.ADMIT,
+        "Ask as Azure Policy is asked",
+        "The form of `checkPolicyRestrictions` (Microsoft.PolicyInsights 2023-03-01). Pending fields are refused.",
+        {JSON: _content("RestrictionsRequest", examples)},
+        _content("RestrictionsAnswer"),
+    )
+
+
+def healthz() -> JsonObject:
+    """Of `GET /healthz`."""
+    return _asking("Whether the server is alive", {200: _answer("It is.", {JSON: _content("Alive")})})
+
+
+def readyz() -> JsonObject:
+    """Of `GET /readyz`."""
+    said = {200: "It can decide.", 503: "It cannot; `reasons` says why."}
+    headers = {"X-Policyeng-Degraded": _header("What is in force of an earlier reading; only there for something.")}
+    answers = {code: _answer(text, {JSON: _content("Ready")}, headers) for code, text in said.items()}
+    return _asking("Whether the server can decide", answers)
+
+
+def metrics(service: Service) -> JsonObject:
+    """Of `GET /metrics`."""
+    answers = {200: _answer("The text format of Prometheus.", {"text/plain": {"schema": {"type": "string"}}})}
+    return _asking("Metrics", answers | _refusals(_who(service)), **_secured(service, Scope.METRICS))
+
+
+def _judging(
+    service: Service,
+    scope: Scope,
+    summary: str,
+    description: str,
+    taken: Mapping[str, JsonObject],
+    given: JsonObject,
+) -> JsonObject:
+    """Of a route that judges."""
+    refused = [code for code in _REFUSALS if code not in (401, 403) or code in _who(service)]
+    headers = {"X-Decision-Id": _header("The id of the answer in the decision log.")}
+    answers = {200: _answer("The verdict.", {JSON: given}, headers)} | _refusals(refused)
+    body = {"required": True, "content": dict(taken)}
+    said = _asking(summary, answers, requestBody=body, **_secured(service, scope))
+    return {**said, "description": description}
+
+
+def _asking(summary: str, answers: Mapping[int, JsonObject], **extra: object) -> JsonObject:
+    return {
+        "summary": summary,
+        "responses": {},
+        "openapi_extra": {"responses": {str(code): said for code, said in answers.items()}, **extra},
+        "response_model": None,
+    }
+
+
+def _who(service: Service) -> tuple[int, ...]:
+    """The refusals of who asks."""
+    certificate = (403,) if service.options.tls_client_ca is not None else ()
+    return (401, 403) if service.tokens is not None else certificate
+
+
+def _secured(service: Service, scope: Scope) -> JsonObject:
+    return {"security": [{_BEARER: []}], "x-scope": str(scope)} if service.tokens is not None else {}
+
+
+def _refusals(codes: Iterable[int]) -> dict[int, JsonObject]:
+    return {code: _answer(_REFUSALS[code], {PROBLEM: _content("RefusedRequest")}, _OWN.get(code)) for code in codes}
+
+
+def _answer(
+    description: str, content: Mapping[str, JsonObject], headers: Mapping[str, JsonObject] | None = None
+) -> JsonObject:
+    known = {"X-Request-Id": _header("The id of the request: the one that it came with, if it is one.")}
+    return {"description": description, "headers": {**known, **(headers or {})}, "content": dict(content)}
+
+
+def _header(description: str) -> JsonObject:
+    return {"description": description, "schema": {"type": "string"}}
+
+
+_OWN = {
+    401: {"WWW-Authenticate": _header("`Bearer`, and what is wrong with the token.")},
+    429: {"Retry-After": _header("After how many seconds to ask again.")},
+    503: {"Retry-After": _header("After how many seconds to ask again, where that helps.")},
+}
+
+
+def _content(schema: str, examples: Mapping[str, JsonObject] | None = None) -> JsonObject:
+    shown = {"examples": dict(examples)} if examples else {}
+    return {"schema": {"$ref": f"#/components/schemas/{schema}"}, **shown}

@@ -1,0 +1,88 @@
+"""Everything that `policyeng serve` can be told beyond the settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+
+from policyeng.errors import UsageError
+
+#: How many bytes one request may have, and those of all requests together that are being read or wait.
+MAX_BODY_BYTES = 16 << 20
+MAX_PENDING_BYTES = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """How the server listens, whom it answers, and what a request may cost.
+
+    Attributes:
+        host, port: where it listens; port 0 is any that is free.
+        insecure_listen: listen beyond loopback though nobody has to say who they are.
+        tls_cert, tls_key: the files of the certificate and its key, in PEM; without them it speaks plain HTTP.
+        tls_client_ca: the roots of clients' certificates, in PEM; with it who asks for a verdict has to have one.
+        tokens: the file of the tokens; without one nobody has to say who they are.
+        snapshot: the files and directories of the state that changes are judged against; without them a request brings
+            the state.
+        max_snapshot_age: in seconds, from which age on the state is too old to decide by.
+        max_body_bytes: of one request.
+        max_pending_bytes: of the bodies that are held at a time.
+        deadline: in seconds, from the arrival of a request to its answer.
+        workers: threads that judge.
+        waiting: requests that may wait for one of them.
+        unready_on_fault: say in readiness that it cannot decide while what changed cannot be read.
+        drain_seconds: how long it answers on after it was told to end, and says in readiness that it will.
+        decision_log: the folder of the decision log, or `-` for standard output; None for no log.
+        decision_log_max_bytes: of a file of it, before the next is begun.
+        decision_log_keep: files of it, of which the oldest goes.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8180
+    insecure_listen: bool = False
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    tls_client_ca: Path | None = None
+    tokens: Path | None = None
+    snapshot: Sequence[Path] = ()
+    max_snapshot_age: float | None = None
+    max_body_bytes: int = MAX_BODY_BYTES
+    max_pending_bytes: int = MAX_PENDING_BYTES
+    deadline: float = 10.0
+    workers: int = os.cpu_count() or 1
+    waiting: int = 64
+    unready_on_fault: bool = False
+    drain_seconds: float = 0.0
+    decision_log: Path | None = None
+    decision_log_max_bytes: int = 64 << 20
+    decision_log_keep: int = 10
+
+    def __post_init__(self) -> None:
+        """Refuse to be open to others by mistake.
+
+        Raises:
+            UsageError: the host is beyond loopback, and nobody has to say who they are; a certificate without a key.
+        """
+        if (self.tls_cert is None) != (self.tls_key is None):
+            missing = "--tls-key" if self.tls_key is None else "--tls-cert"
+            raise UsageError("a certificate and its key go together", place=(missing,), remedy="give both, or neither")
+        if self.tls_client_ca is not None and self.tls_cert is None:
+            message = "clients have no certificates without TLS"
+            raise UsageError(message, place=("--tls-client-ca",), remedy="give --tls-cert and --tls-key, too")
+        if not (self.tokens or self.tls_client_ca or self.insecure_listen or is_loopback(self.host)):
+            message = f"`{self.host}` can be reached from elsewhere, and callers need not say who they are"
+            remedy = "give --tokens FILE or --tls-client-ca FILE, or listen on 127.0.0.1; --insecure-listen insists"
+            raise UsageError(message, place=("--host",), remedy=remedy)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is one that only this machine reaches; a name other than `localhost` may be anything."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

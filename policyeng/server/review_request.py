@@ -1,0 +1,109 @@
+"""An AdmissionReview as it comes in: what the Kubernetes API server asks, read strictly.
+
+Source: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers, "Request".
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from policyeng.errors import InputError
+from policyeng.models import JsonObject
+from policyeng.sources.kubernetes.objects import inner
+from policyeng.sources.kubernetes.one_object import is_judged
+from policyeng.sources.reading import kind_of, spelled
+from policyeng.strict.json_text import shortened
+
+API_VERSION = "admission.k8s.io/v1"
+KIND = "AdmissionReview"
+_LISTED = f"list `v1` in the webhook's `admissionReviewVersions`; only `{API_VERSION}` is answered"
+
+
+class Verb(StrEnum):
+    """What is done to an object."""
+
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    CONNECT = "CONNECT"
+
+
+class Request(NamedTuple):
+    """What is asked about an object that is judged.
+
+    Attributes:
+        object: as it is to be; None in a deletion.
+        old: as it is; None in a creation.
+    """
+
+    verb: Verb
+    object: JsonObject | None
+    old: JsonObject | None
+
+
+def request_in(review: object) -> JsonObject:
+    """The request of a review, which has a uid, by which its answer is told from others.
+
+    Raises:
+        InputError: it is no review of the version that is answered.
+    """
+    kind, version = inner(review, "kind"), inner(review, "apiVersion")
+    if kind != KIND or not isinstance(version, str):
+        message = f"no admission review: {kind_of(review)} without the `apiVersion` and `kind` of one"
+        raise InputError(message, place=("/",), remedy=f"send an `{KIND}` of `{API_VERSION}`")
+    if version != API_VERSION:
+        message = f"no admission review of a version that is answered: `{shortened(version)}`"
+        raise InputError(message, place=("/apiVersion",), remedy=_LISTED)
+    request = inner(review, "request")
+    if not isinstance(request, dict) or not isinstance(request.get("uid"), str) or not request["uid"]:
+        raise InputError("an admission review without the uid of a request", place=("/request/uid",), remedy="give it")
+    return request
+
+
+def request_of(request: JsonObject) -> Request | None:
+    """What a request of a review asks; None where it is about nothing that is judged, or changes nothing of it.
+
+    Raises:
+        InputError: what it asks cannot be told; names the place in the review.
+    """
+    objects = [_object(request, key) for key in ("object", "oldObject")]
+    kind = _kind(request)
+    if not any(is_judged(*told) for told in (kind, *map(_kind_of, objects))):
+        return None
+    operation = request.get("operation")
+    if operation not in list(Verb):
+        message = f"no operation that is known: {spelled(operation)}"
+        raise InputError(message, place=("/request/operation",), remedy=f"there are {', '.join(Verb)}")
+    if operation == Verb.CONNECT or request.get("subResource") == "status":
+        return None
+    needed = "oldObject" if operation == Verb.DELETE else "object"
+    for key, held in zip(("object", "oldObject"), objects, strict=True):
+        if held is None and key == needed:
+            raise InputError(f"there is no `{key}` to judge", place=(f"/request/{key}",), remedy="send it")
+        if held is not None and _kind_of(held) != kind:
+            message = f"an object of another kind than `{shortened(' '.join(kind))}`, which `kind` says"
+            raise InputError(message, place=(f"/request/{key}",), remedy="send the object that the request is about")
+    return Request(Verb(operation), *objects)
+
+
+def _object(request: JsonObject, key: str) -> JsonObject | None:
+    value = request.get(key)
+    if value is None or isinstance(value, dict):
+        return value
+    raise InputError(f"no object: {spelled(value)}", place=(f"/request/{key}",), remedy="send an object, or null")
+
+
+def _kind(request: JsonObject) -> tuple[str, str]:
+    """The `apiVersion` and `kind` that a request says it is about."""
+    parts = [inner(request, "kind", part) for part in ("group", "version", "kind")]
+    group, version, kind = (part if isinstance(part, str) else "" for part in parts)
+    if not version or not kind:
+        raise InputError("what kind of object it is about is not said", place=("/request/kind",), remedy="say it")
+    return (f"{group}/{version}" if group else version), kind
+
+
+def _kind_of(document: JsonObject | None) -> tuple[str, str]:
+    parts = [inner(document, part) for part in ("apiVersion", "kind")]
+    version, kind = (part if isinstance(part, str) else "" for part in parts)
+    return version, kind

@@ -1,0 +1,86 @@
+"""`POST /v1/admission-review`: answer the API server of Kubernetes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import NoReturn
+
+import orjson
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import Response
+
+from policyeng.errors import InputError, PolicyengError
+from policyeng.models import Blame, Change, Decision, Snapshot
+from policyeng.server import openapi
+from policyeng.server.admission_review import review
+from policyeng.server.bodies import BODY, json_of
+from policyeng.server.problems import RefusedError
+from policyeng.server.review_request import request_in
+from policyeng.server.routes.answering import Answer, Asked, Point, answer
+from policyeng.server.service import Service, decide
+from policyeng.server.state import Standing
+from policyeng.server.tokens import Scope
+from policyeng.sources.kubernetes.beside_snapshot import BesideSnapshot
+
+ADMISSION_REVIEW = Point("admission-review", Scope.ADMIT)
+
+
+def add(app: FastAPI, service: Service) -> None:
+    """Add the route."""
+
+    def reviewed(service: Service, asked: Asked) -> Answer:
+        held, document = service.holding.current, _review_of(asked)
+        state = _state(service)
+        heard: list[tuple[Decision, float]] = []
+
+        def admit(before: Sequence[Change], changes: Sequence[Change]) -> Decision:
+            # The state that the objects were read beside, which another may have taken the place of.
+            there, age = service.fresh(state, asked.at)
+            # Operators update status and finalizers of objects that fail for old reasons.
+            decision = decide(held, there, changes, asked.at, Blame.INTRODUCED, before)
+            heard.append((decision, age))
+            return decision
+
+        said = review(document, _beside(state), admit, decision_id=asked.decision_id)
+        decision, age = heard[-1] if heard else (None, None)
+        return Answer(orjson.dumps(said.answer), held, document, decision, age, said.refusal)
+
+    def refused(asked: Asked, error: PolicyengError) -> Answer:
+        """An AdmissionReview all the same, so that nothing is let in where the webhook is told to ignore failures."""
+        document = _review_of(asked)
+
+        def admit(*_: Sequence[Change]) -> NoReturn:
+            raise error
+
+        said = review(document, _beside(_state(service)), admit, decision_id=asked.decision_id)
+        return Answer(orjson.dumps(said.answer), document=document, refusal=said.refusal)
+
+    @app.post("/v1/admission-review", **openapi.admission_review(service))
+    async def admission_review(request: Request) -> Response:
+        return await answer(service, request, ADMISSION_REVIEW, reviewed, refused)
+
+
+def _state(service: Service) -> Standing | None:
+    return service.state.current if service.state is not None else None
+
+
+def _beside(standing: Standing | None) -> BesideSnapshot:
+    """What objects are read beside; nothing where there is no state, by which nothing is decided either."""
+    return standing.beside if standing is not None else BesideSnapshot(Snapshot())
+
+
+def _review_of(asked: Asked) -> object:
+    """The review that is asked.
+
+    Raises:
+        RefusedError: it is none of the version that is answered.
+    """
+    document = json_of(asked.content)
+    try:
+        request_in(document)
+    except InputError as error:
+        message, place = error.message, (BODY, *error.place)
+        raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=place, remedy=error.remedy) from None
+    return document

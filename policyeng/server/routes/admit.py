@@ -1,0 +1,106 @@
+"""`POST /v1/admit`: decide on a change before it is made."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+import orjson
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import Response
+
+from policyeng.admission import changes_of
+from policyeng.admission.problems import with_problems
+from policyeng.errors import InputError
+from policyeng.in_force import Held
+from policyeng.models import Blame, Decision, JsonObject
+from policyeng.server import openapi
+from policyeng.server.bodies import BODY, json_of
+from policyeng.server.problems import RefusedError
+from policyeng.server.routes.answering import Answer, Asked, Point, answer
+from policyeng.server.service import Service, decide
+from policyeng.server.state import Standing
+from policyeng.server.tokens import Scope
+from policyeng.sources import ChangesRead, parse_changes, read_inputs
+from policyeng.sources.problems import raise_errors
+from policyeng.strict.json_pointer import escaped
+
+ADMIT = Point("admit", Scope.ADMIT)
+
+_REMEDY = (
+    'send a resource, an id, `{"operation": ...}`, a list of them, what-if output, a plan, or any of that as '
+    '`{"change": ..., "state": ...}`'
+)
+
+
+def add(app: FastAPI, service: Service) -> None:
+    """Add the route."""
+
+    @app.post("/v1/admit", **openapi.admit(service))
+    async def admit(request: Request) -> Response:
+        return await answer(service, request, ADMIT, decided)
+
+
+def decided(service: Service, asked: Asked) -> Answer:
+    """The decision on a change.
+
+    Raises:
+        RefusedError: the body is no JSON (400) or no change, or there is no state (422), or it is too old (503).
+        PolicyengError: as `policyeng.admit`.
+    """
+    held = service.holding.current
+    document = json_of(asked.content)
+    read, given = _parts(document)
+    state = None if given is None else _state(given, held, asked)
+    standing, age = service.standing(state, asked.at)
+    decision = with_problems(decide(held, standing, read.changes, asked.at, Blame.TOUCHED), read.problems)
+    return Answer(rendered(decision, asked.decision_id, age), held, document, decision, age)
+
+
+def rendered(decision: Decision, decision_id: str, age: float) -> bytes:
+    """The decision in JSON, with its id and the age of the state in seconds before the rest."""
+    begun = orjson.dumps({"decisionId": decision_id, "stateAgeSeconds": age})
+    return begun[:-1] + b"," + decision.model_dump_json(by_alias=True, fallback=str).encode()[1:]
+
+
+def _parts(document: object) -> tuple[ChangesRead, object]:
+    """The change and the state that a body brings; None for a state that it does not."""
+    if not isinstance(document, dict) or "change" not in document:
+        return _change(document), None
+    if surplus := sorted(document.keys() - {"change", "state"}):
+        raise _refused(f"unknown key `{surplus[0]}` beside `change`", f"/{escaped(surplus[0])}")
+    return _change(document["change"]), document.get("state")
+
+
+def _change(document: object) -> ChangesRead:
+    """What is about to change: changes of ours, or a document that `policyeng admit` reads, such as what-if output."""
+    if isinstance(document, str) or (isinstance(document, dict) and _is_ours(document)):
+        return ChangesRead(changes_of(document), (), {})
+    if isinstance(document, list) and document and all(isinstance(each, dict | str) for each in document):
+        return ChangesRead(changes_of(document), (), {})
+    if not isinstance(document, dict):
+        raise _refused("there is no change" if document == [] else "this is no change", "")
+    read = parse_changes(orjson.dumps(document), BODY)
+    first = next((problem for problem in read.problems if problem.level == "error"), None)
+    if first is not None and not read.changes:
+        raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, first.message, place=(first.place or BODY,))
+    return read
+
+
+def _is_ours(document: JsonObject) -> bool:
+    return not document.keys().isdisjoint({"operation", "id"})
+
+
+def _state(given: object, held: Held, asked: Asked) -> Standing:
+    """What a request says is there before the change; it is of now unless it says otherwise."""
+    read = read_inputs(["-"], stdin=orjson.dumps(given), **held.bundle.wanted)
+    try:
+        raise_errors(read.problems)
+    except InputError as error:
+        message = f"the state cannot be read: {error.message}"
+        raise _refused(message, "/state", "send a snapshot that `policyeng check` reads") from None
+    return Standing(read.snapshot, read.snapshot.taken_at or asked.at)
+
+
+def _refused(message: str, place: str, remedy: str = _REMEDY) -> RefusedError:
+    return RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=(BODY, place), remedy=remedy)

@@ -1,0 +1,162 @@
+"""How every request to judge is answered: who asks, the body, the work on a thread, and who hears of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from time import perf_counter
+from typing import TypeVar
+from uuid import uuid4
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from policyeng.errors import PolicyengError
+from policyeng.in_force import Held
+from policyeng.models import Decision, Evaluation
+from policyeng.server.bodies import JSON, media_type_of
+from policyeng.server.problems import problem_response
+from policyeng.server.service import Answered, Service, now
+from policyeng.server.tokens import Scope
+
+_T = TypeVar("_T")
+
+DECISION_ID = "X-Decision-Id"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Where is asked: its name, the scope that a token needs, and the media types that it takes."""
+
+    name: str
+    scope: Scope
+    takes: tuple[str, ...] = (JSON,)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as the work gets it.
+
+    Attributes:
+        at: the clock of what is judged.
+    """
+
+    content: bytes
+    media_type: str
+    decision_id: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the work gives: the JSON that is sent, and what those hear who want to know; see `Answered`."""
+
+    body: bytes
+    held: Held | None = None
+    document: object = None
+    outcome: Evaluation | Decision | None = None
+    state_age: float | None = None
+    refusal: PolicyengError | None = None
+
+
+#: Answers a request, on a thread.
+Work = Callable[[Service, Asked], Answer]
+#: Answers one whose work was refused, without waiting for anything.
+Otherwise = Callable[[Asked, PolicyengError], Answer]
+
+
+async def answer(
+    service: Service, request: Request, point: Point, work: Work, otherwise: Otherwise | None = None
+) -> Response:
+    """The response to a request to judge, within its time.
+
+    Args:
+        service: the parts of the server.
+        request: of which nothing is read yet.
+        point: where it came in.
+        work: what answers it.
+        otherwise: what answers in the place of a refusal, once the body is there.
+
+    Raises:
+        ClientDisconnect: nobody waits for the answer any more.
+    """
+    loop = asyncio.get_running_loop()
+    began = perf_counter()  # finer than the clock of the loop
+    until = loop.time() + service.options.deadline
+    decision_id, at = uuid4().hex, now()
+    requested_by, size, said, refusal = "", 0, Answer(b""), None
+    try:
+        requested_by = caller_of(service, request, point.scope)
+        media_type = media_type_of(request, point.takes)
+        async with service.bodies.body_of(request, until) as content:
+            size = len(content)
+            asked = Asked(content, media_type, decision_id, at)
+            try:
+                said = await _unless_gone(request, service.queue.run(partial(work, service, asked), until))
+            except PolicyengError as error:
+                if otherwise is None:
+                    raise
+                said = otherwise(asked, error)
+        refusal = said.refusal
+        response = Response(said.body, media_type=JSON)
+    except PolicyengError as error:
+        refusal = error
+        response = problem_response(error, request.state.request_id)
+    response.headers[DECISION_ID] = decision_id
+    service.hear(
+        Answered(
+            point=point.name,
+            decision_id=decision_id,
+            request_id=request.state.request_id,
+            requested_by=requested_by,
+            at=at,
+            seconds=perf_counter() - began,
+            status=response.status_code,
+            document=said.document,
+            outcome=said.outcome,
+            refusal=refusal,
+            held=said.held,
+            state_age=said.state_age,
+            client="{}:{}".format(*request.client or ("", "")).strip(":"),
+            traceparent=request.headers.get("traceparent", ""),
+            size=size + len(response.body),
+        )
+    )
+    return response
+
+
+def caller_of(service: Service, request: Request, scope: Scope) -> str:
+    """The name of who sends a request.
+
+    Raises:
+        RefusedError: as `Service.caller`.
+    """
+    subject = getattr(request.state, "subject", "")
+    return service.caller(request.headers.get("authorization", ""), subject, scope)
+
+
+async def _unless_gone(request: Request, work: Coroutine[object, object, _T]) -> _T:
+    """What the work gives; it is ended where it can be when the client goes away.
+
+    Raises:
+        ClientDisconnect: it did.
+    """
+    working = asyncio.ensure_future(work)
+    gone = asyncio.ensure_future(_gone(request))
+    try:
+        await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise ClientDisconnect
+    finally:
+        gone.cancel()
+        working.cancel()
+
+
+async def _gone(request: Request) -> None:
+    """Wait until the client is gone."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,125 @@
+"""`POST /v1/check`: judge a document as `policyeng check` does, and answer with its JSON report."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from fastapi import FastAPI
+from pydantic import AwareDatetime, Field
+from starlette.requests import Request
+from starlette.responses import Response
+
+from policyeng.evaluation import evaluate
+from policyeng.in_force import Held
+from policyeng.models import Exemption, Model, Problem, Severity
+from policyeng.report.json import render
+from policyeng.server import openapi
+from policyeng.server.bodies import BODY, JSON, YAML, json_of, refuse_malformed
+from policyeng.server.patterns import GROUP, WORKSPACE
+from policyeng.server.problems import RefusedError
+from policyeng.server.routes.answering import Answer, Asked, Point, answer
+from policyeng.server.service import Service
+from policyeng.server.tokens import Scope
+from policyeng.sources import FORMATS, exemptions_of, given, read_inputs
+from policyeng.sources.validation import validated
+
+CHECK = Point("check", Scope.CHECK, (JSON, *YAML))
+
+
+class CheckOptions(Model):
+    """What stands beside `snapshot` in a request to judge, as `policyeng check` takes it.
+
+    Attributes:
+        exemptions: as the list in a file of exemptions; those of the server count otherwise.
+        as_of: judge as of this time; now unless given.
+        fail_on: failures at or above this severity make the exit code 1; as the server is set up unless given.
+        strict_unknown: what cannot be decided counts as a failure does; as the server is set up unless given.
+        from_: insist on an input format.
+        scope: the resource group, or subscription, that templates and plans are deployed to.
+        workspace: the workspace, by ARM id or name, that Azure CLI files belong to.
+    """
+
+    exemptions: list[Any] | None = None
+    as_of: AwareDatetime | None = None
+    fail_on: Severity | None = None
+    strict_unknown: bool | None = None
+    from_: str | None = Field(default=None, alias="from", json_schema_extra={"enum": [*FORMATS, None]})
+    scope: str = Field(default="", pattern=GROUP)
+    workspace: str = Field(default="", pattern=WORKSPACE)
+
+
+def add(app: FastAPI, service: Service) -> None:
+    """Add the route."""
+
+    @app.post("/v1/check", **openapi.check(service))
+    async def check(request: Request) -> Response:
+        return await answer(service, request, CHECK, judged)
+
+
+def judged(service: Service, asked: Asked) -> Answer:
+    """The report on a document.
+
+    Raises:
+        RefusedError: the body is no JSON (400), or its options do not fit (422).
+        PolicyengError: as `evaluate`.
+    """
+    held = service.holding.current
+    content, options = _wanted(asked)
+    exemptions, problems = _exemptions(options, held)
+    read = read_inputs(
+        ["-"],
+        from_format=options.from_,
+        max_bytes=max(len(content), 1),
+        stdin=content,
+        said=given(options.scope, options.workspace, {}),
+        **held.bundle.wanted,
+    )
+    settings, strict = held.settings, options.strict_unknown
+    evaluation = evaluate(
+        held.bundle,
+        read.snapshot,
+        as_of=options.as_of or asked.at,
+        exemptions=exemptions,
+        parameters=held.parameters,
+        fail_on=options.fail_on or settings.fail_on,
+        strict_unknown=settings.strict_unknown if strict is None else strict,
+        problems=(*read.problems, *problems),
+    )
+    return Answer(render(evaluation).encode(), held, outcome=evaluation)
+
+
+def _wanted(asked: Asked) -> tuple[bytes, CheckOptions]:
+    """The document to judge, and what is said beside it."""
+    if asked.media_type in YAML:
+        return asked.content, CheckOptions()
+    if b'"snapshot"' not in asked.content:
+        refuse_malformed(asked.content)
+        return asked.content, CheckOptions()
+    document = json_of(asked.content)
+    if not isinstance(document, dict) or "snapshot" not in document:
+        return asked.content, CheckOptions()
+    snapshot = document.pop("snapshot")
+    options, faults = validated(CheckOptions, document, "")
+    if options is None:
+        raise _refused(faults[0].message, faults[0].pointer, faults[0].remedy)
+    try:
+        as_of = options.as_of and options.as_of.astimezone(UTC)
+    except OverflowError:
+        raise _refused("`asOf` is out of range", "/asOf", "write a time of the years 1 to 9999") from None
+    return orjson.dumps(snapshot), options.model_copy(update={"as_of": as_of})
+
+
+def _refused(message: str, pointer: str, remedy: str) -> RefusedError:
+    return RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=(BODY, pointer), remedy=remedy)
+
+
+def _exemptions(options: CheckOptions, held: Held) -> tuple[list[Exemption], list[Problem]]:
+    """Those of the request, else those in force; as in a file, a faulty one is a problem and hides no other."""
+    if options.exemptions is None:
+        return list(held.exemptions), list(held.problems)
+    document = {"exemptions": options.exemptions}
+    exemptions, problems = exemptions_of(document, BODY, max_days=held.settings.max_exemption_days)
+    return list(exemptions), list(problems)

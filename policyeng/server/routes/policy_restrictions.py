@@ -1,0 +1,151 @@
+"""`POST /v1/check-policy-restrictions`: the form in which Azure Policy says what it would do to a resource.
+
+Source: Microsoft.PolicyInsights, API version 2023-03-01, `checkPolicyRestrictions` at the scope of a resource group.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from http import HTTPStatus
+
+import orjson
+from fastapi import FastAPI
+from pydantic import Field, SkipValidation
+from starlette.requests import Request
+from starlette.responses import Response
+
+from policyeng.models import Blame, Decision, Denial, Finding, JsonObject, Model, Outcome, lowered
+from policyeng.server import openapi
+from policyeng.server.bodies import BODY, json_of
+from policyeng.server.patterns import WITHIN
+from policyeng.server.problems import RefusedError
+from policyeng.server.routes.answering import Answer, Asked, Point, answer
+from policyeng.server.service import Service, decide
+from policyeng.server.tokens import Scope
+from policyeng.sources.validation import validated
+
+RESTRICTIONS = Point("check-policy-restrictions", Scope.ADMIT)
+
+#: The name of a resource that has none yet.
+UNNAMED = "unnamed"
+#: By key of a resource, the form of its value, and what to give where it has another.
+FORMS = {
+    "type": (r"[A-Za-z0-9]+(\.[A-Za-z0-9]+)+(/[A-Za-z0-9]+)+", "give the type as ARM returns it"),
+    "name": (r"[^/]+", "give the last part of it, and as `scope` the resource that it lies in"),
+    "id": (r"/[\s\S]*[^/]", "give the whole ARM id, or leave it out"),
+}
+
+
+class Details(Model):
+    """The resource; its content may be a part of it.
+
+    Attributes:
+        scope: where it is made: a resource group, or the resource that it lies in.
+    """
+
+    resource_content: SkipValidation[JsonObject]
+    api_version: str = ""
+    scope: str = Field(pattern=WITHIN)
+
+
+class RestrictionsRequest(Model):
+    """What Azure Policy is asked; pending fields are not among it, because nothing here could answer for them."""
+
+    resource_details: Details
+    include_audit_effect: bool = False
+
+
+def add(app: FastAPI, service: Service) -> None:
+    """Add the route."""
+
+    @app.post("/v1/check-policy-restrictions", **openapi.policy_restrictions(service))
+    async def check_policy_restrictions(request: Request) -> Response:
+        return await answer(service, request, RESTRICTIONS, evaluated)
+
+
+def evaluated(service: Service, asked: Asked) -> Answer:
+    """What the policies say of a resource that is about to be made, in Azure's form.
+
+    Raises:
+        RefusedError: the body is no JSON (400) or not of this form, there is no state (422), or it is too old (503).
+        PolicyengError: as `policyeng.admit`.
+    """
+    held = service.holding.current
+    document = json_of(asked.content)
+    request, faults = validated(RestrictionsRequest, document, "")
+    if request is None:
+        raise _refused(faults[0].message, faults[0].pointer, faults[0].remedy)
+    standing, age = service.standing(None, asked.at)
+    resource = resource_of(request.resource_details)
+    decision = decide(held, standing, resource, asked.at, Blame.TOUCHED)
+    if decision.exit_code and not decision.denied:
+        raise _refused(decision.problems[0].message, "/resourceDetails", "correct it there")
+    told = list(_evaluations(decision, held.bundle.name, audited=request.include_audit_effect))
+    body = {"fieldRestrictions": [], "contentEvaluationResult": {"policyEvaluations": told}}
+    return Answer(orjson.dumps(body, default=str), held, document, decision, age)
+
+
+def resource_of(details: Details) -> JsonObject:
+    """The resource with an id: its own, else made of the scope, its type and its name as ARM does.
+
+    Raises:
+        RefusedError: its type, its name or its id is none.
+    """
+    content = details.resource_content
+    given = {"name": UNNAMED, "id": f"{details.scope}/{UNNAMED}", **content}
+    for key, (pattern, remedy) in FORMS.items():
+        text = given.get(key)
+        if not (isinstance(text, str) and re.fullmatch(pattern, text)):
+            raise _refused(f"the `{key}` of the resource is none", f"/resourceDetails/resourceContent/{key}", remedy)
+    identity = content.get("id") or _identity(details.scope, given["type"], given["name"])
+    return {**content, "name": given["name"], "id": identity}
+
+
+def _identity(scope: str, kind: str, name: str) -> str:
+    provider, *above, last = kind.split("/")
+    if lowered(provider) in map(lowered, scope.split("/")):  # the scope is the resource that it lies in
+        return f"{scope}/{last}/{name}"
+    return "/".join([scope, "providers", provider, *(f"{each}/{UNNAMED}" for each in above), last, name])
+
+
+def _evaluations(decision: Decision, bundle: str, *, audited: bool) -> Iterator[JsonObject]:
+    yield from (_evaluation(finding, bundle, "Deny") for finding in decision.denied)
+    if audited:
+        yield from (_evaluation(finding, bundle, "Audit") for finding in (*decision.warned, *decision.undecided))
+
+
+_SAID = {Outcome.FAIL: "NonCompliant", Outcome.UNKNOWN: "Unknown", Outcome.ERROR: "Error"}
+
+
+def _evaluation(finding: Finding, bundle: str, effect: str) -> JsonObject:
+    return {
+        "policyInfo": {
+            "policyDefinitionId": finding.policy,
+            "policySetDefinitionId": bundle,
+            "policyDefinitionReferenceId": finding.policy,
+        },
+        "evaluationResult": _SAID[finding.outcome],
+        "evaluationDetails": {"reason": finding.title, "evaluatedExpressions": _expressions(finding.denials)},
+        "effectDetails": {"policyEffect": effect},
+    }
+
+
+def _expressions(denials: Iterable[Denial]) -> list[JsonObject]:
+    """One for each denial, which holds: the field is what it must not be."""
+    return [
+        {
+            "result": "True",
+            "expressionKind": "field",
+            "expression": denial.msg,
+            "path": denial.path.lstrip("/").replace("/", "."),
+            "expressionValue": denial.actual,
+            "targetValue": denial.expected,
+            "operator": "notEquals",
+        }
+        for denial in denials
+    ]
+
+
+def _refused(message: str, pointer: str, remedy: str) -> RefusedError:
+    return RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=(BODY, pointer), remedy=remedy)

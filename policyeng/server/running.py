@@ -1,0 +1,141 @@
+"""Listen, serve until a signal comes, and let what is asked end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from math import ceil, inf
+from types import FrameType
+from typing import NoReturn
+
+import uvicorn
+
+from policyeng.errors import UsageError
+from policyeng.server.app import application
+from policyeng.server.protocol import BoundedProtocol
+from policyeng.server.service import Service
+
+#: Seconds beyond the deadline of requests that clients have to take their answers when the server ends.
+_TAKING = 5
+#: After how many seconds a connection on which nobody asks is closed: late, as a client may ask at that very moment.
+_IDLE = 75
+#: Seconds in which what arrived on connections before the end is read.
+_READING = 0.1
+
+
+def serve(service: Service, listening: Callable[[str], None]) -> None:
+    """Serve until SIGINT or SIGTERM; SIGHUP has everything read again.
+
+    The first signal makes the server unready, and after `drain_seconds` it takes nothing more and ends when what was
+    asked is answered. The second ends it at once.
+
+    Args:
+        service: what answers.
+        listening: called with the address as a URL, once requests are answered.
+
+    Raises:
+        UsageError: it cannot listen there.
+    """
+    options = service.options
+    certificates = service.certificates
+    with _bound(options.host, options.port) as bound:
+        host, port = bound.getsockname()[:2]
+        config = uvicorn.Config(
+            application(service),
+            loop="uvloop",
+            http=BoundedProtocol,
+            ws="none",
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=_IDLE,
+            timeout_graceful_shutdown=ceil(options.deadline) + _TAKING,
+            ssl_context_factory=None if certificates is None else lambda *_: certificates.context(),
+        )
+        scheme = "http" if certificates is None else "https"
+        url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, _end)  # before uvicorn has its own, and after the end
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to read again
+        with suppress(SystemExit):
+            DrainingServer(config, service, lambda: listening(url)).run(sockets=[bound])
+    if service.queue.overdue:  # nobody waits for it any more, and the interpreter would
+        os._exit(0)
+
+
+class DrainingServer(uvicorn.Server):
+    """One that says when it answers, and that it will end before it does."""
+
+    def __init__(self, config: uvicorn.Config, service: Service, listening: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._service = service
+        self._listening = listening
+        self._ends = inf
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and say so."""
+        await super().startup(sockets)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._service.reload)
+        self._listening()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more connections, read what was asked on those that are there, and then end.
+
+        Those that the system has made and nobody has accepted yet would be broken off when the socket is closed, so
+        that another of the same is kept until they are accepted.
+        """
+        spare = [bound.dup() for bound in sockets or ()]
+        for server in self.servers:
+            server.close()
+        taken = [asyncio.ensure_future(self._take(connection)) for bound in spare for connection in _waiting(bound)]
+        for bound in spare:
+            bound.close()
+        await asyncio.sleep(_READING)
+        await super().shutdown(sockets)
+        await asyncio.gather(*taken, return_exceptions=True)
+
+    async def _take(self, connection: socket.socket) -> None:
+        """Serve a connection as those that the loop accepts."""
+        protocol = BoundedProtocol(self.config, self.server_state, self.lifespan.state)
+        loop = asyncio.get_running_loop()
+        await loop.connect_accepted_socket(lambda: protocol, connection, ssl=self.config.ssl)
+
+    def handle_exit(self, sig: int, _: FrameType | None) -> None:
+        """Begin to end; uvicorn would raise the signal again after it, and end as if it had gone wrong."""
+        if self._service.leaving:
+            os._exit(128 + sig)
+        self._service.leaving = True
+        self._ends = time.monotonic() + self._service.options.drain_seconds
+
+    async def on_tick(self, counter: int) -> bool:
+        """Whether to take nothing more; asked ten times a second."""
+        return await super().on_tick(counter) or time.monotonic() >= self._ends
+
+
+def _waiting(bound: socket.socket) -> Iterator[socket.socket]:
+    """The connections that wait to be accepted."""
+    bound.setblocking(False)
+    with suppress(OSError):  # in the end there are no more
+        while True:
+            yield bound.accept()[0]
+
+
+def _end(*_: object) -> NoReturn:
+    raise SystemExit
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        number = error.errno or 0  # negative where a name means nothing
+        reason = (os.strerror(number) if number > 0 else error.strerror or str(error)).lower()
+        message = f"cannot listen on `{host}` port {port} ({reason})"
+        raise UsageError(message, remedy="give another --host or --port; --port 0 takes any that is free") from None

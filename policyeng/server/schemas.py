@@ -1,0 +1,162 @@
+"""The schemas that the OpenAPI document names: bodies as they are taken, and answers as they are given."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+from pydantic.json_schema import models_json_schema
+
+from policyeng.models import Decision, Evaluation, JsonObject
+from policyeng.server.review_schemas import ANSWER, QUESTION
+from policyeng.server.routes.check import CheckOptions
+from policyeng.server.routes.policy_restrictions import FORMS, RestrictionsRequest
+
+_ID = {"type": "string", "minLength": 1}
+#: What every number of a document fits into: 64 bits if it is whole.
+_NUMBER = {"type": "number", "minimum": -(2**63), "maximum": 2**63 - 1}
+
+
+def schemas(*, brings_state: bool) -> JsonObject:
+    """The schemas by name.
+
+    Args:
+        brings_state: a request brings the state that its change is judged against.
+    """
+    _, nouns = models_json_schema(
+        [(Evaluation, "serialization"), (Decision, "serialization")], ref_template="#/components/schemas/{model}"
+    )
+    defined: JsonObject = {**nouns["$defs"], **_values(), **_changes(), **_restrictions(), **_small()}
+    noun = deepcopy(defined["Decision"])
+    own = {"decisionId": {"type": "string"}, "stateAgeSeconds": {"type": "number"}}
+    defined["AdmitAnswer"] = {
+        **noun,
+        "properties": {**own, **noun["properties"]},
+        "required": [*own, *noun["required"]],
+    }
+    defined["CheckRequest"] = _check_request()
+    defined |= {"AdmissionReview": QUESTION, "AdmissionReviewAnswer": ANSWER}
+    defined["AdmitRequest"] = _admit_request(brings_state=brings_state)
+    return defined
+
+
+def _named(name: str) -> JsonObject:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _of(noun: type[CheckOptions] | type[RestrictionsRequest]) -> JsonObject:
+    """The schema of a request, all of it in one place."""
+    schema = noun.model_json_schema(by_alias=True)
+    inner = schema.pop("$defs", {})
+
+    def resolved(value: object) -> object:
+        if isinstance(value, dict):
+            name = str(value.get("$ref", "")).rpartition("/")[2]
+            return resolved(inner[name]) if name else {key: resolved(below) for key, below in value.items()}
+        return [resolved(below) for below in value] if isinstance(value, list) else value
+
+    whole = resolved(schema)
+    return whole if isinstance(whole, dict) else {}
+
+
+def _values() -> JsonObject:
+    held = [{"type": "array", "items": _named("Json")}, {"type": "object", "additionalProperties": _named("Json")}]
+    plain = [{"type": "null"}, {"type": "boolean"}, {"type": "string"}, _NUMBER]
+    return {"Json": {"description": "Any JSON value without a key twice in one object.", "anyOf": [*plain, *held]}}
+
+
+def _check_request() -> JsonObject:
+    options = _of(CheckOptions)
+    options["properties"] = {"snapshot": _named("Json"), **options["properties"]}
+    options["properties"]["exemptions"] = {"anyOf": [{"type": "array", "items": _named("Json")}, {"type": "null"}]}
+    document = {"type": "object", "additionalProperties": _named("Json"), "not": {"required": ["snapshot"]}}
+    others = [shape for shape in _values()["Json"]["anyOf"] if shape.get("type") != "object"]
+    return {
+        "description": "A document of any format that `policyeng check` reads, or one with options beside it.",
+        "anyOf": [{**options, "required": ["snapshot"]}, document, *others],
+    }
+
+
+def _changes() -> JsonObject:
+    resource = {
+        "type": "object",
+        "description": "A resource in the shape in which ARM returns it.",
+        "properties": {"id": _ID, "type": _ID},
+        "required": ["id", "type"],
+        "additionalProperties": _named("Json"),
+    }
+    own = [{"required": [name]} for name in ("operation", "change")]
+    operations: dict[tuple[str, ...], JsonObject] = {
+        ("create", "replace"): {"resource": _named("Resource")},
+        ("patch",): {"id": _ID, "patch": {"type": "object", "additionalProperties": _named("Json")}},
+        ("delete",): {"id": _ID},
+    }
+    written = [
+        {
+            "type": "object",
+            "properties": {"operation": {"enum": list(names)}, **members},
+            "required": ["operation", *members],
+            "additionalProperties": False,
+        }
+        for names, members in operations.items()
+    ]
+    one = [{**resource, "not": {"anyOf": own}}, _ID, *written]
+    several = {"type": "array", "items": _named("Change"), "minItems": 1}
+    return {"Resource": resource, "Change": {"anyOf": one}, "Changes": {"anyOf": [*one, several]}}
+
+
+def _admit_request(*, brings_state: bool) -> JsonObject:
+    stated = (
+        {"state": {"description": "A snapshot that `policyeng check` reads.", **_named("Json")}} if brings_state else {}
+    )
+    members = {"change": _named("Changes"), **stated}
+    whole = {"type": "object", "properties": members, "required": list(members), "additionalProperties": False}
+    return whole if brings_state else {"anyOf": [_named("Changes"), whole]}
+
+
+def _restrictions() -> JsonObject:
+    request = _of(RestrictionsRequest)
+    forms = {key: {"type": "string", "pattern": f"^{pattern}$"} for key, (pattern, _) in FORMS.items()}
+    content = request["properties"]["resourceDetails"]["properties"]["resourceContent"]
+    content |= {
+        "properties": forms,
+        "required": ["type"],
+        "additionalProperties": _named("Json"),
+    }
+    evaluation = {
+        "type": "object",
+        "required": ["policyInfo", "evaluationResult", "evaluationDetails", "effectDetails"],
+    }
+    told = {"policyEvaluations": {"type": "array", "items": evaluation}}
+    answer = {
+        "type": "object",
+        "properties": {
+            "fieldRestrictions": {"type": "array", "maxItems": 0},
+            "contentEvaluationResult": {"type": "object", "properties": told, "required": [*told]},
+        },
+        "required": ["fieldRestrictions", "contentEvaluationResult"],
+    }
+    return {"RestrictionsRequest": request, "RestrictionsAnswer": answer}
+
+
+def _small() -> JsonObject:
+    text: JsonObject = {"type": "string"}
+    lines: JsonObject = {"type": "array", "items": text}
+    problem: JsonObject = {
+        "type": text,
+        "title": text,
+        "status": {"type": "integer"},
+        "detail": text,
+        "requestId": text,
+    }
+    ready: JsonObject = {"ready": {"type": "boolean"}, "reasons": lines, "faults": lines}
+    return {
+        "RefusedRequest": {
+            "description": "Why a request is refused (RFC 9457); `place` and `remedy` where there is something to say.",
+            "type": "object",
+            "properties": {**problem, "place": text, "remedy": text},
+            "required": [*problem],
+            "additionalProperties": False,
+        },
+        "Ready": {"type": "object", "properties": ready, "required": [*ready], "additionalProperties": False},
+        "Alive": {"type": "object", "properties": {"status": {"const": "alive"}}, "required": ["status"]},
+    }

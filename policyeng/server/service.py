@@ -1,0 +1,238 @@
+"""What the routes use: what is in force, the state, the queue, and who hears of answers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Protocol
+
+from policyeng.admission import Changes, admit
+from policyeng.admission.changes import changed
+from policyeng.errors import PolicyengError
+from policyeng.in_force import Held
+from policyeng.models import Blame, Change, Decision, Evaluation
+from policyeng.server.bodies import Bodies
+from policyeng.server.options import ServerOptions
+from policyeng.server.problems import RefusedError
+from policyeng.server.queue import Queue
+from policyeng.server.state import Standing, require_fresh
+from policyeng.server.tls import Certificates
+from policyeng.server.tokens import Scope, Tokens
+from policyeng.server.watching import Watched
+
+_log = logging.getLogger("policyeng.server")
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A request to judge, and what came of it.
+
+    Attributes:
+        point: `check`, `admit`, `admission-review` or `check-policy-restrictions`.
+        decision_id, request_id: as the caller got them.
+        requested_by: the subject of the client's certificate and the name of the token; empty where there is neither.
+        at: when the request arrived.
+        seconds: until it was answered.
+        status: of HTTP.
+        document: what was to be judged, where it was parsed as JSON.
+        outcome: what was said of it; of an AdmissionReview None, too, when it is about nothing of ours.
+        refusal: why nothing was said.
+        held: what was in force; None when the request did not come so far.
+        state_age: of the state that changes were judged against, in seconds.
+        client: the address that the request came from, with its port.
+        traceparent: the header of that name (W3C Trace Context); empty where there is none.
+        size: bytes of the request and of its answer, together.
+    """
+
+    point: str
+    decision_id: str
+    request_id: str
+    requested_by: str
+    at: datetime
+    seconds: float
+    status: int
+    document: object = None
+    outcome: Evaluation | Decision | None = None
+    refusal: PolicyengError | None = None
+    held: Held | None = None
+    state_age: float | None = None
+    client: str = ""
+    traceparent: str = ""
+    size: int = 0
+
+
+class Log(Protocol):
+    """The decision log; it never blocks."""
+
+    def answered(self, answered: Answered) -> None:
+        """Write what came of a request."""
+
+    def close(self) -> None:
+        """Write what waits, and end."""
+
+
+class Metrics(Protocol):
+    """What is counted."""
+
+    def answered(self, answered: Answered) -> None:
+        """Count what came of a request."""
+
+    def exposition(self) -> bytes:
+        """All of it, in the text format of Prometheus 0.0.4."""
+
+
+@dataclass(slots=True)
+class Service:
+    """The parts of a server.
+
+    Attributes:
+        state: what changes are judged against; None when each request brings its own.
+        tokens: who may ask for what; None when nobody has to say who they are.
+        certificates: of TLS; None for plain HTTP.
+        log, metrics: hear of every answer; without metrics there is no route for them.
+        leaving: say in readiness that the server is about to end; it answers until the queue is closed.
+    """
+
+    options: ServerOptions
+    holding: Watched[Held]
+    state: Watched[Standing] | None = None
+    tokens: Watched[Tokens] | None = None
+    certificates: Certificates | None = None
+    log: Log | None = None
+    metrics: Metrics | None = None
+    leaving: bool = False
+    queue: Queue = field(init=False)
+    bodies: Bodies = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.queue = Queue(self.options.workers, self.options.waiting)
+        self.bodies = Bodies(self.options.max_body_bytes, self.options.max_pending_bytes)
+
+    def start(self) -> None:
+        """Watch the files that things are read from."""
+        if (state := self.state) is not None:
+            self.holding.then = state.ask  # other policies may judge other kinds of documents
+        for each in self.watched():
+            each.start()
+
+    def reload(self) -> None:
+        """Have everything read again soon, as if it had changed."""
+        for each in self.watched():
+            each.ask()
+
+    def stop(self) -> None:
+        """Watch them no more, and end the log."""
+        for each in self.watched():
+            each.stop()
+        if self.log is not None:
+            self.log.close()
+
+    def hear(self, answered: Answered) -> None:
+        """Tell those who want to know; whatever becomes of that, the answer stays what it is."""
+        for listener in (self.log, self.metrics):
+            if listener is None:
+                continue
+            try:
+                listener.answered(answered)
+            except Exception:
+                _log.exception("request %s: what came of it was not heard", answered.request_id)
+
+    def unready(self) -> list[str]:
+        """Why no decision should be asked for now."""
+        said = ["the server is about to end"] if self.leaving or self.queue.closed else []
+        if self.queue.overdue >= self.queue.workers:
+            said.append("every thread is at work for which nobody waits any more")
+        if self.state is not None:
+            try:
+                require_fresh(self.state.current, now(), self.options.max_snapshot_age)
+            except RefusedError as error:
+                said.append(error.message)
+        if self.options.unready_on_fault:
+            said += [f"an earlier reading is in force: {fault}" for fault in self.faults()]
+        return said
+
+    def caller(self, authorization: str, subject: str, scope: Scope) -> str:
+        """Who asks: the subject of the certificate, and the name of the token; empty where nobody has to say it.
+
+        Args:
+            authorization: the header as it came; empty when there is none.
+            subject: of the certificate that the client showed; empty when it showed none.
+            scope: what is asked for.
+
+        Raises:
+            RefusedError: there is no certificate (403), or the token is none that may ask for it (401, 403).
+        """
+        if self.options.tls_client_ca is not None and not subject:
+            remedy = "connect with a certificate that the server's roots have signed"
+            raise RefusedError(HTTPStatus.FORBIDDEN, "the client has shown no certificate", remedy=remedy)
+        holder = self.tokens.current.holder(authorization, scope) if self.tokens is not None else ""
+        return "; ".join(name for name in (subject, holder) if name)
+
+    def faults(self) -> list[str]:
+        """What was read and is not in force; what was read before is."""
+        return [f"{each.what}: {each.fault.message}" for each in self.watched() if each.fault]
+
+    def standing(self, given: Standing | None, at: datetime) -> tuple[Standing, float]:
+        """The state to judge changes against, and its age in seconds.
+
+        Args:
+            given: what the request brings.
+            at: the time of the decision.
+
+        Raises:
+            RefusedError: there is none, or two, or it is too old.
+        """
+        if given is not None and self.state is not None:
+            message = "the request brings a `state`, and the server judges against its own"
+            raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=("/state",), remedy="leave it out")
+        return self.fresh(given or (self.state.current if self.state is not None else None), at)
+
+    def fresh(self, standing: Standing | None, at: datetime) -> tuple[Standing, float]:
+        """A state to judge changes against, and its age in seconds.
+
+        Raises:
+            RefusedError: there is none, or it is too old.
+        """
+        if standing is None:
+            remedy = "send `state`, or have the server started with `--snapshot`"
+            raise RefusedError(
+                HTTPStatus.UNPROCESSABLE_ENTITY, "there is no state to judge changes against", remedy=remedy
+            )
+        return standing, require_fresh(standing, at, self.options.max_snapshot_age)
+
+    def watched(self) -> Iterator[Watched[object]]:
+        """What is read again when it changes."""
+        parts = (self.holding, self.state, self.tokens, self.certificates)
+        yield from (each for each in parts if each is not None)
+
+
+def now() -> datetime:
+    """The clock of evaluations, to the second."""
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+def decide(
+    held: Held, standing: Standing, change: Changes, at: datetime, blame: Blame, before: Sequence[Change] = ()
+) -> Decision:
+    """The decision on a change, with what is in force; `before` are changes that are made of the state before it.
+
+    `blame` counts where the settings say nothing of it.
+
+    Raises:
+        PolicyengError: as `policyeng.admit`.
+    """
+    return admit(
+        held.bundle,
+        changed(standing.snapshot, before).snapshot if before else standing.snapshot,
+        change,
+        as_of=at,
+        exemptions=held.exemptions,
+        parameters=held.parameters,
+        fail_on=held.settings.fail_on,
+        strict_unknown=held.settings.strict_unknown,
+        modes=held.settings.modes,
+        blame=held.settings.blame or blame,
+    )

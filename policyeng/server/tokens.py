@@ -1,0 +1,124 @@
+"""Who may ask for what: bearer tokens with scopes, of which the server knows the hashes only."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from http import HTTPStatus
+from pathlib import Path
+
+from policyeng.errors import UsageError, nearest
+from policyeng.server.problems import RefusedError
+
+_REALM = 'Bearer realm="policyeng"'
+_REMEDY = "write `NAME SCOPE,SCOPE sha256:HEX`, the hash of the token in 64 hexadecimal digits"
+_HASH = re.compile(r"sha256:([0-9a-f]{64})", re.IGNORECASE)
+
+
+class Scope(StrEnum):
+    """What a token lets its holder ask for."""
+
+    CHECK = "check"
+    ADMIT = "admit"
+    METRICS = "metrics"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token: whose it is, what it is for, and its SHA-256."""
+
+    name: str
+    scopes: frozenset[Scope]
+    digest: bytes
+
+
+class Tokens:
+    """The tokens that are known; without any, nobody has to say who they are."""
+
+    def __init__(self, known: Sequence[Token] = ()) -> None:
+        self._known = tuple(known)
+
+    def holder(self, authorization: str, scope: Scope) -> str:
+        """The name of who asks; empty where nobody has to say it.
+
+        Every hash is compared, each in constant time, so that the time says nothing of any token.
+
+        Args:
+            authorization: the header as it came; empty when there is none.
+            scope: what is asked for.
+
+        Raises:
+            RefusedError: there is no token, or none that is known (401), or it is not for this (403).
+        """
+        if not self._known:
+            return ""
+        scheme, _, given = authorization.partition(" ")
+        if scheme.lower() != "bearer" or not given.strip():
+            raise _refused(HTTPStatus.UNAUTHORIZED, "the request has no token", "send `Authorization: Bearer TOKEN`")
+        digest = hashlib.sha256(given.strip().encode("latin-1", "replace")).digest()
+        holders = [token for token in self._known if hmac.compare_digest(token.digest, digest)]
+        if not holders:
+            what = 'error="invalid_token"'
+            raise _refused(HTTPStatus.UNAUTHORIZED, "the token is not known", "send one that the server knows", what)
+        if scope not in holders[0].scopes:
+            what = f'error="insufficient_scope", scope="{scope}"'
+            message = f"the token of `{holders[0].name}` is not for `{scope}`"
+            raise _refused(HTTPStatus.FORBIDDEN, message, f"send one with the scope `{scope}`", what)
+        return holders[0].name
+
+
+def _refused(status: int, message: str, remedy: str, what: str = "") -> RefusedError:
+    challenge = ", ".join(part for part in (_REALM, what) if part)
+    return RefusedError(status, message, remedy=remedy, headers={"WWW-Authenticate": challenge})
+
+
+def read_tokens(path: Path) -> Tokens:
+    """Read a file of tokens: in each line a name, scopes with commas between them, and the hash of a token.
+
+    Empty lines and those that begin with `#` say nothing.
+
+    Raises:
+        UsageError: it cannot be read, has none, or a line of it is not well formed.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = (getattr(error, "strerror", None) or "not UTF-8").lower()
+        message = f"the tokens cannot be read ({reason})"
+        raise UsageError(message, place=(str(path),), remedy="name a text file that exists") from None
+    known = list(_tokens(text, str(path)))
+    if not known:
+        raise UsageError("the file has no tokens", place=(str(path),), remedy=_REMEDY)
+    return Tokens(known)
+
+
+def _tokens(text: str, file: str) -> Iterator[Token]:
+    names: set[str] = set()
+    digests: set[bytes] = set()
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        token = _token(line.split(), f"{file}:{number}")
+        if token.name in names or token.digest in digests:
+            message = f"the {'name' if token.name in names else 'token'} of `{token.name}` stands there twice"
+            raise UsageError(message, place=(f"{file}:{number}",), remedy="give each holder a name and a token")
+        names.add(token.name)
+        digests.add(token.digest)
+        yield token
+
+
+def _token(words: Sequence[str], place: str) -> Token:
+    if len(words) != 3 or not (found := _HASH.fullmatch(words[2])):  # the line is not repeated: it may hold a token
+        raise UsageError("the line is not well formed", place=(place,), remedy=_REMEDY)
+    scopes = words[1].lower().split(",")
+    known = [str(scope) for scope in Scope]
+    if wrong := next((scope for scope in scopes if scope not in known), None):
+        remedy = f"the scopes are {', '.join(known)}"
+        raise UsageError(f"there is no scope `{wrong}`{nearest(wrong, known)}", place=(place,), remedy=remedy)
+    if "" in scopes:
+        raise UsageError("a scope is empty", place=(place,), remedy=_REMEDY)
+    return Token(words[0], frozenset(map(Scope, scopes)), bytes.fromhex(found[1]))

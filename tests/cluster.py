@@ -1,0 +1,56 @@
+"""Objects of a cluster and the reviews that the Kubernetes API server makes of what is done to them."""
+
+from __future__ import annotations
+
+from policyeng.models import JsonObject
+
+GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
+ELSEWHERE = "/subscriptions/22222222-2222-2222-2222-222222222222/resourceGroups/rg-ml"
+WORKSPACE = f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces/ws"
+ML = "machinelearningservices.azure.com/v1api20240401"
+POLICY = "serviceoperator.azure.com/reconcile-policy"
+
+
+def workspace_object(*, policy: str = "", status: JsonObject | None = None, **spec: object) -> JsonObject:
+    """A Workspace of Azure Service Operator called `ws`, owned by the resource group `rg-ml`."""
+    return object_of("Workspace", {"owner": {"name": "rg-ml"}, **spec}, name="ws", policy=policy, status=status)
+
+
+def object_of(
+    kind: str,
+    spec: object,
+    *,
+    api_version: str = ML,
+    name: str = "it",
+    policy: str = "",
+    status: JsonObject | None = None,
+) -> JsonObject:
+    """An object of any kind."""
+    metadata: JsonObject = {"name": name, "namespace": "ml"}
+    if policy:
+        metadata["annotations"] = {POLICY: policy}
+    held: JsonObject = {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
+    return held if status is None else {**held, "status": status}
+
+
+def review_of(
+    operation: str, new: JsonObject | None = None, old: JsonObject | None = None, **more: object
+) -> JsonObject:
+    """What the API server asks; the kind is that of the object."""
+    shown = new or old or {}
+    group, _, version = str(shown.get("apiVersion")).rpartition("/")
+    request = {
+        "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
+        "kind": {"group": group, "version": version, "kind": shown.get("kind")},
+        "resource": {"group": group, "version": version, "resource": f"{str(shown.get('kind')).lower()}s"},
+        "name": "it",
+        "namespace": "ml",
+        "operation": operation,
+        "userInfo": {"username": "admin", "groups": ["system:authenticated"]},
+        "object": new,
+        "oldObject": old,
+        "dryRun": False,
+        "options": {"apiVersion": "meta.k8s.io/v1", "kind": "CreateOptions"},
+        **more,
+    }
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}

@@ -1,0 +1,273 @@
+"""Run the webhook against a real kube-apiserver, registered by our own manifests; `make kubernetes-test` calls it."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import sys
+import tempfile
+from datetime import timedelta
+from pathlib import Path
+
+import httpx
+import yaml
+
+from policyeng.models import JsonObject
+from tests.kubernetes import custom_kinds as kinds
+from tests.kubernetes.control_plane import ADMIN, USER, Cluster, control_plane, free_port, wait
+from tests.kubernetes.custom_kinds import COMPUTE, Custom
+from tests.kubernetes.manifests import Manifests
+from tests.kubernetes.transcript import Transcript
+
+_APPLIED = (httpx.codes.OK, httpx.codes.CREATED)
+
+
+class Run:
+    """One run: what it asks, checks and writes down."""
+
+    def __init__(self, cluster: Cluster, manifests: Manifests) -> None:
+        self.cluster, self.manifests, self.said = cluster, manifests, Transcript()
+
+    # ------------------------------------------------------------ before
+
+    def prepare(self) -> None:
+        """The kinds, the user's rights, and an object that nobody judged."""
+        version = self.cluster.ask("GET", "/version").json()["gitVersion"]
+        self.said.say(f"kube-apiserver {version}, etcd, and policyeng serve with the arguments of our Deployment")
+        for kind in kinds.KINDS:
+            self.apply(kind.definition())
+        for kind in kinds.KINDS:
+            self._await(kind.path())
+        self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": kinds.NAMESPACE}})
+        rules = [
+            {"apiGroups": ["", *(kind.group for kind in kinds.KINDS)], "resources": ["*"], "verbs": ["*"]},
+        ]
+        role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "team"}}
+        self.apply({**role, "rules": rules})
+        self.apply(
+            {
+                "apiVersion": "rbac.authorization.k8s.io/v1",
+                "kind": "ClusterRoleBinding",
+                "metadata": {"name": "team"},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "team"},
+                "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}],
+            }
+        )
+        self.said.head("before the webhook is there, a failing object is stored")
+        self.create(COMPUTE, kinds.compute("legacy", 1), 201)
+        self.create(kinds.CLUSTER, kinds.managed_cluster(), 201)
+
+    def install(self, authority: Path | None) -> None:
+        """Apply our manifests, every key of which the API server has to know."""
+        self.said.head("our manifests are applied, with `fieldValidation=Strict`")
+        for document in self.manifests.built("local"):
+            self.apply(document, say=True)
+        if authority is None:
+            self.said.say("the definitions of cert-manager are not there; its variant is not tried")
+            return
+        self.said.head("so is the variant for cert-manager, against its own definitions, as a dry run")
+        for name in ("issuers", "certificates"):
+            self.apply(yaml.safe_load((authority / f"cert-manager.io_{name}.yaml").read_text(encoding="utf-8")))
+            self._await(f"/apis/cert-manager.io/v1/namespaces/{kinds.NAMESPACE}/{name}")
+        for document in self.manifests.built("cert-manager"):
+            self.apply(document, say=True, dry=True)
+
+    # ------------------------------------------------------------ steps
+
+    def judge(self) -> None:
+        """What a cluster's users see while the webhook is up."""
+        said = self.said
+        said.head("a violating object is refused, in a dry run too")
+        self.create(COMPUTE, kinds.compute("training", 1), 403, "AML-CMP-008")
+        said.annotated(self.cluster.audited(COMPUTE.path()))
+        self.create(COMPUTE, kinds.compute("training", 1), 403, "AML-CMP-008", dry=True)
+        said.head("a compliant one is stored")
+        self.create(COMPUTE, kinds.compute("training", 0), 201)
+        said.head("an update that makes it worse is refused, and one that does not is stored")
+        self.update(COMPUTE, kinds.compute("training", 2), 403, "AML-CMP-008")
+        self.update(COMPUTE, kinds.compute("training", 0, most=3), 200)
+        said.head(
+            "an update that leaves an old failure alone is let through with a warning; one that adds to it is not"
+        )
+        self.update(COMPUTE, _labelled(kinds.compute("legacy", 1)), 200, "AML-CMP-008 failed before")
+        self.update(COMPUTE, kinds.compute("legacy", 2), 403, "AML-CMP-008")
+        said.head("and so is what the operator writes")
+        self.update(COMPUTE, {**kinds.compute("legacy", 1), "status": {"conditions": []}}, 200, below="/status")
+        said.head("what cannot be judged is refused")
+        broken = kinds.compute("broken", 0)
+        broken["spec"]["properties"]["kubernetes"] = {}
+        self.create(COMPUTE, broken, 422, "several kinds of compute at once")
+        said.head("a deletion is judged too: two computes stand on this cluster")
+        self.delete(kinds.CLUSTER, "aks-ml", 403, "AML-OPS-103")
+        self.delete(COMPUTE, "training", 200)
+        said.head("a deletion that leaves Azure as it is changes nothing")
+        kept = kinds.managed_cluster()
+        kept["metadata"]["annotations"] = {"serviceoperator.azure.com/reconcile-policy": "detach-on-delete"}
+        self.update(kinds.CLUSTER, kept, 200)
+        self.delete(kinds.CLUSTER, "aks-ml", 200)
+        said.head("an instance type of the Azure ML extension is judged as a part of the attached compute")
+        self.create(kinds.INSTANCE_TYPE, kinds.new(kinds.INSTANCE_TYPE, "gpu", {"resources": {}}), 201)
+        self.untouched()
+        said.head("so are those in the webhook's own namespace, which it is not asked about")
+        place = COMPUTE.path(namespace="policyeng")
+        self.create(COMPUTE, kinds.compute("anything", 1, namespace="policyeng"), 201, user=ADMIN, path=place)
+
+    def untouched(self) -> None:
+        """Objects of other kinds."""
+        self.said.head("objects of other kinds are untouched")
+        self.create(kinds.VAULT, kinds.new(kinds.VAULT, "kv", {"location": "anywhere"}), 201)
+        self.delete(kinds.VAULT, "kv", 200)
+        self.other_object()
+
+    def other_object(self) -> None:
+        """One that is no custom resource."""
+        path = f"/api/v1/namespaces/{kinds.NAMESPACE}/configmaps"
+        document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "any"}}
+        self._expect(f"{USER}: create ConfigMap any", 201, "", self.cluster.ask("POST", path, document, user=USER))
+        self._expect(f"{USER}: delete ConfigMap any", 200, "", self.cluster.ask("DELETE", f"{path}/any", user=USER))
+
+    def go_stale(self) -> None:
+        """What they see while nobody renews the snapshot, and when somebody does."""
+        self.said.head("by a snapshot that is too old nothing is decided; a new one is taken up as it comes")
+        self.manifests.take_snapshot(ago=timedelta(days=2))
+        self._await_answer(kinds.compute("training", 0), 500)
+        self.create(COMPUTE, kinds.compute("training", 0), 500, "nothing is decided by the state")
+        self.manifests.take_snapshot()
+        self._await_answer(kinds.compute("training", 0), 201)
+        self.create(COMPUTE, kinds.compute("training", 0), 201, dry=True)
+
+    def down(self) -> None:
+        """What they see while it is not."""
+        self.said.head("with the webhook down, what it would judge is refused, and nothing else")
+        self.create(COMPUTE, kinds.compute("training", 0), 500, "failed calling webhook")
+        self.delete(COMPUTE, "legacy", 500, "failed calling webhook")
+        self.untouched()
+
+    def again(self) -> None:
+        """And when it is back."""
+        self.said.head("with the webhook up again, what is compliant is stored")
+        self.create(COMPUTE, kinds.compute("training", 0), 201)
+
+    def heed(self) -> None:
+        """Wait until the API server asks the webhook and gets an answer."""
+        self._await_answer(kinds.compute("x", 1), 403)
+
+    def _await_answer(self, document: JsonObject, status: int) -> None:
+        wait(
+            lambda: self.cluster.ask("POST", COMPUTE.path(), document, dry=True).status_code == status,
+            f"the webhook is not asked, or does not answer with {status}",
+        )
+
+    # ------------------------------------------------------------ requests
+
+    def create(
+        self,
+        kind: Custom,
+        document: JsonObject,
+        status: int,
+        words: str = "",
+        *,
+        user: str = USER,
+        path: str = "",
+        dry: bool = False,
+    ) -> None:
+        """Create an object as a user, and expect a status and words of the message or the warnings."""
+        answer = self.cluster.ask("POST", path or kind.path(), document, user=user, dry=dry)
+        how = f"create{' --dry-run' if dry else ''} {_called(document)}"
+        self._expect(f"{user}: {how}{_idle(document)}", status, words, answer)
+
+    def update(self, kind: Custom, document: JsonObject, status: int, words: str = "", *, below: str = "") -> None:
+        """Replace an object."""
+        path = kind.path(document["metadata"]["name"])
+        current = self.cluster.ask("GET", path).json()
+        whole = copy.deepcopy(document)
+        whole["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"]
+        answer = self.cluster.ask("PUT", path + below, whole, user=USER)
+        self._expect(f"{USER}: replace {_called(document)}{below}{_idle(document)}", status, words, answer)
+
+    def delete(self, kind: Custom, name: str, status: int, words: str = "") -> None:
+        """Delete an object."""
+        answer = self.cluster.ask("DELETE", kind.path(name), user=USER)
+        self._expect(f"{USER}: delete {kind.kind} {name}", status, words, answer)
+
+    def apply(self, document: JsonObject, *, say: bool = False, dry: bool = False) -> None:
+        """Apply an object as the administrator."""
+        answer = self.cluster.ask("PATCH", _path(document), document, dry=dry)
+        if say or answer.status_code not in _APPLIED:
+            self.said.heard(f"{ADMIN}: apply {_called(document)}", answer)
+        if answer.status_code not in _APPLIED or "warning" in answer.headers:
+            raise AssertionError(answer.text)
+
+    def _expect(self, asked: str, status: int, words: str, answer: httpx.Response) -> None:
+        self.said.heard(asked, answer)
+        heard = answer.text + str(answer.headers.get_list("warning"))
+        if answer.status_code != status or words not in heard:
+            raise AssertionError(f"{asked}: {answer.status_code} where {status} `{words}` should be: {heard}")
+
+    def _await(self, path: str) -> None:
+        """Wait until objects of a kind are served."""
+        wait(lambda: self.cluster.ask("GET", path).status_code == httpx.codes.OK, f"nothing is served at {path}")
+
+
+def _path(document: JsonObject) -> str:
+    group, _, _ = document["apiVersion"].rpartition("/")
+    kind, metadata = document["kind"].lower(), document["metadata"]
+    plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
+    within = f"/namespaces/{metadata['namespace']}" if "namespace" in metadata else ""
+    return f"/{'apis' if group else 'api'}/{document['apiVersion']}{within}/{plural}/{metadata['name']}"
+
+
+def _called(document: JsonObject) -> str:
+    return f"{document['kind']} {document['metadata']['name']}"
+
+
+def _idle(document: JsonObject) -> str:
+    """Of a compute cluster, what it keeps while it is idle: what the steps are about."""
+    if document["kind"] != COMPUTE.kind:
+        return ""
+    scale = document["spec"]["properties"]["amlCompute"]["properties"]["scaleSettings"]
+    return f" (minNodeCount: {scale['minNodeCount']}, maxNodeCount: {scale['maxNodeCount']})"
+
+
+def _labelled(document: JsonObject) -> JsonObject:
+    document["metadata"]["labels"] = {"team": "churn"}
+    return document
+
+
+def main() -> None:
+    """Run all steps; the transcript is written as far as they went."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    for program in ("etcd", "apiserver", "kustomize"):
+        parser.add_argument(f"--{program}", type=Path, required=True)
+    parser.add_argument("--cert-manager", type=Path, help="the folder of its custom resource definitions")
+    parser.add_argument("--transcript", type=Path)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        manifests = Manifests(given.kustomize, folder / "webhook", free_port())
+        with control_plane(given.etcd, given.apiserver, folder / "cluster") as cluster:
+            run = Run(cluster, manifests)
+            try:
+                _all_steps(run, given.cert_manager)
+            finally:
+                text = "\n".join(run.said.lines) + "\n"
+                if given.transcript is not None:
+                    given.transcript.write_text(text, encoding="utf-8")
+                sys.stdout.write(text)
+
+
+def _all_steps(run: Run, authority: Path | None) -> None:
+    run.prepare()
+    run.install(authority)
+    with run.manifests.serving():
+        run.heed()
+        run.judge()
+        run.go_stale()
+    run.down()
+    with run.manifests.serving():
+        run.heed()
+        run.again()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""`policyeng serve` as a process: it listens, answers, survives what is sent to it, and ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import orjson
+import pytest
+
+from policyeng import cli
+from tests.bundles import deny_when, rego, workspace, write
+from tests.conftest import ROOT
+from tests.servers import JSON, POLICY
+from tests.test_server_tokens import line
+
+SERVE = (sys.executable, "-m", "policyeng", "serve", "--port", "0", "--policy", "bundle")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a bundle of one policy and a snapshot."""
+    write(tmp_path, {"bundle/area/limit.rego": POLICY})
+    content = {"snapshotVersion": 1, "resources": [workspace("there")]}
+    (tmp_path / "state.json").write_bytes(orjson.dumps(content))
+    return tmp_path
+
+
+@contextmanager
+def running(folder: Path, *options: str, command: Sequence[str] = SERVE) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server and its address; whatever it does, it is ended."""
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        [*command, *options], cwd=folder, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
+        try:
+            assert server.stdout is not None
+            said, _, address = server.stdout.readline().strip().rpartition(" ")
+            assert said == "policyeng: listening on"
+            yield server, address
+        finally:
+            server.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_answers_until_a_signal_comes(folder: Path, number: signal.Signals) -> None:
+    """Then it ends well, and says nothing."""
+    with running(folder, "--snapshot", "state.json", "--max-snapshot-age", "3600") as (server, address):
+        assert httpx.get(f"{address}/readyz").json()["ready"] is True
+        denied = httpx.post(f"{address}/v1/admit", json=workspace("there", x=2))
+        assert denied.json()["allowed"] is False
+        assert "server" not in denied.headers
+        server.send_signal(number)
+        assert server.wait(20) == 0
+        assert server.stderr is not None
+        assert server.stderr.read() == ""
+
+
+def test_what_is_sent_cannot_end_it(folder: Path) -> None:
+    """Half a request, two lengths, no HTTP at all, a body that stays away: it answers the next one."""
+    head = b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    raw = {
+        b"nothing of HTTP\r\n\r\n": b"400",
+        head + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\n[1,2]": b"400",
+        head + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n": b"400",
+        head + b"Content-Length: -5\r\n\r\n": b"400",
+        head + b"Transfer-Encoding: chunked\r\n\r\nZZ\r\n": b"400",
+        head + b"Content-Length: 9999999999\r\n\r\n": b"413",
+        head + b"\r\n": b"400",
+        b"GET /" + b"a" * 200_000: b"400 Bad Request",
+        head + b"X-Long: " + b"a" * 200_000: b"400 Bad Request",
+        head + b"X: y\r\n" * 50_000: b"400 Bad Request",
+        b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n": b"200",
+        head + b"Content-Length: 500\r\n\r\n[": b"408",
+        head + b"Expect: 100-continue\r\nContent-Length: 2\r\n\r\n[]": b"200",
+    }
+    with running(folder, "--deadline", "0.5") as (_, address):
+        host, port = address.removeprefix("http://").split(":")
+        for sent, status in raw.items():
+            with socket.create_connection((host, int(port)), timeout=20) as connection:
+                connection.sendall(sent)
+                answer = connection.recv(4096)
+                while b"HTTP/1.1 100" in answer and answer.count(b"HTTP/1.1") < 2:
+                    answer += connection.recv(4096)
+                assert status in answer, (sent, answer)
+        with socket.create_connection((host, int(port))) as connection:
+            connection.sendall(head + b"Content-Length: 500\r\n\r\n[")
+        assert httpx.post(f"{address}/v1/check", content=b"[]", headers=JSON).status_code == 200
+
+
+def test_headers_that_do_not_end_are_waited_for_in_vain(folder: Path) -> None:
+    """A connection on which nothing comes, or little, is closed; one that is used stays open."""
+    script = (
+        "import sys; from policyeng.server import protocol; from policyeng import cli; protocol.HEAD_SECONDS = 0.5\n"
+        "cli.run(['serve', '--port', '0', '--policy', 'bundle'])"
+    )
+    with running(folder, command=[sys.executable, "-c", script]) as (_, address):
+        host, port = address.removeprefix("http://").split(":")
+        for sent in (b"", b"GET /healthz HTTP/1.1\r\nHost"):
+            with socket.create_connection((host, int(port)), timeout=20) as connection:
+                connection.sendall(sent)
+                assert connection.recv(100) == b""
+        with httpx.Client(base_url=address) as client:
+            assert client.get("/healthz").status_code == 200
+            time.sleep(1)
+            assert client.get("/healthz").status_code == 200
+
+
+def test_the_state_is_read_again_and_tokens_are_asked_for(folder: Path) -> None:
+    """While it serves."""
+    (folder / "tokens").write_text(line("all", "admit", "secret"), encoding="utf-8")
+    with running(folder, "--snapshot", "state.json", "--tokens", "tokens") as (_, address):
+        client = httpx.Client(base_url=address, headers={"Authorization": "Bearer secret"})
+        patch = {"operation": "patch", "id": workspace("new")["id"], "patch": {"properties": {"x": 1}}}
+        assert httpx.post(f"{address}/v1/admit", json=patch).status_code == 401
+        assert client.post("/v1/admit", json=patch).json()["exitCode"] == 2
+        content = orjson.dumps({"snapshotVersion": 1, "resources": [workspace("new")]})
+        (folder / "next.json").write_bytes(content)
+        (folder / "next.json").rename(folder / "state.json")
+        ends = time.monotonic() + 20
+        while not client.post("/v1/admit", json=patch).json()["allowed"] and time.monotonic() < ends:
+            time.sleep(0.1)
+        assert client.post("/v1/admit", json=patch).json()["allowed"] is True
+        client.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--host", "0.0.0.0"], 3, "--host: `0.0.0.0` can be reached from elsewhere"),  # noqa: S104  # what is refused
+        (["--tokens", "nowhere"], 3, "nowhere: the tokens cannot be read (no such file or directory)"),
+        (["--snapshot", "nowhere.json"], 2, "nowhere.json: cannot be read (no such file or directory)"),
+        (["--policy", "nowhere"], 2, "nowhere"),
+        (["--exemptions", "nowhere.yaml"], 2, "nowhere.yaml: cannot be read"),
+        (["--select", "nothing"], 3, "`nothing` is no policy id"),
+        (["--fail-on", "loud"], 3, "`fail_on` does not fit: `loud`"),
+        (["--host", "256.0.0.1", "--insecure-listen"], 3, "cannot listen on `256.0.0.1` port 8180"),
+        (["--deadline", "0"], 3, "--deadline"),
+    ],
+)
+def test_what_cannot_be_served_is_one_line(
+    options: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With its exit code."""
+    assert cli.run(["serve", *options]) == code
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
+    assert said in printed.err
+
+
+def test_policies_that_do_not_compile_are_not_served(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is said at the start, not to the first who asks."""
+    write(tmp_path, {"area/p.rego": rego("p", deny_when("nowhere(input.resource)"))})
+
+    assert cli.run(["serve", "--policy", str(tmp_path)]) == 2
+    assert "does not compile" in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """With what to do."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert cli.run(["serve", "--port", str(port)]) == 3
+    assert f"`127.0.0.1` port {port} (address already in use); give another" in capsys.readouterr().err
+
+
+def test_without_the_extra_it_says_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A usage error."""
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert cli.run(["serve"]) == 3
+    assert "pip install 'policyeng[server]'" in capsys.readouterr().err
+
+
+def test_the_other_commands_load_no_server() -> None:
+    """What serves costs half a second to load."""
+    script = (
+        "import sys, policyeng.cli.app; print([name for name in sys.modules if name.startswith(('fastapi', 'uvi'))])"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
+
+    assert ran.stdout.strip() == "[]"

@@ -1,0 +1,75 @@
+"""The Containerfile: linted, from what the repository locks, without rights and without secrets."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.conftest import ROOT
+from tests.container import CONTAINERFILE, IGNORED, below, environment, final, steps
+
+HADOLINT = Path(sys.executable).with_name("hadolint")
+
+
+def test_the_linter_has_nothing_to_say() -> None:
+    """None of its rules is switched off."""
+    linted = subprocess.run([HADOLINT, "--no-color", CONTAINERFILE], capture_output=True, text=True, check=False)
+
+    assert (linted.returncode, linted.stdout) == (0, "")
+    assert "hadolint" not in CONTAINERFILE.read_text(encoding="utf-8")
+
+
+def test_it_is_built_from_what_is_locked() -> None:
+    """Everything that is installed has a hash, or was built from the repository; images have a version."""
+    installs = [one for step in steps() if step.name == "RUN" for one in step.text.split("&&") if " install " in one]
+    images = [step.text.split()[0] for step in steps() if step.name == "FROM"]
+
+    assert len(installs) == 3
+    assert all("--require-hashes" in one or "--no-index --no-deps" in one for one in installs)
+    assert images == ["rust:1.90-slim-trixie", "python:3.13-trixie", "python:3.13-slim-trixie"]
+
+
+def test_what_it_copies_is_there_and_let_in() -> None:
+    """Nothing else is sent to the builder: no history, no environment of this machine."""
+    sources = [word for step in steps() if step[:2] == (1, "COPY") for word in step.text.split()[:-1]]
+    mine = [source for source in sources if not source.startswith(("-", "/"))]
+    let_in = {line[1:] for line in IGNORED.read_text(encoding="utf-8").splitlines() if line.startswith("!")}
+
+    assert set(mine) == let_in
+    assert all((ROOT / source).exists() for source in mine)
+    assert IGNORED.read_text(encoding="utf-8").splitlines()[1] == "*"
+
+
+def test_the_image_runs_without_rights_and_without_a_shell() -> None:
+    """A user by number, commands as lists, nothing copied but what was built, and no secret in a variable."""
+    last = [step for step in steps() if step.stage == 2]
+    commands = [final("ENTRYPOINT"), final("CMD"), final("HEALTHCHECK").partition(" CMD ")[2]]
+
+    assert re.fullmatch(r"[1-9]\d{3,}:[1-9]\d{3,}", final("USER"))
+    assert all(isinstance(json.loads(command), list) for command in commands)
+    assert not [step for step in last if step.name == "RUN"]
+    assert [step.text for step in last if step.name == "COPY"] == ["--from=build /opt/policyeng /opt/policyeng"]
+    assert json.loads(final("ENTRYPOINT")) == ["/opt/policyeng/bin/policyeng"]
+    assert json.loads(final("CMD"))[0] == "serve"
+    assert not re.search(r"token=|password|secret", json.dumps([environment(1), environment(2)]), re.IGNORECASE)
+    assert f"EXPOSE {json.loads(final('CMD'))[4]}" in CONTAINERFILE.read_text(encoding="utf-8")
+    assert f":{json.loads(final('CMD'))[4]}/healthz" in final("HEALTHCHECK")
+
+
+def test_it_asks_for_its_health_with_python(tmp_path: Path) -> None:
+    """A server that is not there is not healthy."""
+    _, *arguments = json.loads(final("HEALTHCHECK").partition(" CMD ")[2])
+    asked = subprocess.run([sys.executable, *arguments], capture_output=True, check=False, cwd=tmp_path)
+
+    assert asked.returncode == 1
+    assert b"URLError" in asked.stderr
+
+
+def test_places_are_moved_below_a_folder_alone() -> None:
+    """What the steps are run with without an engine for containers."""
+    moved = below("/opt/build/bin/python -m x --python /opt/policyeng/bin/python /usr/opt/x", Path("/t"))
+
+    assert moved == "/t/opt/build/bin/python -m x --python /t/opt/policyeng/bin/python /usr/opt/x"

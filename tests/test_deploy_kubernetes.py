@@ -1,0 +1,192 @@
+"""The manifests of the webhook: of the published schemas, of one piece, and locked down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import jsonschema
+import kubernetes_validate
+import pytest
+import typer
+import yaml
+from typer.exceptions import TyperException
+
+from policyeng.cli.app import app
+from policyeng.configuration import resolve
+from policyeng.models import JsonObject
+from policyeng.sources import load_exemptions
+from policyeng.sources.kubernetes.kinds import EXTENSION_GROUP, KINDS
+
+ROOT = Path(__file__).resolve().parents[1]
+DEPLOY = ROOT / "deploy" / "kubernetes"
+VARIANTS = ("cert-manager", "plain-secret")
+CERT_MANAGER = json.loads((ROOT / "tests" / "kubernetes" / "cert-manager.schema.json").read_text(encoding="utf-8"))
+SETTINGS = "/etc/policyeng/settings/"
+
+
+def objects(folder: str) -> Iterator[JsonObject]:
+    """The objects that a folder lists, as they stand in its files."""
+    listed = yaml.safe_load((DEPLOY / folder / "kustomization.yaml").read_text(encoding="utf-8"))
+    for name in listed["resources"]:
+        path = DEPLOY / folder / name
+        if path.is_file():
+            yield from yaml.safe_load_all(path.read_text(encoding="utf-8"))
+
+
+BASE = {each["kind"]: each for each in objects("base")}
+CERTIFICATES = list(objects("cert-manager"))
+POD = BASE["Deployment"]["spec"]["template"]["spec"]
+[CONTAINER] = POD["containers"]
+[WEBHOOK] = BASE["ValidatingWebhookConfiguration"]["webhooks"]
+
+
+COMMAND = typer.main.get_command(app)
+
+
+def arguments() -> dict[str, str]:
+    """The flags of the container, with their values."""
+    command, *flags = CONTAINER["args"]
+    assert command == "serve"
+    return dict(flag.partition("=")[::2] for flag in flags)
+
+
+@pytest.mark.parametrize("version", ["1.30", "1.35"])
+@pytest.mark.parametrize("kind", sorted(BASE))
+def test_an_object_is_of_its_published_schema(kind: str, version: str) -> None:
+    """With no key that it does not have; a misspelled one is found."""
+    kubernetes_validate.validate(BASE[kind], version, strict=True)
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate({**BASE[kind], "sepc": {}}, version, strict=True)
+
+
+@pytest.mark.parametrize("certificate", CERTIFICATES, ids=lambda each: f"{each['kind']}-{each['metadata']['name']}")
+def test_a_certificate_is_of_the_schema_of_cert_manager(certificate: JsonObject) -> None:
+    """As cut from its custom resource definitions; a misspelled key is found."""
+    assert certificate["apiVersion"] == "cert-manager.io/v1"
+    schema = CERT_MANAGER[certificate["kind"]]
+    jsonschema.validate(certificate, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**certificate, "spec": {**certificate["spec"], "dnsName": ["x"]}}, schema)
+
+
+def test_every_file_is_listed_and_every_listed_file_is_there() -> None:
+    """In the base and in both variants, which use the base."""
+    for folder in ("base", *VARIANTS):
+        listed = yaml.safe_load((DEPLOY / folder / "kustomization.yaml").read_text(encoding="utf-8"))
+        named = {*listed["resources"], *(patch["path"] for patch in listed.get("patches", ()))}
+        named |= {file for each in listed.get("configMapGenerator", ()) for file in each["files"]}
+        there = {path.name for path in (DEPLOY / folder).glob("*.[yt][ao]ml")} - {"kustomization.yaml"}
+        assert {name for name in named if not name.startswith("..")} == there
+        assert ("../base" in named) is (folder in VARIANTS)
+
+
+def test_exactly_the_kinds_that_are_judged_are_asked_about() -> None:
+    """By their plurals, in every version, whenever they are made, changed or deleted."""
+    asked = {(group, name) for rule in WEBHOOK["rules"] for group in rule["apiGroups"] for name in rule["resources"]}
+    judged = {(group, _plural(kind)) for (group, kind), known in KINDS.items() if known.read}
+
+    assert asked == judged | {(EXTENSION_GROUP, "instancetypes")}
+    for rule in WEBHOOK["rules"]:
+        assert (rule["apiVersions"], rule["scope"]) == (["*"], "*")
+        assert sorted(rule["operations"]) == ["CREATE", "DELETE", "UPDATE"]
+
+
+def _plural(kind: str) -> str:
+    return f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
+
+
+def test_the_webhook_fails_closed_and_spares_its_own_namespace_alone() -> None:
+    """It asks before the API server stops to wait."""
+    [left_out] = WEBHOOK["namespaceSelector"]["matchExpressions"]
+    kept = {
+        "key": "kubernetes.io/metadata.name",
+        "operator": "NotIn",
+        "values": [BASE["Namespace"]["metadata"]["name"]],
+    }
+
+    assert (WEBHOOK["failurePolicy"], WEBHOOK["sideEffects"], WEBHOOK["matchPolicy"]) == ("Fail", "None", "Equivalent")
+    assert WEBHOOK["admissionReviewVersions"] == ["v1"]
+    assert left_out == kept
+    assert "objectSelector" not in WEBHOOK
+    assert float(arguments()["--deadline"]) < WEBHOOK["timeoutSeconds"] <= 10
+
+
+def test_the_pod_ends_without_losing_a_request() -> None:
+    """It answers until its end has come around, and is given the time for that and for what is at work then."""
+    probe = CONTAINER["readinessProbe"]
+    drain, deadline = (float(arguments()[flag]) for flag in ("--drain-seconds", "--deadline"))
+
+    assert drain >= probe["periodSeconds"] * probe["failureThreshold"]
+    assert drain + deadline < POD["terminationGracePeriodSeconds"]
+    assert arguments()["--decision-log"] == "-"
+
+
+def test_the_parts_name_each_other() -> None:
+    """Service and Deployment, ports, secret, certificate, authority; variables that name the service set nothing."""
+    assert POD["enableServiceLinks"] is False
+    name, namespace = BASE["Service"]["metadata"]["name"], BASE["Namespace"]["metadata"]["name"]
+    labels = BASE["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    service = WEBHOOK["clientConfig"]["service"]
+    volumes = {each["name"]: each for each in POD["volumes"]}
+    serving = next(each for each in CERTIFICATES if each["metadata"]["name"] == name)
+    injected = yaml.safe_load((DEPLOY / "cert-manager" / "inject-ca.yaml").read_text(encoding="utf-8"))
+
+    assert (service["name"], service["namespace"], service["path"]) == (name, namespace, "/v1/admission-review")
+    assert service["port"] == BASE["Service"]["spec"]["ports"][0]["port"]
+    assert CONTAINER["ports"][0]["containerPort"] == int(arguments()["--port"])
+    for kind in ("Service", "PodDisruptionBudget", "NetworkPolicy"):
+        spec = BASE[kind]["spec"]
+        selector = (
+            spec["selector"] if kind == "Service" else (spec.get("selector") or spec["podSelector"])["matchLabels"]
+        )
+        assert selector == labels
+    assert serving["spec"]["secretName"] == volumes["tls"]["secret"]["secretName"]
+    assert f"{name}.{namespace}.svc" in serving["spec"]["dnsNames"]
+    assert injected["metadata"]["annotations"] == {"cert-manager.io/inject-ca-from": f"{namespace}/{name}"}
+    spaces = {each["metadata"].get("namespace") for each in [*BASE.values(), *CERTIFICATES]}
+    assert spaces == {namespace, None}
+
+
+def test_the_pod_is_locked_down() -> None:
+    """As the restricted pod security standard has it, and with a root that cannot be written."""
+    pod, container = POD["securityContext"], CONTAINER["securityContext"]
+
+    assert BASE["Namespace"]["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    assert (pod["runAsNonRoot"], pod["seccompProfile"]) == (True, {"type": "RuntimeDefault"})
+    assert pod["runAsUser"] > 0
+    assert (container["allowPrivilegeEscalation"], container["readOnlyRootFilesystem"]) == (False, True)
+    assert container["capabilities"] == {"drop": ["ALL"]}
+    assert POD["automountServiceAccountToken"] is BASE["ServiceAccount"]["automountServiceAccountToken"] is False
+    assert {mount["name"] for mount in CONTAINER["volumeMounts"] if not mount.get("readOnly")} == {"tmp"}
+    assert {"cpu", "memory"} <= CONTAINER["resources"]["requests"].keys()
+    assert "memory" in CONTAINER["resources"]["limits"]
+    assert BASE["NetworkPolicy"]["spec"]["egress"] == []
+    assert [CONTAINER[probe]["httpGet"]["path"] for probe in ("livenessProbe", "readinessProbe")] == [
+        "/healthz",
+        "/readyz",
+    ]
+
+
+def test_the_settings_that_come_with_it_are_read() -> None:
+    """With the exemptions that they name; every file that a flag names lies in a volume that is mounted."""
+    given = arguments()
+    settings = resolve({}, {}, DEPLOY, config=DEPLOY / "base" / given["--config"].removeprefix(SETTINGS))
+    assert [path.name for path in settings.exemptions] == ["exemptions.yaml"]
+    for path in settings.exemptions:
+        assert load_exemptions(path) == ()
+    mounts = [mount["mountPath"] for mount in CONTAINER["volumeMounts"]]
+    for value in given.values():
+        assert not value.startswith("/") or any(value.startswith(f"{mount}/") for mount in mounts)
+
+
+def test_the_command_line_has_every_flag_of_the_manifest() -> None:
+    """With values that it takes."""
+    serve = COMMAND.commands["serve"]  # type: ignore[attr-defined]  # a group, whatever its type says
+    context = serve.make_context("serve", list(CONTAINER["args"][1:]))
+
+    assert context.params["port"] == CONTAINER["ports"][0]["containerPort"]
+    assert context.params["deadline"] == float(arguments()["--deadline"])
+    with pytest.raises(TyperException, match="No such option"):
+        serve.make_context("serve", ["--tls-certificate=x"])

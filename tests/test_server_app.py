@@ -1,0 +1,346 @@
+"""The routes give what the evaluator gives in process, and refuse the rest with a problem."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+import policyeng
+from policyeng.bundle import load_bundle
+from policyeng.configuration import Settings
+from policyeng.errors import InputError
+from policyeng.in_force import Held, held_of
+from policyeng.models import JsonObject
+from policyeng.report.json import render
+from policyeng.server import service as serving
+from policyeng.server.app import application
+from policyeng.server.service import Service
+from policyeng.server.state import Standing
+from policyeng.sources import read_inputs
+from tests.bundles import deny_when, rego, workspace, write
+from tests.cluster import object_of, review_of
+from tests.conftest import ROOT
+from tests.servers import answers, asked, got, held, post, service_of, standing
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+SAMPLES = sorted((ROOT / "samples" / "workspaces").glob("*.json"))
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server's clock stands still."""
+    for module in ("service", "routes.answering"):
+        monkeypatch.setattr(f"policyeng.server.{module}.now", lambda: NOW)
+
+
+@pytest.fixture(scope="module")
+def built_in() -> Held:
+    """The policies that come with the engine."""
+    return held_of((), (), Settings())
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Service:
+    """A server with one policy and a state."""
+    return service_of(held(tmp_path), standing(workspace("old", x=9), since=NOW - timedelta(seconds=90)))
+
+
+def in_process(in_force: Held, content: bytes, **options: Any) -> bytes:
+    """The JSON report on standard input."""
+    read = read_inputs(["-"], stdin=content, **in_force.bundle.wanted)
+    options = {"as_of": NOW, **options}
+    return render(
+        policyeng.evaluation.evaluate(in_force.bundle, read.snapshot, problems=read.problems, **options)
+    ).encode()
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
+def test_check_answers_the_report_of_the_command(sample: Path, built_in: Held) -> None:
+    """Byte for byte, at the server's time and at the one that is asked for."""
+    content = sample.read_bytes()
+    service = service_of(built_in)
+    later = "2027-01-01T00:00:00Z"
+    enveloped = orjson.dumps({"snapshot": orjson.loads(content), "asOf": later, "failOn": "critical"})
+    plain, at = answers(application(service), post("/v1/check", content), post("/v1/check", enveloped))
+
+    assert plain.status_code == 200
+    assert plain.content == in_process(built_in, content)
+    compact = orjson.dumps(orjson.loads(content))
+    moment = datetime.fromisoformat(later)
+    assert at.content == in_process(built_in, compact, as_of=moment, fail_on=policyeng.models.Severity.CRITICAL)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
+def test_admit_answers_the_decision_of_admit(sample: Path, built_in: Held) -> None:
+    """For a change of a resource of each sample, judged against the whole of it."""
+    state = policyeng.load_snapshot(sample)
+    resource = orjson.loads(orjson.dumps(state.resources[len(state.resources) // 2]))
+    resource["properties"]["publicNetworkAccess"] = "Enabled"
+    service = service_of(built_in, Standing(state, NOW - timedelta(hours=1)))
+    answer = asked(service, "/v1/admit", resource).json()
+
+    assert len(answer.pop("decisionId")) == 32
+    assert answer.pop("stateAgeSeconds") == 3600
+    expected = policyeng.admit(built_in.bundle, state, resource, as_of=NOW)
+    assert answer == orjson.loads(expected.model_dump_json(by_alias=True, fallback=str))
+
+
+def test_yaml_is_judged_as_the_command_does(built_in: Held) -> None:
+    """As `application/yaml`."""
+    content = (ROOT / "samples/formats/manifests.yaml").read_bytes()
+    answer = asked(service_of(built_in), "/v1/check", content, content_type="application/yaml; charset=utf-8")
+
+    assert answer.content == in_process(built_in, content)
+
+
+def test_exemptions_of_the_request_go_before_those_in_force(tmp_path: Path) -> None:
+    """A faulty one is a problem of the report, as in a file."""
+    service = service_of(held(tmp_path))
+    resource = workspace("w", x=2)
+    given = {"id": "E", "policy": "T-A-1", "scope": resource["id"], "category": "waiver", "reason": "r", "owner": "o"}
+    given |= {"approvedBy": "a", "createdAt": "2026-05-01T00:00:00Z", "expiresAt": "2026-07-01T00:00:00Z"}
+    envelope: JsonObject = {"snapshot": resource, "exemptions": [given]}
+    exempted, faulty = (
+        answer.json()
+        for answer in answers(
+            application(service),
+            post("/v1/check", envelope),
+            post("/v1/check", {**envelope, "exemptions": [{**given, "approvedBy": "o"}]}),
+        )
+    )
+
+    assert (exempted["exitCode"], exempted["summary"]["exempt"]) == (0, 1)
+    assert faulty["exitCode"] == 2
+    assert "both `o`" in faulty["problems"][0]["message"]
+
+
+def test_a_change_may_bring_its_state_where_the_server_has_none(tmp_path: Path) -> None:
+    """And must; where the server has one, a request does not choose another."""
+    in_force = held(tmp_path)
+    change = workspace("w", x=2)
+    state = {"snapshotVersion": 1, "takenAt": "2026-05-31T23:59:00Z", "resources": [workspace("a", x=5)]}
+    without, with_one = service_of(in_force), service_of(in_force, standing(since=NOW))
+    brought = asked(without, "/v1/admit", {"change": change, "state": state})
+
+    assert (brought.json()["allowed"], brought.json()["stateAgeSeconds"]) == (False, 60)
+    assert [finding["resource"] for finding in brought.json()["standing"]] == [workspace("a")["id"]]
+    assert "there is no state" in asked(without, "/v1/admit", change).json()["detail"]
+    assert asked(without, "/v1/admit", {"change": change, "state": {"snapshotVersion": 2}}).status_code == 422
+    refused = asked(with_one, "/v1/admit", {"change": change, "state": state})
+    assert (refused.status_code, refused.json()["place"]) == (422, "/state")
+
+
+def test_nothing_is_decided_by_a_state_that_is_too_old(tmp_path: Path) -> None:
+    """Nor by one that was taken tomorrow; readiness says so, and `check` needs no state."""
+    for since in (NOW - timedelta(seconds=61), NOW + timedelta(days=1)):
+        service = service_of(held(tmp_path), standing(since=since), max_snapshot_age=60)
+        refused = asked(service, "/v1/admit", workspace("w", x=1))
+        ready = got(service, "/readyz")[0]
+
+        assert refused.status_code == 503
+        assert "nothing is decided by the state" in refused.json()["detail"]
+        assert ready.status_code == 503
+        assert ready.json()["reasons"] == [refused.json()["detail"]]
+        assert asked(service, "/v1/check", workspace("w", x=1)).json()["exitCode"] == 0
+    fresh = service_of(held(tmp_path), standing(since=NOW - timedelta(seconds=60)), max_snapshot_age=60)
+    assert asked(fresh, "/v1/admit", workspace("w", x=1)).json()["allowed"] is True
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "status", "said"),
+    [
+        ("/v1/check", b'{"a": 1, "a": 2}', 400, "this key stands twice"),
+        ("/v1/check", b'{"snapshot": 1, "snapshot": 2}', 400, "this key stands twice"),
+        ("/v1/check", b"[" * 200 + b"]" * 200, 400, "nested deeper"),
+        ("/v1/check", b"[NaN]", 400, "not JSON"),
+        ("/v1/check", b'"\xff"', 400, "not valid UTF-8"),
+        ("/v1/check", b"\xff\xfe{\x00}\x00", 400, "UTF-16"),
+        ("/v1/check", b'{"resources": [', 400, "not valid JSON"),
+        ("/v1/check", b"", 400, "the body is empty"),
+        ("/v1/check", b'{"snapshot": {}, "failOn": "hihg"}', 422, "failOn"),
+        ("/v1/check", b'{"snapshot": {}, "fail": "high"}', 422, "unknown key `fail`"),
+        ("/v1/check", b'{"snapshot": {}, "asOf": "2026-01-01"}', 422, "asOf"),
+        ("/v1/check", b'{"snapshot": {}, "asOf": "0001-01-01T00:00:00+14:00"}', 422, "out of range"),
+        ("/v1/check", b'{"snapshot": {}, "from": "arm"}', 422, "there is no format `arm`"),
+        ("/v1/check", b'{"snapshot": {}, "scope": "rg"}', 422, "scope"),
+        ("/v1/admit", b'{"id": "x", "id": "y"}', 400, "this key stands twice"),
+        ("/v1/admit", b"5", 422, "this is no change"),
+        ("/v1/admit", b"[]", 422, "there is no change"),
+        ("/v1/admit", b'["x", 5]', 422, "this is no change"),
+        ("/v1/admit", b'{"change": "x", "as_of": 1}', 422, "unknown key `as_of`"),
+        ("/v1/admit", b'{"id": "x"}', 422, "no string `type`"),
+        ("/v1/check-policy-restrictions", b"[]", 422, ""),
+        ("/v1/check-policy-restrictions", b'{"resourceDetails": {}}', 422, "`resourceContent` is missing"),
+    ],
+)
+def test_what_is_not_asked_for_is_refused(small: Service, path: str, content: bytes, status: int, said: str) -> None:
+    """As a problem, with what is wrong."""
+    answer = asked(small, path, content, x_request_id="mine-1")
+    problem = answer.json()
+
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert said in f"{problem['detail']} {problem.get('place')}"
+    assert problem["status"] == status
+    assert problem["requestId"] == answer.headers["x-request-id"] == "mine-1"
+
+
+def test_what_no_format_takes_is_a_problem_of_the_report(small: Service) -> None:
+    """As of the command, with its exit code."""
+    report = asked(small, "/v1/check", b'{"a": 1}').json()
+
+    assert report["exitCode"] == 2
+    assert "of no readable format" in report["problems"][0]["message"]
+
+
+def test_paths_and_methods_that_there_are_not(small: Service) -> None:
+    """Are refused as everything is."""
+    missing, method = got(small, "/v1/nothing", "/v1/admit")
+
+    assert (missing.status_code, method.status_code) == (404, 405)
+    assert method.headers["allow"] == "POST"
+    assert missing.json()["detail"] == "`GET /v1/nothing` is not answered here"
+
+
+def test_requests_have_an_id_and_answers_to_be_logged_another(small: Service) -> None:
+    """The caller's where it is one; never one that would break a line of a log."""
+    ids = ["a-b_c.1:/+=", "x" * 129, "two words", "a\tb", ""]
+    given = [asked(small, "/v1/admit", workspace("w"), x_request_id=each) for each in ids]
+
+    assert given[0].headers["x-request-id"] == ids[0]
+    assert all(len(answer.headers["x-request-id"]) == 32 for answer in given[1:])
+    assert given[0].headers["x-decision-id"] == given[0].json()["decisionId"]
+    assert len({answer.headers["x-decision-id"] for answer in given}) == len(ids)
+
+
+def test_answers_at_the_same_time_do_not_mix(tmp_path: Path) -> None:
+    """Sixty requests on two threads, each with the answer to its own."""
+    service = service_of(held(tmp_path), standing(workspace("old", x=1), since=NOW), waiting=100)
+    values = [(index, 1 + index % 3 % 2) for index in range(60)]
+    requests = [post(f"/v1/{['check', 'admit'][index % 2]}", workspace(f"w{index}", x=x)) for index, x in values]
+    for (index, x), request, answer in zip(values, requests, answers(application(service), *requests), strict=True):
+        said = answer.json()
+        assert said["exitCode"] == x - 1
+        if request.url.path == "/v1/admit":
+            assert said["changes"] == [{"operation": "replace", "id": workspace(f"w{index}")["id"]}]
+            findings = said["denied"]
+        else:
+            findings = [finding for finding in said["findings"] if finding["outcome"] == "fail"]
+        assert [finding["resource"] for finding in findings] == [workspace(f"w{index}")["id"]] * (x - 1)
+
+
+def test_what_nobody_foresaw_says_nothing(small: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a problem with status 500, and the log has the rest."""
+    monkeypatch.setattr("policyeng.server.routes.check.evaluate", lambda *_, **__: 1 / 0)
+    answer = asked(small, "/v1/check", workspace("w"))
+
+    assert answer.status_code == 500
+    assert "zero" not in answer.text
+    assert answer.json()["requestId"] == answer.headers["x-request-id"]
+
+
+def test_a_bundle_that_does_not_compile_decides_nothing(small: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not the caller's fault, and nothing is allowed."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise policyeng.errors.EngineError("the bundle does not compile")
+
+    monkeypatch.setattr("policyeng.server.service.admit", broken)
+    answer = asked(small, "/v1/admit", workspace("w"))
+    assert answer.status_code == 503
+    assert "allowed" not in answer.json()
+
+
+def test_reviews_are_answered_as_reviews_also_when_nothing_can_be_decided(tmp_path: Path) -> None:
+    """Full, without a state and with an old one nothing is allowed; what is no review is refused."""
+    bad = object_of("Workspace", {"owner": {"name": "g"}, "description": "bad"}, name="w")
+    policy = rego("limit", deny_when('input.resource.properties.description == "bad"'))
+    in_force = Held(load_bundle(write(tmp_path, {"area/limit.rego": policy})), (), {}, Settings())
+    before = standing(workspace("w"), since=NOW - timedelta(seconds=90))
+    service = service_of(in_force, before)
+
+    def said(service: Service, document: object) -> JsonObject:
+        answer = asked(service, "/v1/admission-review", document)
+        assert answer.status_code == 200
+        response: JsonObject = answer.json()["response"]
+        assert response.get("auditAnnotations", {}).get("decision-id") == answer.headers["x-decision-id"]
+        return response
+
+    assert said(service, review_of("CREATE", bad))["status"]["code"] == 403
+    assert said(service, review_of("UPDATE", {**bad, "status": {}}, bad))["allowed"] is True
+    assert asked(service, "/v1/admission-review", b"{").status_code == 400
+    for document in ([1], {}, {**review_of("CREATE", bad), "apiVersion": "admission.k8s.io/v1beta1"}):
+        assert asked(service, "/v1/admission-review", document).status_code == 422
+    service.queue.closed = True
+    instance_type = object_of("InstanceType", {"resources": {}}, api_version="amlarc.azureml.com/v1alpha1")
+    for unable in (service, service_of(in_force), service_of(in_force, before, max_snapshot_age=1)):
+        for shown in (bad, instance_type):
+            assert said(unable, review_of("CREATE", shown))["status"]["code"] == 500
+            assert said(unable, review_of("DELETE", None, shown))["status"]["code"] == 500
+
+
+def test_those_who_want_to_know_hear_of_every_answer(tmp_path: Path) -> None:
+    """Of verdicts and of refusals, and metrics are shown."""
+
+    class Listener:
+        def __init__(self) -> None:
+            self.heard: list[serving.Answered] = []
+
+        def answered(self, answered: serving.Answered) -> None:
+            self.heard.append(answered)
+            raise OSError("the disk is full")  # which changes no answer
+
+        def exposition(self) -> bytes:
+            return b"one 1\n"
+
+        def close(self) -> None:
+            self.heard.clear()
+
+    listener = Listener()
+    service = service_of(held(tmp_path), standing(since=NOW))
+    service.log = service.metrics = listener
+    asked(service, "/v1/admit", workspace("w", x=2))
+    asked(service, "/v1/check", b"{")
+
+    decided, refused = listener.heard[0], listener.heard[2]
+    assert isinstance(decided.outcome, policyeng.models.Decision)
+    assert (decided.point, decided.status, decided.state_age) == ("admit", 200, 0)
+    assert decided.document == workspace("w", x=2)
+    assert (refused.point, refused.status, refused.outcome) == ("check", 400, None)
+    assert isinstance(refused.refusal, InputError)
+    assert got(service, "/metrics")[0].text == "one 1\n"
+
+
+def test_readiness_and_life(small: Service) -> None:
+    """A server that leaves is alive, and not ready; a fault of what was read later is said."""
+    alive, ready = got(small, "/healthz", "/readyz")
+    assert (alive.json(), ready.json()) == ({"status": "alive"}, {"ready": True, "reasons": [], "faults": []})
+    small.leaving = True
+    assert [answer.status_code for answer in got(small, "/healthz", "/readyz")] == [200, 503]
+    assert asked(small, "/v1/admit", workspace("w")).status_code == 200
+
+
+def test_a_service_watches_while_it_serves(small: Service) -> None:
+    """And ends with its application."""
+    small.start()
+    small.stop()
+    assert small.unready() == []
+
+
+def test_what_if_output_is_decided_on_as_the_command_does(small: Service) -> None:
+    """As it comes; what cannot be known of it denies."""
+    after = workspace("w", x=2)
+    made = {"resourceId": after["id"], "changeType": "Create", "after": after}
+    answer = {"status": "Succeeded", "error": None, "changes": [made]}
+
+    allowed = asked(small, "/v1/admit", {**answer, "changes": [{**made, "changeType": "NoChange", "before": after}]})
+    denied = asked(small, "/v1/admit", answer)
+    refused = asked(small, "/v1/admit", {**answer, "changes": [{**made, "changeType": "Sideways"}]})
+
+    assert allowed.json()["allowed"]
+    assert not denied.json()["allowed"]
+    assert refused.status_code == 422

@@ -1,0 +1,124 @@
+"""Bodies are taken within limits while they arrive."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from policyeng.server.app import application
+from policyeng.server.service import Service
+from tests.bundles import workspace
+from tests.servers import JSON, asked, held, post, service_of, with_client
+
+LONGEST = 1000
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Service:
+    """A server that takes little."""
+    return service_of(held(tmp_path), max_body_bytes=LONGEST, max_pending_bytes=1500, deadline=0.3)
+
+
+async def pieces(size: int, *, pause: float = 0) -> AsyncIterator[bytes]:
+    """So many bytes of JSON in small pieces, as a chunked body has them."""
+    yield b'"'
+    for _ in range(size - 2):
+        yield b"a"
+        await asyncio.sleep(pause)
+    yield b'"'
+
+
+def streamed(service: Service, content: AsyncIterator[bytes], **headers: str) -> httpx.Response:
+    """The answer to a body whose length nobody announced."""
+
+    async def use(client: httpx.AsyncClient) -> httpx.Response:
+        return await client.post("/v1/check", content=content, headers={**JSON, **headers})
+
+    return with_client(application(service), use)
+
+
+def test_a_body_as_long_as_allowed_is_taken(service: Service) -> None:
+    """Whether its length was announced or not; one byte more is refused."""
+    assert asked(service, "/v1/check", b'"' + b"a" * (LONGEST - 2) + b'"').status_code == 200
+    assert streamed(service, pieces(LONGEST)).status_code == 200
+    assert asked(service, "/v1/check", b'"' + b"a" * (LONGEST - 1) + b'"').status_code == 413
+    refused = streamed(service, pieces(LONGEST + 1))
+    assert refused.status_code == 413
+    assert "--max-body-bytes" in refused.json()["remedy"]
+    assert service.bodies.held == 0
+
+
+def test_a_length_is_believed_before_anything_is_read(service: Service) -> None:
+    """And one that does not hold, or is no number, is refused."""
+    assert asked(service, "/v1/check", b"[]", content_length=str(LONGEST + 1)).status_code == 413
+    for length in ("3", "1", "x", "-1"):
+        assert asked(service, "/v1/check", b"[]", content_length=length).status_code == 400, length
+    assert service.bodies.held == 0
+
+
+def test_a_body_that_does_not_arrive_in_time_is_refused(service: Service) -> None:
+    """A slow client holds nothing longer than a request may take."""
+    answer = streamed(service, pieces(LONGEST, pause=0.01))
+
+    assert answer.status_code == 408
+    assert service.bodies.held == 0
+
+
+def test_bodies_together_are_bounded(service: Service) -> None:
+    """The one that is too much is refused, the other is answered."""
+
+    async def use(client: httpx.AsyncClient) -> list[int]:
+        sent = [client.post("/v1/check", content=pieces(900), headers=JSON) for _ in range(2)]
+        return sorted(answer.status_code for answer in await asyncio.gather(*sent))
+
+    assert with_client(application(service), use) == [200, 503]
+    assert service.bodies.held == 0
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"content-type": "application/json"}, 200),
+        ({"content-type": "Application/JSON; charset=UTF-8"}, 200),
+        ({"content-type": 'application/json;charset="utf-8"'}, 200),
+        ({"content-type": "application/json; charset=latin-1"}, 415),
+        ({"content-type": "application/x-www-form-urlencoded"}, 415),
+        ({"content-type": "application/json, text/html"}, 415),
+        ({"content-type": ""}, 415),
+        ({"content-encoding": "identity"}, 200),
+        ({"content-encoding": "gzip"}, 415),
+    ],
+)
+def test_a_body_says_what_it_is(tmp_path: Path, headers: dict[str, str], status: int) -> None:
+    """In UTF-8 and not compressed."""
+    content = b'{"id": "/x", "type": "a.b/c"}'
+    compressed = headers.get("content-encoding") == "gzip"
+    request = post("/v1/check", gzip.compress(content) if compressed else content)
+    request.headers.update(headers)
+
+    async def use(client: httpx.AsyncClient) -> httpx.Response:
+        return await client.send(request)
+
+    answer = with_client(application(service_of(held(tmp_path))), use)
+    assert answer.status_code == status
+    if compressed:
+        assert answer.headers["accept-encoding"] == "identity"
+    elif status == 415:
+        assert "application/json" in answer.headers["accept"]
+
+
+def test_yaml_is_for_documents_only(tmp_path: Path) -> None:
+    """A change is JSON."""
+    service = service_of(held(tmp_path))
+    statuses = [
+        asked(service, path, b"a: 1", content_type="application/yaml").status_code
+        for path in ("/v1/check", "/v1/admit")
+    ]
+
+    assert statuses == [200, 415]
+    assert asked(service, "/v1/check", workspace("w")).status_code == 200

@@ -1,0 +1,184 @@
+"""What requests to the Kubernetes API server change in Azure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policyeng.errors import InputError
+from policyeng.models import Change, JsonObject, Operation, Snapshot
+from policyeng.server.cluster_changes import Asked, asked_for
+from policyeng.server.review_request import Request, Verb
+from policyeng.sources.kubernetes.beside_snapshot import BesideSnapshot
+from tests.cluster import ELSEWHERE, GROUP, WORKSPACE, object_of, workspace_object
+
+ML_TYPE = "Microsoft.MachineLearningServices/workspaces"
+CLUSTER = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/aks"
+
+
+def held(identity: str, arm_type: str = ML_TYPE, **properties: object) -> JsonObject:
+    """A resource of the snapshot."""
+    return {"id": identity, "type": arm_type, "properties": properties}
+
+
+def attachment(name: str, cluster: str = CLUSTER, **types: object) -> JsonObject:
+    """A Kubernetes compute with instance types."""
+    inside = {"computeType": "Kubernetes", "resourceId": cluster, "properties": {"instanceTypes": types}}
+    return held(f"{WORKSPACE}/computes/{name}", f"{ML_TYPE}/computes", **inside)
+
+
+def instance_type(name: str, **spec: object) -> JsonObject:
+    """An instance type of the Azure ML extension."""
+    return object_of("InstanceType", spec, api_version="amlarc.azureml.com/v1alpha1", name=name)
+
+
+def asked(verb: str, new: JsonObject | None, old: JsonObject | None, *resources: JsonObject, **more: Any) -> Asked:
+    """What a request asks for beside a snapshot."""
+    snapshot = Snapshot.model_validate({"resources": resources, **more})
+    return asked_for(Request(Verb(verb), new, old), BesideSnapshot(snapshot))
+
+
+def types_in(change: Change) -> JsonObject:
+    """The instance types of the compute that a change leaves."""
+    assert change.resource is not None
+    types: JsonObject = change.resource["properties"]["properties"]["instanceTypes"]
+    return types
+
+
+def test_an_update_is_from_what_the_cluster_holds() -> None:
+    """Both under the id that the service gave it, whatever the names say."""
+    there = {"id": f"{ELSEWHERE}/providers/{ML_TYPE}/real"}
+    old = workspace_object(publicNetworkAccess="Enabled", status=there)
+    new = workspace_object(publicNetworkAccess="Disabled", status=there)
+    said = asked("UPDATE", new, old, held(WORKSPACE))
+
+    assert [change.id for change in said.held + said.changes] == [there["id"]] * 2
+    access = [
+        change.resource["properties"]["publicNetworkAccess"] for change in said.held + said.changes if change.resource
+    ]
+    assert access == ["Enabled", "Disabled"]
+    assert said.fields[there["id"].lower()]["/properties/publicNetworkAccess"] == "/spec/publicNetworkAccess"
+
+
+def test_a_creation_is_not_told_where_it_lies_by_its_status() -> None:
+    """Nobody but the operator knows it, and it has not seen the object."""
+    new = workspace_object(status={"id": f"{ELSEWHERE}/providers/{ML_TYPE}/other"})
+
+    assert [change.id for change in asked("CREATE", new, None, held(WORKSPACE)).changes] == [WORKSPACE]
+
+
+def test_what_the_status_says_is_not_what_is_asked_for() -> None:
+    """A field that the spec does not state any more is not there, though it was."""
+    status = {"id": WORKSPACE, "publicNetworkAccess": "Disabled"}
+    old = workspace_object(publicNetworkAccess="Disabled", status=status)
+    [change] = asked("UPDATE", workspace_object(status=status), old).changes
+
+    assert change.resource is not None
+    assert "publicNetworkAccess" not in change.resource["properties"]
+
+
+def test_what_only_the_service_says_stays_as_the_snapshot_has_it() -> None:
+    """The private endpoints, which no object says."""
+    [change] = asked(
+        "CREATE", workspace_object(), None, held(WORKSPACE, privateEndpointConnections=[{"id": "e"}])
+    ).changes
+
+    assert change.resource is not None
+    assert change.resource["properties"]["privateEndpointConnections"] == [{"id": "e"}]
+    assert "/properties/privateEndpointConnections" not in change.unreadable
+    assert "/properties/provisioningState" in change.unreadable
+
+
+def test_an_id_that_nobody_knows_is_open_and_said() -> None:
+    """The resource is judged as a new one."""
+    said = asked("CREATE", workspace_object(), None)
+
+    assert "{subscription}" in said.changes[0].id
+    assert "spec.owner.armId" in said.remarks[0]
+
+
+@pytest.mark.parametrize(
+    ("policy", "verb", "changes"),
+    [
+        ("manage", "DELETE", 1),
+        ("detach-on-delete", "DELETE", 0),
+        ("skip", "DELETE", 0),
+        ("Skip", "DELETE", 1),
+        ("detach-on-delete", "UPDATE", 1),
+        ("skip", "UPDATE", 0),
+        ("skip", "CREATE", 0),
+        ("SKIP", "CREATE", 1),
+    ],
+)
+def test_what_the_operator_leaves_alone_does_not_change(policy: str, verb: str, changes: int) -> None:
+    """By the annotation, spelled as the operator reads it."""
+    shown = workspace_object(policy=policy)
+    new, old = (shown if verb != "DELETE" else None), (shown if verb != "CREATE" else None)
+
+    assert len(asked(verb, new, old, held(WORKSPACE)).changes) == changes
+
+
+def test_what_was_left_alone_and_is_managed_now_changes_azure() -> None:
+    """From what is there, not from what the object said."""
+    said = asked("UPDATE", workspace_object(kind="Hub"), workspace_object(policy="skip", kind="Hub"), held(WORKSPACE))
+
+    assert said.held == ()
+    assert [change.id for change in said.changes] == [WORKSPACE]
+
+
+def test_a_deletion_is_of_what_the_old_object_stands_for() -> None:
+    """Also where its spec cannot be read."""
+    broken = object_of("WorkspacesCompute", {"owner": {"name": "ws"}, "properties": {"aks": {}, "amlCompute": {}}})
+    for old in (workspace_object(), {**broken, "status": {"id": f"{WORKSPACE}/computes/it"}}):
+        [change] = asked("DELETE", None, old, held(WORKSPACE)).changes
+        assert change.operation is Operation.DELETE
+        assert change.id.startswith(WORKSPACE)
+
+
+def test_what_cannot_be_read_is_refused_unless_it_was_there_and_is_not_touched() -> None:
+    """So that the operator can take its finalizers away; what was unreadable holds nothing."""
+    spec = {"owner": {"name": "ws"}, "properties": {"aks": {}, "amlCompute": {}}}
+    broken, mended = object_of("WorkspacesCompute", spec), {"owner": {"name": "ws"}, "properties": {"aks": {}}}
+    with pytest.raises(InputError, match="several kinds of compute"):
+        asked("CREATE", broken, None)
+    with pytest.raises(InputError, match="several kinds of compute"):
+        asked("UPDATE", broken, object_of("WorkspacesCompute", mended))
+    touched = {**broken, "metadata": {**broken["metadata"], "finalizers": []}}
+    assert asked("UPDATE", touched, broken).changes == ()
+    said = asked("UPDATE", object_of("WorkspacesCompute", mended), broken, held(WORKSPACE))
+    assert (said.held, [change.id for change in said.changes]) == ((), [f"{WORKSPACE}/computes/it"])
+
+
+def test_a_deletion_of_what_nobody_can_place_says_how_to_do_it() -> None:
+    """The object alone can go."""
+    old = object_of("WorkspacesCompute", {"owner": {"name": "ws"}})
+    twice = held(WORKSPACE.replace("rg-ml", "rg-other"))
+    with pytest.raises(InputError, match="detach-on-delete"):
+        asked("DELETE", None, old, held(WORKSPACE), twice)
+
+
+def test_an_instance_type_goes_into_the_attachments_of_the_cluster() -> None:
+    """Put in, put in the place of, and taken out; the others stay."""
+    small = {"resources": {"limits": {"cpu": "1"}}}
+    computes = [attachment("a", old=small), attachment("b")]
+    put, taken = instance_type("gpu", **small), instance_type("old", **small)
+    created = asked("CREATE", put, None, *computes)
+
+    assert [set(types_in(change)) for change in created.changes] == [{"gpu", "old"}, {"gpu"}]
+    assert created.remarks == ()
+    assert [set(types_in(change)) for change in asked("DELETE", None, taken, *computes).changes] == [set(), set()]
+    [open_] = asked("CREATE", instance_type("gpu", resources="${RESOURCES}"), None, computes[0]).changes
+    assert list(open_.unreadable) == ["/properties/properties/instanceTypes/gpu/resources"]
+    renamed = asked("UPDATE", put, taken, computes[0])
+    assert [set(types_in(change)) for change in renamed.held + renamed.changes] == [{"old"}, {"gpu"}]
+
+
+def test_an_instance_type_of_one_of_several_clusters_stands_alone() -> None:
+    """Nothing tells which."""
+    computes = [attachment("a"), attachment("b", cluster=f"{CLUSTER}2")]
+    [change] = asked("CREATE", instance_type("gpu", resources={}), None, *computes).changes
+
+    assert "/computes/{kubernetes-gpu}" in change.id
+    [gone] = asked("DELETE", None, instance_type("gpu", resources={}), *computes).changes
+    assert (gone.operation, gone.id) == (Operation.DELETE, change.id)

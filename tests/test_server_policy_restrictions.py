@@ -1,0 +1,124 @@
+"""The form of Azure Policy: what is asked, and what is said of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from policyeng.models import JsonObject, Severity
+from policyeng.server.routes.policy_restrictions import Details, resource_of
+from policyeng.server.service import Service
+from tests.bundles import WORKSPACE
+from tests.servers import asked, held, service_of, standing
+
+GROUP = "/subscriptions/s/resourceGroups/g"
+KIND = "Microsoft.MachineLearningServices/workspaces"
+
+
+def service(folder: Path, **settings: Any) -> Service:
+    """A server with one policy and a state."""
+    return service_of(held(folder, **settings), standing(since=datetime.now(UTC)))
+
+
+def evaluations(service: Service, *, audit: bool = False, **properties: object) -> list[JsonObject]:
+    """What is said of a workspace."""
+    details = {"resourceContent": {"type": KIND, "name": "w", "properties": properties}, "scope": GROUP}
+    answer = asked(service, "/v1/check-policy-restrictions", {"resourceDetails": details, "includeAuditEffect": audit})
+    assert answer.status_code == 200
+    assert answer.json()["fieldRestrictions"] == []
+    told: list[JsonObject] = answer.json()["contentEvaluationResult"]["policyEvaluations"]
+    return told
+
+
+def test_a_failure_is_said_as_azure_says_it(tmp_path: Path) -> None:
+    """With the field, what it is and what it should be; a pass is not said."""
+    assert evaluations(service(tmp_path), x=1) == []
+    assert evaluations(service(tmp_path), x=2) == [
+        {
+            "policyInfo": {
+                "policyDefinitionId": "T-A-1",
+                "policySetDefinitionId": "bundle",
+                "policyDefinitionReferenceId": "T-A-1",
+            },
+            "evaluationResult": "NonCompliant",
+            "evaluationDetails": {
+                "reason": "limit holds",
+                "evaluatedExpressions": [
+                    {
+                        "result": "True",
+                        "expressionKind": "field",
+                        "expression": "m",
+                        "path": "properties.x",
+                        "expressionValue": 1,
+                        "targetValue": 2,
+                        "operator": "notEquals",
+                    }
+                ],
+            },
+            "effectDetails": {"policyEffect": "Deny"},
+        }
+    ]
+
+
+def test_what_only_warns_is_an_audit_and_said_when_asked_for(tmp_path: Path) -> None:
+    """Below the gate."""
+    lenient = service(tmp_path, fail_on=Severity.CRITICAL)
+
+    assert evaluations(lenient, x=2) == []
+    assert [said["effectDetails"] for said in evaluations(lenient, audit=True, x=2)] == [{"policyEffect": "Audit"}]
+
+
+@pytest.mark.parametrize(
+    ("content", "scope", "identity"),
+    [
+        ({"type": KIND, "name": "w"}, GROUP, WORKSPACE),
+        ({"type": KIND}, GROUP, WORKSPACE.removesuffix("w") + "unnamed"),
+        ({"type": f"{KIND}/computes", "name": "c"}, WORKSPACE, f"{WORKSPACE}/computes/c"),
+        ({"type": f"{KIND}/computes", "name": "c"}, WORKSPACE.upper(), f"{WORKSPACE.upper()}/computes/c"),
+        (
+            {"type": f"{KIND}/computes", "name": "c"},
+            GROUP,
+            f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces/unnamed/computes/c",
+        ),
+        ({"type": KIND, "id": "/own"}, GROUP, "/own"),
+    ],
+)
+def test_the_id_is_made_of_scope_type_and_name(content: JsonObject, scope: str, identity: str) -> None:
+    """As ARM makes it; a resource that has one keeps it."""
+    made = resource_of(Details(resource_content=content, scope=scope))
+
+    assert made["id"] == identity
+    assert made["type"] == content["type"]
+
+
+@pytest.mark.parametrize(
+    ("content", "key"),
+    [
+        ({}, "type"),
+        ({"type": "workspaces"}, "type"),
+        ({"type": KIND, "name": "a/b"}, "name"),
+        ({"type": KIND, "id": ""}, "id"),
+    ],
+)
+def test_a_resource_that_is_none_is_refused(tmp_path: Path, content: JsonObject, key: str) -> None:
+    """With the place of what is wrong."""
+    body = {"resourceDetails": {"resourceContent": content, "scope": GROUP}}
+    answer = asked(service(tmp_path), "/v1/check-policy-restrictions", body)
+
+    assert answer.status_code == 422
+    assert answer.json()["place"] == f"body: /resourceDetails/resourceContent/{key}"
+
+
+def test_pending_fields_are_refused(tmp_path: Path) -> None:
+    """An empty list of restrictions would say that there are none."""
+    body = {
+        "resourceDetails": {"resourceContent": {"type": KIND}, "scope": GROUP},
+        "pendingFields": [{"field": "tags"}],
+    }
+    answer = asked(service(tmp_path), "/v1/check-policy-restrictions", body)
+
+    assert answer.status_code == 422
+    assert "pendingFields" in answer.json()["detail"]

@@ -1,0 +1,275 @@
+"""The server as a process, operated: read again, told to end, killed, restarted under load."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+import uvicorn
+
+from policyeng.models import JsonObject
+from policyeng.server.app import application
+from policyeng.server.protocol import BoundedProtocol
+from policyeng.server.running import DrainingServer
+from policyeng.server.segments import NAME
+from tests.bundles import deny_when, rego, workspace, write
+from tests.certificates import Root
+from tests.servers import POLICY, held, service_of
+from tests.test_cli_serve import running
+
+DENIED, ALLOWED = workspace("there", x=2), workspace("there", x=1)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a bundle of one policy and a snapshot."""
+    write(tmp_path, {"bundle/area/limit.rego": POLICY})
+    content = {"snapshotVersion": 1, "resources": [workspace("there")]}
+    (tmp_path / "state.json").write_bytes(orjson.dumps(content))
+    return tmp_path
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
+    """Until it holds, not for ever."""
+    ends = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < ends, "it did not come about in time"
+        time.sleep(0.02)
+
+
+def entries_in(folder: Path) -> list[JsonObject]:
+    """The entries of a decision log; each line has to be one."""
+    paths = (*sorted(folder.glob("decisions-*.jsonl")), folder / NAME)
+    return [orjson.loads(line) for path in paths for line in path.read_bytes().splitlines()]
+
+
+def said_by(server: subprocess.Popen[str]) -> str:
+    """What a server that ended said on standard error."""
+    assert server.stderr is not None
+    return server.stderr.read()
+
+
+class Load:
+    """Clients that ask again and again, each on a connection that it keeps, of whoever is in front.
+
+    As a load balancer does, they go to the other address when the one says that it is not ready.
+
+    Attributes:
+        addresses: of servers, the first of which is asked.
+        seen: how many answers there were of each kind.
+    """
+
+    def __init__(self, *addresses: str, clients: int = 4) -> None:
+        self.addresses = list(addresses)
+        self.seen: Counter[str] = Counter()
+        self._ended = threading.Event()
+        self._threads = [threading.Thread(target=self._ask) for _ in range(clients)]
+        for thread in self._threads:
+            thread.start()
+
+    def end(self) -> None:
+        """Ask no more."""
+        self._ended.set()
+        for thread in self._threads:
+            thread.join(30)
+
+    def _ask(self) -> None:
+        with httpx.Client(timeout=30) as client:
+            while not self._ended.is_set():
+                self.seen[self._one(client)] += 1
+
+    def _one(self, client: httpx.Client) -> str:
+        address = self.addresses[0] if self._is_ready(client) else self.addresses[-1]
+        try:
+            answer = client.post(f"{address}/v1/admit", json=DENIED)
+            return f"{answer.status_code} {answer.json().get('allowed')}"
+        except httpx.HTTPError as error:
+            return type(error).__name__
+
+    def _is_ready(self, client: httpx.Client) -> bool:
+        """Whether the first says that it is."""
+        try:
+            return bool(client.get(f"{self.addresses[0]}/readyz").json()["ready"])
+        except httpx.TransportError:
+            return False
+
+
+def test_a_reload_is_asked_for_and_a_bad_one_is_said(folder: Path) -> None:
+    """By SIGHUP or a change, while it answers; the log, the metrics and readiness say why nothing changed."""
+    bad, good = "package area.limit\n\ndeny contains {", rego("limit", deny_when("input.resource.properties.x > 5"))
+    with running(folder, "--snapshot", "state.json", "--decision-log", "log") as (server, address):
+        load = Load(address, clients=2)
+        wait_for(lambda: load.seen.total() > 10)
+        write(folder, {"bundle/area/limit.rego": bad})
+        server.send_signal(signal.SIGHUP)
+        wait_for(lambda: "x-policyeng-degraded" in httpx.get(f"{address}/readyz").headers)
+        assert "limit.rego" in httpx.get(f"{address}/readyz").json()["faults"][0]
+        assert "policyeng_bundle_load_failures_total 1.0" in httpx.get(f"{address}/metrics").text
+        assert httpx.post(f"{address}/v1/admit", json=DENIED).json()["allowed"] is False
+        write(folder, {"bundle/area/limit.rego": good})
+        wait_for(lambda: load.seen["200 True"] > 10)
+        load.end()
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(30) == 0
+        said = said_by(server).splitlines()
+
+    assert load.seen.keys() == {"200 False", "200 True"}
+    assert [line.partition(":")[2][:25] for line in said] == [" what was read before sta", " what is there now is in "]
+    entries = entries_in(folder / "log")
+    assert len({entry["policyset_digest"] for entry in entries}) == 2
+    assert Counter(entry["result"]["allowed"] for entry in entries) == {
+        True: load.seen["200 True"],
+        False: load.seen["200 False"] + 1,
+    }
+
+
+def test_a_restart_under_load_loses_nothing(folder: Path) -> None:
+    """One that is told to end is unready first, answers all that was asked, half-sent bodies too, and ends with 0."""
+    options = ("--snapshot", "state.json", "--drain-seconds", "1", "--deadline", "20")
+    with running(folder, *options) as (old, first), running(folder, *options) as (new, second):
+        load = Load(first, second)
+        wait_for(lambda: load.seen.total() > 20)
+        slow = begun(first, DENIED)
+        old.send_signal(signal.SIGTERM)
+        wait_for(lambda: httpx.get(f"{first}/readyz").status_code == 503, 1)
+        time.sleep(1.5)
+        slow.sendall(orjson.dumps(DENIED)[-1:])
+        assert b'"allowed":false' in received(slow)
+        assert (old.wait(30), said_by(old)) == (0, "")
+        so_far = load.seen.total()
+        wait_for(lambda: load.seen.total() > so_far + 20)
+        load.end()
+        hanging = begun(second, DENIED)
+        new.send_signal(signal.SIGTERM)
+        time.sleep(0.2)
+        began = time.monotonic()
+        new.send_signal(signal.SIGTERM)
+        assert new.wait(30) == 128 + signal.SIGTERM
+        assert time.monotonic() - began < 0.9  # it would drain for a second, and wait for the body
+        hanging.close()
+
+    assert load.seen.keys() == {"200 False"}
+
+
+def test_a_connection_that_nobody_has_accepted_yet_is_answered(tmp_path: Path) -> None:
+    """It was made before the end, and the client has asked already."""
+    service = service_of(held(tmp_path))
+    config = uvicorn.Config(application(service), http=BoundedProtocol, ws="none", log_config=None)
+
+    async def asked_at_the_end(bound: socket.socket) -> socket.socket:
+        config.load()
+        server = DrainingServer(config, service, lambda: None)
+        server.lifespan = config.lifespan_class(config)
+        await server.startup([bound])
+        client = socket.create_connection(bound.getsockname(), timeout=20)
+        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        await server.shutdown([bound])
+        return client
+
+    with socket.create_server(("127.0.0.1", 0)) as bound:
+        answer = received(asyncio.run(asked_at_the_end(bound)))
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+
+
+def test_what_is_killed_leaves_whole_lines(folder: Path) -> None:
+    """But for the last one; the next server takes it away and says so."""
+    options = ("--snapshot", "state.json", "--decision-log", "log", "--decision-log-max-bytes", "20000")
+    with running(folder, *options) as (server, address):
+        load = Load(address)
+        wait_for(lambda: load.seen["200 False"] > 60)
+        server.kill()
+        server.wait(30)
+        load.end()
+    answered = load.seen["200 False"]
+    torn = (folder / "log" / NAME).read_bytes()
+    (folder / "log" / NAME).write_bytes(torn[: torn.rfind(b"\n") + 1] + b'{"decision_id": "to')
+    kept = len(entries_in_whole_lines(folder / "log"))
+    with running(folder, *options) as (_, address):
+        assert httpx.post(f"{address}/v1/admit", json=DENIED).json()["allowed"] is False
+        wait_for(lambda: len(entries_in(folder / "log")) >= kept + 2)
+    entries = entries_in(folder / "log")
+
+    assert entries[kept]["gap"] == {"torn_bytes": 19}
+    assert answered - 4 <= kept <= answered + 4  # what the clients were waiting for, or the thread of the log had
+    assert len({entry["decision_id"] for entry in entries if "decision_id" in entry}) == len(entries) - 1
+    assert len(list((folder / "log").iterdir())) > 1
+
+
+def test_certificates_change_without_a_dropped_connection(folder: Path) -> None:
+    """Bad ones are for nobody; callers are who their certificates say, and need one for verdicts."""
+    root = Root()
+    trusted = root.write(folder / "root.pem")
+    root.issue(folder, "first", "tls")
+    own = ssl.create_default_context(cafile=trusted)
+    own.load_cert_chain(*root.issue(folder, "pipeline"))
+    tls = ("--tls-cert", "tls.pem", "--tls-key", "tls.key", "--tls-client-ca", "root.pem")
+    with running(folder, *tls, "--snapshot", "state.json", "--decision-log", "log") as (server, address):
+        assert address.startswith("https://")
+        with httpx.Client(verify=own, base_url=address) as kept:
+            assert kept.post("/v1/admit", json=ALLOWED).json()["allowed"] is True
+            assert served(address, own) == "first"
+            (folder / "tls.pem").write_text("half", encoding="utf-8")
+            server.send_signal(signal.SIGHUP)
+            wait_for(lambda: kept.get("/readyz").headers.get("x-policyeng-degraded") == "certificate")
+            assert served(address, own) == "first"
+            root.issue(folder, "second", "tls")
+            wait_for(lambda: served(address, own) == "second")
+            assert kept.post("/v1/admit", json=DENIED).json()["allowed"] is False
+            nobody = ssl.create_default_context(cafile=trusted)
+            assert httpx.get(f"{address}/healthz", verify=nobody).status_code == 200
+            refused = httpx.post(f"{address}/v1/admit", json=ALLOWED, verify=nobody)
+            assert (refused.status_code, refused.json()["detail"]) == (403, "the client has shown no certificate")
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(30) == 0
+
+    known = [entry["requested_by"] for entry in entries_in(folder / "log")]
+    assert known[:2] == ["O=contoso,CN=pipeline"] * 2
+    assert known[2].startswith("127.0.0.1:")
+
+
+def begun(address: str, content: Any) -> socket.socket:
+    """A connection on which a request to decide is sent but for its last byte."""
+    host, _, port = address.removeprefix("http://").partition(":")
+    body = orjson.dumps(content)
+    head = (
+        f"POST /v1/admit HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    connection = socket.create_connection((host, int(port)), timeout=20)
+    connection.sendall(head.encode() + body[:-1])
+    time.sleep(0.1)
+    return connection
+
+
+def received(connection: socket.socket) -> bytes:
+    """All that comes until the other side ends the connection."""
+    with connection:
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+def served(address: str, context: ssl.SSLContext) -> str:
+    """The common name of the certificate that a new connection gets."""
+    host, _, port = address.removeprefix("https://").partition(":")
+    with (
+        socket.create_connection((host, int(port)), timeout=20) as plain,
+        context.wrap_socket(plain, server_hostname=host) as connection,
+    ):
+        shown: Any = connection.getpeercert()
+    return str(dict(pair for (pair,) in shown["subject"])["commonName"])
+
+
+def entries_in_whole_lines(folder: Path) -> list[bytes]:
+    """The lines of a decision log that ended."""
+    paths = (*sorted(folder.glob("decisions-*.jsonl")), folder / NAME)
+    return [line for path in paths for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]

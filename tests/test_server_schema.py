@@ -1,0 +1,156 @@
+"""What the OpenAPI document says holds: requests drawn from it get the answers that it describes.
+
+`python -m tests.test_server_schema 2000` draws that many for each route and way.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, assume, given, seed, settings
+
+from policyeng.models import JsonObject
+from policyeng.server.app import application
+from tests.servers import held, service_of, standing
+from tests.test_server_tokens import line
+
+with warnings.catch_warnings():  # those of the library itself
+    warnings.simplefilter("ignore")
+    import schemathesis
+    from schemathesis import GenerationMode
+    from schemathesis.checks import load_all_checks
+
+    load_all_checks()
+
+EXAMPLES = 25
+TOKEN = {"Authorization": "Bearer one"}
+
+
+def served(folder: Path) -> Any:
+    """The application of a server with everything on, as the library sees it."""
+    tokens = folder / "tokens"
+    tokens.write_text(line("all", "check,admit,metrics", "one"), encoding="utf-8")
+    service = service_of(held(folder), standing(since=datetime.now(UTC)), tokens)
+    service.metrics = Counted()
+    return schemathesis.openapi.from_asgi("/openapi.json", application(service))
+
+
+class Counted:
+    """Metrics of nothing."""
+
+    def answered(self, answered: object) -> None:
+        """Count it not."""
+
+    def exposition(self) -> bytes:
+        """One sample."""
+        return b"one 1\n"
+
+
+def operations(schema: Any) -> Iterator[Any]:
+    """All that can be asked."""
+    yield from (found.ok() for found in schema.get_all_operations())
+
+
+def tried(operation: Any, mode: GenerationMode, examples: int) -> Counter[int]:
+    """How many requests got which status; every answer is held against the document.
+
+    Raises:
+        AssertionError: one is not as the document says.
+    """
+    statuses = Counter[int]()
+
+    @seed(8)
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy(generation_mode=mode))
+    def hold(case: Any) -> None:
+        assume(not has_huge_numbers(case.body))
+        answer = case.call(headers=TOKEN)
+        statuses[int(answer.status_code)] += 1
+        case.validate_response(answer, headers=TOKEN)
+
+    hold()
+    return statuses
+
+
+def has_huge_numbers(value: object) -> bool:
+    """Whether there is a number for which JSON Schema has no word: whole, beyond 64 bits, and fine as `1e300`."""
+    if isinstance(value, dict):
+        return any(map(has_huge_numbers, value.values()))
+    if isinstance(value, list):
+        return any(map(has_huge_numbers, value))
+    return isinstance(value, int | float) and abs(value) >= 2**63
+
+
+@pytest.fixture(scope="module")
+def schema(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Of one server."""
+    return served(tmp_path_factory.mktemp("server"))
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=lambda mode: mode.value)
+def test_the_document_tells_what_is_taken_and_answered(schema: Any, mode: GenerationMode) -> None:
+    """What it allows is answered with 200, and what it does not with a refusal, each of the described form."""
+    asked = Counter[str]()
+    for operation in operations(schema):
+        if operation.body or mode is GenerationMode.POSITIVE:
+            statuses = tried(operation, mode, EXAMPLES if operation.body else 2)
+            asked[operation.label] += statuses.total()
+            assert (set(statuses) == {200}) == (mode is GenerationMode.POSITIVE), (operation.label, statuses)
+
+    assert min(asked[path] for path in asked if path.startswith("POST")) >= EXAMPLES // 2
+    assert len([path for path in asked if path.startswith("POST")]) == 4
+
+
+def test_every_example_is_answered(schema: Any) -> None:
+    """Each of the document, with 200."""
+    document: JsonObject = schema.raw_schema
+    found = 0
+    for operation in operations(schema):
+        body = document["paths"][operation.path][operation.method].get("requestBody", {"content": {}})
+        for media_type, content in body["content"].items():
+            for example in content.get("examples", {}).values():
+                case = operation.Case(body=example["value"], media_type=media_type)
+                answer = case.call(headers=TOKEN)
+                assert answer.status_code == 200, answer.text
+                case.validate_response(answer, headers=TOKEN)
+                found += 1
+
+    assert found == 7
+
+
+def test_a_server_without_tokens_and_state_says_so(tmp_path: Path) -> None:
+    """Nothing of tokens, and a change brings its state."""
+    document = application(service_of(held(tmp_path))).openapi()
+
+    assert "securitySchemes" not in document["components"]
+    assert "401" not in document["paths"]["/v1/check"]["post"]["responses"]
+    assert document["components"]["schemas"]["AdmitRequest"]["required"] == ["change", "state"]
+    assert set(document["paths"]) == {
+        "/v1/check",
+        "/v1/admit",
+        "/v1/check-policy-restrictions",
+        "/v1/admission-review",
+        "/healthz",
+        "/readyz",
+    }
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        for each in operations(served(Path(folder))):
+            for way in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE) if each.body else (GenerationMode.POSITIVE,):
+                print(each.label, way.value, dict(tried(each, way, int(sys.argv[1]))))  # noqa: T201  # a script

@@ -1,0 +1,91 @@
+"""Files of lines: rotated by size, whole after a crash, one writer at a time, and a write is all or nothing."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+import pytest
+
+from policyeng.errors import UsageError
+from policyeng.server.segments import NAME, Segments
+
+
+def lines_in(folder: Path) -> list[str]:
+    """The lines of all files, oldest first."""
+    ended = sorted(folder.glob("decisions-*.jsonl"))
+    return "".join(path.read_text(encoding="utf-8") for path in (*ended, folder / NAME)).splitlines()
+
+
+def test_a_full_file_gets_its_name_and_the_oldest_goes(tmp_path: Path) -> None:
+    """What is kept is the newest, in order."""
+    segments = Segments(tmp_path, longest=30, keep=3)
+    for number in range(12):
+        segments.write(b"line %05d\n" % number)
+    segments.close()
+
+    assert len(list(tmp_path.iterdir())) == 3
+    assert all(path.stat().st_size <= 33 for path in tmp_path.iterdir())
+    assert lines_in(tmp_path) == [f"line {number:05}" for number in range(6, 12)]
+    assert (tmp_path / NAME).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_line_that_is_longer_than_a_file_has_one_for_itself(tmp_path: Path) -> None:
+    """It is not lost."""
+    segments = Segments(tmp_path, longest=5)
+    segments.write(b"a\n")
+    segments.write(b"much longer\n")
+    segments.write(b"b\n")
+
+    assert lines_in(tmp_path) == ["a", "much longer", "b"]
+
+
+@pytest.mark.parametrize("torn", [b"tor", b"x" * 200_000, b'{"whole": true}'])
+@pytest.mark.parametrize("before", [b"", b"one\ntwo\n"])
+def test_a_torn_line_goes_and_is_told(tmp_path: Path, before: bytes, torn: bytes) -> None:
+    """What was written before it stays, and what comes next begins a line."""
+    (tmp_path / NAME).write_bytes(before + torn)
+    segments = Segments(tmp_path)
+    segments.write(b"next\n")
+
+    assert segments.torn == len(torn)
+    assert (tmp_path / NAME).read_bytes() == before + b"next\n"
+
+
+def test_a_write_that_fails_leaves_no_part(tmp_path: Path) -> None:
+    """As on a disk that is full half-way; the next one is tried anew."""
+    segments = Segments(tmp_path)
+    segments.write(b"one\n")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (9, limits[1]))  # the first bytes go there, and then no more do
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            segments.write(b"two two two\n")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    segments.write(b"three\n")
+
+    assert lines_in(tmp_path) == ["one", "three"]
+    assert segments.torn == 0
+
+
+def test_a_file_that_others_took_away_is_begun_anew(tmp_path: Path) -> None:
+    """As programs that rotate do."""
+    segments = Segments(tmp_path)
+    segments.write(b"one\n")
+    (tmp_path / NAME).rename(tmp_path / "decisions-0.jsonl")
+    segments.write(b"two\n")
+
+    assert (tmp_path / NAME).read_bytes() == b"two\n"
+
+
+def test_a_folder_has_one_writer(tmp_path: Path) -> None:
+    """And has to be one that can be written."""
+    segments = Segments(tmp_path)
+    with pytest.raises(UsageError, match="another process writes its decision log there"):
+        Segments(tmp_path)
+    segments.close()
+    Segments(tmp_path).close()
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"the decision log cannot be written \(file exists\)"):
+        Segments(tmp_path / "file")

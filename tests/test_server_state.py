@@ -1,0 +1,80 @@
+"""The state that changes are judged against: its moment, its age, and files that are read again."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import orjson
+import pytest
+
+from policyeng.bundle.reader import Wanted
+from policyeng.errors import InputError
+from policyeng.server.problems import RefusedError
+from policyeng.server.state import Standing, require_fresh, standing_of
+from policyeng.server.watching import Watched
+from tests.bundles import snapshot, workspace
+from tests.servers import asked, held, service_of
+
+RESOURCES = Wanted(documents=False, resources=True)
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+
+
+def written(path: Path, moment: datetime, **more: object) -> Path:
+    """A snapshot of one workspace, written at a moment."""
+    path.write_bytes(orjson.dumps({"snapshotVersion": 1, "resources": [workspace(path.stem)], **more}))
+    os.utime(path, (moment.timestamp(),) * 2)
+    return path
+
+
+def test_the_moment_is_what_the_snapshot_says_else_when_it_was_written(tmp_path: Path) -> None:
+    """Of several files that say nothing, the oldest counts."""
+    written(tmp_path / "a.json", NOW)
+    written(tmp_path / "b.json", NOW - timedelta(hours=2))
+    stated = written(tmp_path / "c.json", NOW, takenAt="2026-01-01T00:00:00Z")
+
+    assert standing_of((tmp_path / "a.json",), RESOURCES).since == NOW
+    assert standing_of((tmp_path / "a.json", tmp_path / "b.json"), RESOURCES).since == NOW - timedelta(hours=2)
+    assert standing_of((stated,), RESOURCES).since == datetime(2026, 1, 1, tzinfo=UTC)
+    assert len(standing_of((tmp_path,), RESOURCES).snapshot.resources) == 3
+
+
+def test_a_state_that_cannot_be_read_whole_is_none(tmp_path: Path) -> None:
+    """The other files do not make up for it."""
+    written(tmp_path / "a.json", NOW)
+    (tmp_path / "b.json").write_text('{"snapshotVersion": 1, "resources": [', encoding="utf-8")
+    with pytest.raises(InputError, match="not valid JSON"):
+        standing_of((tmp_path,), RESOURCES)
+
+
+@pytest.mark.parametrize(("age", "fresh"), [(0, True), (60, True), (60.001, False), (-60, True), (-61, False)])
+def test_a_state_that_is_too_old_decides_nothing(age: float, fresh: bool) -> None:
+    """Nor one of a time that has not come yet."""
+    state = Standing(snapshot(workspace()), NOW - timedelta(seconds=age))
+    assert require_fresh(state, NOW, None) == age
+    if fresh:
+        assert require_fresh(state, NOW, 60) == age
+    else:
+        with pytest.raises(RefusedError, match="nothing is decided"):
+            require_fresh(state, NOW, 60)
+
+
+def test_a_file_that_changes_is_judged_against_anew(tmp_path: Path) -> None:
+    """And a broken one leaves the state as it was, older and older."""
+    file = written(tmp_path / "a.json", NOW)
+    service = service_of(held(tmp_path))
+    service.state = Watched("state", lambda: standing_of((file,), RESOURCES), (file,))
+    patch = {"operation": "patch", "id": workspace("b")["id"], "patch": {"properties": {"x": 2}}}
+
+    before = asked(service, "/v1/admit", patch).json()
+    file.write_bytes(orjson.dumps({"snapshotVersion": 1, "resources": [workspace("b")]}))
+    service.state.look()
+    after = asked(service, "/v1/admit", patch).json()
+    file.write_text("{", encoding="utf-8")
+    service.state.look()
+    broken = asked(service, "/v1/admit", patch).json()
+
+    assert [said["exitCode"] for said in (before, after, broken)] == [2, 1, 1]
+    assert before["snapshot"]["digest"] != after["snapshot"]["digest"] == broken["snapshot"]["digest"]
+    assert service.faults()[0].startswith("state: ")

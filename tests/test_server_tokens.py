@@ -1,0 +1,124 @@
+"""Tokens with scopes: who is let in, to what, and which files of tokens are refused."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from pathlib import Path
+
+import pytest
+
+from policyeng.errors import UsageError
+from policyeng.server.options import ServerOptions
+from policyeng.server.service import Service
+from policyeng.server.tokens import read_tokens
+from tests.bundles import workspace
+from tests.servers import asked, got, held, service_of
+
+
+def line(name: str, scopes: str, token: str) -> str:
+    """A line of the file."""
+    return f"{name} {scopes} sha256:{hashlib.sha256(token.encode()).hexdigest()}"
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Service:
+    """A server that knows two holders."""
+    file = tmp_path / "tokens"
+    lines = ["# who", "", line("ci", "check,admit", "one"), line("prom", "METRICS", "two")]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    return service_of(held(tmp_path), tokens=file)
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "challenge"),
+    [
+        ("Bearer one", 200, None),
+        ("bearer  one ", 200, None),
+        ("", 401, 'Bearer realm="policyeng"'),
+        ("Basic b25l", 401, 'Bearer realm="policyeng"'),
+        ("Bearer ", 401, 'Bearer realm="policyeng"'),
+        ("Bearer on", 401, 'Bearer realm="policyeng", error="invalid_token"'),
+        ("Bearer onee", 401, 'Bearer realm="policyeng", error="invalid_token"'),
+        ("Bearer two", 403, 'Bearer realm="policyeng", error="insufficient_scope", scope="check"'),
+    ],
+)
+def test_a_token_lets_in_to_its_scopes(service: Service, given: str, status: int, challenge: str | None) -> None:
+    """The refusal says what is missing, as RFC 6750 has it."""
+    answer = asked(service, "/v1/check", workspace("w"), authorization=given)
+
+    assert answer.status_code == status
+    assert answer.headers.get("www-authenticate") == challenge
+    if status == 403:
+        assert answer.json()["detail"] == "the token of `prom` is not for `check`"
+
+
+def test_who_is_refused_is_not_read(service: Service) -> None:
+    """Neither the type of the body nor the body."""
+    assert asked(service, "/v1/check", b"{", content_type="text/html").status_code == 401
+
+
+def test_health_is_for_everybody(service: Service) -> None:
+    """And the description of the interface."""
+    assert [answer.status_code for answer in got(service, "/healthz", "/readyz", "/openapi.json")] == [200] * 3
+
+
+def test_every_hash_is_compared_in_constant_time(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also after one that fits."""
+    compared: list[bytes] = []
+
+    def compare(known: bytes, given: bytes) -> bool:
+        compared.append(known)
+        return known == given
+
+    monkeypatch.setattr(hmac, "compare_digest", compare)
+    assert asked(service, "/v1/check", workspace("w"), authorization="Bearer one").status_code == 200
+    assert len(compared) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "has no tokens"),
+        ("# nobody\n", "has no tokens"),
+        ("ci check plain-token", ":1: the line is not well formed"),
+        ("ci sha256:00", ":1: the line is not well formed"),
+        ("\nci chek sha256:" + "0" * 64, ":2: there is no scope `chek`; did you mean `check`"),
+        ("ci check,, sha256:" + "0" * 64, "a scope is empty"),
+        (line("a", "check", "x") + "\n" + line("a", "check", "y"), ":2: the name of `a` stands there twice"),
+        (line("a", "check", "x") + "\n" + line("b", "admit", "x"), ":2: the token of `b` stands there twice"),
+    ],
+)
+def test_a_file_that_is_not_well_formed_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    """With its line, of which nothing is repeated that may be a token."""
+    file = tmp_path / "tokens"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError) as refused:
+        read_tokens(file)
+
+    assert said in str(refused.value)
+    assert "plain-token" not in str(refused.value)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    """And one that is no text."""
+    with pytest.raises(UsageError, match="no such file"):
+        read_tokens(tmp_path / "tokens")
+    (tmp_path / "tokens").write_bytes(b"\xff")
+    with pytest.raises(UsageError, match="not utf-8"):
+        read_tokens(tmp_path / "tokens")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "policyeng.example", ""])  # noqa: S104  # what is refused
+def test_beyond_loopback_somebody_has_to_say_who_they_are(host: str, tmp_path: Path) -> None:
+    """Unless it is insisted on."""
+    with pytest.raises(UsageError, match="can be reached from elsewhere"):
+        ServerOptions(host=host)
+    assert ServerOptions(host=host, insecure_listen=True).host == host
+    assert ServerOptions(host=host, tokens=tmp_path).host == host
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost", "LocalHost"])
+def test_on_loopback_nobody_has_to(host: str) -> None:
+    """Only this machine reaches it."""
+    assert ServerOptions(host=host).tokens is None
