@@ -1,6 +1,7 @@
 # Two commands: `make check` builds policyeng and judges a sample workspace, `make test` proves it.
 # Both set up what they need and are quick the second time. `make thorough` has the tests try many more examples, `make
-# docs` writes the pages of the policies, `make bench` measures it beside OPA and Conftest.
+# docs` writes the pages of the policies, `make bench` measures it beside OPA and Conftest, `make kubernetes-test` tries
+# the webhook in a real kube-apiserver, `make container-test` performs the steps of the Containerfile.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
@@ -17,9 +18,12 @@ CHECKOV_VERSION := 3.3.30
 CHECKOV := .tools/checkov/bin/checkov
 SAMPLE := samples/workspaces/regulated.json
 NATIVE_SOURCES := $(shell find native \( -name '*.rs' -o -name '*.rego' \) -not -path '*/target/*') native/Cargo.toml native/Cargo.lock
+KUSTOMIZE_VERSION := v5.8.1
+CERT_MANAGER_VERSION := v1.21.2
+KUBERNETES_VERSION := $(shell sed -n 's|^\tk8s.io/kubernetes ||p' tests/kubernetes/apiserver/go.mod)
 say = @echo "== $(1)"
 
-.PHONY: check test thorough setup lint rust rego python conformance wheel docs bench lock clean
+.PHONY: check test thorough setup lint rust rego python conformance wheel container-test kubernetes-test docs bench lock clean
 
 check: setup
 	$(call say,judging the sample workspace $(SAMPLE))
@@ -102,6 +106,31 @@ conformance: setup $(OPA)
 wheel: setup
 	$(call say,a wheel in an empty environment)
 	@bash tests/wheel.sh $(BIN)/python
+
+container-test: setup
+	$(call say,the steps of the Containerfile below a folder (some minutes))
+	@$(BIN)/python -m tests.container
+
+.tools/bin/etcd: tests/kubernetes/etcd/go.mod
+	$(call say,building etcd into .tools (a minute))
+	@go -C tests/kubernetes/etcd build -trimpath -ldflags "-s -w" -o $(CURDIR)/$@ .
+
+.tools/bin/kube-apiserver: tests/kubernetes/apiserver/go.mod
+	$(call say,building kube-apiserver $(KUBERNETES_VERSION) into .tools (some minutes))
+	@go -C tests/kubernetes/apiserver build -trimpath -o $(CURDIR)/$@ \
+		-ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$(KUBERNETES_VERSION)" .
+
+.tools/bin/kustomize:
+	$(call say,building kustomize $(KUSTOMIZE_VERSION) into .tools)
+	@GOBIN=$(CURDIR)/.tools/bin go install sigs.k8s.io/kustomize/kustomize/v5@$(KUSTOMIZE_VERSION)
+
+# Outside of `make test`, because building the API server takes minutes; the transcript is part of the documentation.
+kubernetes-test: setup .tools/bin/etcd .tools/bin/kube-apiserver .tools/bin/kustomize
+	$(call say,the webhook in a real kube-apiserver $(KUBERNETES_VERSION))
+	@$(BIN)/python -m tests.kubernetes --etcd .tools/bin/etcd --apiserver .tools/bin/kube-apiserver \
+		--kustomize .tools/bin/kustomize --transcript docs/kubernetes-transcript.txt --cert-manager \
+		"$$(go mod download -json github.com/cert-manager/cert-manager@$(CERT_MANAGER_VERSION) \
+			| sed -n 's/^\t"Dir": "\(.*\)",$$/\1/p')/deploy/crds"
 
 # Run from the checkout, so that the pages link to the files of their policies.
 docs: setup

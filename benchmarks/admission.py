@@ -1,0 +1,195 @@
+"""How long a decision on one change takes beside one query to an OPA server that holds the same policies and state.
+
+`python -m benchmarks.admission` prints a table. OPA is asked the least that a hook could ask it: the policies in Rego
+that judge the changed resource, with that resource in the question and the state of before in the server. It is told
+neither what else the change affects nor what was wrong before; the decision says both, by all policies.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import orjson
+
+from benchmarks import batch, estates
+from benchmarks.opa_server import Server
+from benchmarks.preparing import AS_OF, MOMENT, Prepared, prepared, selections, whole_bundle
+from policyeng.admission import Basis, Judging, changes_of
+from policyeng.admission.changes import held_of, made_of
+from policyeng.evaluation.selectors import selector_of
+from policyeng.facts.ids import workspace_of
+from policyeng.models import JsonObject, Snapshot, lowered
+from policyeng.sources import load_snapshot
+
+_QUERY = "bench_admission/said"
+
+_MODULE = """\
+package bench_admission
+
+given(policy) := {
+	"resource": input.resource,
+	"workspace": input.workspace,
+	"snapshot": data.estate.snapshot,
+	"parameters": data.estate.parameters[policy],
+	"as_of": data.estate.as_of,
+}
+"""
+
+_OF_POLICY = """\
+
+said["{id}"] := verdict if {
+	"{id}" in input.policies
+	one := given("{id}")
+	verdict := data.bench_policies["{id}"].verdict with input as one
+}
+"""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One kind of change: seconds of each repetition.
+
+    Attributes:
+        processor: of decisions, processor time.
+        wall: of decisions, as they pass.
+        opa: of queries, as they pass.
+    """
+
+    name: str
+    processor: Sequence[float]
+    wall: Sequence[float]
+    opa: Sequence[float]
+
+
+def changes(snapshot: Snapshot) -> dict[str, JsonObject | str]:
+    """One change of each kind."""
+
+    def first(kind: str) -> JsonObject:
+        return next(one for one in snapshot.resources if lowered(one["type"]).endswith(kind))
+
+    compute, deployment = first("workspaces/computes"), first("onlineendpoints/deployments")
+    workspace, network = first("machinelearningservices/workspaces"), first("virtualnetworks")
+    tags, closed = {"tags": {"environment": "dev"}}, {"properties": {"publicNetworkAccess": "Disabled"}}
+    space = {"properties": {"addressSpace": {"addressPrefixes": ["10.9.0.0/16"]}}}
+    return {
+        "a tag of a compute": {"operation": "patch", "id": compute["id"], "patch": tags},
+        "a new deployment": {**deployment, "id": f"{deployment['id']}-new"},
+        "a setting of a workspace": {"operation": "patch", "id": workspace["id"], "patch": closed},
+        "a network": {"operation": "patch", "id": network["id"], "patch": space},
+        "a compute that goes": compute["id"],
+    }
+
+
+def measured(made: Prepared, snapshot: Snapshot, server: Server, rounds: int) -> Iterator[Measured]:
+    """Decisions and queries in turns, kind by kind."""
+    server.send("PUT", "estate", orjson.dumps(batch.asked(made).estate))
+    basis, judging = Basis(whole_bundle(), snapshot), Judging(AS_OF)
+    for name, change in changes(snapshot).items():
+        body = orjson.dumps({"input": _asked(made, snapshot, change)})
+        ours: Callable[[], object] = partial(basis.decide, change, judging)
+        theirs: Callable[[], object] = partial(_answer, server, body)
+        for warming in (ours, theirs):
+            warming()
+        processor, wall, opa = [], [], []
+        for _ in range(rounds):
+            began = time.process_time()
+            wall.append(_seconds(ours))
+            processor.append(time.process_time() - began)
+            opa.append(_seconds(theirs))
+        yield Measured(name, sorted(processor), sorted(wall), sorted(opa))
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    run()
+    return time.perf_counter() - began
+
+
+def _answer(server: Server, body: bytes) -> object:
+    return orjson.loads(server.send("POST", _QUERY, body))["result"]
+
+
+def _asked(made: Prepared, snapshot: Snapshot, change: JsonObject | str) -> JsonObject:
+    """The question about a change: what becomes of the resource, or what it was where it goes."""
+    held = held_of(snapshot)
+    ((key, after),) = made_of(changes_of(change), held, snapshot).becomes.items()
+    resource = after.resource or held[key]
+    kind = lowered(resource["type"])
+    policies = [
+        policy.id
+        for policy in made.bundle.policies
+        if any(judging.kind == kind for judging in selector_of(policy.header).judges)
+    ]
+    return {"resource": resource, "workspace": held.get(workspace_of(key) or ""), "policies": policies, "at": MOMENT}
+
+
+def _bundle(made: Prepared, folder: Path) -> Path:
+    batch.write_bundle(made.bundle, folder)
+    text = _MODULE + "".join(_OF_POLICY.replace("{id}", policy.id) for policy in made.bundle.policies)
+    (folder / "bench_admission.rego").write_text(text, encoding="utf-8")
+    manifest = orjson.loads((folder / ".manifest").read_bytes())
+    manifest["roots"].append("bench_admission")
+    (folder / ".manifest").write_bytes(orjson.dumps(manifest))
+    return folder
+
+
+def other_clock(snapshot: Snapshot, rounds: int) -> Sequence[float]:
+    """Processor seconds of a decision at a clock at which nothing was decided yet."""
+    basis, change = Basis(whole_bundle(), snapshot), changes(snapshot)["a network"]
+    seconds = []
+    for number in range(rounds):
+        began = time.process_time()
+        basis.decide(change, Judging(AS_OF + timedelta(seconds=number)))
+        seconds.append(time.process_time() - began)
+    return sorted(seconds[1:])
+
+
+def rendered(rows: Sequence[Measured], clocks: Sequence[float], size: int) -> str:
+    """The figures as a table, in milliseconds."""
+    lines = [
+        f"Decisions on a snapshot of {size} resources with {len(whole_bundle().policies)} policies, milliseconds.",
+        "",
+        "| change | processor, best | p50 | p99 | wall p50 | OPA query, wall p50 | OPA / ours |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        wall, opa = statistics.median(row.wall), statistics.median(row.opa)
+        figures = [row.processor[0], statistics.median(row.processor), row.processor[int(len(row.processor) * 0.99)]]
+        cells = [f"{seconds * 1e3:.2f}" for seconds in (*figures, wall, opa)]
+        lines.append(f"| {row.name} | {' | '.join(cells)} | {opa / wall:.1f}x |")
+    clock = f"best {clocks[0] * 1e3:.2f}, p50 {statistics.median(clocks) * 1e3:.2f}"
+    return "\n".join([*lines, "", f"The first decision at another clock, processor: {clock}."])
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.admission", description=__doc__)
+    parser.add_argument("--opa", type=Path, default=estates.ROOT / ".tools/bin/opa")
+    parser.add_argument("--size", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=200)
+    given: Mapping[str, object] = vars(parser.parse_args())
+    size, rounds = int(str(given["size"])), int(str(given["rounds"]))
+    with tempfile.TemporaryDirectory(prefix="bench-") as place:
+        file = Path(place) / "snapshot.json"
+        file.write_bytes(estates.document(size))
+        snapshot = load_snapshot(file)
+        *_, rego = selections().values()
+        made = prepared(rego, file)
+        server = Server(Path(str(given["opa"])).resolve(), _bundle(made, Path(place) / "bundle"))
+        try:
+            rows = list(measured(made, snapshot, server, rounds))
+        finally:
+            server.close()
+        print(rendered(rows, other_clock(snapshot, max(rounds // 10, 3)), size))
+
+
+if __name__ == "__main__":
+    main()
