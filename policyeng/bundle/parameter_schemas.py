@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from policyeng.errors import nearest
+from policyeng.identity import This
 from policyeng.models import JsonObject
 from policyeng.strict.json_pointer import escaped
 from policyeng.strict.json_text import shortened
@@ -36,7 +37,7 @@ def misfit(schema: JsonObject, value: object) -> str:
     from referencing.exceptions import Unresolvable
 
     try:
-        fault = next(_validator(_Schema(schema)).iter_errors(value), None)
+        fault = next(_validator(This(schema)).iter_errors(value), None)
     except SchemaError as error:
         raise ValueError(error.message) from error
     except Unresolvable as error:
@@ -55,26 +56,13 @@ def fits(schema: JsonObject, value: object) -> bool:
     from referencing.exceptions import Unresolvable
 
     try:
-        return _validator(_Schema(schema)).is_valid(value)
+        return _validator(This(schema)).is_valid(value)
     except (SchemaError, Unresolvable, RecursionError):
         return False
 
 
-class _Schema:
-    """The JSON Schema of a parameter as a key: the object itself, for comparing two takes longer than validating."""
-
-    def __init__(self, document: JsonObject) -> None:
-        self.document = document
-
-    def __hash__(self) -> int:
-        return id(self.document)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Schema) and self.document is other.document
-
-
 @lru_cache(maxsize=1024)
-def _validator(schema: _Schema) -> Draft202012Validator:
+def _validator(schema: This[JsonObject]) -> Draft202012Validator:
     """What validates values; made once, for that takes longer than anything that it does.
 
     Raises:
@@ -83,12 +71,12 @@ def _validator(schema: _Schema) -> Draft202012Validator:
     from jsonschema import Draft202012Validator, validators
     from referencing import Registry
 
-    Draft202012Validator.check_schema(schema.document)
+    Draft202012Validator.check_schema(schema.held)
     # A Python policy may give a tuple where JSON has a list.
     arrays = Draft202012Validator.TYPE_CHECKER.redefine("array", lambda _, value: isinstance(value, list | tuple))
     extend: Callable[..., type[Draft202012Validator]] = validators.extend
     lenient = extend(Draft202012Validator, type_checker=arrays)
-    return lenient(schema.document, registry=Registry())  # an empty registry fetches nothing
+    return lenient(schema.held, registry=Registry())  # an empty registry fetches nothing
 
 
 def _reason(error: ValidationError) -> str:

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from policyeng.bundle import Policy
 from policyeng.bundle.header import Consulted
+from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.bundle.reaching import Reach
 from policyeng.evaluation.changing import Changed, Layout, Row
 from policyeng.evaluation.narrowing import Taking
 from policyeng.evaluation.readings import Difference, Reading
-from policyeng.evaluation.selectors import WORKSPACE, Judging, selector_of
+from policyeng.evaluation.selectors import Judging, selector_of
 from policyeng.facts.ids import folded_id
 from policyeng.models import lowered
 

@@ -8,9 +8,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from policyeng.bundle.header import Consulted
+from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.evaluation.estate import Subject
 from policyeng.evaluation.pointers import unread, values_at
-from policyeng.evaluation.selectors import WORKSPACE
 from policyeng.facts.ids import covers, folded_id, is_open, scopes_of
 from policyeng.models import JsonObject, Unknown, lowered, made
 

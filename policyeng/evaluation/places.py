@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.evaluation.estate import Estate, Subject
 from policyeng.models import Finding, Location, Origin, Place, Places, Snapshot, lowered
 
-_WORKSPACE = "workspace:"
 #: Between the id of another resource and the JSON Pointer into it.
 NEIGHBOUR = ":/"
 
@@ -54,8 +54,8 @@ def _fields(
     """Each path that a finding speaks of, the origin of its resource, and the pointer in the file."""
     for path in dict.fromkeys(reason.path for reason in (*finding.denials, *finding.unknowns)):
         holder, inner = subject.reported_id, path
-        if path.startswith(_WORKSPACE) and subject.workspace >= 0:
-            holder, inner = subjects[subject.workspace].reported_id, path.removeprefix(_WORKSPACE)
+        if path.startswith(WORKSPACE) and subject.workspace >= 0:
+            holder, inner = subjects[subject.workspace].reported_id, path.removeprefix(WORKSPACE)
         elif NEIGHBOUR in path:
             holder, _, pointer = path.partition(NEIGHBOUR)
             inner = f"/{pointer}"

@@ -6,12 +6,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from policyeng.bundle import Bundle
+from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.engines import Pair
 from policyeng.evaluation.consulted import Neighbours
 from policyeng.evaluation.estate import Estate, Subject
 from policyeng.evaluation.narrowing import Narrowing
 from policyeng.evaluation.pointers import unread
-from policyeng.evaluation.selectors import WORKSPACE, Selector, selector_of
+from policyeng.evaluation.selectors import Selector, selector_of
 from policyeng.models import JsonObject, Unknown, made
 
 

@@ -8,11 +8,11 @@ from functools import cached_property
 import orjson
 
 from policyeng.bundle.header import Consulted
+from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.evaluation.changing import Layout, Row
 from policyeng.evaluation.consulted import last_part, name_below, scope_of, with_above
 from policyeng.evaluation.estate import Subject
 from policyeng.evaluation.pointers import unread, values_at
-from policyeng.evaluation.selectors import WORKSPACE
 from policyeng.facts.ids import covers
 from policyeng.models import JsonObject, lowered
 from policyeng.strict.json_pointer import escaped

@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from policyeng.bundle.header import PolicyHeader
+from policyeng.bundle.header_parts import WORKSPACE
+from policyeng.identity import This
 from policyeng.models import lowered
-
-WORKSPACE = "workspace:"
 
 
 class Judging(NamedTuple):
@@ -36,7 +36,7 @@ class Selector(NamedTuple):
 
 def selector_of(header: PolicyHeader) -> Selector:
     """The selector of a header, the same one every time."""
-    return _selector(_Header(header))
+    return _selector(This(header))
 
 
 def key_of(value: object) -> object:
@@ -46,24 +46,9 @@ def key_of(value: object) -> object:
     return (type(value), value) if type(value) in (bool, int) else None
 
 
-class _Header:
-    """A header as a key: the object itself, for comparing two takes longer than what is kept."""
-
-    __slots__ = ("header",)
-
-    def __init__(self, header: PolicyHeader) -> None:
-        self.header = header
-
-    def __hash__(self) -> int:
-        return id(self.header)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Header) and self.header is other.header
-
-
 @lru_cache(maxsize=1024)
-def _selector(key: _Header) -> Selector:
-    header = key.header
+def _selector(key: This[PolicyHeader]) -> Selector:
+    header = key.held
     judges = tuple(
         Judging(lowered(judged.type), tuple((at, _allowed_keys(allowed)) for at, allowed in judged.where.items()))
         for judged in header.judges

@@ -14,6 +14,7 @@ from typing import Self
 import orjson
 
 from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import Judgement, Pair, Work, judge
 from policyeng.evaluation.consulted import Neighbours
@@ -25,7 +26,6 @@ from policyeng.strict.json_pointer import keys_of
 from policyeng.verify.drawing.edits import Json
 from policyeng.verify.laws.law import Trial, Violation
 
-_WORKSPACE = "workspace:"
 _NO_RESOURCES = ("workload", "approval", "document")
 #: Stands for a subscription whose resources are hidden: which subscriptions there are is no matter of neighbours.
 _KEPT = "/providers/Microsoft.Placeholder/placeholders/kept"
@@ -91,7 +91,7 @@ class Shown:
         They are those that would make the finding unknown if nobody could read them.
         """
         consults = self.bundle.policies[pair.policy].header.consults
-        pointers = {one.removeprefix(_WORKSPACE) for entry in consults for one in (*entry.reads, *entry.through[1:])}
+        pointers = {one.removeprefix(WORKSPACE) for entry in consults for one in (*entry.reads, *entry.through[1:])}
         found: dict[str, set[str]] = {}
         while met := self._unread(pair, pointers, found):  # only a few of them are said at a time
             for key, pointer in met:

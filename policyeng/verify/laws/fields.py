@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from pydantic import ValidationError
 
 from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.bundle.parameters import parameters_of
 from policyeng.evaluation.estate import Subject, estate_of
 from policyeng.evaluation.plan import plan
@@ -26,7 +27,6 @@ from policyeng.verify.drawing.estates import copied_object
 from policyeng.verify.drawing.vocabulary import Vocabulary, vocabulary_of
 from policyeng.verify.laws.law import Grounds, Trial, by_pair
 
-_WORKSPACE = "workspace:"
 #: Where the tags of what a workload is derived from may stand.
 _TAGS = ("/tags", "/properties/tags", "/properties/kvTags")
 _LISTS = ("resources", "approvals", "workloads")
@@ -93,7 +93,7 @@ def fields_of(snapshot: Snapshot, subject: Subject, pointer: str) -> Iterator[Fi
     key = folded_id(subject.reported_id)
     if subject.judged_type == "approval":
         yield from (Field("approvals", at, pointer) for at, one in enumerate(snapshot.approvals) if _is(one.id, key))
-    elif subject.judged_type == "workload" and not pointer.startswith(_WORKSPACE):
+    elif subject.judged_type == "workload" and not pointer.startswith(WORKSPACE):
         for at, one in enumerate(snapshot.workloads):
             if _is(one.id, key) or _is(one.source_id, key):
                 yield Field("workloads", at, pointer)
@@ -102,7 +102,7 @@ def fields_of(snapshot: Snapshot, subject: Subject, pointer: str) -> Iterator[Fi
             yield from (field for place in _TAGS for field in _of_resources(snapshot, key, place + below))
     elif subject.judged_type != "document":
         home = workspace_of(subject.home) or ""
-        yield from _of_resources(snapshot, home if pointer.startswith(_WORKSPACE) else key, pointer)
+        yield from _of_resources(snapshot, home if pointer.startswith(WORKSPACE) else key, pointer)
 
 
 def _is(identity: object, key: str) -> bool:
@@ -110,7 +110,7 @@ def _is(identity: object, key: str) -> bool:
 
 
 def _of_resources(snapshot: Snapshot, key: str, pointer: str) -> Iterator[Field]:
-    own = pointer.removeprefix(_WORKSPACE)
+    own = pointer.removeprefix(WORKSPACE)
     yield from (Field("resources", at, own) for at, one in enumerate(snapshot.resources) if _is(one.get("id"), key))
 
 
@@ -182,7 +182,7 @@ def stands_at(document: object, place: Sequence[str | int]) -> tuple[bool, Json]
 def is_below(pointer: str, above: str) -> bool:
     """Whether a JSON Pointer is another one or leads on from there."""
     parts, outer = keys_of(pointer), keys_of(above)
-    return parts[: len(outer)] == outer and pointer.startswith(_WORKSPACE) == above.startswith(_WORKSPACE)
+    return parts[: len(outer)] == outer and pointer.startswith(WORKSPACE) == above.startswith(WORKSPACE)
 
 
 def vocabulary(grounds: Grounds) -> Vocabulary:
@@ -201,7 +201,7 @@ def _looked_at(bundle: Bundle) -> Sequence[str]:
     headers = [policy.header for policy in bundle.policies]
     inspected = [pointer for header in headers for pointer in header.inspects]
     consulted = [pointer for header in headers for one in header.consults for pointer in one.reads]
-    return sorted({pointer.removeprefix(_WORKSPACE) for pointer in (*inspected, *consulted)})
+    return sorted({pointer.removeprefix(WORKSPACE) for pointer in (*inspected, *consulted)})
 
 
 def tried(grounds: Grounds) -> Counter[tuple[str, str, str]]:

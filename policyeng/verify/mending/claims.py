@@ -13,7 +13,6 @@ from policyeng.verify.mending.patching import Draft, Edit, plain_value
 from policyeng.verify.mending.subjects import Judged, Place, judged_by
 
 Pair = tuple[str, str, str]
-#: From what is best to what is worst; where nothing is judged, nothing is wrong.
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from policyeng.bundle.header import PolicyHeader
+from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.evaluation.pointers import overlap
 from policyeng.facts.ids import workspace_of
 from policyeng.models import JsonObject, lowered
 from policyeng.strict.json_pointer import escaped
 from policyeng.verify.case_runs import Prepared
 from policyeng.verify.cases import Baselines, Case, estate
-
-_WORKSPACE = "workspace:"
 
 
 def still_read(header: PolicyHeader, pointer: str) -> bool:
@@ -58,9 +57,9 @@ def deciding_case(
 def _without(prepared: Prepared, pointer: str, baselines: Baselines) -> Iterator[Prepared]:
     """The case without each of its edits of what a pointer names."""
     case = prepared.case
-    if pointer.startswith(_WORKSPACE):
+    if pointer.startswith(WORKSPACE):
         stem = _workspace_stem(prepared.identity, baselines)
-        for place, keys in _places(case.with_.get(stem, {}), _WORKSPACE):
+        for place, keys in _places(case.with_.get(stem, {}), WORKSPACE):
             if overlap(pointer, place):
                 edits = {**case.with_, stem: _less(case.with_[stem], keys)}
                 yield _edited(prepared, case.model_copy(update={"with_": edits}), baselines)

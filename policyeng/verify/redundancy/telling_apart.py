@@ -13,6 +13,7 @@ from random import Random
 import orjson
 
 from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.errors import PolicyengError
 from policyeng.facts.ids import workspace_of
 from policyeng.models import JsonObject, Outcome, lowered
@@ -112,10 +113,10 @@ class Search:
         own = [*words.pointers, *(pointer for judged in other.header.judges for pointer in judged.where)]
         for _ in range(self.random.randrange(1, 4) if own else 0):
             pointer = self.random.choice(own)
-            holder = _holder(document, resource, is_workspace=pointer.startswith("workspace:"))
+            holder = _holder(document, resource, is_workspace=pointer.startswith(WORKSPACE))
             if holder is None:
                 return
-            place = place_of(self.random, holder, pointer.removeprefix("workspace:"))
+            place = place_of(self.random, holder, pointer.removeprefix(WORKSPACE))
             values = words.standing.get(pointer) or words.own
             if not place or place[0] in ("id", "type"):
                 continue

@@ -11,6 +11,7 @@ from math import prod
 import orjson
 
 from policyeng.bundle import Policy
+from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.evaluation.pointers import has_value, overlap
 from policyeng.facts.ids import workspace_of
 from policyeng.models import Denial, JsonObject
@@ -21,7 +22,6 @@ from policyeng.verify.satisfiability.estates import REMOVED, Assignment, Edit, E
 from policyeng.verify.satisfiability.judging import Reason
 from policyeng.verify.satisfiability.searching import Search, Tried
 
-_WORKSPACE = "workspace:"
 #: What names a resource and says what it is; no policy asks for another one.
 _KEPT = ("/id", "/type", "/name")
 _MOST_VALUES, _MOST_CONSTANTS = 12, 6
@@ -126,10 +126,10 @@ class _Source:
         pointers = [reason.said.path] if reason.said.path else list(policy.header.inspects)
         patches = [patch for patch in _patches(policy) if patch["path"] not in pointers]
         for pointer in (*pointers, *(patch["path"] for patch in patches)):
-            identity = workspace_of(reason.resource) if pointer.startswith(_WORKSPACE) else reason.resource
-            if reason.judged_type in ("workload", "approval") and not pointer.startswith(_WORKSPACE):
+            identity = workspace_of(reason.resource) if pointer.startswith(WORKSPACE) else reason.resource
+            if reason.judged_type in ("workload", "approval") and not pointer.startswith(WORKSPACE):
                 continue  # a workload is derived from resources, and the organisation states its approvals
-            stem, own = self.estates.stem_of(assignment, identity or ""), pointer.removeprefix(_WORKSPACE)
+            stem, own = self.estates.stem_of(assignment, identity or ""), pointer.removeprefix(WORKSPACE)
             if stem is not None and self._is_free(assignment, stem, own):
                 yield stem, own, list(self._values(policy, reason, pointer, self.estates.standing(assignment, stem)))
 
@@ -161,7 +161,7 @@ class _Source:
         yield from standing
         yield from (True, False) if any(isinstance(value, bool) for value in standing) else ()
         yield from words.own[:_MOST_CONSTANTS]
-        if has_value(resource, pointer.removeprefix(_WORKSPACE)):
+        if has_value(resource, pointer.removeprefix(WORKSPACE)):
             yield REMOVED
 
 
