@@ -21,6 +21,10 @@ NATIVE_SOURCES := $(shell find native \( -name '*.rs' -o -name '*.rego' \) -not 
 KUSTOMIZE_VERSION := v5.8.1
 CERT_MANAGER_VERSION := v1.21.2
 KUBERNETES_VERSION := $(shell sed -n 's|^\tk8s.io/kubernetes ||p' tests/kubernetes/apiserver/go.mod)
+# Its own jobs are not those of make.
+CARGO := env -u MAKEFLAGS -u MFLAGS cargo
+# The make of macOS is too old for it; what two steps print may then be mixed.
+OUTPUT_SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 say = @echo "== $(1)"
 
 .PHONY: check test thorough setup lint rust rego python conformance wheel container-test kubernetes-test docs bench lock clean
@@ -32,7 +36,7 @@ check: setup
 
 # What takes one core each runs two at a time; pytest then has both.
 test: setup
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target VERIFY=--verify lint rust rego conformance wheel
+	@$(MAKE) --no-print-directory --jobs=2 $(OUTPUT_SYNC) VERIFY=--verify lint rust rego conformance wheel
 	@$(MAKE) --no-print-directory python
 	$(call say,all tests passed)
 
@@ -81,9 +85,9 @@ lint: setup
 
 rust: setup
 	$(call say,native engine: format and clippy and tests)
-	@env -u MAKEFLAGS -u MFLAGS cargo fmt --manifest-path native/Cargo.toml --all --check
-	@env -u MAKEFLAGS -u MFLAGS cargo clippy --quiet --locked --manifest-path native/Cargo.toml --all-targets -- -D warnings
-	@env -u MAKEFLAGS -u MFLAGS cargo test --quiet --locked --manifest-path native/Cargo.toml
+	@$(CARGO) fmt --manifest-path native/Cargo.toml --all --check
+	@$(CARGO) clippy --quiet --locked --manifest-path native/Cargo.toml --all-targets -- -D warnings
+	@$(CARGO) test --quiet --locked --manifest-path native/Cargo.toml
 
 rego: setup $(OPA)
 	$(call say,policies: opa fmt and check and test and build)
@@ -99,7 +103,7 @@ python: setup $(OPA) $(CONFTEST)
 
 conformance: setup $(OPA)
 	$(call say,the cases of OPA on the embedded engine)
-	@env -u MAKEFLAGS -u MFLAGS cargo build --quiet --locked --manifest-path native/Cargo.toml --example conformance
+	@$(CARGO) build --quiet --locked --manifest-path native/Cargo.toml --example conformance
 	@$(BIN)/python tools/run_conformance.py --opa $(OPA) --engine native/target/debug/examples/conformance $(VERIFY) \
 		--cases "$$(go env GOMODCACHE)/github.com/open-policy-agent/opa@$(OPA_VERSION)/v1/test/cases/testdata/v1"
 
