@@ -176,6 +176,34 @@ def test_what_cannot_be_judged_denies(bundle: Bundle) -> None:
         admitted(bundle, [], workspace("w", x={1}))
 
 
+def test_a_bundle_that_judges_no_resources_allows_nothing(tmp_path: Path) -> None:
+    """As of policies of others alone, which judge documents; nothing would be said of any change."""
+    foreign = load_bundle(write(tmp_path, {"main.rego": 'package main\n\ndeny contains "no" if input.kind == "Pod"\n'}))
+
+    decision = admitted(foreign, [workspace("a")], workspace("w"))
+
+    assert (decision.allowed, decision.exit_code) == (False, 2)
+    assert "no policy in force judges resources" in decision.problems[0].message
+
+
+def test_the_last_resource_may_go(bundle: Bundle) -> None:
+    """Nothing is evaluated after it, which `check` takes for an error; a change that leaves nothing breaks nothing."""
+    decision = admitted(bundle, [workspace("w")], workspace("w")["id"])
+
+    assert (decision.allowed, decision.exit_code) == (True, 0)
+
+
+def test_what_could_not_be_judged_before_either_denies_its_change(bundle: Bundle) -> None:
+    """A patch leaves the resource as unfit to be judged as it was; a change of another one is not blamed for that."""
+    odd = workspace("w", x=-(2**70) * 10**400)
+
+    patched = admitted(bundle, [odd, workspace("a")], {"operation": "patch", "id": odd["id"], "patch": {"tags": {}}})
+    other = admitted(bundle, [odd, workspace("a")], workspace("a", x=1))
+
+    assert (patched.allowed, patched.exit_code) == (False, 2)
+    assert (other.allowed, other.exit_code) == (True, 0)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -186,6 +214,7 @@ def test_what_cannot_be_judged_denies(bundle: Bundle) -> None:
         ({"operation": "patch", "id": WORKSPACE, "patch": []}, "is a JSON object"),
         ({"operation": "replace", "id": f"{WORKSPACE}2", "resource": workspace("w")}, "the change is of"),
         ({"operation": "delete"}, "/id"),
+        (5, "this is no change"),
     ],
 )
 def test_what_is_no_change_is_refused_with_its_place(bundle: Bundle, change: Any, said: str) -> None:

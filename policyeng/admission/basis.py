@@ -122,7 +122,9 @@ class Basis:
         if said.elsewhere:
             elsewhere = sorted([*elsewhere, *said.elsewhere], key=order_of)
         said = said._replace(elsewhere=elsewhere)
-        return decided(changes, self._grounds._replace(as_of=moment), said, brought(told.problems, problems), gate)
+        return decided(
+            changes, self._grounds._replace(as_of=moment), said, brought(told.problems, problems, made.changed), gate
+        )
 
     def _ready(self, changed: Changed, made: Made, pairs: Pairs) -> Prepared:
         """The state after the change, with the pairs to judge again."""

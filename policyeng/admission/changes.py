@@ -30,13 +30,11 @@ class After(NamedTuple):
 
     Attributes:
         changed: lower-case ids of what the changes name, deleted or not.
-        removed: lower-case ids of what is there no more: what was deleted and what lay under it.
         problems: an error for every change that cannot be made, and a warning where one finds nothing to change.
     """
 
     snapshot: Snapshot
     changed: frozenset[str]
-    removed: frozenset[str]
     problems: tuple[Problem, ...]
 
 
@@ -46,14 +44,12 @@ class Made(NamedTuple):
     Attributes:
         becomes: what each resource that changes, comes or goes becomes.
         changed: what the changes name.
-        removed: what is there no more.
         fresh: what is not only patched, so that nothing said of it before holds any more.
         problems: as of `After`.
     """
 
     becomes: Mapping[str, Becomes]
     changed: frozenset[str]
-    removed: frozenset[str]
     fresh: frozenset[str]
     problems: tuple[Problem, ...]
 
@@ -158,7 +154,7 @@ def changed(snapshot: Snapshot, changes: Iterable[Change]) -> After:
                 kept[lowered(after.resource["id"])] = note
         notes[place] = kept
     held = {"resources": tuple(resources), **notes}
-    return After(snapshot.model_copy(update=held), done.changed, done.removed, done.problems)
+    return After(snapshot.model_copy(update=held), done.changed, done.problems)
 
 
 def held_of(snapshot: Snapshot) -> dict[str, JsonObject]:
@@ -175,7 +171,7 @@ def made_of(changes: Iterable[Change], held: Mapping[str, JsonObject], snapshot:
         snapshot: what says more of what is held.
     """
     becomes: dict[str, Becomes] = {}
-    touched, removed, fresh, problems = set[str](), set[str](), set[str](), list[Problem]()
+    touched, fresh, problems = set[str](), set[str](), list[Problem]()
     for change in changes:
         key = folded_id(change.id)
         touched.add(key)
@@ -188,14 +184,12 @@ def made_of(changes: Iterable[Change], held: Mapping[str, JsonObject], snapshot:
             if not gone:
                 problems.append(_said("warning", "the snapshot does not hold what is deleted", change))
             becomes |= dict.fromkeys(gone, Becomes(None))
-            removed |= gone
             fresh |= gone
         else:
             is_patched = change.operation is Operation.PATCH
             becomes[key] = Becomes(resource, _noted(now.notes if is_patched else Notes(), change))
-            removed.discard(key)
             fresh |= set() if is_patched else {key}
-    return Made(becomes, frozenset(touched), frozenset(removed), frozenset(fresh), tuple(problems))
+    return Made(becomes, frozenset(touched), frozenset(fresh), tuple(problems))
 
 
 def _gone(key: str, arm_id: str, held: Mapping[str, JsonObject], becomes: Mapping[str, Becomes]) -> set[str]:

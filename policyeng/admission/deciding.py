@@ -10,6 +10,7 @@ from typing import NamedTuple
 from policyeng.admission.blame import Sorted
 from policyeng.admission.modes import Modes
 from policyeng.evaluation.findings import order_of
+from policyeng.facts.ids import folded_id
 from policyeng.models import (
     Blame,
     BundleRef,
@@ -37,6 +38,7 @@ class Gate:
     Attributes:
         homes: by what findings report, the ARM id that the scopes of modes are held against, where that is another.
         fail_on, strict_unknown, blame: as for `admit`.
+        problems: why nothing can be allowed, whatever the change is.
     """
 
     modes: Modes
@@ -44,6 +46,7 @@ class Gate:
     fail_on: Severity
     strict_unknown: bool
     blame: Blame
+    problems: Sequence[Problem] = ()
 
 
 @dataclass
@@ -81,6 +84,7 @@ def decided(
     standing = [finding for finding in said.elsewhere if finding.outcome is not Outcome.UNKNOWN]
     if gate.blame is not Blame.TOUCHED:
         standing += (finding for finding in said.there if finding.outcome is not Outcome.UNKNOWN)
+    problems = (*gate.problems, *problems)
     undecidable = any(problem.level == "error" for problem in problems)
     errors = any(finding.outcome is Outcome.ERROR for finding in heard.denied)
     code = 2 if undecidable or errors else int(bool(heard.denied))
@@ -98,7 +102,7 @@ def decided(
         exempted=_ordered(said.exempted),
         standing=tuple(standing) if gate.blame is Blame.TOUCHED else _ordered(standing),
         cleared=_ordered(said.cleared),
-        problems=tuple(problems),
+        problems=problems,
     )
 
 
@@ -119,9 +123,20 @@ def _heard(findings: Iterable[Finding], gate: Gate) -> _Heard:
     return heard
 
 
-def brought(known: Container[Problem], after: Iterable[Problem]) -> list[Problem]:
-    """The problems that were not there before."""
-    return [problem for problem in after if problem not in known and not problem.message.startswith(_NOTHING)]
+def brought(known: Container[Problem], after: Iterable[Problem], changed: Container[str]) -> list[Problem]:
+    """The problems that were not there before, and the errors about what changes, which is not judged then.
+
+    Args:
+        known: those before.
+        after: those after.
+        changed: the ids of what the changes name, as `folded_id` gives them.
+    """
+    said = (problem for problem in after if not problem.message.startswith(_NOTHING))
+    return [problem for problem in said if problem not in known or _is_error_of(problem, changed)]
+
+
+def _is_error_of(problem: Problem, changed: Container[str]) -> bool:
+    return problem.level == "error" and folded_id(problem.place or "") in changed
 
 
 def _ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:

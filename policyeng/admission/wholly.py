@@ -25,6 +25,12 @@ from policyeng.models import (
     Snapshot,
 )
 
+#: A change is of resources, and policies in the forms of others judge documents.
+_NO_POLICY = Problem(
+    level="error",
+    message="no policy in force judges resources, so no change can be allowed; see `policyeng policies list`",
+)
+
 
 class Judging(NamedTuple):
     """How a change is judged and what denies it; the attributes are the arguments of `admit`."""
@@ -46,7 +52,8 @@ class Judging(NamedTuple):
             UsageError: a mode names no policy of the bundle, or a scope that is no ARM id.
         """
         homes = homes_of(snapshot)
-        return Gate(Modes(bundle, self.modes), homes, self.fail_on, self.strict_unknown, self.blame)
+        problems = () if any(policy.input_form == "policy" for policy in bundle.policies) else (_NO_POLICY,)
+        return Gate(Modes(bundle, self.modes), homes, self.fail_on, self.strict_unknown, self.blame, problems)
 
 
 def decided_wholly(
@@ -62,7 +69,7 @@ def decided_wholly(
     del options["modes"], options["blame"]
     before, judged = (evaluate(bundle, state, parameters=parameters, **options) for state in (snapshot, after.snapshot))
     said = sorted_out(before.findings, judged.findings, after.changed)
-    problems: list[Problem] = brought(frozenset(before.problems), [*after.problems, *judged.problems])
+    problems: list[Problem] = brought(frozenset(before.problems), [*after.problems, *judged.problems], after.changed)
     grounds = Grounds(before.bundle, before.snapshot, before.as_of, before.engine)
     return decided(changes, grounds, said, problems, gate)
 
