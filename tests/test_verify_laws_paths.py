@@ -56,7 +56,7 @@ def test_what_the_reader_refuses_is_refused_on_every_path(tmp_path: Path) -> Non
     grounds = Grounds(load_bundle(write(tmp_path, {"area/a/a.rego": text})))
 
     assert tried(grounds, {"resources": [workspace(x=1), {"id": "none", "type": "x/y"}]}) is None
-    assert alike(grounds) == set(PATHS) - {"policyeng.evaluate"}
+    assert alike(grounds) == set(PATHS) - {"policyeng.evaluate", "policyeng.admit"}
 
 
 def test_the_process_is_given_directories_data_selection_and_parameters(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_bundle_that_no_process_can_be_given_is_said_aloud(tmp_path: Path) -> 
     grounds = Grounds(made)
 
     assert tried(grounds, {"resources": [workspace()]}) is None
-    assert alike(grounds) == {"policyeng.evaluate", "policyeng.load_snapshot"}
+    assert alike(grounds) == {"policyeng.evaluate", "policyeng.load_snapshot", "policyeng.admit"}
     said = "paths: `policyeng check` was not tried as a process: the bundle is not what its directories hold"
     assert said in grounds.remarks
 
@@ -110,4 +110,4 @@ def test_documents_are_judged_alike(tmp_path: Path) -> None:
     grounds = Grounds(load_bundle(write(tmp_path, {"policy/a.rego": text})))
 
     assert tried(grounds, {"resources": [workspace()]}) is None
-    assert alike(grounds) == set(PATHS) - {"policyeng.evaluate"}
+    assert alike(grounds) == set(PATHS) - {"policyeng.evaluate", "policyeng.admit"}
