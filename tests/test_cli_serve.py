@@ -17,6 +17,7 @@ import orjson
 import pytest
 
 from policyeng import cli
+from policyeng.server.options import Route
 from tests.bundles import deny_when, rego, workspace, write
 from tests.conftest import ROOT
 from tests.servers import JSON, POLICY
@@ -132,6 +133,17 @@ def test_the_state_is_read_again_and_tokens_are_asked_for(folder: Path) -> None:
         client.close()
 
 
+def test_only_the_routes_that_are_wanted_are_there(folder: Path) -> None:
+    """The server says so to whoever asks for another."""
+    with running(folder, "--only", "admit", "--only", "check", "--snapshot", "state.json") as (_, address):
+        asked = {route: httpx.post(f"{address}/v1/{route}", json=workspace("there")) for route in Route}
+        paths = httpx.get(f"{address}/openapi.json").json()["paths"]
+
+    assert {route for route, answer in asked.items() if answer.status_code == 200} == {Route.ADMIT, Route.CHECK}
+    assert asked[Route.RESTRICTIONS].json()["detail"] == "`POST /v1/check-policy-restrictions` is not answered here"
+    assert {path for path in paths if path.startswith("/v1/")} == {"/v1/admit", "/v1/check"}
+
+
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
@@ -144,6 +156,8 @@ def test_the_state_is_read_again_and_tokens_are_asked_for(folder: Path) -> None:
         (["--fail-on", "loud"], 3, "`fail_on` does not fit: `loud`"),
         (["--host", "256.0.0.1", "--insecure-listen"], 3, "cannot listen on `256.0.0.1` port 8180"),
         (["--deadline", "0"], 3, "--deadline"),
+        (["--only", "verify"], 3, "--only"),
+        (["--host", "0.0.0.0", "--only", "check"], 3, "callers need not say who they are"),  # noqa: S104  # the same
     ],
 )
 def test_what_cannot_be_served_is_one_line(

@@ -134,6 +134,7 @@ def test_the_parts_name_each_other() -> None:
     injected = yaml.safe_load((DEPLOY / "cert-manager" / "inject-ca.yaml").read_text(encoding="utf-8"))
 
     assert (service["name"], service["namespace"], service["path"]) == (name, namespace, "/v1/admission-review")
+    assert arguments()["--only"] == service["path"].removeprefix("/v1/")
     assert service["port"] == BASE["Service"]["spec"]["ports"][0]["port"]
     assert CONTAINER["ports"][0]["containerPort"] == int(arguments()["--port"])
     for kind in ("Service", "PodDisruptionBudget", "NetworkPolicy"):

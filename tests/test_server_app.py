@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx
 import orjson
 import pytest
 
@@ -18,6 +19,7 @@ from policyeng.models import JsonObject
 from policyeng.report.json import render
 from policyeng.server import service as serving
 from policyeng.server.app import application
+from policyeng.server.options import Route
 from policyeng.server.service import Service
 from policyeng.server.state import Standing
 from policyeng.sources import read_inputs
@@ -204,6 +206,18 @@ def test_paths_and_methods_that_there_are_not(small: Service) -> None:
     assert (missing.status_code, method.status_code) == (404, 405)
     assert method.headers["allow"] == "POST"
     assert missing.json()["detail"] == "`GET /v1/nothing` is not answered here"
+
+
+@pytest.mark.parametrize("only", [(Route.ADMISSION_REVIEW,), (Route.CHECK, Route.ADMIT, Route.CHECK)])
+def test_other_routes_than_those_wanted_are_not_there(tmp_path: Path, only: tuple[Route, ...]) -> None:
+    """Whoever asks, and whatever is sent; what says how the server is stays."""
+    app = application(service_of(held(tmp_path), standing(since=NOW), only=only))
+    statuses = {route: answers(app, post(f"/v1/{route}", b"[]"))[0].status_code for route in Route}
+    there = answers(app, *(httpx.Request("GET", f"http://server{path}") for path in ("/readyz", "/openapi.json")))
+
+    assert {route for route, status in statuses.items() if status != 404} == set(only)
+    assert [answer.status_code for answer in there] == [200, 200]
+    assert answers(app, httpx.Request("OPTIONS", "http://server/v1/check-policy-restrictions"))[0].status_code == 404
 
 
 def test_requests_have_an_id_and_answers_to_be_logged_another(small: Service) -> None:

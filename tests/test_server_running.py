@@ -228,7 +228,9 @@ def test_certificates_change_without_a_dropped_connection(folder: Path) -> None:
             wait_for(lambda: served(address, own) == "second")
             assert kept.post("/v1/admit", json=DENIED).json()["allowed"] is False
             nobody = ssl.create_default_context(cafile=trusted)
-            assert httpx.get(f"{address}/healthz", verify=nobody).status_code == 200
+            probed = [httpx.get(address + path, verify=nobody).status_code for path in ("/healthz", "/readyz")]
+            assert probed == [200, 200]
+            assert httpx.get(f"{address}/metrics", verify=nobody).status_code == 403
             refused = httpx.post(f"{address}/v1/admit", json=ALLOWED, verify=nobody)
             assert (refused.status_code, refused.json()["detail"]) == (403, "the client has shown no certificate")
         server.send_signal(signal.SIGTERM)

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 import tempfile
 import warnings
@@ -19,6 +21,7 @@ from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 
 from policyeng.models import JsonObject
 from policyeng.server.app import application
+from policyeng.server.options import Route
 from tests.servers import held, service_of, standing
 from tests.test_server_tokens import line
 
@@ -147,6 +150,16 @@ def test_a_server_without_tokens_and_state_says_so(tmp_path: Path) -> None:
         "/healthz",
         "/readyz",
     }
+
+
+@pytest.mark.parametrize("route", Route)
+def test_it_tells_of_what_is_answered_alone(tmp_path: Path, route: Route) -> None:
+    """One path that judges, and the schemas that it names and these name in turn; none that nothing names."""
+    document = application(service_of(held(tmp_path), only=(route,))).openapi()
+    named = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(document)))
+
+    assert set(document["paths"]) == {f"/v1/{route}", "/healthz", "/readyz"}
+    assert set(document["components"]["schemas"]) == named
 
 
 if __name__ == "__main__":

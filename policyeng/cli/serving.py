@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from policyeng.cli.groups import with_group
-from policyeng.server.options import ServerOptions
+from policyeng.server.options import Route, ServerOptions
 
 Host = Annotated[
     str,
@@ -34,6 +34,14 @@ Tokens = Annotated[
     typer.Option(
         metavar="FILE",
         help="Who may ask for what: lines of `NAME SCOPE,SCOPE sha256:HEX`; the scopes are check, admit, metrics.",
+        rich_help_panel="Listening",
+    ),
+]
+Only = Annotated[
+    list[Route] | None,
+    typer.Option(
+        metavar="ROUTE",
+        help=f"Answer this route alone of those that judge: {', '.join(Route)}; repeatable.",
         rich_help_panel="Listening",
     ),
 ]
@@ -166,6 +174,7 @@ def _given(
     tls_key: TlsKey = None,
     tls_client_ca: TlsClientCa = None,
     tokens: Tokens = None,
+    only: Only = None,
     snapshot: State = None,
     max_snapshot_age: MaxAge = None,
     max_body_bytes: MaxBody = _DEFAULTS.max_body_bytes,
@@ -187,6 +196,7 @@ def _given(
         tls_key=tls_key,
         tls_client_ca=tls_client_ca,
         tokens=tokens,
+        only=tuple(only or _DEFAULTS.only),
         snapshot=tuple(snapshot or ()),
         max_snapshot_age=max_snapshot_age,
         max_body_bytes=max_body_bytes,

@@ -16,10 +16,19 @@ from policyeng import __version__
 from policyeng.models import JsonObject
 from policyeng.server import openapi
 from policyeng.server.front import Front
+from policyeng.server.options import Route
 from policyeng.server.problems import RefusedError, problem_response
 from policyeng.server.routes import admission_review, admit, check, health, policy_restrictions
 from policyeng.server.schemas import schemas
 from policyeng.server.service import Service
+
+#: Adds each route that judges to an application.
+_ADDING = {
+    Route.CHECK: check.add,
+    Route.ADMIT: admit.add,
+    Route.RESTRICTIONS: policy_restrictions.add,
+    Route.ADMISSION_REVIEW: admission_review.add,
+}
 
 
 def application(service: Service) -> FastAPI:
@@ -45,10 +54,9 @@ def application(service: Service) -> FastAPI:
     )
     app.add_middleware(Front, leaving=lambda: service.leaving)
     app.add_exception_handler(HTTPException, _refuse)
-    check.add(app, service)
-    admit.add(app, service)
-    policy_restrictions.add(app, service)
-    admission_review.add(app, service)
+    for route, add in _ADDING.items():
+        if route in service.options.only:
+            add(app, service)
     health.add(app, service)
     if service.metrics is not None:
         health.add_metrics(app, service, service.metrics)
@@ -58,7 +66,7 @@ def application(service: Service) -> FastAPI:
 
 def _document(app: FastAPI, service: Service) -> JsonObject:
     document = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-    document["components"] = {"schemas": schemas(brings_state=service.state is None)}
+    document["components"] = {"schemas": openapi.used(schemas(brings_state=service.state is None), document["paths"])}
     if service.tokens is not None:
         document["components"]["securitySchemes"] = openapi.SECURITY
     return document

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+
+import orjson
 
 from policyeng.models import JsonObject
 from policyeng.server.bodies import JSON, YAML
@@ -11,6 +14,7 @@ from policyeng.server.service import Service
 from policyeng.server.tokens import Scope
 
 _BEARER = "token"
+_NAMED = re.compile(r'"\$ref":"#/components/schemas/(\w+)"')
 _WORKSPACE = (
     "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml/providers"
     "/Microsoft.MachineLearningServices/workspaces/ws"
@@ -138,6 +142,14 @@ def metrics(service: Service) -> JsonObject:
     """Of `GET /metrics`."""
     answers = {200: _answer("The text format of Prometheus.", {"text/plain": {"schema": {"type": "string"}}})}
     return _asking("Metrics", answers | _refusals(_who(service)), **_secured(service, Scope.METRICS))
+
+
+def used(schemas: JsonObject, *told: object) -> JsonObject:
+    """Those schemas that parts of the document name, and those that these name in turn."""
+    names = {name for each in told for name in _NAMED.findall(orjson.dumps(each, default=str).decode())}
+    found = {name: schema for name, schema in schemas.items() if name in names}
+    rest = {name: schema for name, schema in schemas.items() if name not in names}
+    return {**found, **used(rest, *found.values())} if found else {}
 
 
 def _judging(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -13,6 +14,15 @@ from policyeng.errors import UsageError
 #: How many bytes one request may have, and those of all requests together that are being read or wait.
 MAX_BODY_BYTES = 16 << 20
 MAX_PENDING_BYTES = 256 << 20
+
+
+class Route(StrEnum):
+    """A route that judges, below `/v1/`."""
+
+    CHECK = "check"
+    ADMIT = "admit"
+    ADMISSION_REVIEW = "admission-review"
+    RESTRICTIONS = "check-policy-restrictions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +35,7 @@ class ServerOptions:
         tls_cert, tls_key: the files of the certificate and its key, in PEM; without them it speaks plain HTTP.
         tls_client_ca: the roots of clients' certificates, in PEM; with it who asks for a verdict has to have one.
         tokens: the file of the tokens; without one nobody has to say who they are.
+        only: the routes that judge; there are no others.
         snapshot: the files and directories of the state that changes are judged against; without them a request brings
             the state.
         max_snapshot_age: in seconds, from which age on the state is too old to decide by.
@@ -47,6 +58,7 @@ class ServerOptions:
     tls_key: Path | None = None
     tls_client_ca: Path | None = None
     tokens: Path | None = None
+    only: Sequence[Route] = tuple(Route)
     snapshot: Sequence[Path] = ()
     max_snapshot_age: float | None = None
     max_body_bytes: int = MAX_BODY_BYTES

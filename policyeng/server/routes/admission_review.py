@@ -16,6 +16,7 @@ from policyeng.models import Blame, Change, Decision, Snapshot
 from policyeng.server import openapi
 from policyeng.server.admission_review import review
 from policyeng.server.bodies import BODY, json_of
+from policyeng.server.options import Route
 from policyeng.server.problems import RefusedError
 from policyeng.server.review_request import request_in
 from policyeng.server.routes.answering import Answer, Asked, Point, answer
@@ -24,7 +25,7 @@ from policyeng.server.state import Standing
 from policyeng.server.tokens import Scope
 from policyeng.sources.kubernetes.beside_snapshot import BesideSnapshot
 
-ADMISSION_REVIEW = Point("admission-review", Scope.ADMIT)
+ADMISSION_REVIEW = Point(Route.ADMISSION_REVIEW, Scope.ADMIT)
 
 
 def add(app: FastAPI, service: Service) -> None:

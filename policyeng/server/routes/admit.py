@@ -16,6 +16,7 @@ from policyeng.in_force import Held
 from policyeng.models import Blame, Decision, JsonObject
 from policyeng.server import openapi
 from policyeng.server.bodies import BODY, json_of
+from policyeng.server.options import Route
 from policyeng.server.problems import RefusedError
 from policyeng.server.routes.answering import Answer, Asked, Point, answer
 from policyeng.server.service import Service, decide
@@ -25,7 +26,7 @@ from policyeng.sources import ChangesRead, parse_changes, read_inputs
 from policyeng.sources.problems import raise_errors
 from policyeng.strict.json_pointer import escaped
 
-ADMIT = Point("admit", Scope.ADMIT)
+ADMIT = Point(Route.ADMIT, Scope.ADMIT)
 
 _REMEDY = (
     'send a resource, an id, `{"operation": ...}`, a list of them, what-if output, a plan, or any of that as '

@@ -18,6 +18,7 @@ from policyeng.errors import PolicyengError
 from policyeng.in_force import Held
 from policyeng.models import Decision, Evaluation
 from policyeng.server.bodies import JSON, media_type_of
+from policyeng.server.options import Route
 from policyeng.server.problems import problem_response
 from policyeng.server.service import Answered, Service, now
 from policyeng.server.tokens import Scope
@@ -29,9 +30,9 @@ DECISION_ID = "X-Decision-Id"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where is asked: its name, the scope that a token needs, and the media types that it takes."""
+    """Where is asked: the route, the scope that a token needs, and the media types that it takes."""
 
-    name: str
+    route: Route
     scope: Scope
     takes: tuple[str, ...] = (JSON,)
 
@@ -108,7 +109,7 @@ async def answer(
     response.headers[DECISION_ID] = decision_id
     service.hear(
         Answered(
-            point=point.name,
+            point=point.route,
             decision_id=decision_id,
             request_id=request.state.request_id,
             requested_by=requested_by,

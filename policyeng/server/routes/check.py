@@ -18,6 +18,7 @@ from policyeng.models import Exemption, Model, Problem, Severity
 from policyeng.report.json import render
 from policyeng.server import openapi
 from policyeng.server.bodies import BODY, JSON, YAML, json_of, refuse_malformed
+from policyeng.server.options import Route
 from policyeng.server.patterns import GROUP, WORKSPACE
 from policyeng.server.problems import RefusedError
 from policyeng.server.routes.answering import Answer, Asked, Point, answer
@@ -26,7 +27,7 @@ from policyeng.server.tokens import Scope
 from policyeng.sources import FORMATS, exemptions_of, given, read_inputs
 from policyeng.sources.validation import validated
 
-CHECK = Point("check", Scope.CHECK, (JSON, *YAML))
+CHECK = Point(Route.CHECK, Scope.CHECK, (JSON, *YAML))
 
 
 class CheckOptions(Model):

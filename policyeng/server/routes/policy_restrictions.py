@@ -18,6 +18,7 @@ from starlette.responses import Response
 from policyeng.models import Blame, Decision, Denial, Finding, JsonObject, Model, Outcome, lowered
 from policyeng.server import openapi
 from policyeng.server.bodies import BODY, json_of
+from policyeng.server.options import Route
 from policyeng.server.patterns import WITHIN
 from policyeng.server.problems import RefusedError
 from policyeng.server.routes.answering import Answer, Asked, Point, answer
@@ -25,7 +26,7 @@ from policyeng.server.service import Service, decide
 from policyeng.server.tokens import Scope
 from policyeng.sources.validation import validated
 
-RESTRICTIONS = Point("check-policy-restrictions", Scope.ADMIT)
+RESTRICTIONS = Point(Route.RESTRICTIONS, Scope.ADMIT)
 
 #: The name of a resource that has none yet.
 UNNAMED = "unnamed"
