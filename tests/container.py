@@ -1,8 +1,9 @@
 """Build the container without an engine for containers: the steps of the Containerfile, run below a folder.
 
 Every `COPY` and `RUN` of the stage `build` is executed as it stands, with the programs of this machine in place of
-those of its images; then what the image would start is started with its arguments and environment, and as its user.
-`python -m tests.container` takes some minutes, because it compiles the native engine.
+those of its images; then what the image would start is started with its arguments and variables, as its user and on a
+root that cannot be written, where the machine has what that takes. `python -m tests.container` takes some minutes,
+because it compiles the native engine.
 """
 
 from __future__ import annotations
@@ -11,14 +12,20 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic
 from typing import NamedTuple
 
+import httpx
+
 from tests.conftest import ROOT
+from tests.container_root import base_python, missing, traced, within, written
+from tests.test_server_tokens import line
 
 CONTAINERFILE = ROOT / "deploy" / "container" / "Containerfile"
 IGNORED = ROOT / ".dockerignore"
@@ -37,10 +44,10 @@ class Step(NamedTuple):
 def steps() -> Iterator[Step]:
     """The instructions of the Containerfile, continued lines joined and comments left out."""
     text = CONTAINERFILE.read_text(encoding="utf-8")
-    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    lines = [each for each in text.splitlines() if not each.startswith("#")]
     stage = -1
-    for line in re.sub(r"\\\n\s*", "", "\n".join(lines)).splitlines():
-        name, _, rest = line.strip().partition(" ")
+    for joined in re.sub(r"\\\n\s*", "", "\n".join(lines)).splitlines():
+        name, _, rest = joined.strip().partition(" ")
         if name:
             stage += name == "FROM"
             yield Step(stage, name, rest.strip())
@@ -94,46 +101,158 @@ def build(folder: Path) -> None:
             subprocess.run(["sh", "-c", script], cwd=folder / "build", env={**environ, **given}, check=True)
 
 
-def started(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Start the entry point as the image does: its environment alone, as its user, in its folder."""
-    (program,) = json.loads(below(final("ENTRYPOINT"), folder))
-    user, _, group = final("USER").partition(":")
-    is_root = os.geteuid() == 0
-    place = folder / "etc" / "policyeng"
-    place.mkdir(parents=True, exist_ok=True)
-    return subprocess.run(
-        [program, *arguments],
-        cwd=place,
-        env={key: below(value, folder) for key, value in environment(2).items()},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        user=int(user) if is_root else None,
-        group=int(group) if is_root else None,
-        extra_groups=[] if is_root else None,
+class Image:
+    """What was built, to be started as the image would be with a root that cannot be written.
+
+    Attributes:
+        tree: what is installed.
+        place: the folder that it starts in, with what it is configured by.
+        log: the one folder that it may write.
+        lacks: why it is started as any other program here; empty where it has a root of its own.
+        calls: where its system calls about files go.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._root = folder, folder / "root"
+        self.tree = folder / "opt" / "policyeng"
+        self.place, self.log = folder / "etc" / "policyeng", folder / "log"
+        for each in (self._root, self.place, self.log):
+            each.mkdir(parents=True, exist_ok=True)
+        self.lacks, self.calls = missing(), folder / "calls"
+        if not self.lacks:
+            os.chown(self.log, *map(int, final("USER").split(":")))
+
+    @property
+    def program(self) -> str:
+        """The entry point."""
+        (program,) = json.loads(below(final("ENTRYPOINT"), self._folder))
+        return str(program)
+
+    def arguments(self) -> list[str]:
+        """What it is started with unless told otherwise."""
+        return [str(each) for each in json.loads(below(final("CMD"), self._folder))]
+
+    def health(self, port: str) -> list[str]:
+        """The command that asks for its health, on a port."""
+        text = final("HEALTHCHECK").partition(" CMD ")[2].replace(":8180/", f":{port}/")
+        return [str(each) for each in json.loads(below(text, self._folder))]
+
+    def start(self, *command: str) -> subprocess.Popen[str]:
+        """Start a program of it, with the variables of the image alone; it is for the caller to end."""
+        environ = {key: below(value, self._folder) for key, value in environment(2).items()}
+        shown = (self.tree, self.place, base_python())
+        whole = ["env", f"--chdir={self.place}", "-i", *(f"{key}={value}" for key, value in environ.items()), *command]
+        if not self.lacks:
+            root = within(self._root, final("USER"), shown, (self.log,))
+            whole = [*traced(self.calls), *root, *whole]
+        return subprocess.Popen(whole, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def ran(self, *command: str) -> tuple[int, str, str]:
+        """Exit code, output and messages of a program of it."""
+        with self.start(*command) as process:
+            try:
+                output, messages = process.communicate(timeout=120)
+            finally:
+                process.kill()
+        return process.returncode, output, messages
+
+    def require_untouched(self) -> None:
+        """Hold what was started last to having tried to write nowhere but where it may.
+
+        Raises:
+            AssertionError: it tried.
+        """
+        if self.calls.exists():
+            elsewhere = list(written(self.calls, self.program, self.log))
+            assert not elsewhere, f"it tried to write: {elsewhere[:3]}"
+
+
+def try_judging(image: Image) -> None:
+    """It judges a snapshot, and without tokens serves nobody."""
+    shutil.copy(ROOT / "samples/workspaces/regulated.json", image.place / "snapshot.json")
+    asked = ("check", "snapshot.json", "--as-of", "2026-06-01T00:00:00Z", "--format", "json")
+    code, output, messages = image.ran(image.program, *asked)
+    assert code == 1, messages
+    assert json.loads(output)["summary"]["error"] == 0
+    image.require_untouched()
+    said(f"it judges a snapshot: exit {code}")
+    code, _, messages = image.ran(image.program, *image.arguments())
+    assert (code, "tokens" in messages) == (3, True), f"it started without tokens: {messages}"
+    said(f"without tokens it does not serve: {messages.strip()}")
+
+
+def try_serving(image: Image) -> None:
+    """It answers who has a token, is healthy, writes its decision log, and ends well."""
+    (image.place / "tokens").write_text(line("all", "check,admit", "secret"), encoding="utf-8")
+    given = {"0.0.0.0": "127.0.0.1", "8180": "0"}  # noqa: S104  # what the image has, which is more than a test needs
+    arguments = [given.get(each, each) for each in image.arguments()]
+    began = monotonic()
+    with image.start(image.program, *arguments, "--decision-log", str(image.log)) as server:
+        try:
+            assert server.stdout is not None
+            assert server.stderr is not None
+            address = server.stdout.readline().split()[-1:]
+            assert address, server.stderr.read()
+            said(f"it serves after {monotonic() - began:.1f} s{', traced' if image.calls.exists() else ''}")
+            ask(image, *address)
+            server.send_signal(signal.SIGTERM)
+            assert (server.wait(30), server.stderr.read()) == (0, "")
+        finally:
+            server.kill()
+    entries = [json.loads(text) for text in (image.log / "decisions.jsonl").read_bytes().splitlines()]
+    assert [(entry["point"], "result" in entry) for entry in entries] == [
+        ("check", False),
+        ("check", True),
+        ("admit", True),
+    ]
+    image.require_untouched()
+    said(
+        f"it answers, is healthy, wrote {len(entries)} decisions to the folder that it may write, and ends with exit 0"
     )
+
+
+def ask(image: Image, address: str) -> None:
+    """Ask a server for what it is for, with a token and without."""
+    snapshot = json.loads((image.place / "snapshot.json").read_bytes())
+    client = httpx.Client(base_url=address, timeout=60)
+    with client:
+        assert client.get("/readyz").json() == {"ready": True, "reasons": [], "faults": []}
+        assert client.post("/v1/check", json=snapshot).status_code == httpx.codes.UNAUTHORIZED
+        client.headers["Authorization"] = "Bearer secret"
+        assert client.post("/v1/check", json=snapshot).json()["exitCode"] == 1
+        workspace = json.loads((ROOT / "samples/baselines/workspace.json").read_bytes())
+        workspace["properties"]["publicNetworkAccess"] = "Enabled"
+        assert client.post("/v1/admit", json=workspace).json()["allowed"] is False
+    healthy = subprocess.run(image.health(address.rpartition(":")[2]), capture_output=True, text=True, check=False)
+    assert healthy.returncode == 0, healthy.stderr
+
+
+def said(text: str) -> None:
+    """Say how far it has come."""
+    print(text, flush=True)
+
+
+def try_out(folder: Path) -> None:
+    """Try what was built below a folder."""
+    image = Image(folder)
+    size = sum(path.lstat().st_size for path in image.tree.rglob("*") if not path.is_dir())
+    said(f"the installed tree has {size / 1e6:.0f} MB")
+    if image.lacks:
+        said(f"NOT TRIED as another user on a read-only root: {image.lacks}")
+    elif not traced(image.calls):
+        said("NOT TRIED whether it tries to write elsewhere, where it cannot: there is no strace")
+    try_judging(image)
+    try_serving(image)
 
 
 def main() -> None:
     """Build below a temporary folder, and try what was built."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        folder.chmod(0o755)
         build(folder)
-        snapshot = folder / "snapshot.json"
-        shutil.copy(ROOT / "samples/workspaces/regulated.json", snapshot)
         shutil.rmtree(folder / "build")  # the image has nothing of it
-        checked = started(folder, "check", str(snapshot), "--as-of", "2026-06-01T00:00:00Z", "--format", "json")
-        assert checked.returncode == 1, checked.stderr
-        assert json.loads(checked.stdout)["summary"]["error"] == 0
-        served = started(folder, *json.loads(below(final("CMD"), folder)))
-        assert served.returncode in (2, 3), f"it started without tokens: {served.stderr}"
-        left = [path for path in (folder / "opt/policyeng").rglob("*") if path.stat().st_uid != folder.stat().st_uid]
-        assert not left, f"it wrote {left[:3]}"
-        print(
-            f"the image would judge a snapshot: exit {checked.returncode}; and without tokens: {served.stderr.strip()}"
-        )
+        shutil.rmtree(folder / "opt" / "build")
+        try_out(folder)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import ROOT
 from tests.container import CONTAINERFILE, IGNORED, below, environment, final, steps
+from tests.container_root import missing, traced, within, written
 
 HADOLINT = Path(sys.executable).with_name("hadolint")
 
@@ -73,3 +76,62 @@ def test_places_are_moved_below_a_folder_alone() -> None:
     moved = below("/opt/build/bin/python -m x --python /opt/policyeng/bin/python /usr/opt/x", Path("/t"))
 
     assert moved == "/t/opt/build/bin/python -m x --python /t/opt/policyeng/bin/python /usr/opt/x"
+
+
+def test_what_is_written_elsewhere_is_read_off_the_calls(tmp_path: Path) -> None:
+    """From the start of the program on: not what is read, nor what goes to the folder that it may write."""
+    kept, log = tmp_path / "kept", tmp_path / "calls"
+    fine = [
+        '7 mkdir("/before", 0755) = 0',
+        '7 execve("/bin/policyeng", ["policyeng"], 0x7) = 0',
+        '7 openat(AT_FDCWD</>, "/usr/lib/x.py", O_RDONLY|O_CLOEXEC) = 3</usr/lib/x.py>',
+        f'7 openat(AT_FDCWD</>, "{kept}/a", O_WRONLY|O_CREAT|O_TRUNC, 0666) = 3<{kept}/a>',
+        f'7 renameat2(AT_FDCWD</>, "{kept}/a", AT_FDCWD</>, "{kept}/b", RENAME_NOREPLACE) = 0',
+        '7 openat(AT_FDCWD</>, "/dev/null", O_RDWR) = 3</dev/null>',
+    ]
+    tried = [
+        '8 openat(AT_FDCWD</>, "/tmp/x", O_RDWR|O_CREAT|O_EXCL, 0600) = -1 EROFS (Read-only file system)',
+        '8 mkdir("/home/x", 0777) = -1 EROFS (Read-only file system)',
+        '8 unlinkat(5</etc>, "y", 0) = -1 EACCES (Permission denied)',
+    ]
+    log.write_text("\n".join([*fine, *tried]), encoding="utf-8")
+
+    assert list(written(log, "/bin/policyeng", kept)) == tried
+
+
+@pytest.mark.skipif(not traced(Path()), reason="there is no strace")
+def test_the_calls_of_this_machine_are_read(tmp_path: Path) -> None:
+    """Those of a program and of what it starts, also where they fail."""
+    kept, log, away = tmp_path / "kept", tmp_path / "calls", tmp_path / "nowhere" / "x"
+    kept.mkdir()
+    script = f"echo > {kept}/a; mv {kept}/a {kept}/b; cat {kept}/b; mkdir {away}; : > {away}"
+    subprocess.run([*traced(log), "/bin/sh", "-c", script], capture_output=True, check=False)
+
+    assert [f'"{away}"' in call for call in written(log, "/bin/sh", kept)] == [True, True]
+
+
+@pytest.mark.skipif(bool(missing()), reason=missing())
+def test_a_root_of_its_own_can_be_written_in_one_folder_alone(tmp_path: Path) -> None:
+    """By a user without rights, who finds nothing else of the machine; it has nothing of it afterwards."""
+    root, shown, kept = (tmp_path / name for name in ("root", "shown", "kept"))
+    for folder in (root, shown, kept):
+        folder.mkdir()
+    kept.chmod(0o777)
+    tried = f"for each in / /tmp {shown} {kept}; do touch $each/a; done"
+    command = ["sh", "-c", f"id -u; grep CapEff /proc/self/status; ls /; {tried}"]
+    ran = subprocess.run(
+        [*within(root, "65532:65532", (shown,), (kept,)), *command], capture_output=True, text=True, check=False
+    )
+    user, rights, *there = ran.stdout.split("\n")
+
+    assert (user, int(rights.split()[1], 16)) == ("65532", 0)
+    assert set(there) == {
+        *(name for name in ("bin", "lib", "lib64", "usr") if Path("/", name).exists()),
+        "dev",
+        "proc",
+        "tmp",
+        "",
+    }
+    assert ran.stderr.count("Read-only file system") == 3
+    assert (kept / "a").stat().st_uid == 65532
+    assert [*root.iterdir(), *shown.iterdir()] == []
