@@ -11,11 +11,13 @@ import kubernetes_validate
 import pytest
 import typer
 import yaml
+from jsonpatch import JsonPatch
 from typer.exceptions import TyperException
 
 from policyeng.cli.app import app
 from policyeng.configuration import resolve
 from policyeng.models import JsonObject
+from policyeng.server.options import ServerOptions
 from policyeng.sources import load_exemptions
 from policyeng.sources.kubernetes.kinds import EXTENSION_GROUP, KINDS
 
@@ -168,6 +170,34 @@ def test_the_pod_is_locked_down() -> None:
         "/healthz",
         "/readyz",
     ]
+
+
+@pytest.mark.parametrize("version", ["1.30", "1.35"])
+def test_for_an_api_server_that_shows_a_certificate_it_is_asks_who_calls_else(version: str) -> None:
+    """The component takes the place of the flag that opens it, and mounts what certificates are held against."""
+    component = yaml.safe_load((DEPLOY / "client-certificate" / "kustomization.yaml").read_text(encoding="utf-8"))
+    [patch] = component["patches"]
+    assert (component["kind"], patch["target"]) == ("Component", {"kind": "Deployment", "name": "policyeng"})
+    deployment = JsonPatch(yaml.safe_load(patch["patch"])).apply(BASE["Deployment"])
+    pod = deployment["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    added = [argument for argument in container["args"] if argument not in CONTAINER["args"]]
+    mounts = {each["mountPath"]: each for each in container["volumeMounts"]}
+
+    kubernetes_validate.validate(deployment, version, strict=True)
+    assert set(CONTAINER["args"]) - set(container["args"]) == {"--insecure-listen"}
+    assert added == ["--tls-client-ca=/etc/policyeng/clients/ca.crt"]
+    assert mounts["/etc/policyeng/clients"]["readOnly"] is True
+    assert mounts["/etc/policyeng/clients"]["name"] in {volume["name"] for volume in pod["volumes"]}
+    assert asks_who_calls(container["args"])
+
+
+def asks_who_calls(args: list[str]) -> bool:
+    """Whether the server that is so started asks callers who they are; it takes what it is given."""
+    serve = COMMAND.commands["serve"]  # type: ignore[attr-defined]  # a group, whatever its type says
+    given = serve.make_context("serve", args[1:]).params
+    options = {name: given[name] for name in ("host", "tls_cert", "tls_key", "tls_client_ca", "insecure_listen")}
+    return ServerOptions(**options).insecure_listen is False
 
 
 def test_the_settings_that_come_with_it_are_read() -> None:

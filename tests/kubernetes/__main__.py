@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import json
 import sys
 import tempfile
 from datetime import timedelta
@@ -14,7 +15,7 @@ import yaml
 
 from policyeng.models import JsonObject
 from tests.kubernetes import custom_kinds as kinds
-from tests.kubernetes.control_plane import ADMIN, USER, Cluster, control_plane, free_port, wait
+from tests.kubernetes.control_plane import ADMIN, CALLER, USER, Cluster, control_plane, free_port, wait
 from tests.kubernetes.custom_kinds import COMPUTE, Custom
 from tests.kubernetes.manifests import Manifests
 from tests.kubernetes.transcript import Transcript
@@ -81,7 +82,9 @@ class Run:
         self.create(COMPUTE, kinds.compute("training", 1), 403, "AML-CMP-008")
         said.annotated(self.cluster.audited(COMPUTE.path()))
         self.create(COMPUTE, kinds.compute("training", 1), 403, "AML-CMP-008", dry=True)
-        said.head("a compliant one is stored")
+        said.head("a compliant one is stored, though not by a dry run")
+        self.create(COMPUTE, kinds.compute("training", 0), 201, dry=True)
+        assert self.cluster.ask("GET", COMPUTE.path("training")).status_code == httpx.codes.NOT_FOUND
         self.create(COMPUTE, kinds.compute("training", 0), 201)
         said.head("an update that makes it worse is refused, and one that does not is stored")
         self.update(COMPUTE, kinds.compute("training", 2), 403, "AML-CMP-008")
@@ -98,6 +101,7 @@ class Run:
         broken["spec"]["properties"]["kubernetes"] = {}
         self.create(COMPUTE, broken, 422, "several kinds of compute at once")
         said.head("a deletion is judged too: two computes stand on this cluster")
+        self.delete(kinds.CLUSTER, "aks-ml", 403, "AML-OPS-103", dry=True)
         self.delete(kinds.CLUSTER, "aks-ml", 403, "AML-OPS-103")
         self.delete(COMPUTE, "training", 200)
         said.head("a deletion that leaves Azure as it is changes nothing")
@@ -114,10 +118,12 @@ class Run:
 
     def untouched(self) -> None:
         """Objects of other kinds."""
-        self.said.head("objects of other kinds are untouched")
+        self.said.head("objects of other kinds are untouched, and nothing is said of them")
+        began = len(self.said.lines)
         self.create(kinds.VAULT, kinds.new(kinds.VAULT, "kv", {"location": "anywhere"}), 201)
         self.delete(kinds.VAULT, "kv", 200)
         self.other_object()
+        assert not [line for line in self.said.lines[began:] if not line.startswith((">", "<"))]
 
     def other_object(self) -> None:
         """One that is no custom resource."""
@@ -147,6 +153,22 @@ class Run:
         """And when it is back."""
         self.said.head("with the webhook up again, what is compliant is stored")
         self.create(COMPUTE, kinds.compute("training", 0), 201)
+
+    def identify(self, log: Path) -> None:
+        """What they see where the webhook wants to know who asks it."""
+        self.said.head("with `client-certificate`, the API server shows one, and nobody else is answered but probes")
+        self.create(COMPUTE, kinds.compute("other", 1), 403, "AML-CMP-008")
+        lines = log.read_text(encoding="utf-8").splitlines()
+        [*_, entry] = (json.loads(line) for line in lines if line.startswith("{"))
+        self.said.say(f"    decision log: requested_by: {entry['requested_by']}")
+        assert entry["requested_by"] == f"O=contoso,CN={CALLER}", entry
+        probe = httpx.Client(base_url=self.manifests.url, verify=self.manifests.trust())
+        with probe:
+            asked = [probe.get("/healthz"), probe.get("/readyz"), probe.post("/v1/admission-review", json={})]
+        for answer in asked:
+            self.said.say(f"> without a certificate: {answer.request.method} {answer.request.url.path}")
+            self.said.say(f"< {answer.status_code} {answer.reason_phrase}")
+        assert [answer.status_code for answer in asked] == [200, 200, 403]
 
     def heed(self) -> None:
         """Wait until the API server asks the webhook and gets an answer."""
@@ -185,10 +207,10 @@ class Run:
         answer = self.cluster.ask("PUT", path + below, whole, user=USER)
         self._expect(f"{USER}: replace {_called(document)}{below}{_idle(document)}", status, words, answer)
 
-    def delete(self, kind: Custom, name: str, status: int, words: str = "") -> None:
+    def delete(self, kind: Custom, name: str, status: int, words: str = "", *, dry: bool = False) -> None:
         """Delete an object."""
-        answer = self.cluster.ask("DELETE", kind.path(name), user=USER)
-        self._expect(f"{USER}: delete {kind.kind} {name}", status, words, answer)
+        answer = self.cluster.ask("DELETE", kind.path(name), user=USER, dry=dry)
+        self._expect(f"{USER}: delete{' --dry-run' if dry else ''} {kind.kind} {name}", status, words, answer)
 
     def apply(self, document: JsonObject, *, say: bool = False, dry: bool = False) -> None:
         """Apply an object as the administrator."""
@@ -245,7 +267,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         manifests = Manifests(given.kustomize, folder / "webhook", free_port())
-        with control_plane(given.etcd, given.apiserver, folder / "cluster") as cluster:
+        webhook = manifests.url.removeprefix("https://")
+        with control_plane(given.etcd, given.apiserver, folder / "cluster", webhook, manifests.authority) as cluster:
             run = Run(cluster, manifests)
             try:
                 _all_steps(run, given.cert_manager)
@@ -267,6 +290,9 @@ def _all_steps(run: Run, authority: Path | None) -> None:
     with run.manifests.serving():
         run.heed()
         run.again()
+    with run.manifests.serving("clients") as log:
+        run.heed()
+        run.identify(log)
 
 
 if __name__ == "__main__":

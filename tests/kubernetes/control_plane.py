@@ -16,9 +16,11 @@ from typing import Self
 import httpx
 
 from policyeng.models import JsonObject
-from tests.certificates import write_secret
+from tests.certificates import Root, write_secret
 
 ADMIN, USER = "admin", "data-scientist"
+#: Who the API server is for webhooks that ask.
+CALLER = "kube-apiserver"
 _READY_WITHIN = 120.0
 _LAST_WORDS = 4000
 _AUDIT = {
@@ -103,9 +105,18 @@ class Cluster:
 
 
 @contextmanager
-def control_plane(etcd: Path, apiserver: Path, folder: Path) -> Iterator[Cluster]:
-    """Start both; users are `ADMIN`, who may do everything, and `USER`, who may do what roles allow."""
+def control_plane(etcd: Path, apiserver: Path, folder: Path, webhook: str, clients: Root) -> Iterator[Cluster]:
+    """Start both; users are `ADMIN`, who may do everything, and `USER`, who may do what roles allow.
+
+    Args:
+        etcd: the program.
+        apiserver: the other.
+        folder: for all that they write.
+        webhook: the host and port of a webhook that is shown a certificate where it asks for one.
+        clients: what signs that.
+    """
     write_secret(folder)
+    _write_admission(folder, webhook, clients)
     tokens = [f'{ADMIN}-token,{ADMIN},1,"system:masters"', f"{USER}-token,{USER},2"]
     (folder / "tokens.csv").write_text("\n".join(tokens) + "\n", encoding="utf-8")
     (folder / "audit.json").write_text(json.dumps(_AUDIT), encoding="utf-8")
@@ -132,6 +143,7 @@ def control_plane(etcd: Path, apiserver: Path, folder: Path) -> Iterator[Cluster
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={folder / 'tls.key'}",
         f"--service-account-signing-key-file={folder / 'tls.key'}",
+        f"--admission-control-config-file={folder / 'admission.json'}",
         f"--audit-policy-file={folder / 'audit.json'}",
         f"--audit-log-path={folder / 'audit.log'}",
     ]
@@ -142,6 +154,19 @@ def control_plane(etcd: Path, apiserver: Path, folder: Path) -> Iterator[Cluster
     ):
         wait(cluster.is_ready, "the API server is not ready")
         yield cluster
+
+
+def _write_admission(folder: Path, webhook: str, clients: Root) -> None:
+    """What the API server shows to a webhook that asks for a certificate, as `docs/kubernetes.md` has it."""
+    certificate, key = clients.issue(folder, CALLER)
+    user = {"client-certificate": str(certificate), "client-key": str(key)}
+    callers = {"apiVersion": "v1", "kind": "Config", "users": [{"name": webhook, "user": user}]}
+    (folder / "callers.json").write_text(json.dumps(callers), encoding="utf-8")
+    version = {"apiVersion": "apiserver.config.k8s.io/v1"}
+    configuration = version | {"kind": "WebhookAdmissionConfiguration", "kubeConfigFile": str(folder / "callers.json")}
+    plugin = {"name": "ValidatingAdmissionWebhook", "configuration": configuration}
+    admission = version | {"kind": "AdmissionConfiguration", "plugins": [plugin]}
+    (folder / "admission.json").write_text(json.dumps(admission), encoding="utf-8")
 
 
 def wait(until: Callable[[], bool], otherwise: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from pathlib import Path
 import yaml
 
 from policyeng.models import JsonObject
-from tests.certificates import write_secret
+from tests.certificates import Root, write_secret
 from tests.kubernetes.control_plane import running
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,31 +35,51 @@ patches:
         path: /webhooks/0/clientConfig/service
       - op: add
         path: /webhooks/0/clientConfig/url
-        value: https://127.0.0.1:{port}/v1/admission-review
+        value: {url}/v1/admission-review
+"""
+#: The same, for callers who show a certificate.
+_CLIENTS = """\
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources:
+  - ../local
+components:
+  - ../client-certificate
 """
 
 
 class Manifests:
-    """A copy of `deploy/kubernetes` with a certificate for it."""
+    """A copy of `deploy/kubernetes` with a certificate for it.
+
+    Attributes:
+        url: of the server that is started here.
+        authority: what signs the certificates of those who call it.
+    """
 
     def __init__(self, kustomize: Path, folder: Path, port: int) -> None:
         self._kustomize, self._folder, self._port = kustomize, folder, port
+        self.url, self.authority = f"https://127.0.0.1:{port}", Root("clients")
         shutil.copytree(ROOT / "deploy" / "kubernetes", folder / "deploy")
         write_secret(folder / "deploy" / "plain-secret")
-        (folder / "deploy" / "local").mkdir()
-        (folder / "deploy" / "local" / "kustomization.yaml").write_text(_LOCAL.format(port=port), encoding="utf-8")
+        for variant, text in {"local": _LOCAL.format(url=self.url), "clients": _CLIENTS}.items():
+            (folder / "deploy" / variant).mkdir()
+            (folder / "deploy" / variant / "kustomization.yaml").write_text(text, encoding="utf-8")
 
     def built(self, variant: str) -> list[JsonObject]:
-        """The objects of a variant; `local` is `plain-secret` with the address of the server that is started here."""
+        """The objects of a variant; `local` and `clients` have the address of the server that is started here."""
         command: list[str | Path] = [self._kustomize, "build", self._folder / "deploy" / variant]
         text = subprocess.run(command, check=True, capture_output=True).stdout
         return list(yaml.safe_load_all(text))
 
+    def trust(self) -> ssl.SSLContext:
+        """What a client trusts the server by."""
+        return ssl.create_default_context(cafile=str(self._folder / "deploy" / "plain-secret" / "ca.crt"))
+
     @contextmanager
-    def serving(self) -> Iterator[Path]:
+    def serving(self, variant: str = "local") -> Iterator[Path]:
         """The server with the arguments and variables of the Deployment, its volumes being folders; gives its log."""
         self._fill_volumes()
-        [deployment] = [each for each in self.built("local") if each["kind"] == "Deployment"]
+        [deployment] = [each for each in self.built(variant) if each["kind"] == "Deployment"]
         [container] = deployment["spec"]["template"]["spec"]["containers"]
         here = {"--host": "127.0.0.1", "--port": str(self._port), "--drain-seconds": "0"}
         arguments = [self._argument(argument, here) for argument in container["args"]]
@@ -77,6 +98,8 @@ class Manifests:
         volumes, deploy = self._folder / "volumes", self._folder / "deploy"
         shutil.copytree(deploy / "plain-secret", volumes / "tls", dirs_exist_ok=True)
         shutil.copytree(deploy / "base", volumes / "settings", dirs_exist_ok=True)
+        (volumes / "clients").mkdir(exist_ok=True)
+        self.authority.write(volumes / "clients" / "ca.crt")
         self.take_snapshot()
 
     def take_snapshot(self, ago: timedelta = timedelta()) -> None:
