@@ -17,7 +17,7 @@ from policyeng.models import JsonObject
 from tests.kubernetes import custom_kinds as kinds
 from tests.kubernetes.control_plane import ADMIN, CALLER, USER, Cluster, control_plane, free_port, wait
 from tests.kubernetes.custom_kinds import COMPUTE, Custom
-from tests.kubernetes.manifests import Manifests
+from tests.kubernetes.manifests import ROOT, Manifests
 from tests.kubernetes.transcript import Transcript
 
 _APPLIED = (httpx.codes.OK, httpx.codes.CREATED)
@@ -82,6 +82,10 @@ class Run:
         self.create(COMPUTE, kinds.compute("training", 1), 403, "AML-CMP-008")
         said.annotated(self.cluster.audited(COMPUTE.path()))
         self.create(COMPUTE, kinds.compute("training", 1), 403, "AML-CMP-008", dry=True)
+        said.head("so are those of samples/formats/manifests.yaml")
+        for document in yaml.safe_load_all((ROOT / "samples/formats/manifests.yaml").read_text(encoding="utf-8")):
+            kind = next(each for each in kinds.KINDS if each.kind == document["kind"])
+            self.create(kind, document, 403, "denied the request", dry=True)
         said.head("a compliant one is stored, though not by a dry run")
         self.create(COMPUTE, kinds.compute("training", 0), 201, dry=True)
         assert self.cluster.ask("GET", COMPUTE.path("training")).status_code == httpx.codes.NOT_FOUND
