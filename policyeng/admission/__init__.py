@@ -64,7 +64,7 @@ def admit(
         UsageError: a parameter, the engine or a mode does not exist or does not fit.
         EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
     """
-    changes = changes_of(change)
+    changes = changes_of(change, bundle.spellings)
     judging = Judging(as_of, exemptions, engine, opa, threads, fail_on, strict_unknown, modes, blame)
     if engine != "embedded":
         return decided_wholly(bundle, snapshot, changes, judging, parameters)

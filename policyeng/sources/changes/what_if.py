@@ -14,6 +14,7 @@ from policyeng.models import Carried, Change, JsonObject, Operation, lowered
 from policyeng.sources.arm_entry import is_placeholder, read_entry, types_of
 from policyeng.sources.reading import ALONE, Changing, Placed, Reading, Refusal, Surroundings, kind_of, spelled
 from policyeng.sources.service_made import attached, service_made
+from policyeng.sources.spelling import as_arm_reads
 from policyeng.strict.json_pointer import escaped, filled, keys_of, value_at
 from policyeng.strict.json_text import shortened
 
@@ -136,7 +137,8 @@ def _type_of(identity: str) -> str:
 
 def _put(entry: JsonObject, identity: str, operation: Operation, pointer: str) -> Changing | Refusal:
     unreadable: dict[str, str] = {}
-    after = _known({**entry["after"], "id": identity}, "", unreadable)
+    stated = as_arm_reads({**entry["after"], "id": identity}, _type_of(identity)).part
+    after = _known(stated, "", unreadable)
     placed = read_entry(after, pointer)
     if not isinstance(placed, Placed):
         return placed

@@ -1,0 +1,36 @@
+"""The names of members that policies look for, as they spell them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from policyeng.bundle.header import PolicyHeader
+from policyeng.models import WORKSPACE_TYPE, lowered
+from policyeng.strict.json_pointer import keys_of
+
+_WORKSPACE = "workspace:"
+
+
+def spellings_of(headers: Iterable[PolicyHeader]) -> Mapping[str, Mapping[str, str]]:
+    """By lower-case type of resources, the names on the way to what policies read, by themselves in lower case.
+
+    Those of the empty type are for all: a policy does not say what the resource is that another names.
+
+    Of two spellings of one name the first in the alphabet is taken, so that it is the same one every time.
+    """
+    found: dict[str, set[str]] = {}
+    for header in headers:
+        for arm_type, pointer in _pointers(header):
+            of_workspace = pointer.startswith(_WORKSPACE)
+            found.setdefault(WORKSPACE_TYPE if of_workspace else lowered(arm_type), set()).update(keys_of(pointer))
+    return {
+        arm_type: {lowered(name): name for name in sorted(names, reverse=True)} for arm_type, names in found.items()
+    }
+
+
+def _pointers(header: PolicyHeader) -> Iterator[tuple[str, str]]:
+    for judged in header.judges:
+        yield from ((judged.type, pointer) for pointer in header.inspects)
+        yield from ((judged.type, pointer) for one in header.consults for pointer in one.through[:1])
+    for one in header.consults:
+        yield from ((one.type, pointer) for pointer in (*one.reads, *one.through[1:], *filter(None, [one.naming])))
