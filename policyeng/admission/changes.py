@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import orjson
 from pydantic import ValidationError
 
+from policyeng.admission.named import NO_SPELLINGS, Spellings, aligned, as_arm_reads_it, why_not
 from policyeng.errors import InputError, nearest
 from policyeng.evaluation.estate import Becomes, Notes
 from policyeng.facts.ids import folded_id, is_at_or_under
 from policyeng.models import Change, JsonObject, Operation, Problem, Snapshot, lowered, made
-from policyeng.sources.arm_entry import types_of
-from policyeng.sources.spelling import as_arm_reads
-from policyeng.strict.json_text import require_json, shortened
+from policyeng.strict.json_text import require_json
 from policyeng.strict.merge_patch import merged
 
 #: What a caller may give: changes, resources to create or replace, or ids to delete; one of them or several.
@@ -23,14 +21,6 @@ Changes = Change | Mapping[str, object] | str | Sequence["Change | Mapping[str, 
 
 #: Where a snapshot has what `Notes` has of one resource.
 _NOTES = ("unreadable", "carried", "origins")
-
-#: By lower-case type, names by themselves in lower case.
-Spellings = Mapping[str, Mapping[str, str]]
-_NO_SPELLINGS: Spellings = {}
-_PUTS = (Operation.CREATE, Operation.REPLACE)
-#: A letter, a digit or a sign that nobody needs to escape in a URL; escaped, it names the same (RFC 3986, 2.3).
-_NEEDLESS = re.compile(r"%(?:2[DEFdef]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])")
-_TYPE = re.compile(r"[a-z0-9._-]+(?:/[a-z0-9._-]+)+")
 
 _PLACE = "change"
 _REMEDY = 'give a resource with `id` and `type`, an id to delete, or `{"operation": ..., "id": ..., ...}`'
@@ -65,7 +55,7 @@ class Made(NamedTuple):
     problems: tuple[Problem, ...]
 
 
-def changes_of(given: Changes, spellings: Spellings = _NO_SPELLINGS) -> tuple[Change, ...]:
+def changes_of(given: Changes, spellings: Spellings = NO_SPELLINGS) -> tuple[Change, ...]:
     """Changes as given by a program or a document; none of nothing.
 
     Their resources and patches are as ARM reads them, with the names of members without case.
@@ -79,33 +69,9 @@ def changes_of(given: Changes, spellings: Spellings = _NO_SPELLINGS) -> tuple[Ch
     """
     listed = [*given] if isinstance(given, Sequence) and not isinstance(given, str) else [given]
     places = [_PLACE] if len(listed) == 1 else [f"{_PLACE} {number}" for number in range(1, len(listed) + 1)]
-    return tuple(_spelled(_change(one, place), place, spellings) for one, place in zip(listed, places, strict=True))
-
-
-def _spelled(change: Change, place: str, spellings: Spellings) -> Change:
-    """A change with the names of members as ARM has them, and no slash at the end of its id."""
-    is_put = change.operation in _PUTS
-    if change.id.endswith("/"):
-        change = change.model_copy(update={"id": change.id.removesuffix("/")})
-    written = change.resource if is_put else change.patch
-    if is_put and written is not None and written["id"].endswith("/"):
-        written = {**written, "id": written["id"].removesuffix("/")}
-        change = change.model_copy(update={"resource": written})
-    if not isinstance(written, dict):
-        return change
-    arm_type = lowered(written["type"]) if is_put else next(iter(types_of(change.id)), "")
-    more = {**spellings.get("", {}), **spellings.get(arm_type, {})}
-    spelled = as_arm_reads(written, arm_type, more)
-    if spelled.twice:
-        message = "this member stands twice, and ARM reads its name without case"
-        raise InputError(message, place=(place, spelled.twice), remedy="remove one of the two")
-    if spelled.part is written:
-        return change
-    origin = change.origin
-    if origin is not None:
-        below = {pointer: origin.pointer + there for pointer, there in spelled.fields.items()}
-        origin = origin.model_copy(update={"fields": {**below, **origin.fields}})
-    return change.model_copy(update={"resource" if is_put else "patch": spelled.part, "origin": origin})
+    return tuple(
+        as_arm_reads_it(_change(one, place), place, spellings) for one, place in zip(listed, places, strict=True)
+    )
 
 
 def _change(given: Change | Mapping[str, object] | str, place: str) -> Change:
@@ -261,47 +227,17 @@ def _noted(notes: Notes, change: Change) -> Notes:
 
 def _resource(change: Change, before: JsonObject | None) -> JsonObject | Problem | None:
     """The resource after a change; None when there is none then."""
-    if fault := _misnamed(change):
+    if fault := why_not(change):
         return _said("error", fault, change)
     if change.operation is not Operation.PATCH:
         return change.resource
     if before is None:
         return _said("error", "the snapshot does not hold what is patched; give the whole resource", change)
-    after: JsonObject = merged(before, _aligned(change.patch, before))
+    after: JsonObject = merged(before, aligned(change.patch, before))
     for key in ("id", "type"):
         if lowered(str(after.get(key))) != lowered(str(before[key])):
             return _said("error", f"a patch cannot change the `{key}` of a resource; leave it out", change)
     return after
-
-
-def _misnamed(change: Change) -> str:
-    """Why it cannot be told what is changed; empty where it can.
-
-    An id that is another one once a URL is made of it, or a type that is not that of the id, would have a resource
-    judged as what it is not, or by nothing.
-    """
-    types = types_of(change.id.removesuffix("/"))
-    if _NEEDLESS.search(change.id) or not {".", ".."}.isdisjoint(change.id.split("/")):
-        return "the id is another one as a URL; write it as ARM returns it"
-    if types and not _TYPE.fullmatch(types[0]):
-        return "the id is that of no type of resources; write it as ARM returns it"
-    if change.resource is None:
-        return ""
-    if not types:
-        return "the id is not the full ARM id of a resource; write it as ARM returns it"
-    if lowered(change.resource["type"]) not in types:
-        said = f"the id is that of a `{shortened(types[0])}`, and `type` says `{shortened(change.resource['type'])}`"
-        return f"{said}; correct the one that is wrong"
-    return ""
-
-
-def _aligned(patch: Any, before: object) -> Any:
-    """A patch with the names that are there already, where they are others but for case: ARM changes what is there."""
-    if not (isinstance(patch, dict) and isinstance(before, dict)):
-        return patch
-    there = {lowered(name): name for name in before}
-    names = {name: name if name in before else there.get(lowered(name), name) for name in patch}
-    return {names[name]: _aligned(value, before.get(names[name])) for name, value in patch.items()}
 
 
 def _said(level: Literal["error", "warning"], message: str, change: Change) -> Problem:

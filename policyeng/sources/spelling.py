@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from policyeng.facts.words import trimmed
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import ENVELOPE
 from policyeng.strict.json_pointer import escaped, keys_of
@@ -16,42 +17,51 @@ from policyeng.strict.json_pointer import escaped, keys_of
 _NAMES = """
     adminPublicKey adminUserName agentCount agentPoolProfiles agentVmSize aksNetworkingConfiguration
     allowPublicAccessWhenBehindVnet allowRoleAssignmentOnRG applicationInsights applicationSharingPolicy assignedUser
-    authMode autoScaler autoscaleEnabled clusterPurpose cmkKeyVault code codeConfiguration compute computeId
-    computeLocation computeStartStop computeType condition connectivityEndpoints containerRegistry containers cron
-    defaultCompute disableLocalAuth distribution egressPublicNetworkAccess enableDataIsolation enableNodePublicIp
-    enableOSPatching enableRootAccess enableSSO encryption endpointComputeType experimentName expression
-    hbiWorkspace hubResourceId identity idleTimeBeforeShutdown imageBuildCompute instanceCount instanceType ipAddress
-    ipAllowlist ipRules isArchived isolatedNetwork isolationMode jobType jobs keyIdentifier keyVault keyVaultArmId
-    keyVaultProperties limits managedNetwork maxInstances maxNodeCount memoryInGB minInstances minNodeCount
-    mirrorTraffic model networkAcls networkProfile nodeIdleTimeBeforeScaleDown osImageMetadata osType outboundRules
-    permissions personalComputeInstanceSettings powerState primaryUserAssignedIdentity principalId principalType
-    properties publicIp publicNetworkAccess recurrence remoteLoginPortPublicAccess requestSettings requests resourceId
-    resources roleDefinitionId scaleSettings scaleType schedule schedules scope serverlessComputeCustomSubnet
-    serverlessComputeNoPublicIP serverlessComputeSettings services settings sshPublicAccess sshSettings status
-    storageAccount subnet subnetId subnetIds systemDatastoresAuthMode traffic triggerType userAccountCredentials
-    v1LegacyMode virtualMachineImage virtualMachineSize vmPriority vmSize vnetConfiguration
+    authMode autoscaleEnabled autoScaler capacity clusterPurpose cmkKeyVault code codeConfiguration command compute
+    computeId computeLocation computeName computeStartStop computeType condition connectivityEndpoints
+    containerRegistry containerResourceLimits containerResourceRequirements containers cron defaultCompute
+    defaultInstanceType deploymentConfiguration deploymentConfigurationType disableLocalAuth distribution
+    egressPublicNetworkAccess enabled enableDataIsolation enableNodePublicIp enableOSPatching enableRootAccess
+    enableSSO encryption endpointComputeType experimentName expression fpga gpu hbiWorkspace hubResourceId identity
+    idleTimeBeforeShutdown imageBuildCompute instanceCount instanceType instanceTypes ipAddress ipAllowlist ipRules
+    isArchived isAttachedCompute isolatedNetwork isolationMode jobs jobType keyIdentifier keyVault keyVaultArmId
+    keyVaultProperties kvTags lastOperation limits managedNetwork maxConcurrentTrials maxInstances maxNodeCount maxReplicas
+    maxTotalTrials memory memoryInGB minInstances minNodeCount mirrorTraffic mode model networkAcls networkProfile
+    nodeIdleTimeBeforeScaleDown numReplicas operationTime operationTrigger osImageMetadata osType outboundRules permissions
+    personalComputeInstanceSettings powerState primaryUserAssignedIdentity principalId principalType properties
+    provisioningState publicIp publicNetworkAccess recurrence remoteLoginPortPublicAccess requests requestSettings resourceId resources
+    roleDefinitionId scaleSettings scaleType schedule schedules scope serverlessComputeCustomSubnet
+    serverlessComputeNoPublicIP serverlessComputeSettings services settings sshPublicAccess sshSettings state status
+    storageAccount subnet subnetId subnetIds subnetName systemDatastoresAuthMode task tier traffic trial triggerType
+    userAccountCredentials v1LegacyMode virtualMachineImage virtualMachineSize vmPriority vmSize vnetConfiguration
+    vnetName
 """
 #: Those of other providers, as far as policies and workloads look at them.
 _ELSEWHERE = """
-    actions addressPrefix addressPrefixes agentPoolProfiles appliedScopeProperties appliedScopeType appliedScopes
-    benefitStartTime capacity category code computeLocation condition containers count dataActions enableAutoScaling
-    enabled endDate environmentVariables expiryDate expiryDateTime filter gpu hardwareProfile impact
-    instanceFlexibility ipAddress lastUpdated licenseType limits managementGroupId maxCount maxPods memoryInGB minCount
-    mode networkPlugin networkPluginMode networkProfile notActions notDataActions notifications osDisk osType
-    permissions podSubnetID powerState principalId principalType properties provisioningState requests
-    reservedResourceType resourceGroup resources roleDefinitionId roleName scaleSetPriority scope startDate
-    storageProfile subnetIds subnets suppressionIds timePeriod vmSize vnetSubnetID
+    actions addressPrefix addressPrefixes agentPoolProfiles amount appliedScopeProperties appliedScopes
+    appliedScopeType assignableScopes benefitStartTime capacity category code computeLocation condition containers
+    count dataActions enableAutoScaling enabled endDate environmentVariables expiryDate expiryDateTime filter gpu
+    hardwareProfile impact impactedField instanceFlexibility ip ipAddress lastUpdated licenseType limits managementGroupId maxCount
+    maxPods memoryInGB minCount minNodeCount mode networkPlugin networkPluginMode networkProfile notActions
+    notDataActions notifications osDisk osType permissions podSubnetID powerState principalId principalType properties
+    provisioningState publicIp publicNetworkAccess requests reservedResourceType resourceGroup resourceId resources
+    roleDefinitionId roleName scaleSetPriority scaleSettings scope shortDescription startDate storageProfile subnetId subnetIds
+    subnetName subnets suppressionIds threshold timePeriod vmSize vnetConfiguration vnetName vnetSubnetID
 """
 _SPELLED: Mapping[str, str] = {lowered(name): name for name in _NAMES.split()}
 _SPELLED_ELSEWHERE: Mapping[str, str] = {lowered(name): name for name in _ELSEWHERE.split()}
 _TOP: Mapping[str, str] = {lowered(name): name for name in ENVELOPE}
 _NONE: Mapping[str, str] = {}
+#: What names the resource, and what is the user's.
+_AS_THEY_STAND = ("/id", "/type", "/tags")
 #: What holds names that the user gives.
 _NAMED_BY_USERS = frozenset(
     {
         "environmentVariables",
         "inputs",
+        "instanceTypes",
         "jobs",
+        "kvTags",
         "mirrorTraffic",
         "outboundRules",
         "outputs",
@@ -93,7 +103,9 @@ class Spelled(NamedTuple):
 
 
 def as_arm_reads(part: JsonObject, arm_type: str, more: Mapping[str, str] = _NONE) -> Spelled:
-    """A resource, or a patch of one, as ARM reads it: the names of its members without case.
+    """A resource, or a patch of one, as ARM reads it: names of members without case, and no white space around words.
+
+    Words are texts below names that are known; the service reads enumerations so (`System.Enum.Parse` of .NET).
 
     Args:
         part: the resource or the patch.
@@ -113,8 +125,24 @@ def as_arm_reads(part: JsonObject, arm_type: str, more: Mapping[str, str] = _NON
         pointer, place = f"/{escaped(name)}", f"/{escaped(key)}"
         if name != key:
             fields[pointer] = place
-        made[name] = respelled(inner, fields, place, pointer, names)
+        made[name] = (
+            inner
+            if pointer in _AS_THEY_STAND
+            else _trimmed(respelled(inner, fields, place, pointer, names), names, name)
+        )
     return Spelled(made, fields)
+
+
+def _trimmed(value: object, names: Mapping[str, str], key: str) -> object:
+    """A value at a key without the white space around words."""
+    if isinstance(value, str):
+        return trimmed(value) if lowered(key) in names else value
+    if isinstance(value, list):
+        return [_trimmed(entry, names, key) for entry in value]
+    if not isinstance(value, dict) or key == "tags":
+        return value
+    by_users = key in _NAMED_BY_USERS
+    return {name: _trimmed(inner, names, "" if by_users else name) for name, inner in value.items()}
 
 
 def _at_top(key: str, names: Mapping[str, str]) -> str:
@@ -122,21 +150,22 @@ def _at_top(key: str, names: Mapping[str, str]) -> str:
 
 
 def _odd(value: object, names: Mapping[str, str], here: str) -> Iterator[tuple[str, bool]]:
-    """The pointers of members whose names ARM spells otherwise, and whether each stands beside one of its name."""
+    """The pointers of members that ARM reads otherwise than they stand, and whether there is another of that name."""
     if isinstance(value, list):
         for index, entry in enumerate(value):
             yield from _odd(entry, names, f"{here}/{index}")
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or here in _AS_THEY_STAND:
         return
     by_users = here.rsplit("/", maxsplit=1)[-1] in _NAMED_BY_USERS
     seen: set[str] = set()
     for key, inner in value.items():
         name = key if by_users else names.get(lowered(key), key) if here else _at_top(key, names)
         pointer = f"{here}/{escaped(key)}"
-        one = lowered(key) if here == "/tags" else name  # of tags ARM keeps the letters, and takes none twice
-        if name != key or one in seen:
-            yield pointer, one in seen or (name != key and name in value)
-        seen.add(one)
+        is_word = not by_users and lowered(name) in names and pointer not in _AS_THEY_STAND
+        has_space = is_word and isinstance(inner, str) and inner != trimmed(inner)
+        if name != key or has_space:
+            yield pointer, name in seen or (name != key and name in value)
+        seen.add(name)
         yield from _odd(inner, names, pointer)
 
 

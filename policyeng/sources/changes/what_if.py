@@ -98,6 +98,9 @@ def _change(entry: object, pointer: str) -> Iterator[_Entry]:
         yield Refusal(f"{pointer}/changeType", message, "update policyeng")
     elif not isinstance(identity, str) and isinstance(entry.get("identifiers"), dict):
         yield pointer, "a resource of an extension and not of Azure, which nothing judges"
+    elif _OPERATIONS[kind] is None and _has_effect(entry):
+        message = f"it says {spelled(entry['changeType'])}, and what is there after is not what was there before"
+        yield Refusal(pointer, message, _COMMAND)
     elif _OPERATIONS[kind] is None:
         if kind == "ignore" and not isinstance(entry.get("before"), dict):
             yield pointer, f"what-if did not look into {spelled(identity)}, and takes it as left alone"
@@ -114,6 +117,22 @@ def _change(entry: object, pointer: str) -> Iterator[_Entry]:
         yield Refusal(pointer, f"what-if does not say what becomes of `{shortened(identity)}`", _COMMAND)
     else:
         yield _put(entry, identity, Operation(_OPERATIONS[kind] or Operation.REPLACE), f"{pointer}/after")
+
+
+def _has_effect(entry: JsonObject) -> bool:
+    """Whether something changes after all; what only one of before and after has may be what nobody can set."""
+    kinds = [lowered(str(one.get("propertyChangeType"))) for one in _list(entry.get("delta")) if isinstance(one, dict)]
+    return any(kind != "noeffect" for kind in kinds) or _differ(entry.get("before"), entry.get("after"))
+
+
+def _differ(before: object, after: object) -> bool:
+    """Whether two documents say something else of what both have; text without case, as ARM compares it."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        there = {lowered(key): value for key, value in before.items()}
+        return any(_differ(there[lowered(key)], value) for key, value in after.items() if lowered(key) in there)
+    if isinstance(before, str) and isinstance(after, str):
+        return lowered(before) != lowered(after) and not (_why_unknown(before) or _why_unknown(after))
+    return not (before is None or after is None) and before != after
 
 
 def _unsupported(entry: JsonObject, identity: str) -> Change:

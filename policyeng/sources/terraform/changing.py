@@ -55,16 +55,20 @@ def updates(parts: Iterable[Placed]) -> Iterator[Changing]:
 def unchanged(document: JsonObject, instances: Iterable[Instance], every: Sequence[Placed]) -> frozenset[str]:
     """The pointers of the resources that stay as they are.
 
-    A resource stays where nothing that it was made of changes. Where something changes of which it is not known what it
-    is a part of, it may be any, so that none stays.
+    A resource stays where nothing that it was made of changes, neither as it is said nor in what it is before and
+    after. Where something changes of which it is not known what it is a part of, it may be any, so that none stays.
     """
-    actions = {str(entry.get("address")): _actions(entry) for entry in objects(document.get("resource_changes"))}
+    stay = {str(entry.get("address")) for entry in objects(document.get("resource_changes")) if _stays(entry)}
     known = (one for one in instances if not one.is_data and (one.type in KINDS or one.type in AZAPI))
-    changed = {one.pointer for one in known if actions.get(one.address) not in _STAYS}
+    changed = {one.pointer for one in known if one.address not in stay}
     made_of = {placed.pointer: _sources(placed, changed) for placed in every}
     if changed - {pointer for sources in made_of.values() for pointer in sources} or _loses_part(document):
         return frozenset()
     return frozenset(pointer for pointer, sources in made_of.items() if not sources)
+
+
+def _stays(entry: JsonObject) -> bool:
+    return _actions(entry) in _STAYS and entry["change"].get("before") == entry["change"].get("after")
 
 
 def _sources(placed: Placed, changed: Iterable[str]) -> set[str]:

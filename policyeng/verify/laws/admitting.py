@@ -8,7 +8,9 @@ from random import Random
 
 import policyeng
 from policyeng.admission import Basis, Judging, decided_wholly
-from policyeng.admission.changes import changed
+from policyeng.admission.changes import changed, changes_of
+from policyeng.bundle import Bundle
+from policyeng.errors import InputError
 from policyeng.evaluation import evaluate
 from policyeng.models import (
     Blame,
@@ -182,6 +184,8 @@ def admitted(asked: Asked) -> Answer | None:
         )
         for resource in snapshot.resources
     ]
+    if not _are_plain(changes, trial.bundle):
+        return None  # a state is taken as it stands, and a change as ARM reads it
     empty = snapshot.model_copy(update=_NOTHING)
     decision: Decision = policyeng.admit(trial.bundle, empty, changes, **asked.options)  # type: ignore[arg-type]  # of `Asked`
     judged: Evaluation = policyeng.evaluate(trial.bundle, snapshot, **asked.options)  # type: ignore[arg-type]  # the same
@@ -196,6 +200,14 @@ def admitted(asked: Asked) -> Answer | None:
     places = {pair: row.get("location") for pair, row in asked.expected.findings.items()}
     rows = {pair: {**row, "location": places.get(pair)} for pair, row in answer.findings.items()}
     return Answer(rows, None, answer.exit_code)
+
+
+def _are_plain(changes: Sequence[Change], bundle: Bundle) -> bool:
+    """Whether ARM reads changes as they stand: no names in other letters, no white space around words."""
+    try:
+        return list(changes_of(changes, bundle.spellings)) == changes
+    except InputError:
+        return False
 
 
 #: A snapshot before anything is deployed.

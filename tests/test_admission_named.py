@@ -1,0 +1,131 @@
+"""What a change is of and says, as ARM reads it: a document that ARM takes otherwise than it looks is never allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import policyeng
+from policyeng.admission import changes_of
+from policyeng.bundle import Bundle
+from policyeng.errors import InputError
+from policyeng.models import Decision, JsonObject, Snapshot
+from policyeng.verify.cases import Case, baselines_of, estate
+
+OPEN: JsonObject = {"publicNetworkAccess": "Enabled"}
+
+
+@pytest.fixture(scope="module")
+def bundle() -> Bundle:
+    """The built-in policies."""
+    return policyeng.load_bundle()
+
+
+@pytest.fixture(scope="module")
+def state(bundle: Bundle) -> Snapshot:
+    """The compliant baselines."""
+    return estate(baselines_of(bundle), Case(), "here")
+
+
+@pytest.fixture
+def closed(bundle: Bundle) -> JsonObject:
+    """A workspace as it may be."""
+    return baselines_of(bundle).resources["workspace"]
+
+
+def decided(bundle: Bundle, state: Snapshot, change: Any) -> Decision:
+    """The decision on a change."""
+    return policyeng.admit(bundle, state, change)
+
+
+def opened(closed: JsonObject, **properties: object) -> JsonObject:
+    """The workspace with other properties."""
+    return {**closed, "properties": {**closed["properties"], **properties}}
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        {"properties": {"publicnetworkaccess": "Enabled"}},
+        {"PROPERTIES": {"PublicNetworkAccess": "Enabled"}},
+        {"properties": {"PUBLICNETWORKACCESS": None}},
+    ],
+)
+def test_a_patch_changes_what_is_there_whatever_its_letters(
+    bundle: Bundle, state: Snapshot, closed: JsonObject, patch: JsonObject
+) -> None:
+    """ARM reads the names of members without case, so a patch adds nothing beside them."""
+    change = {"operation": "patch", "id": closed["id"], "patch": patch}
+    assert decided(bundle, state, change).denied[0].policy == "AML-NET-001"
+
+
+def test_a_member_in_other_letters_is_that_member(bundle: Bundle, state: Snapshot, closed: JsonObject) -> None:
+    """And where it stands, the reader is told by the name in the document."""
+    properties = {key: value for key, value in closed["properties"].items() if key != "publicNetworkAccess"}
+    changed = {**closed, "properties": {**properties, "PublicNetworkAccess": " Disabled "}}
+
+    assert decided(bundle, state, changed).allowed
+    (change,) = changes_of(changed, bundle.spellings)
+    assert change.resource is not None
+    assert change.resource["properties"]["publicNetworkAccess"] == "Disabled"
+
+
+def test_a_member_that_stands_twice_is_refused(bundle: Bundle, state: Snapshot, closed: JsonObject) -> None:
+    """Which of the two ARM takes nobody can tell; at the top, below it, and in a patch."""
+    twice = opened(closed, PublicNetworkAccess="Enabled")
+    above = {**closed, "Properties": OPEN}
+    patch = {"operation": "patch", "id": closed["id"], "patch": {"tags": {}, "Tags": {}}}
+    for change, place in ((twice, "/properties/PublicNetworkAccess"), (above, "/Properties"), (patch, "/Tags")):
+        decision = decided(bundle, state, change)
+        assert (decision.allowed, decision.exit_code) == (False, 2)
+        assert f"{place}: this member stands twice" in decision.problems[0].message
+
+
+def test_names_that_only_policies_know_are_read_as_they_spell_them(bundle: Bundle, closed: JsonObject) -> None:
+    """Those of a user's own policies; one that stands twice is refused."""
+    spellings = {"microsoft.machinelearningservices/workspaces": {"ourown": "ourOwn"}}
+    (change,) = changes_of(opened(closed, OUROWN=1), spellings)
+    assert change.resource is not None
+    assert change.resource["properties"]["ourOwn"] == 1
+    with pytest.raises(InputError, match="/properties/ourown: this member stands twice"):
+        changes_of(opened(closed, ourOwn=1, ourown=2), spellings)
+    assert bundle.spellings["microsoft.machinelearningservices/workspaces"]["publicnetworkaccess"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("/workspaces/ws", "/workspaces/%77s"),
+        ("/workspaces/ws", "/%77orkspaces/ws"),
+        ("/workspaces/ws", "/workspaces/ws?api-version=2025-12-01"),
+        ("/workspaces/ws", "/workspaces/ws#"),
+        ("/workspaces/ws", "/workspaces/x/../ws"),
+        ("/workspaces/ws", "/workspaces%2Fws"),
+        ("/workspaces/ws", "/workspaces/ws "),
+        ("/workspaces/ws", "\\workspaces/ws"),
+    ],
+)
+def test_an_id_that_is_another_one_as_a_url_is_refused(
+    bundle: Bundle, state: Snapshot, closed: JsonObject, old: str, new: str
+) -> None:
+    """Whatever is done with it."""
+    other = closed["id"].replace(old, new)
+    for change in ({**closed, "id": other}, other, {"operation": "patch", "id": other, "patch": {}}):
+        decision = decided(bundle, state, change)
+        assert (decision.allowed, decision.exit_code) == (False, 2), change
+
+
+@pytest.mark.parametrize("other", ["Microsoft.Resources/tags", "Microsoft.MachineLearningServices/workspaces ", "x/y"])
+def test_a_type_is_that_of_the_id(bundle: Bundle, state: Snapshot, closed: JsonObject, other: str) -> None:
+    """Else nothing would judge the resource."""
+    decision = decided(bundle, state, {**opened(closed, **OPEN), "type": other})
+    assert (decision.allowed, decision.exit_code) == (False, 2)
+    assert "and `type` says" in decision.problems[0].message
+
+
+def test_an_id_with_a_slash_at_its_end_is_that_id(bundle: Bundle, state: Snapshot, closed: JsonObject) -> None:
+    """So that what lies under it still does."""
+    plain = decided(bundle, state, opened(closed, **OPEN))
+    slashed = decided(bundle, state, {**opened(closed, **OPEN), "id": f"{closed['id']}/"})
+    assert (slashed.denied, slashed.undecided, slashed.changes) == (plain.denied, plain.undecided, plain.changes)
