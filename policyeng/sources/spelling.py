@@ -25,28 +25,29 @@ _NAMES = """
     enableSSO encryption endpointComputeType experimentName expression fpga gpu hbiWorkspace hubResourceId identity
     idleTimeBeforeShutdown imageBuildCompute instanceCount instanceType instanceTypes ipAddress ipAllowlist ipRules
     isArchived isAttachedCompute isolatedNetwork isolationMode jobs jobType keyIdentifier keyVault keyVaultArmId
-    keyVaultProperties kvTags lastOperation limits managedNetwork maxConcurrentTrials maxInstances maxNodeCount maxReplicas
-    maxTotalTrials memory memoryInGB minInstances minNodeCount mirrorTraffic mode model networkAcls networkProfile
-    nodeIdleTimeBeforeScaleDown numReplicas operationTime operationTrigger osImageMetadata osType outboundRules permissions
-    personalComputeInstanceSettings powerState primaryUserAssignedIdentity principalId principalType properties
-    provisioningState publicIp publicNetworkAccess recurrence remoteLoginPortPublicAccess requests requestSettings resourceId resources
-    roleDefinitionId scaleSettings scaleType schedule schedules scope serverlessComputeCustomSubnet
-    serverlessComputeNoPublicIP serverlessComputeSettings services settings sshPublicAccess sshSettings state status
-    storageAccount subnet subnetId subnetIds subnetName systemDatastoresAuthMode task tier traffic trial triggerType
-    userAccountCredentials v1LegacyMode virtualMachineImage virtualMachineSize vmPriority vmSize vnetConfiguration
-    vnetName
+    keyVaultProperties kvTags lastOperation limits managedNetwork maxConcurrentTrials maxInstances maxNodeCount
+    maxReplicas maxTotalTrials memory memoryInGB minInstances minNodeCount mirrorTraffic mode model networkAcls
+    networkProfile nodeIdleTimeBeforeScaleDown numReplicas operationTime operationTrigger osImageMetadata osType
+    outboundRules permissions personalComputeInstanceSettings powerState primaryUserAssignedIdentity principalId
+    principalType properties provisioningState publicIp publicNetworkAccess recurrence remoteLoginPortPublicAccess
+    requests requestSettings resourceId resources roleDefinitionId scaleSettings scaleType schedule schedules scope
+    serverlessComputeCustomSubnet serverlessComputeNoPublicIP serverlessComputeSettings services settings
+    sshPublicAccess sshSettings state status storageAccount subnet subnetId subnetIds subnetName
+    systemDatastoresAuthMode task tier traffic trial triggerType userAccountCredentials v1LegacyMode
+    virtualMachineImage virtualMachineSize vmPriority vmSize vnetConfiguration vnetName
 """
 #: Those of other providers, as far as policies and workloads look at them.
 _ELSEWHERE = """
     actions addressPrefix addressPrefixes agentPoolProfiles amount appliedScopeProperties appliedScopes
     appliedScopeType assignableScopes benefitStartTime capacity category code computeLocation condition containers
     count dataActions enableAutoScaling enabled endDate environmentVariables expiryDate expiryDateTime filter gpu
-    hardwareProfile impact impactedField instanceFlexibility ip ipAddress lastUpdated licenseType limits managementGroupId maxCount
-    maxPods memoryInGB minCount minNodeCount mode networkPlugin networkPluginMode networkProfile notActions
-    notDataActions notifications osDisk osType permissions podSubnetID powerState principalId principalType properties
-    provisioningState publicIp publicNetworkAccess requests reservedResourceType resourceGroup resourceId resources
-    roleDefinitionId roleName scaleSetPriority scaleSettings scope shortDescription startDate storageProfile subnetId subnetIds
-    subnetName subnets suppressionIds threshold timePeriod vmSize vnetConfiguration vnetName vnetSubnetID
+    hardwareProfile impact impactedField instanceFlexibility ip ipAddress lastUpdated licenseType limits
+    managementGroupId maxCount maxPods memoryInGB minCount minNodeCount mode networkPlugin networkPluginMode
+    networkProfile notActions notDataActions notifications osDisk osType permissions podSubnetID powerState
+    principalId principalType properties provisioningState publicIp publicNetworkAccess requests reservedResourceType
+    resourceGroup resourceId resources roleDefinitionId roleName scaleSetPriority scaleSettings scope shortDescription
+    startDate storageProfile subnetId subnetIds subnetName subnets suppressionIds threshold timePeriod vmSize
+    vnetConfiguration vnetName vnetSubnetID
 """
 _SPELLED: Mapping[str, str] = {lowered(name): name for name in _NAMES.split()}
 _SPELLED_ELSEWHERE: Mapping[str, str] = {lowered(name): name for name in _ELSEWHERE.split()}

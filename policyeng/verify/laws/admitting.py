@@ -66,7 +66,7 @@ def _drawn(random: Random, trial: Trial) -> tuple[Change, ...]:
     examples = trial.grounds.once("examples of changes", lambda: Examples(trial.bundle))
     other = examples.drawn(random).document["resources"] if happens(random, 0.3) else ()
     others = [one for one in other if all(isinstance(one.get(key), str) and one[key] for key in ("id", "type"))]
-    return tuple(changes_of_estate(random, trial.snapshot, others, looked_at(trial.grounds)))
+    return changes_of(changes_of_estate(random, trial.snapshot, others, looked_at(trial.grounds)))
 
 
 def _judging(random: Random, trial: Trial) -> Judging:
