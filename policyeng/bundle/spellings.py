@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from policyeng.bundle.header import PolicyHeader
+from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.models import WORKSPACE_TYPE, lowered
 from policyeng.strict.json_pointer import keys_of
-
-_WORKSPACE = "workspace:"
 
 
 def spellings_of(headers: Iterable[PolicyHeader]) -> Mapping[str, Mapping[str, str]]:
@@ -21,7 +20,7 @@ def spellings_of(headers: Iterable[PolicyHeader]) -> Mapping[str, Mapping[str, s
     found: dict[str, set[str]] = {}
     for header in headers:
         for arm_type, pointer in _pointers(header):
-            of_workspace = pointer.startswith(_WORKSPACE)
+            of_workspace = pointer.startswith(WORKSPACE)
             found.setdefault(WORKSPACE_TYPE if of_workspace else lowered(arm_type), set()).update(keys_of(pointer))
     return {
         arm_type: {lowered(name): name for name in sorted(names, reverse=True)} for arm_type, names in found.items()
