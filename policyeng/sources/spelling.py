@@ -163,7 +163,8 @@ def _odd(value: object, names: Mapping[str, str], here: str) -> Iterator[tuple[s
         name = key if by_users else names.get(lowered(key), key) if here else _at_top(key, names)
         pointer = f"{here}/{escaped(key)}"
         is_word = not by_users and lowered(name) in names and pointer not in _AS_THEY_STAND
-        has_space = is_word and isinstance(inner, str) and inner != trimmed(inner)
+        texts = inner if isinstance(inner, list) else [inner]
+        has_space = is_word and any(isinstance(one, str) and one != trimmed(one) for one in texts)
         if name != key or has_space:
             yield pointer, name in seen or (name != key and name in value)
         seen.add(name)
