@@ -1,4 +1,4 @@
-"""HTTP on a connection: who the client is, and bounds on headers, their bytes and time, and on the taking of answers."""
+"""HTTP on a connection: who the client is, and bounds on headers, in bytes and time, and on the taking of answers."""
 
 from __future__ import annotations
 
