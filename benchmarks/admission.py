@@ -23,13 +23,15 @@ from benchmarks import batch, estates
 from benchmarks.opa_server import Server
 from benchmarks.preparing import AS_OF, MOMENT, Prepared, prepared, selections, whole_bundle
 from policyeng.admission import Basis, Judging, changes_of
-from policyeng.admission.changes import held_of, made_of
-from policyeng.evaluation.selectors import selector_of
+from policyeng.admission.changes import changed, held_of, made_of
+from policyeng.evaluation.estate import estate_of
+from policyeng.evaluation.plan import plan
 from policyeng.facts.ids import workspace_of
 from policyeng.models import JsonObject, Snapshot, lowered
 from policyeng.sources import load_snapshot
 
-_QUERY = "bench_admission/said"
+#: What is said by policy, each as `{role: [part]}`.
+QUERY = "bench_admission/said"
 
 _MODULE = """\
 package bench_admission
@@ -78,11 +80,13 @@ def changes(snapshot: Snapshot) -> dict[str, JsonObject | str]:
     compute, deployment = first("workspaces/computes"), first("onlineendpoints/deployments")
     workspace, network = first("machinelearningservices/workspaces"), first("virtualnetworks")
     tags, closed = {"tags": {"environment": "dev"}}, {"properties": {"publicNetworkAccess": "Disabled"}}
+    opened = {"properties": {"publicNetworkAccess": "Enabled"}}
     space = {"properties": {"addressSpace": {"addressPrefixes": ["10.9.0.0/16"]}}}
     return {
         "a tag of a compute": {"operation": "patch", "id": compute["id"], "patch": tags},
         "a new deployment": {**deployment, "id": f"{deployment['id']}-new"},
         "a setting of a workspace": {"operation": "patch", "id": workspace["id"], "patch": closed},
+        "a workspace that opens": {"operation": "patch", "id": workspace["id"], "patch": opened},
         "a network": {"operation": "patch", "id": network["id"], "patch": space},
         "a compute that goes": compute["id"],
     }
@@ -93,7 +97,7 @@ def measured(made: Prepared, snapshot: Snapshot, server: Server, rounds: int) ->
     server.send("PUT", "estate", orjson.dumps(batch.asked(made).estate))
     basis, judging = Basis(whole_bundle(), snapshot), Judging(AS_OF)
     for name, change in changes(snapshot).items():
-        body = orjson.dumps({"input": _asked(made, snapshot, change)})
+        body = orjson.dumps({"input": question(made, snapshot, change)})
         ours: Callable[[], object] = partial(basis.decide, change, judging)
         theirs: Callable[[], object] = partial(_answer, server, body)
         for warming in (ours, theirs):
@@ -114,24 +118,32 @@ def _seconds(run: Callable[[], object]) -> float:
 
 
 def _answer(server: Server, body: bytes) -> object:
-    return orjson.loads(server.send("POST", _QUERY, body))["result"]
+    return orjson.loads(server.send("POST", QUERY, body))["result"]
 
 
-def _asked(made: Prepared, snapshot: Snapshot, change: JsonObject | str) -> JsonObject:
-    """The question about a change: what becomes of the resource, or what it was where it goes."""
+def question(made: Prepared, snapshot: Snapshot, change: JsonObject | str) -> JsonObject:
+    """What OPA is asked about a change: what becomes of the resource, or what it was where it goes.
+
+    The policies are those that judge it, as the plan has them; OPA is spared to find out.
+    """
     held = held_of(snapshot)
-    ((key, after),) = made_of(changes_of(change), held, snapshot).becomes.items()
+    made_of_it = changes_of(change)
+    ((key, after),) = made_of(made_of_it, held, snapshot).becomes.items()
+    there = snapshot if after.resource is None else changed(snapshot, made_of_it).snapshot
+    estate = estate_of(there, made.bundle.facts)
+    planned = [entry.pair for entry in plan(made.bundle, estate)]
     resource = after.resource or held[key]
-    kind = lowered(resource["type"])
-    policies = [
-        policy.id
-        for policy in made.bundle.policies
-        if any(judging.kind == kind for judging in selector_of(policy.header).judges)
-    ]
-    return {"resource": resource, "workspace": held.get(workspace_of(key) or ""), "policies": policies, "at": MOMENT}
+    judging = {pair.policy for pair in planned if estate.subjects[pair.subject].document["id"] == resource["id"]}
+    return {
+        "resource": resource,
+        "workspace": held.get(workspace_of(key) or ""),
+        "policies": [made.bundle.policies[number].id for number in sorted(judging)],
+        "at": MOMENT,
+    }
 
 
-def _bundle(made: Prepared, folder: Path) -> Path:
+def write_bundle(made: Prepared, folder: Path) -> Path:
+    """Write the policies and the query for OPA."""
     batch.write_bundle(made.bundle, folder)
     text = _MODULE + "".join(_OF_POLICY.replace("{id}", policy.id) for policy in made.bundle.policies)
     (folder / "bench_admission.rego").write_text(text, encoding="utf-8")
@@ -183,7 +195,7 @@ def main() -> None:
         snapshot = load_snapshot(file)
         *_, rego = selections().values()
         made = prepared(rego, file)
-        server = Server(Path(str(given["opa"])).resolve(), _bundle(made, Path(place) / "bundle"))
+        server = Server(Path(str(given["opa"])).resolve(), write_bundle(made, Path(place) / "bundle"))
         try:
             rows = list(measured(made, snapshot, server, rounds))
         finally:

@@ -39,6 +39,11 @@ class Server:
         self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=3600)
         self._wait()
 
+    @property
+    def pid(self) -> int:
+        """The process."""
+        return self._process.pid
+
     def _wait(self) -> None:
         until = time.monotonic() + _PATIENCE
         while True:

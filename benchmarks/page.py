@@ -51,7 +51,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     if outcome.program != "full":
         yield from (f"**A {outcome.program} run: it tries the harness, and its figures prove nothing.**", "")
     yield from ("## Targets", "")
-    yield from _table(("target", "bar", "measured", ""), _targets(outcome))
+    yield from table(("target", "bar", "measured", ""), _targets(outcome))
     yield from ("", "## How it is measured", "", _HOW)
     yield from _facts(outcome)
     for group, title in ((WARM, "Warm"), (WHOLE, "Whole processes")):
@@ -94,12 +94,12 @@ def _group(outcome: Outcome, group: str) -> Iterator[str]:
             "Median, and from the fastest to the slowest:",
             "",
         )
-        yield from _table(("contestant", *head), _rows(cells, pairs, _median_and_spread))
+        yield from table(("contestant", *head), _rows(cells, pairs, _median_and_spread))
         bases = {measure.size: measure.median for measure in cells if measure.contestant == ours}
         yield from ("", f"The time of `{ours}` is 1:", "")
-        yield from _table(("contestant", *head), _rows(cells, pairs, partial(_factor, bases)))
+        yield from table(("contestant", *head), _rows(cells, pairs, partial(_factor, bases)))
         yield from ("", "Most memory that the process held:", "")
-        yield from _table(("contestant", *head), _rows(cells, pairs, lambda one: f"{one.peak_mb:,.0f} MB"))
+        yield from table(("contestant", *head), _rows(cells, pairs, lambda one: f"{one.peak_mb:,.0f} MB"))
         yield ""
 
 
@@ -129,7 +129,7 @@ def _starts(outcome: Outcome) -> Iterator[str]:
         (one.contestant, time_of(one.median), _spread(one), f"{one.median / base:.2f}", f"{one.peak_mb:.0f} MB")
         for one in measures
     )
-    yield from _table(("process", "median", "min to max", "times the bare import", "peak memory"), rows)
+    yield from table(("process", "median", "min to max", "times the bare import", "peak memory"), rows)
 
 
 def _memory(outcome: Outcome) -> Iterator[str]:
@@ -137,7 +137,7 @@ def _memory(outcome: Outcome) -> Iterator[str]:
     marks = sorted({0, count // 10, count // 4, count // 2, 3 * count // 4, count - 1})
     yield f"Resident memory of a process that judges {count} snapshots of {outcome.grown_size:,} resources, after each:"
     yield ""
-    yield from _table([f"{mark + 1}" for mark in marks], [[f"{outcome.grown[mark]:.1f} MB" for mark in marks]])
+    yield from table([f"{mark + 1}" for mark in marks], [[f"{outcome.grown[mark]:.1f} MB" for mark in marks]])
 
 
 def _stages(outcome: Outcome) -> Iterator[str]:
@@ -152,7 +152,7 @@ def _stages(outcome: Outcome) -> Iterator[str]:
             share = medians[size][stage] / sum(medians[size].values())
             cells.append(f"{1e6 * medians[size][stage] / outcome.pairs[size]:.1f} ({share:.0%})")
         rows.append((stage, *cells))
-    yield from _table(("step", *(_count(int(size), "resource") for size in sizes)), rows)
+    yield from table(("step", *(_count(int(size), "resource") for size in sizes)), rows)
 
 
 def _medians(runs: Sequence[dict[str, float]]) -> dict[str, float]:
@@ -171,7 +171,8 @@ def time_of(seconds: float) -> str:
     return f"{seconds / 1e-6:.3g} us"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """The lines of a table."""
     yield f"| {' | '.join(head)} |"
     yield f"|{' --- |' * len(head)}"
     for row in rows:

@@ -85,7 +85,7 @@ def measured(program: Program, tools: Tools, checkov: Path | None, remark: str) 
     """
     started = time.monotonic()
     outcome = Outcome(
-        program.name, remark, datetime.now(UTC).isoformat(timespec="minutes"), _machine(), _versions(tools, checkov)
+        program.name, remark, datetime.now(UTC).isoformat(timespec="minutes"), machine(), _versions(tools, checkov)
     )
     outcome.measures += _starts(program, tools, checkov)
     made: Prepared | None = None
@@ -157,7 +157,8 @@ def _estate(folder: Path, size: int) -> Path:
     return file
 
 
-def _machine() -> dict[str, str]:
+def machine() -> dict[str, str]:
+    """What it runs on."""
     cores = [line for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
     memory = next(int(line.split()[1]) for line in _lines("/proc/meminfo") if line.startswith("MemTotal"))
     load = " ".join(_lines("/proc/loadavg")[0].split()[:3])
@@ -171,17 +172,26 @@ def _machine() -> dict[str, str]:
 
 
 def _versions(tools: Tools, checkov: Path | None) -> dict[str, str]:
-    def said(*command: str) -> str:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip().splitlines()[0]
-
     return {
-        "policyeng": f"{version('policyeng')} with regorus {engine_version()}",
-        "Python": platform.python_version(),
-        "OPA": said(str(tools.opa), "version").removeprefix("Version: "),
+        **own_versions(tools.opa),
         "Conftest": tools.conftest_version or said(str(tools.conftest), "--version").removeprefix("Conftest: "),
         "orjson": version("orjson"),
         "Checkov": said(str(checkov), "--version") if checkov else "not installed",
     }
+
+
+def own_versions(opa: Path) -> dict[str, str]:
+    """The versions of policyeng and what it runs on, and of OPA."""
+    return {
+        "policyeng": f"{version('policyeng')} with regorus {engine_version()}",
+        "Python": platform.python_version(),
+        "OPA": said(str(opa), "version").removeprefix("Version: "),
+    }
+
+
+def said(*command: str) -> str:
+    """The first line that a command prints."""
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip().splitlines()[0]
 
 
 def _lines(file: str) -> list[str]:

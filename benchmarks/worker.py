@@ -116,6 +116,11 @@ def _resident(what: str, process: str = "self") -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith(what)) / 1024
 
 
+def resident_of(process: int) -> float:
+    """The MB that a process holds now."""
+    return _resident("VmRSS", str(process))
+
+
 def peak_of(process: int) -> float:
     """The most MB that a process has held so far."""
     return _resident("VmHWM", str(process))
