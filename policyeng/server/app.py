@@ -19,6 +19,7 @@ from policyeng.server.front import Front
 from policyeng.server.options import Route
 from policyeng.server.problems import RefusedError, problem_response
 from policyeng.server.routes import admission_review, admit, check, health, policy_restrictions
+from policyeng.server.routes.direct import DirectRoute
 from policyeng.server.schemas import schemas
 from policyeng.server.service import Service
 
@@ -52,6 +53,7 @@ def application(service: Service) -> FastAPI:
         lifespan=lifespan,
         redirect_slashes=False,
     )
+    app.router.route_class = DirectRoute
     app.add_middleware(Front, leaving=lambda: service.leaving)
     app.add_exception_handler(HTTPException, _refuse)
     for route, add in _ADDING.items():

@@ -6,12 +6,12 @@ import logging
 import re
 from collections.abc import Callable
 from http import HTTPStatus
-from uuid import uuid4
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from policyeng.server.ids import new_id
 from policyeng.server.problems import RefusedError, problem_response
 
 _SANE = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
@@ -35,7 +35,7 @@ class Front:
             await self._app(scope, receive, send)
             return
         given = Headers(scope=scope).get("x-request-id", "")
-        request_id = given if _SANE.fullmatch(given) else uuid4().hex
+        request_id = given if _SANE.fullmatch(given) else new_id()
         scope.setdefault("state", {})["request_id"] = request_id
         began = False
 

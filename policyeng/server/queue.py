@@ -39,6 +39,17 @@ class Queue:
         self._free = asyncio.Semaphore(workers)
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="policyeng-judge")
 
+    def require_place(self) -> None:
+        """Refuse what cannot be let in now.
+
+        Raises:
+            RefusedError: there is no place (429), or nothing is let in any more (503).
+        """
+        if self.closed:
+            raise too_busy("the server is about to end")
+        if self.taken >= self.places:
+            raise too_busy("too many requests at a time", status=HTTPStatus.TOO_MANY_REQUESTS)
+
     async def run(self, work: Callable[[], _T], until: float) -> _T:
         """What the work returns or raises.
 
@@ -49,10 +60,7 @@ class Queue:
         Raises:
             RefusedError: there is no place (429), nothing is let in any more, or it took too long (503).
         """
-        if self.closed:
-            raise too_busy("the server is about to end")
-        if self.taken >= self.places:
-            raise too_busy("too many requests at a time", status=HTTPStatus.TOO_MANY_REQUESTS)
+        self.require_place()
         self.taken += 1
         try:
             async with asyncio.timeout_at(until):

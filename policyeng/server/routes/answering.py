@@ -9,7 +9,6 @@ from datetime import datetime
 from functools import partial
 from time import perf_counter
 from typing import TypeVar
-from uuid import uuid4
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -18,6 +17,7 @@ from policyeng.errors import PolicyengError
 from policyeng.in_force import Held
 from policyeng.models import Decision, Evaluation
 from policyeng.server.bodies import JSON, media_type_of
+from policyeng.server.ids import new_id
 from policyeng.server.options import Route
 from policyeng.server.problems import problem_response
 from policyeng.server.service import Answered, Service, now
@@ -87,11 +87,13 @@ async def answer(
     loop = asyncio.get_running_loop()
     began = perf_counter()  # finer than the clock of the loop
     until = loop.time() + service.options.deadline
-    decision_id, at = uuid4().hex, now()
+    decision_id, at = new_id(), now()
     requested_by, size, said, refusal = "", 0, Answer(b""), None
     try:
         requested_by = caller_of(service, request, point.scope)
         media_type = media_type_of(request, point.takes)
+        if otherwise is None:
+            service.queue.require_place()  # before any work is done for it: what is refused must cost next to nothing
         async with service.bodies.body_of(request, until) as content:
             size = len(content)
             asked = Asked(content, media_type, decision_id, at)

@@ -25,11 +25,11 @@ def add(app: FastAPI, service: Service) -> None:
     """Add the routes that everybody may ask."""
 
     @app.get("/healthz", **openapi.healthz())
-    async def healthz() -> Response:
+    async def healthz(_: Request) -> Response:
         return JSONResponse({"status": "alive"})
 
     @app.get("/readyz", **openapi.readyz())
-    async def readyz() -> Response:
+    async def readyz(_: Request) -> Response:
         reasons = service.unready()
         status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
         faults = [each.what for each in service.watched() if each.fault]

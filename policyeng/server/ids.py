@@ -1,0 +1,13 @@
+"""Ids of requests and decisions."""
+
+from __future__ import annotations
+
+from random import Random
+
+#: Seeded by the system once: to ask it for each id would give the interpreter to another thread each time.
+_chance = Random()  # noqa: S311  # an id is no secret
+
+
+def new_id() -> str:
+    """One that no other has, 32 hexadecimal digits."""
+    return f"{_chance.getrandbits(128):032x}"
