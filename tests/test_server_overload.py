@@ -1,0 +1,103 @@
+"""Ten times as many requests at once as a server has places for, sent to a real one, again and again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import orjson
+import pytest
+
+from benchmarks.worker import resident_of
+from tests.bundles import workspace, write
+from tests.servers import POLICY
+from tests.test_cli_serve import running
+
+WAITING = 8
+PLACES = 2 + WAITING
+#: MB that a server may hold more after the last flood than after the first: bodies and answers of all places are less
+#: than one, and what a flood leaves behind would show ten times over.
+GROWTH = 24
+
+
+class Answer(NamedTuple):
+    """What came back on a connection."""
+
+    status: int
+    headers: str
+    body: bytes
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a bundle of one policy."""
+    write(tmp_path, {"bundle/area/limit.rego": POLICY})
+    return tmp_path
+
+
+def document(failing: bool) -> bytes:
+    """A snapshot that takes long enough for the places to be taken; the last of its workspaces fails or not."""
+    resources = [workspace(f"w{number}", x=1) for number in range(200)]
+    return orjson.dumps({"snapshotVersion": 1, "resources": [*resources, workspace("last", x=2 if failing else 1)]})
+
+
+def request(body: bytes) -> bytes:
+    """The bytes of a request to judge, after which the server ends the connection."""
+    head = "POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+async def flood(address: str, requests: Sequence[bytes]) -> list[Answer]:
+    """The answers to requests that are sent at the same moment, each on a connection of its own."""
+    host, _, port = address.removeprefix("http://").partition(":")
+    connections = [await asyncio.open_connection(host, int(port)) for _ in requests]
+
+    async def answer(content: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Answer:
+        writer.write(content)
+        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+        writer.close()
+        first, _, headers = head.decode().partition("\r\n")
+        return Answer(int(first.split()[1]), headers.lower(), body)
+
+    async with asyncio.timeout(30):
+        return list(
+            await asyncio.gather(*(answer(one, *ends) for one, ends in zip(requests, connections, strict=True)))
+        )
+
+
+def test_a_flood_is_answered_or_refused_and_leaves_nothing_behind(folder: Path) -> None:
+    """Each request has an answer, none is wrong, the places are used, memory stays, and then all is as before."""
+    bodies = [document(failing=False), document(failing=True)]
+    requests = [request(bodies[number % 2]) for number in range(10 * PLACES)]
+    seen: Counter[int] = Counter()
+    held: list[float] = []
+    with running(folder, "--workers", "2", "--waiting", str(WAITING)) as (server, address):
+        for _ in range(10):
+            answers = asyncio.run(flood(address, requests))
+            for number, answer in enumerate(answers):
+                said = orjson.loads(answer.body)
+                if answer.status == 200:
+                    assert said["exitCode"] == number % 2
+                else:
+                    assert (answer.status, said["detail"]) == (429, "too many requests at a time")
+                    assert "retry-after: 1" in answer.headers
+            statuses = Counter(answer.status for answer in answers)
+            assert statuses[200] >= PLACES
+            assert statuses[429] > 0
+            seen += statuses
+            held.append(resident_of(server.pid))
+
+        after = [httpx.post(f"{address}/v1/check", json=orjson.loads(body)) for body in bodies * 2]
+        assert [answer.json()["exitCode"] for answer in after] == [0, 1, 0, 1]
+        assert all(answer.elapsed.total_seconds() < 2 for answer in after)
+        assert httpx.get(f"{address}/readyz").json() == {"ready": True, "reasons": [], "faults": []}
+        metrics = httpx.get(f"{address}/metrics").text.splitlines()
+
+    assert seen.total() == 10 * len(requests)
+    assert f'policyeng_refused_requests_total{{point="check",status="429"}} {float(seen[429])}' in metrics
+    assert {"policyeng_queue_requests 0.0", "policyeng_queue_overdue 0.0", "policyeng_body_bytes 0.0"} <= {*metrics}
+    assert held[-1] - held[0] < GROWTH, held
