@@ -1,7 +1,8 @@
 # Two commands: `make check` builds policyeng and judges a sample workspace, `make test` proves it.
 # Both set up what they need and are quick the second time. `make thorough` has the tests try many more examples, `make
-# docs` writes the pages of the policies, `make bench` measures it beside OPA and Conftest, `make kubernetes-test` tries
-# the webhook in a real kube-apiserver, `make container-test` performs the steps of the Containerfile.
+# docs` writes the pages of the policies, `make bench` measures it beside OPA and Conftest, `make bench-serving` its server
+# under load, `make kubernetes-test` tries the webhook in a real kube-apiserver, `make container-test` performs the steps
+# of the Containerfile.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
@@ -14,6 +15,8 @@ BIN := .venv/bin
 OPA := .tools/bin/opa
 CONFTEST_VERSION := v0.71.1
 CONFTEST := .tools/bin/conftest
+K6_VERSION := v1.8.1
+K6 := .tools/bin/k6
 CHECKOV_VERSION := 3.3.30
 CHECKOV := .tools/checkov/bin/checkov
 SAMPLE := samples/workspaces/regulated.json
@@ -27,7 +30,7 @@ CARGO := env -u MAKEFLAGS -u MFLAGS cargo
 OUTPUT_SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 say = @echo "== $(1)"
 
-.PHONY: check test thorough setup lint rust rego python conformance wheel container-test kubernetes-test docs bench lock clean
+.PHONY: check test thorough setup lint rust rego python conformance wheel container-test kubernetes-test docs bench bench-serving lock clean
 
 check: setup
 	$(call say,judging the sample workspace $(SAMPLE))
@@ -69,6 +72,11 @@ $(CONFTEST):
 	@command -v go >/dev/null || { echo "this runs Conftest, which is built with Go: install it from https://go.dev/dl" >&2; exit 1; }
 	$(call say,building Conftest $(CONFTEST_VERSION) into .tools)
 	@GOBIN=$(CURDIR)/.tools/bin go install github.com/open-policy-agent/conftest@$(CONFTEST_VERSION)
+
+$(K6):
+	@command -v go >/dev/null || { echo "the load comes from k6, which is built with Go: install it from https://go.dev/dl" >&2; exit 1; }
+	$(call say,building k6 $(K6_VERSION) into .tools (some minutes))
+	@GOBIN=$(CURDIR)/.tools/bin go install go.k6.io/k6@$(K6_VERSION)
 
 # For the scale of its start only: without it the page has a line less.
 $(CHECKOV):
@@ -148,6 +156,12 @@ bench: setup $(OPA) $(CONFTEST)
 	@$(BIN)/python -m benchmarks --conftest-version $(CONFTEST_VERSION) --remark "$(REMARK)" \
 		$$([ -x $(CHECKOV) ] && echo --checkov $(CHECKOV))
 	$(call say,done: see docs/benchmarks.md)
+
+# As above; BENCH_FAST=1 takes a minute.
+bench-serving: setup $(OPA) $(K6)
+	$(call say,benchmarks: policyeng serve beside the server of OPA (five minutes))
+	@$(BIN)/python -m benchmarks.serving --opa $(OPA) --k6 $(K6) --remark "$(REMARK)"
+	$(call say,done: see docs/benchmarks-serving.md)
 
 lock: .venv/python.stamp
 	@$(BIN)/python -m pip install --quiet uv

@@ -1,7 +1,7 @@
 """What `policyeng serve` sustains beside OPA's server, and what both do when ten times as much comes.
 
-`python -m benchmarks.serving` writes `docs/benchmarks-serving.md` and its figures as JSON; `make bench-serving` runs it.
-`BENCH_FAST=1` tries it within a minute, and says so on the page.
+`python -m benchmarks.serving` writes `docs/benchmarks-serving.md` and its figures as JSON; `make
+bench-serving` runs it. `BENCH_FAST=1` tries it within a minute, and says so on the page.
 """
 
 from __future__ import annotations

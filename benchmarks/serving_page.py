@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from benchmarks.load import PATIENCE, Load, Times
 from benchmarks.page import table, time_of
 from benchmarks.serving_runs import CHANGES, DOCUMENTS, FACTOR, UNDER_WAY, Measured, Outcome, Overloaded, Task
+from policyeng.server.options import ServerOptions
 
 _HOW = f"""\
 Both servers run as they come, on the same machine, and [k6](https://k6.io) beside them: whoever is asked has the
@@ -18,24 +19,28 @@ Before anything is timed the answers are compared: on each change, what the poli
 changed resource; on the document, every statement (policy, resource, message, path). While it is timed, each answer has
 to be the one that was compared.
 
-* **A decision on a change**: `POST /v1/admit` to a server with `--snapshot`, five changes in turn: a tag, a new deployment, a
-  setting of a workspace, one that is denied, a network. policyeng applies the change, judges all that it affects,
-  compares it with before, and answers with every failure that stands. OPA has the state of before in its store, and is
-  asked for the policies in Rego that judge the changed resource, which are named in the question; it is told neither
-  what else the change affects nor what was wrong before.
-* **A whole document**: `POST /v1/check` with the snapshot as it is written; reading, validating, planning and the whole report
-  are part of it. OPA gets the [batched query](benchmarks.md#how-it-is-measured), planned and indexed before.
+* **A decision on a change**: `POST /v1/admit` to a server with `--snapshot`, five changes in turn: a tag, a new
+  deployment, a setting of a workspace, one that is denied, a network. policyeng applies the change, judges all that it
+  affects, compares it with before, and answers with every failure that stands, some 70 KB. OPA has the state of before
+  in its store, and is asked for the policies in Rego that judge the changed resource, which are named in the question;
+  it is told neither what else the change affects nor what was wrong before, and answers with some 200 bytes.
+* **A whole document**: `POST /v1/check` with the snapshot as it is written; reading, validating, planning and the whole
+  report, some 800 KB, are part of it. OPA gets the [batched query](benchmarks.md#how-it-is-measured), planned and
+  indexed before, and answers with the failures alone, some 30 KB.
 
 **Sustained** is the highest rate at which, for some seconds, every answer is right and 99 of 100 come within
-{CHANGES.limit:g} ms (changes) or {DOCUMENTS.limit:g} ms (documents). It is searched by doubling and halving and then in between,
-all servers in turns, so that what else the machine does meets all of them.
+{CHANGES.limit:g} ms (changes) or {DOCUMENTS.limit:g} ms (documents). It is searched by doubling and halving and then
+in between, all servers in turns, so that what else the machine does meets all of them. The search ends when what is
+kept and what is not are less than an eighth apart, or after as many runs as there are rates in the last column. With
+few answers p99 is the slowest of them.
 """
 
 _OVERLOAD = f"""\
-{FACTOR} times the sustained rate of each, all at once, with up to {UNDER_WAY:,} requests under way; what would go
-beyond is not sent. policyeng has its usual {{places}} and refuses what is more with 429; OPA's server has no bound, and lets
-wait. Lost is what has no answer after {PATIENCE} seconds. The low rate begins the moment the overload ends, so its first
-second meets what is still waiting.
+{FACTOR} times the sustained rate of each, with up to {UNDER_WAY:,} requests under way; what would go beyond is not
+sent. policyeng lets {ServerOptions().waiting} requests wait beside those at work, as it does unless told otherwise, and
+refuses the rest with 429; OPA's server has no such bound, and lets all of them wait. Lost is what has no answer after
+{PATIENCE} seconds. The low rate begins the moment the overload ends, so its first second meets what still waits, on the
+connections and in the server.
 """
 
 
@@ -45,21 +50,23 @@ def render(outcome: Outcome) -> str:
 
 
 def _lines(outcome: Outcome) -> Iterator[str]:
-    said = f"Written by `make bench-serving`; the figures are in [benchmarks-serving.json](benchmarks-serving.json). {outcome.remark}"
+    figures = "[benchmarks-serving.json](benchmarks-serving.json)"
+    said = f"Written by `make bench-serving`; the figures are in {figures}. {outcome.remark}"
     yield from ("# Benchmarks of the server", "", said.rstrip(), "")
     if outcome.program != "full":
         yield from (f"**A {outcome.program} run: it tries the harness, and its figures prove nothing.**", "")
     facts = ", ".join(f"{name} {value}" for name, value in outcome.machine.items())
     versions = ", ".join(f"{name} {value}" for name, value in outcome.versions.items())
     yield from (
-        f"Run of {outcome.began}, {outcome.minutes:.1f} minutes, a state of {outcome.size} resources. Machine: {facts}.",
+        f"Run of {outcome.began}, {outcome.minutes:.1f} minutes, a state of {outcome.size} resources.",
+        f"Machine: {facts}.",
         f"Versions: {versions}.",
         "",
     )
     for task in (CHANGES, DOCUMENTS):
         rows = [one for one in outcome.measured if one.task == task]
         yield from (f"## {task.name.capitalize()}", "", *_task(task, rows), "")
-    yield from ("## Ten times as much", "", _OVERLOAD.format(places="places for requests that wait"))
+    yield from ("## Ten times as much", "", _OVERLOAD)
     yield from table(
         (
             "server",

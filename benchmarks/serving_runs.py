@@ -174,7 +174,9 @@ def _run(generator: Generator, contestant: Contestant, *phases: Phase) -> list[L
 
 
 def overload(one: Measured, contestant: Contestant, generator: Generator, program: Program) -> Overloaded:
-    """Ten times what it sustains, and then at once the low rate; a server that sustains nothing is asked ten times that.
+    """Ten times what it sustains, and then at once the low rate.
+
+    A server that sustains nothing is asked ten times the low rate.
 
     Raises:
         DifferentVerdictsError: an answer was wrong.

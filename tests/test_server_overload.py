@@ -19,8 +19,8 @@ from tests.test_cli_serve import running
 
 WAITING = 8
 PLACES = 2 + WAITING
-#: MB that a server may hold more after the last flood than after the first: bodies and answers of all places are less
-#: than one, and what a flood leaves behind would show ten times over.
+#: MB that a server may hold more after the last flood than after the first. What its allocator keeps levels off at 15
+#: more, for any number of floods; the bodies alone of all requests would be 30.
 GROWTH = 24
 
 

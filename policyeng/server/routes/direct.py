@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any
 
 from fastapi.routing import APIRoute
 from starlette.requests import Request
@@ -16,7 +15,7 @@ class DirectRoute(APIRoute):
     Source: FastAPI's documentation, "Custom Request and APIRoute class".
     """
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    def get_route_handler(self) -> Callable[[Request], Coroutine[object, object, Response]]:
         """The function itself."""
-        handler: Callable[[Request], Coroutine[Any, Any, Response]] = self.endpoint
-        return handler
+        function: Callable[[Request], Coroutine[object, object, Response]] = self.endpoint
+        return function
