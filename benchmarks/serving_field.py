@@ -69,17 +69,12 @@ class Policyeng:
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """A server, and what it is asked in turn.
-
-    Attributes:
-        refuses: whether it answers 429 and 503 to what is too much.
-    """
+    """A server, and what it is asked in turn."""
 
     name: str
     pid: int
     url: str
     requests: Sequence[Request]
-    refuses: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +134,10 @@ def _of_changes(
             if said != expected:
                 raise DifferentVerdictsError(f"{title}, {name}: {len(said)} statements instead of {len(expected)}")
             requests.append(Request(orjson.dumps(change), answer[answer.index(_STEADY) :]))
-        contestants.append(Contestant(title, one.pid, url, requests, refuses=True))
+        contestants.append(Contestant(title, one.pid, url, requests))
     url = f"http://127.0.0.1:{server.port}/v1/data/{admission.QUERY}"
     requests = [Request(bodies[name], theirs[name].decode().strip()) for name in given]
-    return [*contestants, Contestant("OPA server, the policies of the kind", server.pid, url, requests, refuses=False)]
+    return [*contestants, Contestant("OPA server, the policies of the kind", server.pid, url, requests)]
 
 
 def _of_documents(made: Prepared, server: Server, ours: Mapping[str, Policyeng]) -> Sequence[Contestant]:
@@ -152,12 +147,12 @@ def _of_documents(made: Prepared, server: Server, ours: Mapping[str, Policyeng])
         url = f"{one.url}/v1/check"
         answer = _posted(url, body)
         _require(title, made, of_answers(_said_by_report(orjson.loads(answer)), None).said)
-        contestants.append(Contestant(title, one.pid, url, [Request(body, answer.strip())], refuses=True))
+        contestants.append(Contestant(title, one.pid, url, [Request(body, answer.strip())]))
     _require("OPA", made, Batched(made, server).verdicts().said)
     asked = orjson.dumps({"input": batch.document(made)})
     request = Request(asked, server.send("POST", batch.QUERY, asked).decode().strip())
     url = f"http://127.0.0.1:{server.port}/v1/data/{batch.QUERY}"
-    return [*contestants, Contestant("OPA server, one batched query", server.pid, url, [request], refuses=False)]
+    return [*contestants, Contestant("OPA server, one batched query", server.pid, url, [request])]
 
 
 def _posted(url: str, body: bytes) -> str:

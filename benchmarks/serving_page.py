@@ -106,9 +106,8 @@ def _task(task: Task, rows: Sequence[Measured]) -> Iterator[str]:
 
 
 def _low(load: Load) -> str:
-    if load.whole:
-        return f"{_times(load.right)} of {load.right.count}"
-    return f"{_times(load.right)}; {_failed(load)}"
+    answered = f"{_times(load.right)} of {load.right.count}" if load.right.count else "no answer"
+    return answered if load.whole else f"{answered}; {_failed(load)}"
 
 
 def _failed(load: Load) -> str:

@@ -43,7 +43,7 @@ class Program:
     overload: float
 
 
-FULL, FAST = Program("full", 4, 8, 8, 5), Program("fast", 1, 2, 1.5, 1.5)
+FULL, FAST = Program("full", 4, 8, 10, 5), Program("fast", 1, 2, 2, 0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +137,8 @@ class Search:
     @property
     def ended(self) -> bool:
         """Whether it is known well enough; a server that does not do one in ten seconds does nothing."""
+        if self.rate in (rate for rate, _ in self.tried):  # rounded, there is none between
+            return True
         return self.failed < (0.1 if self.best is None else self.best.rate * _NEAR)
 
     def learn(self, load: Load) -> None:
@@ -161,8 +163,7 @@ def measure(task: Task, contestants: Sequence[Contestant], generator: Generator,
                 search.learn(_run(generator, contestants[place], Phase("load", search.rate, program.seconds, most))[0])
     figures = []
     for contestant, search in zip(contestants, searches, strict=True):
-        seconds = program.low * CHANGES.low / (4 * task.low) if task is DOCUMENTS else program.low
-        low = _run(generator, contestant, Phase("low", task.low, min(seconds, 10.0), places(task.low, 1)))[0]
+        low = _run(generator, contestant, Phase("low", task.low, program.low, places(task.low, 1)))[0]
         figures.append(Measured(task, contestant.name, search.best, low, search.tried))
     return figures
 
