@@ -60,6 +60,7 @@ def admit(
     *,
     exemptions: Sequence[Exemption] = (),
     as_of: datetime | None = None,
+    before: Changes = (),
     parameters: Mapping[str, JsonObject] | None = None,
     profile: str | None = None,
     engine: str = "embedded",
@@ -72,8 +73,8 @@ def admit(
 ) -> Decision:
     """Decide whether a change of a snapshot may be made; `as_of` is now unless given. See `policyeng.admission.admit`.
 
-    `change` is a resource to create or replace, an id to delete, a `Change`, or several of them. `profile` and
-    `parameters` are as for `evaluate`.
+    `change` is a resource to create or replace, an id to delete, a `Change`, or several of them; so is `before`, what
+    has been made of the snapshot already. `profile` and `parameters` are as for `evaluate`.
 
     Raises:
         InputError: the change is none.
@@ -86,6 +87,7 @@ def admit(
         snapshot,
         change,
         as_of=as_of or datetime.now(UTC),
+        before=before,
         exemptions=exemptions,
         parameters=_parameters(bundle, profile, parameters),
         engine=engine,

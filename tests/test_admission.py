@@ -53,6 +53,18 @@ def test_a_new_failure_denies(bundle: Bundle) -> None:
         assert policies(decision, "denied") == [("T-A-1", "w")]
 
 
+def test_nothing_that_was_there_already_is_blamed_on_a_change(bundle: Bundle) -> None:
+    """What was made of the state before the change; an error in that denies, because nobody knows the state then."""
+    state, old, touched = snapshot(workspace("w", x=1)), workspace("w", x=2), workspace("w", x=2, tag="t")
+    for before, allowed in ((), False), (old, True), ([old["id"], old], True), (workspace("v"), False):
+        decision = policyeng.admit(bundle, state, touched, as_of=AS_OF, before=before, blame=Blame.INTRODUCED)
+        assert decision.allowed is allowed
+
+    unknown = {"operation": "patch", "id": f"{WORKSPACE}x", "patch": {}}
+    decision = policyeng.admit(bundle, snapshot(old), touched, as_of=AS_OF, before=unknown, blame=Blame.INTRODUCED)
+    assert (decision.allowed, decision.exit_code, len(decision.problems)) == (False, 2, 1)
+
+
 def test_a_compliant_change_is_allowed_and_what_it_mends_is_said(bundle: Bundle) -> None:
     """The failure of before is cleared."""
     decision = admitted(bundle, [workspace("w", x=2)], workspace("w", x=1))

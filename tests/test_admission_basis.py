@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -11,13 +12,14 @@ from typing import Any
 import pytest
 
 import policyeng
-from policyeng.admission import Basis, Judging, basis, changes_of, decided_wholly
+from policyeng.admission import Basis, Judging, basis, changes_of, decided_wholly, told
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.engines import Judgement, Work, judge
 from policyeng.evaluation import Prepared, prepare
 from policyeng.evaluation.affected import Affecting
 from policyeng.evaluation.readings import Reading
 from policyeng.models import JsonObject, Snapshot
+from policyeng.sources import load_snapshot
 from policyeng.verify.drawing.examples import Examples
 from policyeng.verify.laws import admitting
 from policyeng.verify.laws.law import Grounds, Trial
@@ -35,10 +37,11 @@ def bundle_of(folder: Path, *policies: str) -> Bundle:
     return load_bundle(write(folder, {f"area/p{number}.rego": text for number, text in enumerate(policies)}))
 
 
-def both(bundle: Bundle, state: Snapshot, change: Any, judging: Judging = JUDGING) -> tuple[str, str]:
+def both(bundle: Bundle, state: Snapshot, change: Any, judging: Judging = JUDGING, before: Any = ()) -> tuple[str, str]:
     """The decision from what a change can affect, and from everything, as JSON."""
-    quick = Basis(bundle, state).decide(change, judging)
-    return quick.model_dump_json(), decided_wholly(bundle, state, changes_of(change), judging).model_dump_json()
+    quick = Basis(bundle, state).decide(change, judging, before)
+    whole = decided_wholly(bundle, state, changes_of(change), judging, {}, changes_of(before))
+    return quick.model_dump_json(), whole.model_dump_json()
 
 
 def pairs_judged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -49,7 +52,7 @@ def pairs_judged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         counted.append(len(work.pairs))
         return judge(work)
 
-    monkeypatch.setattr(basis, "judge", counting)
+    monkeypatch.setattr(told, "judge", counting)
     return counted
 
 
@@ -95,6 +98,70 @@ def test_a_policy_that_says_too_little_is_found(tmp_path: Path, estate: Snapshot
     assert quick != whole
 
 
+def test_what_is_read_elsewhere_has_no_places_where_it_was(tmp_path: Path) -> None:
+    """A finding that speaks of a resource loses the place in the file, though nothing that is read there differs."""
+    named = NEIGHBOUR.replace("> 1", "> 0")
+    path = 'sprintf("%s:/properties/x", [input.resource.properties.hub])'
+    beside = f'deny contains {{"msg": "m", "path": {path}}} if {named}'
+    above = 'deny contains {"msg": "m", "path": "workspace:/properties/x"} if input.workspace.properties.x > 0'
+    computes = rego("p1", above, more="inspects: ['workspace:/properties/x']", identity="T-A-2").replace(
+        "workspaces]", "workspaces/computes]"
+    )
+    bundle = bundle_of(tmp_path, rego("p0", beside, more=f"{CONSULTS}\n{PROMISE}"), computes)
+    hub, file = workspace("hub", x=1), tmp_path / "snapshot.json"
+    compute = {"id": f"{hub['id']}/computes/c", "type": "Microsoft.MachineLearningServices/workspaces/computes"}
+    others = [workspace("w", hub=hub["id"]), compute]
+    file.write_text(json.dumps({"snapshotVersion": 1, "resources": [hub, *others]}), encoding="utf-8")
+    state = load_snapshot(file)
+    assert state.texts
+    tagged = {**hub, "tags": {"a": "b"}}
+    for change, before, places in (
+        (tagged, (), [False, False]),
+        ({"operation": "patch", "id": hub["id"], "patch": {"tags": {"a": "b"}}}, (), [True, True]),
+        (workspace("o"), tagged, [False, False]),
+        (hub["id"], (), []),
+    ):
+        quick, whole = both(bundle, state, change, before=before)
+        assert quick == whole
+        standing = json.loads(quick)["standing"]
+        assert [bool(one["location"]["fields"]) for one in standing] == places, standing
+
+
+PROMISE = 'insensitive_to: [/tags, "/properties/l/*/n"]'
+TAGGED = 'object.get(input.resource, ["tags", "a"], "") == "b"'
+
+
+def test_what_a_policy_is_insensitive_to_is_not_judged_again(
+    tmp_path: Path, estate: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its old failure is blamed all the same; anything else that differs has it judged, and so has a new type."""
+    bundle = bundle_of(tmp_path, rego("p0", deny_when("input.resource.properties.x > 0"), more=PROMISE))
+    state = Basis(bundle, estate)
+    state.decide(workspace("o1", y=1), JUDGING)
+    hub = {"operation": "patch", "id": workspace("hub")["id"]}
+    changes: list[Any] = [
+        {**hub, "patch": {"tags": {"a": "b"}}},
+        {**hub, "patch": {"tags": {"a": "b"}, "kind": "Hub"}},
+        {**hub, "patch": {"properties": {"l": [{"n": 1}]}}},
+        {**workspace("hub", x=1), "type": "Microsoft.Storage/storageAccounts"},
+    ]
+    for change, judged in zip(changes, (0, 1, 1, 0), strict=True):
+        with monkeypatch.context() as patched:
+            counted = pairs_judged(patched)
+            quick = state.decide(change, JUDGING)
+        assert counted == [judged]
+        assert quick == decided_wholly(bundle, estate, changes_of(change), JUDGING)
+    assert not state.decide(changes[0], JUDGING).allowed
+
+
+def test_a_policy_that_promises_too_much_is_found(tmp_path: Path, estate: Snapshot) -> None:
+    """Its header says that it does not look at tags."""
+    bundle = bundle_of(tmp_path, rego("p0", deny_when(TAGGED), more=PROMISE))
+    quick, whole = both(bundle, estate, {**workspace("hub", x=1), "tags": {"a": "b"}})
+
+    assert quick != whole
+
+
 @pytest.mark.parametrize("broken", ["Reading.of", "Affecting._reading"])
 def test_the_law_finds_what_is_left_out(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Decisions from too few pairs differ from those from all, within a few examples."""
@@ -114,7 +181,7 @@ def _violations(bundle: Bundle, numbers: Iterable[int]) -> Iterable[tuple[int, o
     for number in numbers:
         example = examples.numbered(20261121, number, "estate" if number % 4 == 0 else None)
         trial = Trial(grounds, example, str(number))
-        if found := admitting.unlike_the_whole(trial, "test"):
+        if found := admitting.unlike_the_whole(trial, "test", trial.snapshot):
             yield number, found
 
 
@@ -137,6 +204,51 @@ def test_what_is_asked_again_is_not_prepared_again(tmp_path: Path, estate: Snaps
 
     assert answers == [number % 2 == 0 for number in range(40)]
     assert len(made) == 1
+
+
+def test_a_clock_is_judged_once_by_all_who_ask(
+    tmp_path: Path, estate: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asks beside the first waits for what that one works out."""
+    late = "time.parse_rfc3339_ns(input.as_of) > 0"
+    state = Basis(bundle_of(tmp_path, rego("p0", deny_when(late))), estate)
+    counted = pairs_judged(monkeypatch)
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda _: state.decide(workspace("o1", y=1), JUDGING), range(8)))
+
+    assert sorted(counted) == [0, *[1] * 8, 22]
+
+
+def test_after_other_changes_only_what_either_affects_is_judged(
+    tmp_path: Path, estate: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hub is changed before and who names it is judged on both sides; what the change itself affects on both."""
+    bundle = bundle_of(tmp_path, rego("p0", deny_when(NEIGHBOUR), more=CONSULTS))
+    state, before = Basis(bundle, estate), [workspace("hub", x=2)]
+    state.decide(workspace("o1", y=1), JUDGING)
+    counted = pairs_judged(monkeypatch)
+
+    decision = state.decide(workspace("o1", y=2), JUDGING, before)
+
+    assert (decision.allowed, [finding.resource.rpartition("/")[2] for finding in decision.standing]) == (True, ["w"])
+    assert counted == [2, 3]
+    assert decision == decided_wholly(bundle, estate, changes_of(workspace("o1", y=2)), JUDGING, {}, changes_of(before))
+
+
+def test_what_other_changes_say_of_computes_is_not_brought_again(tmp_path: Path) -> None:
+    """A compute of no known kind stands before, is mended by what was made already, and comes back."""
+    compute: JsonObject = {
+        "id": f"{WORKSPACE}/computes/c",
+        "type": "Microsoft.MachineLearningServices/workspaces/computes",
+        "properties": {"computeType": "Odd"},
+    }
+    mended = {**compute, "properties": {"computeType": "AmlCompute"}}
+    bundle, state = bundle_of(tmp_path, rego("p0", deny_when("false"))), snapshot(workspace("w"), compute)
+    for before, change, said in ((mended, compute, 1), (mended, compute["id"], 0), (compute, compute, 0)):
+        quick, whole = both(bundle, state, change, before=before)
+        assert quick == whole
+        assert quick.count("no kind of compute") == said
 
 
 def test_no_finding_is_of_another_clock(tmp_path: Path) -> None:

@@ -33,7 +33,8 @@ def alike(grounds: Grounds) -> set[str]:
 def test_every_path_says_the_same_of_our_policies() -> None:
     """An example with parameters, an exemption and every path."""
     grounds = Grounds(load_bundle())
-    examples = (example for example in islice(examples_of(grounds.bundle, 5), 40) if example.parameters)
+    # Of the first two admission has no say: there are names that ARM spells otherwise.
+    examples = (example for example in islice(examples_of(grounds.bundle, 5), 2, 40) if example.parameters)
     trial = Trial(grounds, next(examples), "exempted")
 
     assert LAW.violated(trial) is None

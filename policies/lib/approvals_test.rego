@@ -96,3 +96,18 @@ test_region_of_the_workspace_stands_in if {
 	lacking(good, nowhere) == []
 	lacking(object.union(western, {"status": "denied"}), nowhere) == ["not granted", approvals.unplaced]
 }
+
+test_one_of_some_approvals_counts if {
+	here := approvals.asked(asked.resource, asked.workspace, asked.as_of)
+	elsewhere := [
+		object.union(good, {"scope": concat("", [workspace, "2"])}),
+		object.union(good, {"scope": "/subscriptions/s2"}),
+		object.remove(good, ["scope"]),
+	]
+	denied := object.union(good, {"status": "denied"})
+	every scope in [workspace, upper(workspace), concat("", [workspace, "/"]), "/subscriptions/s"] {
+		approvals.one_counts(array.concat(elsewhere, [denied, object.union(good, {"scope": scope})]), here)
+	}
+	not approvals.one_counts(array.concat(elsewhere, [denied]), here)
+	not approvals.one_counts([], here)
+}

@@ -28,6 +28,7 @@ def admit(
     change: Changes,
     *,
     as_of: datetime,
+    before: Changes = (),
     exemptions: Sequence[Exemption] = (),
     parameters: Mapping[str, JsonObject] | None = None,
     engine: str = "embedded",
@@ -49,6 +50,8 @@ def admit(
         snapshot: the state before the change.
         change: a resource to create or replace, an id to delete, a `Change`, or several of them that are made at once.
         as_of: the evaluation clock; without a zone it is taken as UTC.
+        before: changes that have been made of the state already: the change is blamed for nothing that they bring. The
+            decision names the state as it was given.
         exemptions: acceptances that mark failures while they are in force; what is marked denies nothing.
         parameters: by policy id, values that replace the defaults.
         engine: what judges Rego, a name of `policyeng.engines.ENGINES`.
@@ -64,32 +67,47 @@ def admit(
         UsageError: a parameter, the engine or a mode does not exist or does not fit.
         EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
     """
-    changes = changes_of(change, bundle.spellings)
     judging = Judging(as_of, exemptions, engine, opa, threads, fail_on, strict_unknown, modes, blame)
     if engine != "embedded":
-        return decided_wholly(bundle, snapshot, changes, judging, parameters)
-    return _BASES.basis(bundle, snapshot, parameters or {}).decide(changes, judging)
+        changes, earlier = (changes_of(given, bundle.spellings) for given in (change, before))
+        return decided_wholly(bundle, snapshot, changes, judging, parameters, earlier)
+    return _BASES.basis(bundle, snapshot, parameters or {}).decide(change, judging, before)
+
+
+class _Entry:
+    """A basis that is made by the first who asks for it, while others who do wait; of no others anybody waits."""
+
+    def __init__(self, bundle: Bundle, snapshot: Snapshot, parameters: Mapping[str, JsonObject]) -> None:
+        self._given = (bundle, snapshot, parameters)
+        self._basis: Basis | None = None
+        self._lock = Lock()
+
+    def basis(self) -> Basis:
+        with self._lock:
+            if self._basis is None:
+                self._basis = Basis(*self._given)
+            return self._basis
 
 
 class _Bases:
     """The bases of the last few states that changes were judged against."""
 
     def __init__(self) -> None:
-        self._held: OrderedDict[tuple[int, int, bytes], Basis] = OrderedDict()
+        self._held: OrderedDict[tuple[int, int, bytes], _Entry] = OrderedDict()
         self._lock = Lock()
 
     def basis(self, bundle: Bundle, snapshot: Snapshot, parameters: Mapping[str, JsonObject]) -> Basis:
         """The one of this very bundle and snapshot; while it is held nothing else can be at their addresses."""
         key = (id(bundle), id(snapshot), orjson.dumps(parameters, option=orjson.OPT_SORT_KEYS))
         with self._lock:
-            basis = self._held.get(key)
-            if basis is None:
-                basis = self._held[key] = Basis(bundle, snapshot, parameters)
+            entry = self._held.get(key)
+            if entry is None:
+                entry = self._held[key] = _Entry(bundle, snapshot, parameters)
                 if len(self._held) > _KEPT:
                     self._held.popitem(last=False)
             else:
                 self._held.move_to_end(key)
-            return basis
+        return entry.basis()
 
 
 _BASES = _Bases()

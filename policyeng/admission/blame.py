@@ -23,7 +23,7 @@ class Sorted(NamedTuple):
     Attributes:
         introduced: those that were not there before, or not as bad.
         there: others, which were there before, on what is changed.
-        elsewhere: others, which were there before, elsewhere.
+        elsewhere: other failures and errors, which were there before, elsewhere.
         exempted: failures that an exemption accepts, introduced or on what is changed.
         cleared: failures and errors of before that are none any more, as they were.
     """
@@ -62,7 +62,10 @@ def sorted_out(before: Iterable[Finding], after: Iterable[Finding], changed: Set
             continue
         if finding.outcome is not Outcome.UNKNOWN:
             bad.add(key)
-        (said.introduced if not is_old else said.there if is_there else said.elsewhere).append(finding)
+        if not is_old or is_there:
+            (said.there if is_old else said.introduced).append(finding)
+        elif finding.outcome is not Outcome.UNKNOWN:
+            said.elsewhere.append(finding)
     said.cleared.extend(
         finding
         for key, findings in earlier.items()

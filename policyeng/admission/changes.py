@@ -8,11 +8,13 @@ from typing import Any, Literal, NamedTuple
 import orjson
 from pydantic import ValidationError
 
-from policyeng.admission.named import NO_SPELLINGS, Spellings, aligned, as_arm_reads_it, why_not
+from policyeng.admission.named import aligned, as_arm_reads_it, why_not
+from policyeng.bundle.spellings import Spellings
 from policyeng.errors import InputError, nearest
 from policyeng.evaluation.estate import Becomes, Notes
 from policyeng.facts.ids import folded_id, is_at_or_under
 from policyeng.models import Change, JsonObject, Operation, Problem, Snapshot, lowered, made
+from policyeng.sources.spelling import NO_SPELLINGS
 from policyeng.strict.json_text import require_json
 from policyeng.strict.merge_patch import merged
 
@@ -53,6 +55,10 @@ class Made(NamedTuple):
     changed: frozenset[str]
     fresh: frozenset[str]
     problems: tuple[Problem, ...]
+
+
+#: What no change makes of any snapshot.
+NOTHING_MADE = Made({}, frozenset(), frozenset(), ())
 
 
 def changes_of(given: Changes, spellings: Spellings = NO_SPELLINGS) -> tuple[Change, ...]:
@@ -171,16 +177,19 @@ def held_of(snapshot: Snapshot) -> dict[str, JsonObject]:
     return {key: held for key, held in reversed([(_key(held), held) for held in snapshot.resources]) if key}
 
 
-def made_of(changes: Iterable[Change], held: Mapping[str, JsonObject], snapshot: Snapshot) -> Made:
+def made_of(
+    changes: Iterable[Change], held: Mapping[str, JsonObject], snapshot: Snapshot, onto: Made = NOTHING_MADE
+) -> Made:
     """Make changes, one after the other; a delete takes what lies under the resource with it, as ARM does.
 
     Args:
         changes: what is to be made.
         held: as `held_of` gives it.
         snapshot: what says more of what is held.
+        onto: what earlier changes made of it; `becomes` and `fresh` are of those and these together.
     """
-    becomes: dict[str, Becomes] = {}
-    touched, fresh, problems = set[str](), set[str](), list[Problem]()
+    becomes, fresh = dict(onto.becomes), set(onto.fresh)
+    touched, problems = set[str](), list[Problem]()
     for change in changes:
         key = folded_id(change.id)
         touched.add(key)

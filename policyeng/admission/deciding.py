@@ -81,7 +81,7 @@ def decided(
         gate: what denies.
     """
     heard = _heard([*said.introduced, *(said.there if gate.blame is Blame.TOUCHED else ())], gate)
-    standing = [finding for finding in said.elsewhere if finding.outcome is not Outcome.UNKNOWN]
+    standing = list(said.elsewhere)
     if gate.blame is not Blame.TOUCHED:
         standing += (finding for finding in said.there if finding.outcome is not Outcome.UNKNOWN)
     problems = (*gate.problems, *problems)

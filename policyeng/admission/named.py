@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
+from policyeng.bundle.spellings import Spellings
 from policyeng.errors import InputError
 from policyeng.models import Change, Operation, lowered
 from policyeng.sources.arm_entry import types_of
 from policyeng.sources.spelling import as_arm_reads
 from policyeng.strict.json_text import shortened
 
-#: By lower-case type, names by themselves in lower case.
-Spellings = Mapping[str, Mapping[str, str]]
-NO_SPELLINGS: Spellings = {}
 _PUTS = (Operation.CREATE, Operation.REPLACE)
 #: What makes another id of one once it is a URL or is cleaned of white space: where the path ends, steps, an escape of
 #: what nobody needs to escape (RFC 3986, 2.3) or of a slash, and spaces around a name.
@@ -46,8 +43,7 @@ def as_arm_reads_it(change: Change, place: str, spellings: Spellings) -> Change:
     if not isinstance(written, dict):
         return change
     arm_type = lowered(written["type"]) if is_put else next(iter(types_of(change.id)), "")
-    more = {**spellings.get("", {}), **spellings.get(arm_type, {})}
-    spelled = as_arm_reads(written, arm_type, more)
+    spelled = as_arm_reads(written, arm_type, spellings)
     if spelled.twice and not as_arm_reads(written, arm_type).twice:  # else it is said where the change is made
         raise InputError(_TWICE, place=(place, spelled.twice), remedy="remove one of the two")
     if spelled.part is written:

@@ -13,6 +13,7 @@ from policyeng.admission.modes import Modes
 from policyeng.bundle import Bundle
 from policyeng.engines import OpaOptions
 from policyeng.evaluation import evaluate
+from policyeng.evaluation.estate import estate_of
 from policyeng.models import (
     Blame,
     Change,
@@ -23,6 +24,7 @@ from policyeng.models import (
     Problem,
     Severity,
     Snapshot,
+    SnapshotRef,
 )
 
 #: A change is of resources, and policies in the forms of others judge documents.
@@ -62,15 +64,20 @@ def decided_wholly(
     changes: Sequence[Change],
     judging: Judging,
     parameters: Mapping[str, JsonObject] | None = None,
+    before: Sequence[Change] = (),
 ) -> Decision:
     """Decide on changes by judging every pair before and after them; see `admit`."""
-    gate, after = judging.gate(bundle, snapshot), changed(snapshot, changes)
+    gate, state = judging.gate(bundle, snapshot), changed(snapshot, before)
+    after = changed(state.snapshot, changes)
     options: dict[str, Any] = judging._asdict()
     del options["modes"], options["blame"]
-    before, judged = (evaluate(bundle, state, parameters=parameters, **options) for state in (snapshot, after.snapshot))
-    said = sorted_out(before.findings, judged.findings, after.changed)
-    problems: list[Problem] = brought(frozenset(before.problems), [*after.problems, *judged.problems], after.changed)
-    grounds = Grounds(before.bundle, before.snapshot, before.as_of, before.engine)
+    standing, judged = (evaluate(bundle, side.snapshot, parameters=parameters, **options) for side in (state, after))
+    said = sorted_out(standing.findings, judged.findings, after.changed)
+    made = [*state.problems, *after.problems, *judged.problems]
+    problems: list[Problem] = brought(frozenset(standing.problems), made, after.changed)
+    digest = estate_of(snapshot, bundle.facts).digest if before else standing.snapshot.digest
+    named = SnapshotRef(scope=snapshot.scope, taken_at=snapshot.taken_at, digest=digest)
+    grounds = Grounds(standing.bundle, named, standing.as_of, standing.engine)
     return decided(changes, grounds, said, problems, gate)
 
 

@@ -26,7 +26,7 @@ from policyeng.bundle.gatekeeper import (
 from policyeng.bundle.origins import Origin, open_origins
 from policyeng.bundle.outlines import Outline, outlines_of
 from policyeng.bundle.reaching import Reach, reaches_of
-from policyeng.bundle.spellings import spellings_of
+from policyeng.bundle.spellings import Spellings, spellings_of
 from policyeng.bundle.tree import DATA_NAMES, is_gatekeepers, text_of
 from policyeng.bundle.verification import Verification
 from policyeng.errors import BundleError
@@ -88,7 +88,7 @@ class Bundle:
         return reaches_of(self.policies, self.modules)
 
     @cached_property
-    def spellings(self) -> Mapping[str, Mapping[str, str]]:
+    def spellings(self) -> Spellings:
         """By lower-case type of resources, the names that policies look for there, by themselves in lower case."""
         return spellings_of(policy.header for policy in self.policies)
 

@@ -9,8 +9,11 @@ from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.models import WORKSPACE_TYPE, lowered
 from policyeng.strict.json_pointer import keys_of
 
+#: By lower-case type of resources, names by themselves in lower case.
+Spellings = Mapping[str, Mapping[str, str]]
 
-def spellings_of(headers: Iterable[PolicyHeader]) -> Mapping[str, Mapping[str, str]]:
+
+def spellings_of(headers: Iterable[PolicyHeader]) -> Spellings:
     """By lower-case type of resources, the names on the way to what policies read, by themselves in lower case.
 
     Those of the empty type are for all: a policy does not say what the resource is that another names.

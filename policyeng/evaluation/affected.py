@@ -10,9 +10,11 @@ from policyeng.bundle import Policy
 from policyeng.bundle.header import Consulted
 from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.bundle.reaching import Reach
-from policyeng.evaluation.changing import Changed, Layout, Row
+from policyeng.evaluation.changing import Changed, Layout
+from policyeng.evaluation.differences import Difference
 from policyeng.evaluation.narrowing import Taking
-from policyeng.evaluation.readings import Difference, Reading
+from policyeng.evaluation.readings import Reading
+from policyeng.evaluation.rows import Row
 from policyeng.evaluation.selectors import Judging, selector_of
 from policyeng.facts.ids import folded_id
 from policyeng.models import lowered
@@ -22,10 +24,15 @@ Pairs = dict[int, set[int]]
 
 
 class Affected(NamedTuple):
-    """The pairs to judge again, by the positions of subjects before a change and after it."""
+    """The pairs to judge again, by the positions of subjects before a change and after it.
+
+    Attributes:
+        same: other pairs of what is changed or named, by the positions before: they are what they were.
+    """
 
     before: Pairs
     after: Pairs
+    same: Pairs
 
 
 class Affecting:
@@ -82,29 +89,66 @@ class Affecting:
                 found.setdefault(judging.kind, []).append((number, judging))
         return found
 
-    def by(self, changed: Changed, named: Iterable[int] = ()) -> Affected:
+    def by(
+        self,
+        changed: Changed,
+        named: Iterable[int] = (),
+        further: Iterable[tuple[int, int]] = (),
+        *,
+        promised: bool = True,
+    ) -> Affected:
         """The pairs that a change can affect: of what it changes, and of what reads that.
 
-        `named` are the positions of further subjects whose pairs are wanted.
+        Args:
+            changed: the snapshot after the change.
+            named: the positions of other subjects whose pairs are wanted.
+            further: other pairs to judge again.
+            promised: whether policies are taken at their word on what they are insensitive to.
         """
         rows = (*changed.resources, *changed.workloads)
+        differences = list(map(Difference, rows))
         replaced = {row.position for row in rows if row.before}
-        own = {*named, *replaced}
+        taken = [set(self._taking(row)) for row in rows]
         before: Pairs = {}
-        for number, at in (*self._reading(rows), *self._all_of(own)):
+        for number, at in (*self._reading(differences), *further):
             before.setdefault(number, set()).add(at)
+        for row, difference, now in zip(rows, differences, taken, strict=True):
+            for number in self._policies_of.get(row.position, ()) if row.before else ():
+                is_same = promised and number in now and self._is_insensitive(number, difference)
+                if not is_same:
+                    before.setdefault(number, set()).add(row.position)
         for number, at in list(self._twins(before)):
             before[number].add(at)
         after = {
             number: {changed.position[at] for at in positions if at in changed.position and at not in replaced}
             for number, positions in before.items()
         }
-        for row in rows:
-            taking = Taking(row.after) if row.after else None
-            for number, judging in self._by_kind.get(row.after.judged_type, ()) if row.after else ():
-                if taking and taking.takes(judging):
+        for row, now in zip(rows, taken, strict=True):
+            for number in now:
+                if row.before is None or _is_in(before, number, row.position) or not self._judges(number, row.position):
                     after.setdefault(number, set()).add(row.now)
-        return Affected(before, after)
+        same: Pairs = {}
+        for number, at in self._all_of({*named, *replaced}):
+            if not _is_in(before, number, at):
+                same.setdefault(number, set()).add(at)
+        return Affected(before, after, same)
+
+    def _taking(self, row: Row) -> Iterator[int]:
+        """The policies that judge what a row becomes."""
+        if row.after is None:
+            return
+        taking = Taking(row.after)
+        yield from (number for number, judging in self._by_kind.get(row.after.judged_type, ()) if taking.takes(judging))
+
+    def _judges(self, number: int, at: int) -> bool:
+        return number in self._policies_of.get(at, ())
+
+    def _is_insensitive(self, number: int, difference: Difference) -> bool:
+        """Whether a policy promises to say the same of a resource: `insensitive_to`, which law 15 tries."""
+        if difference.row.position >= self._layout.first:
+            return False  # what a workload is comes of more than its fields
+        policy = self._layout.prepared.bundle.policies[number]
+        return difference.is_within(policy.header.insensitive_to)
 
     def _all_of(self, own: Iterable[int]) -> Iterator[tuple[int, int]]:
         """All pairs of some subjects, and of those that have the same id."""
@@ -127,18 +171,22 @@ class Affecting:
         for kind in sorted({"", *kinds}):
             yield from self._readers.get(kind, ())
 
-    def _reading(self, rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
+    def _reading(self, differences: Iterable[Difference]) -> Iterator[tuple[int, int]]:
         """The policies and subjects that read something that changes; subjects that change themselves among them."""
         for number in self._blind:
             yield from ((number, at) for at in self._judged[number])
-        differences = list(map(Difference, rows))
         for difference in differences:
             inside = self._layout.inside.get(difference.row.key, ())
             touched = {number for number, read in enumerate(self._in_workspace) if inside and difference.at(read)}
             for at in inside:
                 yield from ((number, at) for number in self._policies_of.get(at, ()) if number in touched)
             for number, reader in self._readers_of(difference.row):
-                yield from ((number, at) for at in reader.of(difference))
+                if difference.may_be_at(reader.tops):
+                    yield from ((number, at) for at in reader.of(difference))
+
+
+def _is_in(pairs: Pairs, number: int, at: int) -> bool:
+    return at in pairs.get(number, ())
 
 
 def _told(policy: Policy, reach: Reach) -> Sequence[Consulted] | None:

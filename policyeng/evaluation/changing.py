@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -14,32 +14,13 @@ from policyeng.engines.embedded import changed_documents
 from policyeng.evaluation.consulted import name_below
 from policyeng.evaluation.estate import Becomes, Estate, Subject, resource_subject, workload_subject
 from policyeng.evaluation.indices import OF_RESOURCES, Path, indexed_again, with_ids
+from policyeng.evaluation.plan import partly_read
 from policyeng.evaluation.prepared import Prepared
+from policyeng.evaluation.rows import Row, Slot, late_first, numbered, spliced
 from policyeng.facts.ids import folded_id, workspace_of
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, Origin, lowered
 from policyeng.workloads import Workload
 from policyeng.workloads.reading import reader
-
-_Member = TypeVar("_Member")
-
-
-class Row(NamedTuple):
-    """A subject that changes.
-
-    Attributes:
-        position: where it stands before, or in front of which of the subjects of before it comes.
-        key: by which the subjects of its kind are sorted.
-        before, after: None where it is not there.
-        text: what it becomes, as JSON.
-        now: where it stands after the change; -1 where it is there no more.
-    """
-
-    position: int
-    key: str
-    before: Subject | None
-    after: Subject | None
-    text: bytes = b""
-    now: int = -1
 
 
 class Changed(NamedTuple):
@@ -49,12 +30,14 @@ class Changed(NamedTuple):
         prepared: ready to be judged, with no pair planned.
         resources, workloads: the subjects that change, come or go.
         position: by the position of a subject before, that after; what went has none.
+        partly: what `partly_read` says of its subjects.
     """
 
     prepared: Prepared
     resources: Sequence[Row]
     workloads: Sequence[Row]
     position: Mapping[int, int]
+    partly: Set[int]
 
 
 class Layout:
@@ -71,6 +54,7 @@ class Layout:
         #: Where the workloads begin, and where what stands behind them does.
         self.first, self.rest = len(self.ids), len(self.ids) + len(estate.view.workloads)
         self.workloads = [lowered(subject.reported_id) for subject in estate.subjects[self.first : self.rest]]
+        self._partly = partly_read(estate.subjects)
 
     @cached_property
     def inside(self) -> Mapping[str, Sequence[int]]:
@@ -95,18 +79,18 @@ class Layout:
 
     def changed(self, becomes: Mapping[str, Becomes]) -> Changed:
         """The snapshot after a change; `becomes` is by id as `folded_id` gives it."""
-        slots = sorted(self._slots(becomes), key=_late_first, reverse=True)
+        slots = sorted(self._slots(becomes), key=late_first, reverse=True)
         stay = all(slot.before and slot.stays for slot in slots)
-        ids = self.ids if stay else _spliced(self.ids, slots, [slot.key if slot.stays else None for slot in slots])
+        ids = self.ids if stay else spliced(self.ids, slots, [slot.key if slot.stays else None for slot in slots])
         position = self._position if stay else {key: at for at, key in enumerate(ids)}
         resources = [_placed(slot, becomes, position) for slot in slots]
-        workloads = sorted(self._workloads(becomes, position), key=_late_first, reverse=True)
-        rows = _numbered((*workloads, *resources))
+        workloads = sorted(self._workloads(becomes, position), key=late_first, reverse=True)
+        rows = numbered((*workloads, *resources))
         workloads, resources = rows[: len(workloads)], rows[len(workloads) :]
         now = self._positions
         if not all(row.before and row.after for row in rows):
             old = [None if row.after is None else row.position if row.before else -1 for row in rows]
-            now = {was: at for at, was in enumerate(_spliced(now, rows, old)) if was >= 0}
+            now = {was: at for at, was in enumerate(spliced(now, rows, old)) if was >= 0}
         subjects = self._subjects(rows, now, position, moved=not stay)
         view, entries = self._view(resources, workloads, ids, stay=stay)
         estate = self.prepared.estate
@@ -116,7 +100,11 @@ class Layout:
         made = changed_documents(self.prepared.made, splices, entries)
         bundle, parameters = self.prepared.bundle, self.prepared.parameters
         prepared = Prepared(bundle, self.prepared.snapshot, parameters, estate, (), made)
-        return Changed(prepared, resources, workloads, now)
+        return Changed(prepared, resources, workloads, now, self._partly_after(rows, now))
+
+    def _partly_after(self, rows: Iterable[Row], now: Mapping[int, int]) -> Set[int]:
+        partly = {now[at] for at in self._partly.difference(row.position for row in rows if row.before) if at in now}
+        return partly.union(row.now for row in rows if row.after and (row.after.unreadable or row.after.carried))
 
     @cached_property
     def _position(self) -> Mapping[str, int]:
@@ -126,16 +114,16 @@ class Layout:
     def _positions(self) -> Mapping[int, int]:
         return {at: at for at in range(len(self.prepared.estate.subjects))}
 
-    def _slots(self, becomes: Mapping[str, Becomes]) -> Iterator[_Slot]:
+    def _slots(self, becomes: Mapping[str, Becomes]) -> Iterator[Slot]:
         """Where resources change, come or go."""
         subjects = self.prepared.estate.subjects
         for folded, after in becomes.items():
             at = self.by_folded.get(folded)
             key = None if after.resource is None else lowered(after.resource["id"])
             if at is not None:
-                yield _Slot(at, self.ids[at], subjects[at], self.ids[at] == key)
+                yield Slot(at, self.ids[at], subjects[at], self.ids[at] == key)
             if key is not None and (at is None or self.ids[at] != key):
-                yield _Slot(bisect_left(self.ids, key), key, None, True)
+                yield Slot(bisect_left(self.ids, key), key, None, True)
 
     def _workloads(self, becomes: Mapping[str, Becomes], position: Mapping[str, int]) -> Iterator[Row]:
         """The workloads that change, come or go."""
@@ -156,19 +144,24 @@ class Layout:
                 if now is None:
                     yield Row(at, key, was, None)
                     continue
-                after = workload_subject(now, position, becomes[source].notes.origin if source in becomes else None)
-                if source not in becomes and was:
-                    after = after._replace(location=was.location)
+                after = workload_subject(now, position, self._origin(now.reported_id, becomes))
                 yield Row(at, key, was, after, orjson.dumps(now.document))
+
+    def _origin(self, arm_id: str, becomes: Mapping[str, Becomes]) -> Origin | None:
+        """Where what has an id was read, after the change."""
+        held = becomes.get(folded_id(arm_id))
+        return self.prepared.snapshot.origins.get(lowered(arm_id)) if held is None else held.notes.origin
 
     def _subjects(
         self, rows: Sequence[Row], now: Mapping[int, int], position: Mapping[str, int], *, moved: bool
     ) -> list[Subject]:
         """All subjects after the change; those that stay are told where their workspaces stand now."""
-        subjects: Sequence[Subject] = self.prepared.estate.subjects
-        if moved:
-            subjects = [_moved(subject, now) for subject in subjects]
-        after = _spliced(subjects, rows, [row.after for row in rows])
+        subjects = list(self.prepared.estate.subjects)
+        for home, inside in self._in_workspaces.items() if moved else ():
+            if (to := now.get(home, -1)) != home:
+                for at in inside:
+                    subjects[at] = Subject(*subjects[at][:5], to, *subjects[at][6:])
+        after = spliced(subjects, rows, [row.after for row in rows])
         for row in rows:
             for child in self.inside.get(row.key, ()) if row.before is None else ():
                 at = now.get(child, -1)
@@ -177,11 +170,20 @@ class Layout:
         return after
 
     @cached_property
+    def _in_workspaces(self) -> Mapping[int, Sequence[int]]:
+        """By the position of a workspace, the positions of what has it."""
+        found: dict[int, list[int]] = {}
+        for at, subject in enumerate(self.prepared.estate.subjects):
+            if subject.workspace >= 0:
+                found.setdefault(subject.workspace, []).append(at)
+        return found
+
+    @cached_property
     def _kinds(self) -> Sequence[str]:
         return [subject.judged_type for subject in self.prepared.estate.subjects[: self.first]]
 
     def _by_type_of(self, resources: Iterable[JsonObject], rows: Sequence[Row]) -> dict[str, list[JsonObject]]:
-        kinds = _spliced(self._kinds, rows, [row.after and row.after.judged_type for row in rows])
+        kinds = spliced(self._kinds, rows, [row.after and row.after.judged_type for row in rows])
         by_type: dict[str, list[JsonObject]] = {}
         for kind, resource in zip(kinds, resources, strict=True):
             by_type.setdefault(kind, []).append(resource)
@@ -192,11 +194,11 @@ class Layout:
     ) -> tuple[SnapshotView, list[tuple[Path, bytes | None]]]:
         """The snapshot as policies see it, and the entries of indices that are others."""
         view = self.prepared.estate.view
-        resources = _spliced(view.resources, rows, [row.after and row.after.document for row in rows])
+        resources = spliced(view.resources, rows, [row.after and row.after.document for row in rows])
         first = [row._replace(position=row.position - self.first) for row in workloads]
         changed: dict[str, Any] = {
             "resources": resources,
-            "workloads": _spliced(view.workloads, first, [row.after and row.after.document for row in workloads]),
+            "workloads": spliced(view.workloads, first, [row.after and row.after.document for row in workloads]),
         }
         if stay:
             changed["by_id"] = {**view.by_id, **{row.key: resources[row.position] for row in rows}}
@@ -209,21 +211,6 @@ class Layout:
             indices = with_ids(indices, path, there)
             entries.append((path, orjson.dumps(there) if there else None))
         return view.fresh(**changed, **indices), entries
-
-
-def _moved(subject: Subject, now: Mapping[int, int]) -> Subject:
-    """A subject that is told where its workspace stands now."""
-    to = now.get(subject.workspace, -1)
-    return subject if to == subject.workspace else Subject(*subject[:5], to, *subject[6:])
-
-
-def _numbered(rows: Sequence[Row]) -> list[Row]:
-    """Rows, late ones first, told where they stand after the change."""
-    found, shift = [], 0
-    for row in reversed(rows):
-        found.append(row if row.after is None else row._replace(now=row.position + shift))
-        shift += (row.before is None) - (row.after is None)
-    return found[::-1]
 
 
 def _of_same_type(rows: Iterable[Row]) -> bool:
@@ -240,32 +227,7 @@ def _by_type(view: SnapshotView, rows: Iterable[Row]) -> dict[str, Sequence[Json
     return changed
 
 
-class _Slot(NamedTuple):
-    """Where a resource changes, comes or goes; the first three members are those of its row."""
-
-    position: int
-    key: str
-    before: Subject | None
-    stays: bool
-
-
-def _late_first(row: Row | _Slot) -> tuple[int, bool, str]:
-    """Rows, in reverse, in an order in which none moves those that are still to be put in their places."""
-    return row.position, row.before is not None, row.key
-
-
-def _spliced(
-    members: Iterable[_Member], rows: Iterable[Row | _Slot], become: Iterable[_Member | None]
-) -> list[_Member]:
-    """Members of which some become others, or go where they become None; `rows` come late ones first."""
-    changed = list(members)
-    for row, member in zip(rows, become, strict=True):
-        end = row.position + (row.before is not None)
-        changed[row.position : end] = [] if member is None else [member]
-    return changed
-
-
-def _placed(slot: _Slot, becomes: Mapping[str, Becomes], position: Mapping[str, int]) -> Row:
+def _placed(slot: Slot, becomes: Mapping[str, Becomes], position: Mapping[str, int]) -> Row:
     resource, notes = becomes[folded_id(slot.key)]
     if resource is None or not slot.stays:
         return Row(slot.position, slot.key, slot.before, None)

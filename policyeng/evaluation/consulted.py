@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -110,12 +110,12 @@ class Neighbours:
         """By type, and all of them under the empty name: what cannot all be read, and what lies in such a workspace."""
         own: dict[str, list[int]] = {}
         with_workspace: dict[str, list[int]] = {}
-        for at, subject in enumerate(self._subjects):
-            for kind in ("", subject.judged_type):
-                if at in self._unreadable:
+        partly = self._unreadable
+        for at in [at for at, one in enumerate(self._subjects) if at in partly or one.workspace in partly]:
+            for kind in ("", self._subjects[at].judged_type):
+                if at in partly:
                     own.setdefault(kind, []).append(at)
-                if at in self._unreadable or subject.workspace in self._unreadable:
-                    with_workspace.setdefault(kind, []).append(at)
+                with_workspace.setdefault(kind, []).append(at)
         return own, with_workspace
 
     def _of(self, subject: Subject, consulted: Consulted) -> Iterator[Unknown]:
@@ -174,6 +174,7 @@ def _missing(subject: Subject, pointers: Iterable[str]) -> Iterator[Unknown]:
         yield made(Unknown, msg=reason, path=f"{subject.reported_id}:{path}")
 
 
+@lru_cache(maxsize=1 << 14)
 def name_below(arm_id: str) -> str:
     """What an id is below its last provider, such as `microsoft.network/virtualnetworks/v/subnets/s`.
 

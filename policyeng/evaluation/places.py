@@ -53,15 +53,20 @@ def _fields(
 ) -> Iterator[tuple[str, Origin, str]]:
     """Each path that a finding speaks of, the origin of its resource, and the pointer in the file."""
     for path in dict.fromkeys(reason.path for reason in (*finding.denials, *finding.unknowns)):
-        holder, inner = subject.reported_id, path
-        if path.startswith(WORKSPACE) and subject.workspace >= 0:
-            holder, inner = subjects[subject.workspace].reported_id, path.removeprefix(WORKSPACE)
-        elif NEIGHBOUR in path:
-            holder, _, pointer = path.partition(NEIGHBOUR)
-            inner = f"/{pointer}"
+        holder, inner = held_by(path, subject, subjects)
         origin = snapshot.origins.get(lowered(holder))
         if origin is not None and inner.startswith("/") and origin.file in snapshot.texts:
             yield path, origin, pointer_in(origin, inner)
+
+
+def held_by(path: str, subject: Subject, subjects: Sequence[Subject]) -> tuple[str, str]:
+    """The id of the resource of which a finding on a subject speaks with a path, and the pointer into it."""
+    if path.startswith(WORKSPACE) and subject.workspace >= 0:
+        return subjects[subject.workspace].reported_id, path.removeprefix(WORKSPACE)
+    if NEIGHBOUR in path:
+        holder, _, pointer = path.partition(NEIGHBOUR)
+        return holder, f"/{pointer}"
+    return subject.reported_id, path
 
 
 def pointer_in(origin: Origin, path: str) -> str:

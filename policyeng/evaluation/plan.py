@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from policyeng.bundle import Bundle
@@ -28,14 +28,15 @@ def plan(
     estate: Estate,
     parameters: Sequence[JsonObject] | None = None,
     wanted: Mapping[int, Collection[int]] | None = None,
+    unreadable: Set[int] | None = None,
 ) -> Iterator[Planned]:
     """Every pair of a policy and a subject that it judges, policies first.
 
     `parameters` has one object per policy; without it the defaults count. With `wanted` the pairs are
-    these, by number of the policy and positions of what it judges.
+    these, by number of the policy and positions of what it judges. `unreadable` is what `partly_read` says.
     """
     subjects = estate.subjects
-    unreadable = {index for index, subject in enumerate(subjects) if subject.unreadable or subject.carried}
+    unreadable = partly_read(subjects) if unreadable is None else unreadable
     neighbours = Neighbours(subjects, unreadable)
     for number, taken in _taken(bundle, subjects) if wanted is None else sorted(wanted.items()):
         policy = bundle.policies[number]
@@ -52,6 +53,11 @@ def plan(
             if consults:
                 unknowns += neighbours.unknowns(consults, index)
             yield Planned(Pair(number, index, subject.workspace), undecided or unknowns)
+
+
+def partly_read(subjects: Iterable[Subject]) -> frozenset[int]:
+    """The positions of the subjects of which not all can be read."""
+    return frozenset(index for index, subject in enumerate(subjects) if subject.unreadable or subject.carried)
 
 
 def _taken(bundle: Bundle, subjects: Sequence[Subject]) -> Iterator[tuple[int, Collection[int]]]:

@@ -6,14 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from policyeng.models import Carried, JsonObject, lowered
-from policyeng.strict.json_pointer import keys_of, list_index
+from policyeng.strict.json_pointer import keys_of as keys_in
+from policyeng.strict.json_pointer import list_index
 
 _ABSENT = object()
 #: So many pointers at most are in a question whose answer is kept.
 _SHORT = 64
 
 
-_keys_of = lru_cache(maxsize=1 << 12)(keys_of)  # few pointers are asked for, thousands of times
+keys_of = lru_cache(maxsize=1 << 12)(keys_in)  # few pointers are asked for, thousands of times
 
 
 def has_value(document: JsonObject, pointer: str) -> bool:
@@ -29,7 +30,7 @@ def value_at(document: JsonObject, pointer: str) -> object:
 def values_at(document: JsonObject, pointer: str) -> Iterator[object]:
     """The values at a JSON Pointer; `*` stands for every member of a list or object that has no such key."""
     values: list[object] = [document]
-    for key in _keys_of(pointer):
+    for key in keys_of(pointer):
         values = [member for value in values for member in _members(value, key)]
     yield from values
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-
-import orjson
 
 from policyeng.bundle.header import Consulted
 from policyeng.bundle.header_parts import WORKSPACE
-from policyeng.evaluation.changing import Layout, Row
+from policyeng.evaluation.changing import Layout
 from policyeng.evaluation.consulted import last_part, name_below, scope_of, with_above
+from policyeng.evaluation.differences import Difference, tops_of
 from policyeng.evaluation.estate import Subject
 from policyeng.evaluation.pointers import unread, values_at
+from policyeng.evaluation.rows import Row
 from policyeng.facts.ids import covers
 from policyeng.models import JsonObject, lowered
-from policyeng.strict.json_pointer import escaped
 
 
 class Reading:
@@ -31,7 +30,8 @@ class Reading:
         self._kind = lowered(entry.type)
         self._own = tuple(at for at in (*entry.reads, entry.naming) if at.startswith("/"))
         self._through_workspace = tuple(at.removeprefix(WORKSPACE) for at in entry.reads if at.startswith(WORKSPACE))
-        self._tops = frozenset(map(_top, self._own))
+        #: The first keys of all that it reads of a resource.
+        self.tops = tops_of((*self._own, *self._through_workspace, *entry.through[1:]))
 
     def of(self, difference: Difference) -> Iterator[int]:
         """The positions of the subjects that read what differs, before or after it."""
@@ -45,7 +45,7 @@ class Reading:
         """What the entry reads of a row, before and after: itself, and what lies in it if it is a workspace."""
         row = difference.row
         sides = [side for side in (row.before, row.after) if side and self._kind in ("", side.judged_type)]
-        if sides and difference.may_be_at(self._tops) and difference.at(self._own):
+        if sides and difference.at(self._own):
             yield from sides
         if (
             self._through_workspace
@@ -63,7 +63,9 @@ class Reading:
             for name in named:
                 yield from self._by_name.get(name, ())
         elif entry.within:
-            yield from (at for at in self._judged if covers(scope_of(self._subjects[at], entry), one.home) is not False)
+            for scope, judged in self._by_scope.items():
+                if covers(scope, one.home) is not False:
+                    yield from judged
         else:
             yield from self._judged
 
@@ -73,6 +75,14 @@ class Reading:
         for side in (row.before, row.after):
             if side is not None:
                 yield from self._by_step.get(name_below(side.reported_id), ())
+
+    @cached_property
+    def _by_scope(self) -> Mapping[str, Sequence[int]]:
+        """The subjects by the scope that counts for them."""
+        found: dict[str, list[int]] = {}
+        for at in self._judged:
+            found.setdefault(scope_of(self._subjects[at], self._entry), []).append(at)
+        return found
 
     @cached_property
     def _names(self) -> tuple[Mapping[str, Sequence[int]], Mapping[str, Sequence[int]], Sequence[int]]:
@@ -135,69 +145,3 @@ def _named(subject: Subject, naming: str) -> tuple[set[str], bool]:
 
 def _is_lost(subject: Subject, pointer: str) -> bool:
     return any(True for _ in unread(subject.document, subject.unreadable, subject.carried, (pointer,)))
-
-
-class Difference:
-    """What of a row is no longer the same; the upper members of a resource are compared first, and once."""
-
-    def __init__(self, row: Row) -> None:
-        self.row = row
-        before, after = row.before, row.after
-        #: Whether it is there no more, or is new, or is called otherwise, or stands in another place of a file.
-        self.all = before is None or after is None or _called(before) != _called(after)
-
-    def may_be_at(self, tops: Set[str]) -> bool:
-        """Whether something may differ at pointers that begin with these keys."""
-        return self._whole or not tops.isdisjoint(self._members)
-
-    @cached_property
-    def _whole(self) -> bool:
-        """Whether more may differ than the upper members tell."""
-        sides = [side for side in (self.row.before, self.row.after) if side is not None]
-        return self.all or any(side.unreadable or side.carried for side in sides)
-
-    def at(self, pointers: Sequence[str]) -> bool:
-        """Whether something differs at one of some pointers, of which there may be none."""
-        before, after = self.row.before, self.row.after
-        if not pointers:
-            return False
-        if self.all or before is None or after is None:
-            return True
-        near = pointers if self._whole else [pointer for pointer in pointers if _top(pointer) in self._members]
-        return bool(near) and _said(before, near) != _said(after, near)
-
-    @cached_property
-    def _members(self) -> Set[str]:
-        """The members of the resource that are others."""
-        before = self.row.before.document if self.row.before else {}
-        after = self.row.after.document if self.row.after else {}
-        keys = {key for key in {*before, *after} if before.get(key, _NOTHING) is not after.get(key, _NOTHING)}
-        return {"", "*", *map(escaped, keys)} if keys else keys
-
-
-_NOTHING = object()
-
-
-def _top(pointer: str) -> str:
-    """The first key of a pointer, as it is escaped."""
-    return pointer[1:].partition("/")[0]
-
-
-def _called(subject: Subject) -> tuple[object, ...]:
-    return subject.reported_id, subject.reported_type, subject.location
-
-
-def _said(subject: Subject, pointers: Sequence[str]) -> tuple[bytes, list[tuple[str, str]]]:
-    """What stands at pointers, as JSON, because 1 and true are equal to Python; and what of it cannot be read."""
-    # Of `*` all members count: one that lacks what is read shows in no value. So does how far a path leads.
-    heads = [pointer.partition("/*")[0] for pointer in pointers]
-    values = [[list(values_at(subject.document, head)), _way(subject.document, head)] for head in heads]
-    lost = list(unread(subject.document, subject.unreadable, subject.carried, pointers))
-    return orjson.dumps(values, option=orjson.OPT_SORT_KEYS), lost
-
-
-def _way(document: JsonObject, pointer: str) -> list[str]:
-    """What kinds of values stand above a pointer, as far as there are any."""
-    parts = pointer.split("/")[1:]
-    above = ("".join(f"/{part}" for part in parts[:depth]) for depth in range(len(parts)))
-    return [type(value).__name__ for head in above for value in values_at(document, head)]

@@ -10,7 +10,6 @@ from http import HTTPStatus
 from typing import Protocol
 
 from policyeng.admission import Changes, admit
-from policyeng.admission.changes import changed
 from policyeng.errors import PolicyengError
 from policyeng.in_force import Held
 from policyeng.models import Blame, Change, Decision, Evaluation
@@ -217,7 +216,7 @@ def now() -> datetime:
 def decide(
     held: Held, standing: Standing, change: Changes, at: datetime, blame: Blame, before: Sequence[Change] = ()
 ) -> Decision:
-    """The decision on a change, with what is in force; `before` are changes that are made of the state before it.
+    """The decision on a change, with what is in force; `before` are changes that have been made of the state already.
 
     `blame` counts where the settings say nothing of it.
 
@@ -226,9 +225,10 @@ def decide(
     """
     return admit(
         held.bundle,
-        changed(standing.snapshot, before).snapshot if before else standing.snapshot,
+        standing.snapshot,
         change,
         as_of=at,
+        before=before,
         exemptions=held.exemptions,
         parameters=held.parameters,
         fail_on=held.settings.fail_on,

@@ -6,10 +6,13 @@ spell some of these in another way, such as AKS `enableNodePublicIP`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
+from policyeng.bundle.spellings import Spellings
 from policyeng.facts.words import trimmed
+from policyeng.identity import This
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import ENVELOPE
 from policyeng.strict.json_pointer import escaped, keys_of
@@ -53,6 +56,7 @@ _SPELLED: Mapping[str, str] = {lowered(name): name for name in _NAMES.split()}
 _SPELLED_ELSEWHERE: Mapping[str, str] = {lowered(name): name for name in _ELSEWHERE.split()}
 _TOP: Mapping[str, str] = {lowered(name): name for name in ENVELOPE}
 _NONE: Mapping[str, str] = {}
+NO_SPELLINGS: Spellings = {}
 #: What names the resource, and what is the user's.
 _AS_THEY_STAND = ("/id", "/type", "/tags")
 #: What holds names that the user gives.
@@ -103,7 +107,7 @@ class Spelled(NamedTuple):
     twice: str = ""
 
 
-def as_arm_reads(part: JsonObject, arm_type: str, more: Mapping[str, str] = _NONE) -> Spelled:
+def as_arm_reads(part: JsonObject, arm_type: str, spellings: Spellings = NO_SPELLINGS) -> Spelled:
     """A resource, or a patch of one, as ARM reads it: names of members without case, and no white space around words.
 
     Words are texts below names that are known; the service reads enumerations so (`System.Enum.Parse` of .NET).
@@ -111,10 +115,16 @@ def as_arm_reads(part: JsonObject, arm_type: str, more: Mapping[str, str] = _NON
     Args:
         part: the resource or the patch.
         arm_type: of the resource.
-        more: names beside those that are known, by themselves in lower case.
+        spellings: names beside those that are known, as `Bundle.spellings` has them.
     """
-    known = _SPELLED if is_respelled(arm_type) else _SPELLED_ELSEWHERE
-    names = {**more, **known} if more else known
+    kind = lowered(arm_type)
+    names, right = _names(is_respelled(kind), kind if kind in spellings else "", This(spellings))
+    if all(
+        (key in ENVELOPE or (lowered(key) not in _TOP and _is_right(key, names, right)))
+        and _is_plain(inner, names, right)
+        for key, inner in part.items()
+    ):
+        return Spelled(part)
     odd = dict(_odd(part, names, ""))
     twice = next((pointer for pointer, is_twice in odd.items() if is_twice), "")
     if twice or not odd:
@@ -132,6 +142,28 @@ def as_arm_reads(part: JsonObject, arm_type: str, more: Mapping[str, str] = _NON
             else _trimmed(respelled(inner, fields, place, pointer, names), names, name)
         )
     return Spelled(made, fields)
+
+
+@lru_cache(maxsize=256)
+def _names(is_ours: bool, kind: str, spellings: This[Spellings]) -> tuple[Mapping[str, str], frozenset[str]]:
+    """The names of a lower-case type by themselves in lower case, and those that are spelled as they should be."""
+    known = _SPELLED if is_ours else _SPELLED_ELSEWHERE
+    more = spellings.held
+    names = {**more.get("", {}), **more.get(kind, {}), **known}
+    return names, frozenset(names.values())
+
+
+def _is_right(key: str, names: Mapping[str, str], right: Container[str]) -> bool:
+    return key in right or lowered(key) not in names
+
+
+def _is_plain(value: object, names: Mapping[str, str], right: Container[str]) -> bool:
+    """Whether nothing in a value can be read otherwise than it stands: most of what comes, and told in no time."""
+    if isinstance(value, dict):
+        return all(_is_right(key, names, right) and _is_plain(inner, names, right) for key, inner in value.items())
+    if isinstance(value, list):
+        return all(_is_plain(entry, names, right) for entry in value)
+    return not isinstance(value, str) or value == trimmed(value)
 
 
 def _trimmed(value: object, names: Mapping[str, str], key: str) -> object:

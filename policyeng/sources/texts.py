@@ -42,6 +42,8 @@ SOURCE_CODE: Mapping[str, tuple[str, str]] = {
 _ARCHIVE = b"PK\x03\x04"
 #: How JSON begins, also that with comments.
 _JSON_BEGINS = (b"{", b"[", b"//", b"/*")
+#: So many places in a file are kept, beside those of the last question.
+_MOST_PLACES = 1 << 16
 #: The first of the lines that Terraform and OpenTofu log as JSON.
 _TERRAFORM_LOG = re.compile(rb'\s*\{"@level":"[a-z]+","@message":')
 
@@ -66,6 +68,23 @@ class Text:
         asked = list(dict.fromkeys(step for steps in lines.values() for step in steps))
         found = dict(zip(asked, self.find(asked), strict=True))
         return [next((place for step in lines[pointer] if (place := found[step])), (1, 1)) for pointer in pointers]
+
+
+class _Finding:
+    """The places in JSON text; who asks for the same ones with every decision has the text read once for them."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self._known: dict[str, _Place | None] = {}
+
+    def __call__(self, pointers: Sequence[str]) -> list[_Place | None]:
+        known = self._known
+        missing = [pointer for pointer in pointers if pointer not in known]
+        if len(known) + len(missing) > _MOST_PLACES:
+            known, missing = {}, [*pointers]
+            self._known = known
+        known.update(zip(missing, places_of(self._content, missing), strict=True))
+        return [known[pointer] for pointer in pointers]
 
 
 def read_text(content: bytes, file: str, *, max_bytes: int) -> Text:
@@ -115,7 +134,7 @@ def _json(content: bytes, file: str, max_bytes: int) -> Text:
         if len(content) > max_bytes or not _is_utf8(content):
             raise
         value, content = _commented(content, file, max_bytes, refused)
-    return Text(file, (("", value),), lambda pointers: places_of(content, pointers))
+    return Text(file, (("", value),), _Finding(content))
 
 
 def _commented(content: bytes, file: str, max_bytes: int, refused: InputError) -> tuple[object, bytes]:

@@ -50,13 +50,13 @@ deny contains {
 	"expected": "an approval of the series: granted, in force, at or above the workspace, for the region",
 } if {
 	is_restricted
-	every approval in near { count(approval.lacks) > 0 }
+	not approvals.one_counts(of_series, asked)
 	count(open) == 0
 }
 
 unknown contains approvals.open[lack] if {
 	is_restricted
-	every approval in near { count(approval.lacks) > 0 }
+	not approvals.one_counts(of_series, asked)
 	some lack in open
 }
 
@@ -70,9 +70,9 @@ size_is_unknown if not series
 is_restricted if sizes.needs_approval(series, input.parameters.extra_series)
 
 # In the order of the snapshot, which is by id.
-near := [{"id": approval.id, "lacks": approvals.lacking(approval, asked)} |
-	some approval in approvals.of_series({"approvals": input.snapshot.approvals, "by_series": input.snapshot.by_series}, series)
-]
+near := [{"id": approval.id, "lacks": approvals.lacking(approval, asked)} | some approval in of_series]
+
+of_series := approvals.of_series({"approvals": input.snapshot.approvals, "by_series": input.snapshot.by_series}, series)
 
 # What the approvals that may count lack.
 open := {lack | some approval in near; approvals.may_count(approval.lacks); some lack in approval.lacks}

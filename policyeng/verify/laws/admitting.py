@@ -24,6 +24,7 @@ from policyeng.models import (
     Operation,
     Outcome,
     Severity,
+    Snapshot,
     lowered,
 )
 from policyeng.report.json import render
@@ -36,37 +37,46 @@ from policyeng.verify.laws.law import Trial, Violation
 
 #: How many changes of one state are tried.
 _CHANGES = 4
+#: How many of them come after others, which have been made of the state already.
+_AFTER_OTHERS = 0.3
 #: Days from the clock of an example to that of a change.
 _LATER = (0, 0, 1, 40, 400)
 
 
-def unlike_the_whole(trial: Trial, name: str) -> Violation | None:
-    """The first decision on a drawn change that is another when everything is judged; None if there is none."""
+def unlike_the_whole(trial: Trial, name: str, snapshot: Snapshot) -> Violation | None:
+    """The first decision on a drawn change that is another when everything is judged; None if there is none.
+
+    `snapshot` is that of the example, from wherever it was read.
+    """
     random = trial.random(f"{name}/admission")
-    basis = Basis(trial.bundle, trial.snapshot, trial.example.parameters)
+    basis = Basis(trial.bundle, snapshot, trial.example.parameters)
     for _ in range(_CHANGES):
-        changes, judging = _drawn(random, trial), _judging(random, trial)
-        found = _unlike(trial, basis, changes, judging)
+        before = _drawn(random, trial, snapshot) if happens(random, _AFTER_OTHERS) else ()
+        changes = _drawn(random, trial, changed(snapshot, before).snapshot)
+        judging = _judging(random, trial)
+        found = _unlike(trial, basis, changes, judging, before)
         if found is not None:  # on a machine without time to spare a pair may have met its deadline: once more, anew
-            fresh = Basis(trial.bundle, trial.snapshot, trial.example.parameters)
-            found = _unlike(trial, fresh, changes, judging)
+            fresh = Basis(trial.bundle, snapshot, trial.example.parameters)
+            found = _unlike(trial, fresh, changes, judging, before)
         if found is not None:
             return found
         trial.grounds.remark(name, "changes decided alike from what they can affect and from everything", 1)
     return None
 
 
-def _unlike(trial: Trial, basis: Basis, changes: Sequence[Change], judging: Judging) -> Violation | None:
-    whole = decided_wholly(trial.bundle, trial.snapshot, changes, judging, trial.example.parameters)
-    return _differing(whole, basis.decide(changes, judging), changes)
+def _unlike(
+    trial: Trial, basis: Basis, changes: Sequence[Change], judging: Judging, before: Sequence[Change]
+) -> Violation | None:
+    whole = decided_wholly(basis.bundle, basis.snapshot, changes, judging, trial.example.parameters, before)
+    return _differing(whole, basis.decide(changes, judging, before), changes, before)
 
 
-def _drawn(random: Random, trial: Trial) -> tuple[Change, ...]:
-    """Changes of the example, with resources of another one among what comes."""
+def _drawn(random: Random, trial: Trial, state: Snapshot) -> tuple[Change, ...]:
+    """Changes of a state, with resources of another one among what comes."""
     examples = trial.grounds.once("examples of changes", lambda: Examples(trial.bundle))
     other = examples.drawn(random).document["resources"] if happens(random, 0.3) else ()
     others = [one for one in other if all(isinstance(one.get(key), str) and one[key] for key in ("id", "type"))]
-    return changes_of(changes_of_estate(random, trial.snapshot, others, looked_at(trial.grounds)))
+    return changes_of(changes_of_estate(random, state, others, looked_at(trial.grounds)), trial.bundle.spellings)
 
 
 def _judging(random: Random, trial: Trial) -> Judging:
@@ -93,11 +103,14 @@ def _judging(random: Random, trial: Trial) -> Judging:
     )
 
 
-def _differing(whole: Decision, quick: Decision, changes: Sequence[Change]) -> Violation | None:
+def _differing(
+    whole: Decision, quick: Decision, changes: Sequence[Change], before: Sequence[Change]
+) -> Violation | None:
     one, other = whole.model_dump(mode="json", by_alias=True), quick.model_dump(mode="json", by_alias=True)
     for member in one:
         if one[member] != other[member]:
-            lines = [*(f"{change.operation} {change.id}" for change in changes), f"in `{member}`"]
+            lines = [f"before: {change.operation} {change.id}" for change in before]
+            lines += [*(f"{change.operation} {change.id}" for change in changes), f"in `{member}`"]
             lines += _only("judging everything", one[member], other[member])
             lines += _only("judging what it can affect", other[member], one[member])
             first = next(iter(_apart(one[member], other[member])), {})
@@ -125,7 +138,7 @@ def allowed_otherwise(trial: Trial, gate: Severity) -> Violation | None:
     That is read from the two evaluations as a reader of their reports would: by policy, resource and reasons.
     """
     random = trial.random("admission")
-    changes = _drawn(random, trial)
+    changes = _drawn(random, trial, trial.snapshot)
     clock, parameters = trial.example.as_of, trial.example.parameters
     judging = Judging(clock, fail_on=gate, blame=Blame.INTRODUCED)
     decision = Basis(trial.bundle, trial.snapshot, parameters).decide(changes, judging)
@@ -184,8 +197,9 @@ def admitted(asked: Asked) -> Answer | None:
         )
         for resource in snapshot.resources
     ]
-    if not _are_plain(changes, trial.bundle):
-        return None  # a state is taken as it stands, and a change as ARM reads it
+    if not _are_plain(changes, trial.bundle):  # a state is taken as it stands, and a change as ARM reads it
+        trial.grounds.remark("paths", "examples that admission would read otherwise than they stand", 1)
+        return None
     empty = snapshot.model_copy(update=_NOTHING)
     decision: Decision = policyeng.admit(trial.bundle, empty, changes, **asked.options)  # type: ignore[arg-type]  # of `Asked`
     judged: Evaluation = policyeng.evaluate(trial.bundle, snapshot, **asked.options)  # type: ignore[arg-type]  # the same

@@ -21,7 +21,7 @@ def _violated(trial: Trial) -> Violation | None:
     gate = random.choice(list(Severity))
     found = _by_findings(trial.evaluation, gate, random) or _by_estates(trial, gate, random)
     if found is None and random.random() < _ADMITTED:
-        found = allowed_otherwise(trial, gate) or unlike_the_whole(trial, "gate")
+        found = allowed_otherwise(trial, gate) or unlike_the_whole(trial, "gate", trial.snapshot)
     return found
 
 

@@ -122,7 +122,8 @@ def _violated(trial: Trial) -> Violation | None:
             if found := _difference(name, asked.expected, answer):
                 return found
             trial.grounds.remark(_NAME, f"examples judged alike by `{name}`", 1)
-    return unlike_the_whole(trial, _NAME)
+        # As it was read: then findings have places in the file, which a change can take from them.
+        return unlike_the_whole(trial, _NAME, asked.inputs.snapshot)
 
 
 def _asked(trial: Trial, folder: Path, command: Sequence[str]) -> Asked:
