@@ -68,6 +68,16 @@ def test_changes_are_read_in_their_order() -> None:
     assert whole.changes[3].patch == {"tags": {"a": None}}
 
 
+def test_what_is_put_is_put_whole() -> None:
+    """A resource without `properties` has none then; in a list of resources they would be unsaid."""
+    bare = {key: value for key, value in workspace("a").items() if key != "properties"}
+
+    for change in (bare, {"operation": "create", "resource": bare}):
+        assert read({"changes": [change]}).changes[0].unreadable == {}
+    stated = {"operation": "create", "resource": bare, "unreadable": {"/properties": "nobody asked"}}
+    assert read({"changes": [stated]}).changes[0].unreadable == {"/properties": "nobody asked"}
+
+
 def test_yaml_says_the_same_with_lines(tmp_path: Path) -> None:
     """Each change has the place of what it puts."""
     put = f"- id: {WORKSPACE}\n  type: {workspace()['type']}\n  properties: {{}}\n"

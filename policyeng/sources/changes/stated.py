@@ -124,4 +124,6 @@ def _put(resource: object, pointer: str, described: JsonObject) -> Changing | Re
     if change is None:
         return faults[0]
     unreadable = {**entry.unreadable, **change.unreadable}
+    if "properties" not in entry.resource and "/properties" not in change.unreadable:
+        unreadable.pop("/properties", None)  # of a list that would be unsaid; what is put is put whole
     return Changing(change.model_copy(update={"resource": entry.resource, "unreadable": unreadable}), pointer)
