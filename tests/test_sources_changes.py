@@ -72,8 +72,8 @@ def test_what_is_put_is_put_whole() -> None:
     """A resource without `properties` has none then; in a list of resources they would be unsaid."""
     bare = {key: value for key, value in workspace("a").items() if key != "properties"}
 
-    for change in (bare, {"operation": "create", "resource": bare}):
-        assert read({"changes": [change]}).changes[0].unreadable == {}
+    for put in (bare, {"operation": "create", "resource": bare}):
+        assert read({"changes": [put]}).changes[0].unreadable == {}
     stated = {"operation": "create", "resource": bare, "unreadable": {"/properties": "nobody asked"}}
     assert read({"changes": [stated]}).changes[0].unreadable == {"/properties": "nobody asked"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from random import Random
 
@@ -76,7 +77,11 @@ def _drawn(random: Random, trial: Trial, state: Snapshot) -> tuple[Change, ...]:
     examples = trial.grounds.once("examples of changes", lambda: Examples(trial.bundle))
     other = examples.drawn(random).document["resources"] if happens(random, 0.3) else ()
     others = [one for one in other if all(isinstance(one.get(key), str) and one[key] for key in ("id", "type"))]
-    return changes_of(changes_of_estate(random, state, others, looked_at(trial.grounds)), trial.bundle.spellings)
+    read: list[Change] = []
+    for change in changes_of_estate(random, state, others, looked_at(trial.grounds)):
+        with suppress(InputError):  # a member that stands twice, for one
+            read += changes_of(change, trial.bundle.spellings)
+    return tuple(read)
 
 
 def _judging(random: Random, trial: Trial) -> Judging:
