@@ -160,6 +160,7 @@ bench: setup $(OPA) $(CONFTEST)
 # As above; BENCH_FAST=1 takes a minute.
 bench-serving: setup $(OPA) $(K6)
 	$(call say,benchmarks: policyeng serve beside the server of OPA (five minutes))
+	@$(BIN)/python -m pytest -q tests/load_generator.py
 	@$(BIN)/python -m benchmarks.serving --opa $(OPA) --k6 $(K6) --remark "$(REMARK)"
 	$(call say,done: see docs/benchmarks-serving.md)
 

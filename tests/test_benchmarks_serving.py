@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Iterator, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Sequence
 from pathlib import Path
 
 import httpx
@@ -13,7 +11,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from benchmarks import admission
-from benchmarks.load import K6, Load, Phase, Request, Times, load_of
+from benchmarks.load import Load, Phase, Request, Times, load_of
 from benchmarks.preparing import Prepared
 from benchmarks.serving_field import Contestant
 from benchmarks.serving_page import render
@@ -21,7 +19,7 @@ from benchmarks.serving_runs import CHANGES, Measured, Outcome, Program, Search,
 from benchmarks.timing import DifferentVerdictsError
 from tests.conftest import ROOT
 
-OPA, GENERATOR = ROOT / ".tools/bin/opa", ROOT / ".tools/bin/k6"
+OPA = ROOT / ".tools/bin/opa"
 NEVER = Times(0, None, None, None)
 
 
@@ -121,43 +119,3 @@ def test_what_k6_did_not_see_is_nothing() -> None:
     assert said == Load(5, 1, Times(3, 1.5, 2.0, 2.5), 0, NEVER, 0, 0, 0)
     assert said.whole
     assert not load_of({}, Phase("a", 5, 1, 10)).whole
-
-
-@pytest.fixture
-def answering() -> Iterator[str]:
-    """A server whose answer is what the body asks for: a status, and `end` behind it."""
-
-    class Answering(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            status = int(self.rfile.read(int(self.headers["Content-Length"])))
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(b"an answer to the end\n")
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-@pytest.mark.skipif(not GENERATOR.exists(), reason="k6 is built by `make bench-serving`")
-def test_k6_counts_what_it_is_answered(answering: str, tmp_path: Path) -> None:
-    """By phase: right and wrong answers, refusals, other statuses, and lost ones."""
-    requests = [Request(b"200", "the end"), Request(b"200", "the beginning"), Request(b"429", ""), Request(b"500", "")]
-    first, second = K6(GENERATOR, tmp_path).run(
-        answering, requests, Phase("first", 20, 1, 10), Phase("second", 8, 1, 10, start=1)
-    )
-    (lost,) = K6(GENERATOR, tmp_path).run("http://127.0.0.1:1/", requests, Phase("first", 4, 1, 10))
-
-    for said, count in ((first, 20), (second, 8)):
-        counts = (said.right.count, said.wrong, said.refused.count, said.other)
-        assert sum(counts) in (count, count + 1)  # the one that is due at the end is sent or not
-        assert max(counts) - min(counts) <= 1
-        assert (said.lost, said.unsent, said.whole) == (0, 0, False)
-    assert lost.lost >= 4

@@ -85,7 +85,8 @@ def _with_another(snapshot: Snapshot, failing: Finding) -> Snapshot | None:
 LAW = Law(
     6,
     "gate",
-    "more failures never turn deny into allow, and an error denies",
+    "more failures never turn deny into allow, and an error denies; a change is allowed exactly when `check` of what "
+    "it leaves has nothing new at or above the gate",
     "fail-safe defaults: J. H. Saltzer, M. D. Schroeder, The Protection of Information in Computer Systems (1975)",
     _violated,
 )

@@ -1,4 +1,4 @@
-"""Law 13: check, admission and audit agree, and every other path by which the same thing is judged."""
+"""Law 13: check and admission agree, and every other path by which the same thing is judged."""
 
 from __future__ import annotations
 
@@ -213,7 +213,8 @@ def _lost(bundle: Bundle, roots: Sequence[str]) -> str:
 LAW = Law(
     13,
     _NAME,
-    "check, admission and audit agree: every path by which the same is judged says the same",
+    "check and admission agree: every path by which the same is judged says the same, and a decision from what a "
+    "change affects is that from everything judged before and after it, byte for byte",
     "W. McKeeman, Differential Testing for Software, Digital Technical Journal 10 (1998)",
     _violated,
     every=100,
