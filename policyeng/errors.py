@@ -4,6 +4,7 @@ PolicyengError              exit 2   something could not be decided
 ├── InputError              exit 2   a document cannot be read; names the file, the place and the remedy
 ├── BundleError             exit 2   a bundle or one of its policies is not well formed
 ├── EngineError             exit 2   an engine could not judge at all (a single pair that fails is an `error` finding)
+├── StoreError              exit 2   a store of audits cannot be used, or does not hold together
 └── UsageError              exit 3   a wrong option, configuration key, policy id or parameter
 
 Messages are lower case and without a final period; what the user wrote stands in backticks.
@@ -47,6 +48,10 @@ class BundleError(PolicyengError):
 
 class EngineError(PolicyengError):
     """An engine that cannot compile the bundle or cannot be reached."""
+
+
+class StoreError(PolicyengError):
+    """A store of audits that cannot be opened or written, or whose rows are not those that were written."""
 
 
 class UsageError(PolicyengError):

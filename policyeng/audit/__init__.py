@@ -1,0 +1,1 @@
+"""Audits: collect estates, judge them, keep what came of it, compare it over time and tell who owns it."""

@@ -1,0 +1,1 @@
+"""Read live Azure into a snapshot."""

@@ -1,0 +1,1 @@
+"""Tell owners what is new and what is fixed."""

@@ -1,0 +1,1 @@
+"""Judge the parts of an estate, and judge a run again."""

@@ -1,0 +1,1 @@
+"""Audit estates at their times."""

@@ -1,0 +1,1 @@
+"""Keep runs in a database, as a chain that shows when it was changed."""

@@ -1,0 +1,1 @@
+"""`policyeng audit`: audit estates and ask what came of it."""

@@ -1,0 +1,1 @@
+"""Judge snapshots in Spark."""
