@@ -30,7 +30,7 @@ CARGO := env -u MAKEFLAGS -u MFLAGS cargo
 OUTPUT_SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 say = @echo "== $(1)"
 
-.PHONY: check test thorough setup lint rust rego python conformance wheel container-test kubernetes-test docs bench bench-serving lock clean
+.PHONY: check test thorough packages setup lint rust rego python conformance wheel container-test kubernetes-test docs bench bench-serving lock clean
 
 check: setup
 	$(call say,judging the sample workspace $(SAMPLE))
@@ -42,6 +42,17 @@ test: setup
 	@$(MAKE) --no-print-directory --jobs=2 $(OUTPUT_SYNC) VERIFY=--verify lint rust rego conformance wheel
 	@$(MAKE) --no-print-directory python
 	$(call say,all tests passed)
+
+# The browser, the database and the Java that tests start, on Debian and its kin; elsewhere CONTRIBUTING.md names them.
+packages:
+	@command -v apt-get >/dev/null || { echo "install Chromium, PostgreSQL and a Java runtime of 17 or newer" >&2; exit 1; }
+	@missing=; \
+	command -v chromium >/dev/null || missing="$$missing chromium"; \
+	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
+	command -v java >/dev/null || missing="$$missing default-jre-headless"; \
+	[ -z "$$missing" ] || { echo "== installing$$missing"; sudo=$$([ "$$(id -u)" -eq 0 ] || echo sudo); \
+		$$sudo apt-get update --quiet=2 && $$sudo env DEBIAN_FRONTEND=noninteractive \
+			apt-get install --yes --quiet=2 --no-install-recommends $$missing >/dev/null; }
 
 # Before a release, or after a change to what draws: half an hour.
 thorough: export POLICYENG_THOROUGH := 1
@@ -166,9 +177,9 @@ bench-serving: setup $(OPA) $(K6)
 
 lock: .venv/python.stamp
 	@$(BIN)/python -m pip install --quiet uv
-	@for extra in "" "-server" "-dev"; do $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
-		--python-version 3.11 --no-emit-index-url $${extra:+--extra $${extra#-}} \
-		--output-file requirements$$extra.lock pyproject.toml; done
+	@for extras in "" server,audit,azure,postgresql dev; do $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
+		--python-version 3.11 --no-emit-index-url $${extras:+--extra $${extras//,/ --extra }} \
+		--output-file requirements$${extras:+-$${extras%%,*}}.lock pyproject.toml; done
 
 clean:
 	rm -rf .venv .tools build dist *.egg-info native/target policyeng/*.so
