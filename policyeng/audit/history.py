@@ -73,7 +73,7 @@ class Part(Model):
     Attributes:
         name: unique in a run, and the same in every run: a path below the input, a URL, an ARM id.
         snapshot: the digest under which the store keeps what was judged; empty when it could not be read.
-        evaluation: the digest of the JSON report on it; empty when it could not be read.
+        evaluation: the digest under which the store keeps what came of it; empty when it could not be read.
     """
 
     name: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, TypedDict
@@ -58,6 +58,7 @@ class Bundle:
         idle: the policies that are not in force.
         lent: the roots, of `lib` and `facts`, that are the built-in bundle's and not its own.
         given: what was joined into `data` besides, as `--data` names it, with absolute paths.
+        origins: what it was read from, with the files that count; none for a bundle that was made otherwise.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Bundle:
     idle: tuple[Policy, ...] = ()
     lent: frozenset[str] = frozenset()
     given: tuple[str, ...] = ()
+    origins: tuple[Origin, ...] = field(default=(), repr=False, compare=False)
 
     @cached_property
     def facts(self) -> Facts:
@@ -167,6 +169,7 @@ def bundle_of(origins: Sequence[Origin], given: Sequence[str | Path] = ()) -> Bu
         rego_v0=rego_v0,
         lent=frozenset(path.parts[0] for origin in origins if origin.lent for path in origin.tree),
         given=tuple(map(absolute, given)),
+        origins=tuple(origins),
     )
 
 

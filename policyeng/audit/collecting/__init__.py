@@ -1,1 +1,5 @@
-"""Where the parts of an estate come from: files, directories, URLs and live Azure."""
+"""Read estates: part by part, so that memory stays bounded however many there are."""
+
+from policyeng.audit.collecting.parts import Collected, parts_of
+
+__all__ = ["Collected", "parts_of"]

@@ -1,1 +1,7 @@
-"""Keep runs in a database, as a chain that shows when it was changed."""
+"""The store: what audits judged and found, in a database; each run whole or not at all, and chained to the last."""
+
+from __future__ import annotations
+
+from policyeng.audit.store.kept import Store, open_store
+
+__all__ = ["Store", "open_store"]

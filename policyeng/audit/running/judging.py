@@ -1,0 +1,117 @@
+"""One part: read, brought into the form in which it is stored, judged as it is stored, and made ready to be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from policyeng.audit.collecting.parts import Collected
+from policyeng.audit.store.digests import standing_of
+from policyeng.audit.store.drafting import Entry
+from policyeng.audit.store.kept_evaluations import kept_evaluation
+from policyeng.audit.store.kept_snapshots import KeptSnapshot, kept_snapshot, snapshot_of
+from policyeng.bundle import Bundle
+from policyeng.engines import OpaOptions
+from policyeng.errors import InputError
+from policyeng.evaluation import evaluate
+from policyeng.in_force import Held
+from policyeng.models import Evaluation, Exemption, JsonObject, Problem, Severity, Summary
+
+#: How the place of what is said of an exemption begins.
+_EXEMPTION = "exemption "
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What every part of a run is judged with."""
+
+    bundle: Bundle
+    exemptions: Sequence[Exemption]
+    parameters: Mapping[str, JsonObject]
+    as_of: datetime
+    engine: str
+    opa: OpaOptions | None
+    fail_on: Severity
+    strict_unknown: bool
+
+
+def terms_of(held: Held, as_of: datetime, engine: str, opa: OpaOptions | None) -> Terms:
+    """What every part is judged with, at a clock; one without a zone is in UTC."""
+    moment = as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC)
+    settings, bundle = held.settings, held.bundle
+    return Terms(
+        bundle, held.exemptions, held.parameters, moment, engine, opa, settings.fail_on, settings.strict_unknown
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPart:
+    """A part ready to be kept; `problems` are those of the run, `exempting` what the part says of exemptions."""
+
+    entry: Entry
+    summary: Summary
+    problems: tuple[Problem, ...] = ()
+    exempting: frozenset[tuple[str, str]] | None = None
+
+
+def judged_part(part: Collected, terms: Terms) -> JudgedPart:
+    """Judge a part that was read.
+
+    Raises:
+        EngineError: the bundle does not compile, or the OPA server does not answer.
+    """
+    if part.snapshot is None:
+        return unread(part.name, part.problems)
+    try:
+        kept = kept_snapshot(part.snapshot)
+    except InputError as error:
+        return unread(part.name, [Problem(level="error", message=str(error), place=part.name)])
+    evaluation, exempting = judged(kept, terms, part.problems)
+    held = kept_evaluation(evaluation)
+    entry = Entry(
+        name=part.name,
+        snapshot=kept.digest,
+        evaluation=held.digest,
+        contents={**kept.contents, **held.contents},
+        standing=standing_of(evaluation.findings),
+        exit_code=evaluation.exit_code,
+        summary=evaluation.summary.model_dump_json(by_alias=True),
+    )
+    return JudgedPart(entry, evaluation.summary, (), exempting)
+
+
+def judged(
+    kept: KeptSnapshot, terms: Terms, problems: Sequence[Problem]
+) -> tuple[Evaluation, frozenset[tuple[str, str]]]:
+    """Judge a snapshot as it is stored, so that it can be judged again, and what that says of exemptions.
+
+    What is said of an exemption is said of the run and not of each part: one that covers nothing here covers something
+    in another.
+    """
+    snapshot = snapshot_of(kept.contents[kept.digest], kept.contents)
+    evaluation = evaluate(
+        terms.bundle,
+        snapshot,
+        as_of=terms.as_of,
+        exemptions=terms.exemptions,
+        parameters=terms.parameters,
+        engine=terms.engine,
+        opa=terms.opa,
+        fail_on=terms.fail_on,
+        strict_unknown=terms.strict_unknown,
+        problems=problems,
+    )
+    said = [problem for problem in evaluation.problems if problem.place.startswith(_EXEMPTION)]
+    rest = tuple(problem for problem in evaluation.problems if not problem.place.startswith(_EXEMPTION))
+    exempting = frozenset((problem.place, problem.message) for problem in said)
+    return evaluation.model_copy(update={"problems": rest}), exempting
+
+
+def unread(name: str, problems: Sequence[Problem]) -> JudgedPart:
+    """A part that could not be read, which is a problem of the run."""
+    said = list(problems)
+    if not any(problem.level == "error" for problem in said):
+        said.append(Problem(level="error", message="holds nothing that could be judged", place=name))
+    counts = Summary()
+    return JudgedPart(Entry(name, "", "", {}, [], 2, counts.model_dump_json(by_alias=True)), counts, tuple(said))

@@ -1,0 +1,79 @@
+"""Contents by their digests: compressed, each once, and whole or refused."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TypeVar
+
+from sqlalchemy import Connection, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from policyeng.audit.store.digests import digest_of
+from policyeng.audit.store.tables import CONTENTS
+from policyeng.errors import StoreError
+
+_Value = TypeVar("_Value")
+
+#: Higher levels take twice the time and save a twentieth.
+_LEVEL = 3
+#: How many digests one question names; SQLite takes 32,766 variables.
+_ASKED = 500
+_CHECKSUM = 4
+
+
+def in_batches(values: Iterable[_Value], size: int = _ASKED) -> Iterator[Sequence[_Value]]:
+    """Values in lists of at most so many."""
+    iterator = iter(values)
+    while batch := list(islice(iterator, size)):
+        yield batch
+
+
+def packed(content: bytes) -> bytes:
+    """A content as it is stored; the checksum in front covers also the bits that decompression does not look at."""
+    deflated = zlib.compress(content, _LEVEL)
+    return zlib.crc32(deflated).to_bytes(_CHECKSUM, "big") + deflated
+
+
+def unpacked(digest: str, stored: bytes) -> bytes:
+    """A content as it was.
+
+    Raises:
+        StoreError: the bytes are not those that were written under the digest.
+    """
+    deflated = stored[_CHECKSUM:]
+    try:
+        content = zlib.decompress(deflated)
+    except zlib.error:
+        content = None
+    whole = content is not None and zlib.crc32(deflated).to_bytes(_CHECKSUM, "big") == stored[:_CHECKSUM]
+    if content is None or not whole or digest_of(content) != digest:
+        remedy = "restore the store from a backup; `policyeng audit verify-history` says which runs it concerns"
+        raise StoreError(
+            f"the content `{digest[:12]}` is not the one that was stored", place=("contents",), remedy=remedy
+        )
+    return content
+
+
+def keep(connection: Connection, contents: Mapping[str, bytes]) -> None:
+    """Store what is not there yet; in the order of digests, so that two writers cannot wait for each other."""
+    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    for batch in in_batches(sorted(contents)):
+        known = set(connection.scalars(select(CONTENTS.c.digest).where(CONTENTS.c.digest.in_(batch))))
+        rows = [{"digest": digest, "content": packed(contents[digest])} for digest in batch if digest not in known]
+        if rows:
+            connection.execute(insert(CONTENTS).on_conflict_do_nothing(), rows)
+
+
+def fetch(connection: Connection, digests: Iterable[str]) -> dict[str, bytes]:
+    """Contents by digest, without those that are not there.
+
+    Raises:
+        StoreError: one of them is not what was stored.
+    """
+    found: dict[str, bytes] = {}
+    for batch in in_batches(dict.fromkeys(digests)):
+        rows = connection.execute(select(CONTENTS).where(CONTENTS.c.digest.in_(batch)))
+        found.update((digest, unpacked(digest, content)) for digest, content in rows)
+    return found

@@ -1,0 +1,225 @@
+"""A store as `History` asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from types import TracebackType
+
+import orjson
+from sqlalchemy import Connection, Engine, RowMapping, select
+
+from policyeng.audit.history import Part, Run, Span
+from policyeng.audit.store import spans
+from policyeng.audit.store.contents import fetch
+from policyeng.audit.store.kept_bundles import bundle_from
+from policyeng.audit.store.kept_evaluations import evaluation_of, findings_digest
+from policyeng.audit.store.kept_snapshots import resources_of, snapshot_of
+from policyeng.audit.store.opening import engine_of, said
+from policyeng.audit.store.tables import PARTS, RETENTIONS, RUNS
+from policyeng.bundle import Bundle
+from policyeng.errors import StoreError, UsageError
+from policyeng.models import Evaluation, Snapshot, Summary
+
+_COLUMNS = (PARTS.c.name, PARTS.c.snapshot, PARTS.c.evaluation, PARTS.c.exit_code, PARTS.c.summary)
+_FETCHED = 500
+
+
+def open_store(url: str, *, create: bool = False) -> Store:
+    """Open a store.
+
+    Args:
+        url: `sqlite:///PATH` or `postgresql://...`.
+        create: make it when there is none, and migrate an older one.
+
+    Raises:
+        UsageError: the URL is of no database that can be one.
+        StoreError: there is none, or it cannot be used.
+    """
+    require_extra()
+    return Store(engine_of(url, create=create), url)
+
+
+class Store:
+    """A database with the runs of estates; a context manager. It implements `history.History`.
+
+    Attributes:
+        engine: of the database.
+        url: as it was given.
+    """
+
+    def __init__(self, engine: Engine, url: str) -> None:
+        self.engine = engine
+        self.url = url
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the database free."""
+        self.engine.dispose()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that reads.
+
+        Raises:
+            StoreError: the database refuses something.
+        """
+        with said(self.url), self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    def estates(self) -> Sequence[str]:
+        """The names of all estates that have a run, sorted."""
+        with self.reading() as connection:
+            return sorted(connection.scalars(select(RUNS.c.estate).distinct()))
+
+    def runs(self, estate: str, *, last: int | None = None) -> Sequence[Run]:
+        """The runs of an estate, the oldest first; only the newest `last` of them where that is given."""
+        asked = select(RUNS.c.document, RUNS.c.hash).where(RUNS.c.estate == estate).order_by(RUNS.c.number.desc())
+        with self.reading() as connection:
+            rows = connection.execute(asked if last is None else asked.limit(last)).all()
+        return [run_of(*row) for row in reversed(rows)]
+
+    def run(self, number: int) -> Run:
+        """One run.
+
+        Raises:
+            UsageError: there is none of the number.
+        """
+        with self.reading() as connection:
+            row = connection.execute(select(RUNS.c.document, RUNS.c.hash).where(RUNS.c.number == number)).first()
+        if row is None:
+            raise UsageError(f"there is no run {number}", remedy="`policyeng audit runs` lists them")
+        return run_of(*row)
+
+    def head(self) -> Run | None:
+        """The newest run of all estates; None before the first."""
+        asked = select(RUNS.c.document, RUNS.c.hash).order_by(RUNS.c.number.desc()).limit(1)
+        with self.reading() as connection:
+            row = connection.execute(asked).first()
+        return row and run_of(*row)
+
+    def parts(self, run: Run) -> Iterator[Part]:
+        """The parts of a run in their order."""
+        asked = select(*_COLUMNS).where(PARTS.c.run == run.number).order_by(PARTS.c.position)
+        with self.reading() as connection:
+            for row in connection.execution_options(yield_per=_FETCHED).execute(asked):
+                yield _part(row._mapping)
+
+    def part(self, run: Run, name: str) -> Part | None:
+        """The part of that name; None where the run has none."""
+        with self.reading() as connection:
+            row = connection.execute(select(*_COLUMNS).where(PARTS.c.run == run.number, PARTS.c.name == name)).first()
+        return None if row is None else _part(row._mapping)
+
+    def bundle(self, run: Run) -> Bundle:
+        """The policies that judged a run, as they were, with its selection.
+
+        Raises:
+            UsageError: retention has taken them.
+        """
+        with self.reading() as connection:
+            digest: str | None = connection.scalar(select(RUNS.c.policies).where(RUNS.c.number == run.number))
+            found = fetch(connection, [digest]) if digest else {}
+            if digest is None or digest not in found:
+                raise _gone(connection, f"the policies of run {run.number}", digest or "")
+        return bundle_from(found[digest])
+
+    def snapshot(self, part: Part) -> Snapshot:
+        """What was judged.
+
+        Raises:
+            UsageError: it could not be read then, or retention has taken it.
+        """
+        _require_read(part)
+        with self.reading() as connection:
+            frame = _content(connection, part.snapshot, f"the snapshot of `{part.name}`")
+            resources = resources_of(frame)
+            contents = fetch(connection, resources)
+            if missing := next((digest for digest in resources if digest not in contents), ""):
+                raise _gone(connection, f"the snapshot of `{part.name}`", missing)
+        return snapshot_of(frame, contents)
+
+    def evaluation(self, part: Part) -> Evaluation:
+        """What came of it, with every finding.
+
+        Raises:
+            UsageError: it could not be read then, or retention has taken it.
+        """
+        _require_read(part)
+        what = f"the evaluation of `{part.name}`"
+        with self.reading() as connection:
+            head = _content(connection, part.evaluation, what)
+            findings = _content(connection, findings_digest(head), what)
+        return evaluation_of(head, findings)
+
+    def spans(self, estate: str, *, since: int = 0) -> Iterator[Span]:
+        """The spans of an estate, sorted by part, policy, resource and first run.
+
+        Args:
+            estate: its name.
+            since: only spans that stand in a run of this number or a later one, or ended there.
+        """
+        with self.reading() as connection:
+            yield from spans.spans_of(connection, estate, clocks_of(connection, estate), since)
+
+
+def clocks_of(connection: Connection, estate: str) -> dict[int, datetime]:
+    """By number, the clocks of the runs of an estate."""
+    rows = connection.execute(select(RUNS.c.number, RUNS.c.document).where(RUNS.c.estate == estate))
+    return {number: datetime.fromisoformat(orjson.loads(document)["asOf"]) for number, document in rows}
+
+
+def run_of(document: str, hash_: str) -> Run:
+    """A run by the columns of its row.
+
+    Raises:
+        StoreError: the document is none of a run.
+    """
+    try:
+        return Run.model_validate({**orjson.loads(document), "hash": hash_})
+    except ValueError:
+        remedy = "`policyeng audit verify-history` says which one"
+        raise StoreError("the document of a run was altered", place=("runs",), remedy=remedy) from None
+
+
+def require_extra() -> None:
+    """Refuse to begin where the libraries of the store are not installed.
+
+    Raises:
+        UsageError: they are not.
+    """
+    from importlib.util import find_spec
+
+    if not all(map(find_spec, ("sqlalchemy", "alembic"))):
+        raise UsageError("audits need SQLAlchemy and Alembic", remedy="install `policyeng[audit]`")
+
+
+def _part(row: RowMapping) -> Part:
+    return Part.model_validate({**row, "summary": Summary.model_validate_json(row["summary"])})
+
+
+def _require_read(part: Part) -> None:
+    if not part.snapshot:
+        raise UsageError(f"`{part.name}` could not be read in that run", remedy="see the problems of the run")
+
+
+def _content(connection: Connection, digest: str, what: str) -> bytes:
+    found = fetch(connection, [digest])
+    if digest not in found:
+        raise _gone(connection, what, digest)
+    return found[digest]
+
+
+def _gone(connection: Connection, what: str, digest: str) -> UsageError | StoreError:
+    if connection.scalar(select(RETENTIONS.c.number).limit(1)) is not None:
+        return UsageError(f"{what} is gone: retention took it", remedy="ask for a newer run")
+    remedy = "`policyeng audit verify-history` says what is missing"
+    return StoreError(f"{what} is not in the store", place=("contents", digest[:12]), remedy=remedy)

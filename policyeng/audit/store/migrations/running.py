@@ -1,0 +1,24 @@
+"""Bring a database to the newest migration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Engine, text
+
+from policyeng.audit.store.digests import digest_of
+
+_LOCK = int(digest_of(b"policyeng migrations")[:15], 16)
+
+
+def migrate(engine: Engine) -> None:
+    """Run the migrations that are missing, all or none of them, one process at a time."""
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent))
+    with engine.connect().execution_options(policyeng_writes=True) as connection, connection.begin():
+        if engine.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _LOCK})
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")

@@ -1,0 +1,142 @@
+"""Open a database as a store: SQLite or PostgreSQL, at the newest migration or refused with what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from sqlite3 import Connection as SqliteConnection
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, select, text
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool
+
+from policyeng.audit.store.tables import RUNS
+from policyeng.errors import StoreError, UsageError
+
+#: The newest migration.
+HEAD = "0001"
+#: The option of a connection that writes: SQLite locks the database when its transaction begins, and not in its midst.
+_WRITES = "policyeng_writes"
+#: Seconds that SQLite waits for another writer.
+_BUSY = 60
+_FORMS = "write `sqlite:///audits.db` or `postgresql://user@host/database`"
+
+
+def engine_of(url: str, *, create: bool) -> Engine:
+    """The engine of a store.
+
+    Raises:
+        UsageError: the URL is none of a store.
+        StoreError: there is no store, it cannot be reached, or it is of another version.
+    """
+    address = _address(url)
+    if address.drivername == "sqlite" and not create and not Path(str(address.database)).is_file():
+        raise _absent(shown(url))
+    engine = create_engine(address, poolclass=NullPool)
+    if address.drivername == "sqlite":
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+    with said(url):
+        _settle(engine, url, create=create)
+    return engine
+
+
+def shown(url: str) -> str:
+    """The URL without its password."""
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except ArgumentError:
+        return "the store"
+
+
+@contextmanager
+def said(url: str) -> Iterator[None]:
+    """What a database refuses, as an error of ours.
+
+    Raises:
+        StoreError: it refused something.
+    """
+    try:
+        yield
+    except DBAPIError as error:
+        reason = str(error.orig).strip().splitlines()
+        what = f"the database refuses ({reason[0].lower() if reason else type(error.orig).__name__})"
+        raise StoreError(what, place=(shown(url),), remedy="see that it can be reached, read and written") from None
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A transaction that writes."""
+    with engine.connect().execution_options(**{_WRITES: True}) as connection, connection.begin():
+        yield connection
+
+
+def alone(connection: Connection) -> None:
+    """Let no other transaction write runs until this one ends; readers are not kept back."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE"))
+
+
+def _address(url: str) -> URL:
+    try:
+        address = make_url(url)
+    except ArgumentError:
+        raise UsageError(f"`{url}` is no URL of a store", remedy=_FORMS) from None
+    if address.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
+        try:
+            import psycopg  # noqa: F401  # asked for before it is needed, for the message
+        except ImportError:
+            raise UsageError("stores on PostgreSQL need psycopg", remedy="install `policyeng[postgresql]`") from None
+        return address.set(drivername="postgresql+psycopg")
+    if address.drivername != "sqlite" or not address.database or address.database == ":memory:":
+        raise UsageError(f"`{shown(url)}` is no URL of a store", remedy=_FORMS)
+    return address
+
+
+def _prepare_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+    assert isinstance(connection, SqliteConnection)  # noqa: S101  # for the type checker
+    connection.isolation_level = None  # transactions begin as `_begin_sqlite` has them
+    for pragma in (f"busy_timeout={_BUSY * 1000}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get(_WRITES) else "BEGIN")
+
+
+def _settle(engine: Engine, url: str, *, create: bool) -> None:
+    """See that the database is at the newest migration; with `create` it is brought there."""
+    with engine.connect() as connection:
+        found = _revision(connection)
+    if found == HEAD:
+        return
+    if found is not None and found > HEAD:
+        what = f"a newer version of policyeng wrote the store (migration `{found}`, known up to `{HEAD}`)"
+        raise StoreError(what, place=(shown(url),), remedy="use that version, or a newer one")
+    if create:
+        from policyeng.audit.store.migrations.running import migrate  # Alembic takes long to load
+
+        migrate(engine)
+    elif found is None:
+        raise _absent(shown(url))
+    else:
+        remedy = "`policyeng audit run` brings it to this one"
+        raise StoreError("an older version of policyeng wrote the store", place=(shown(url),), remedy=remedy)
+
+
+def _revision(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    revision: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
+    return revision
+
+
+def _absent(where: str) -> StoreError:
+    return StoreError("there is no store", place=(where,), remedy="`policyeng audit run` makes it")
+
+
+def is_empty(connection: Connection) -> bool:
+    """Whether no run has ended yet."""
+    return connection.scalar(select(RUNS.c.number).limit(1)) is None

@@ -1,0 +1,115 @@
+"""Spans: what a run begins and ends among them, and how they are read back."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+from sqlalchemy import Connection, bindparam, collate, insert, select, update
+from sqlalchemy.sql.elements import ColumnElement
+
+from policyeng.audit.history import Span
+from policyeng.audit.store.digests import Standing, part_key, span_key
+from policyeng.audit.store.tables import SPANS
+from policyeng.models import Outcome, Severity, made
+
+_FETCHED = 1000
+#: Above every digit of a digest: the end of the keys that begin alike.
+_ABOVE = "g"
+
+
+def standing_in(connection: Connection, estate: str, part: str) -> set[Standing]:
+    """What stands in a part by the newest run of its estate."""
+    begin = part_key(part)
+    rows = connection.execute(
+        select(*(SPANS.c[name] for name in Standing._fields)).where(
+            SPANS.c.estate == estate, SPANS.c.key >= begin, SPANS.c.key < begin + _ABOVE, SPANS.c.last.is_(None)
+        )
+    )
+    return {Standing(*row) for row in rows}
+
+
+def move(
+    connection: Connection, estate: str, part: str, *, runs: tuple[int, int], ends: set[Standing], begins: set[Standing]
+) -> None:
+    """End and begin spans of a part.
+
+    Args:
+        connection: in the transaction that makes the run visible.
+        estate: whose they are.
+        part: in which they are.
+        runs: the numbers of the last run of the estate and of this one.
+        ends: what no longer stands.
+        begins: what stands from now on.
+    """
+    before, now = runs
+    if ends:
+        ending = update(SPANS).where(
+            SPANS.c.estate == estate, SPANS.c.key == bindparam("ended"), SPANS.c.last.is_(None)
+        )
+        connection.execute(
+            ending.values(last=before), [{"ended": span_key(part, standing)} for standing in sorted(ends)]
+        )
+    if begins:
+        connection.execute(
+            insert(SPANS),
+            [
+                {
+                    "estate": estate,
+                    "key": span_key(part, standing),
+                    "first": now,
+                    "last": None,
+                    "part": part,
+                    **standing._asdict(),
+                }
+                for standing in sorted(begins)
+            ],
+        )
+
+
+def spans_of(connection: Connection, estate: str, clocks: Mapping[int, datetime], since: int) -> Iterator[Span]:
+    """The spans of an estate, sorted by part, policy, resource and first run.
+
+    Args:
+        connection: stays in use until all are read.
+        estate: whose they are.
+        clocks: by number, the clocks of all runs of the estate.
+        since: as of `History.spans`.
+    """
+    numbers = sorted(clocks)
+    if not numbers:
+        return
+    asked = select(SPANS).where(SPANS.c.estate == estate)
+    begin = bisect.bisect_left(numbers, since)
+    if begin:  # what ended in a run after the one before `since` has that one as its last
+        asked = asked.where(SPANS.c.last.is_(None) | (SPANS.c.last >= numbers[begin - 1]))
+    order = [_by_code(connection, name) for name in ("part", "policy", "resource")]
+    rows = connection.execution_options(yield_per=_FETCHED).execute(asked.order_by(*order, SPANS.c.first, SPANS.c.key))
+    for row in rows:
+        last: int | None = row.last
+        yield made(
+            Span,
+            part=row.part,
+            policy=row.policy,
+            resource=row.resource,
+            resource_type=row.resource_type,
+            severity=Severity(row.severity),
+            outcome=Outcome(row.outcome),
+            exempt=row.exempt,
+            first=row.first,
+            first_seen=clocks[row.first],
+            last=last,
+            last_seen=clocks[numbers[-1] if last is None else last],
+            until=None if last is None else _after(numbers, last),
+        )
+
+
+def _after(numbers: Sequence[int], last: int) -> int:
+    return numbers[bisect.bisect_right(numbers, last)]
+
+
+def _by_code(connection: Connection, name: str) -> ColumnElement[str]:
+    """A column in the order of its code points, whatever the language of the database."""
+    column: ColumnElement[str] = SPANS.c[name]
+    return collate(column, "C") if connection.dialect.name == "postgresql" else column
