@@ -1,0 +1,169 @@
+"""Judging again with some of what differs as it was before: what would be found, had only the rest changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Set
+from functools import cached_property
+from typing import NamedTuple
+
+from policyeng import exemptions as exempting
+from policyeng.audit.comparing.items import Item, Items, differing, edits_of, items_of, partly_reverted, snapshot_of
+from policyeng.audit.comparing.nouns import Kind
+from policyeng.audit.comparing.paths import Edit
+from policyeng.audit.comparing.states import Key, State, Status, keyed, status_of
+from policyeng.errors import BundleError, EngineError, UsageError
+from policyeng.evaluation import Prepared, evaluated, homes_of, prepare
+from policyeng.facts.ids import folded_id
+from policyeng.garbage import uncollected
+from policyeng.models import Exemption, Snapshot, lowered
+
+
+class Factor(NamedTuple):
+    """One thing that differs between two states.
+
+    Attributes:
+        key: the key of the item of a snapshot, or the id of an exemption; empty for what there is one of.
+        path: a place in the item; None for all of it.
+    """
+
+    kind: Kind
+    key: str = ""
+    path: str | None = None
+
+    @property
+    def item(self) -> Item:
+        """What it stands under in a snapshot."""
+        return Item(self.kind, self.key)
+
+
+#: What does not stand in the snapshot.
+_BESIDE = (Kind.POLICY, Kind.PARAMETERS, Kind.EXEMPTION, Kind.ENGINE, Kind.CLOCK)
+
+
+class Worlds:
+    """The states between two others, each of them judged once, for the findings that are asked about."""
+
+    def __init__(self, before: State, after: State, asked: Iterable[Key]) -> None:
+        self.before, self.after = before, after
+        self._asked = {key[:3] for key in asked}
+        self._known: dict[frozenset[Factor], Mapping[Key, Status] | None] = {}
+        self._prepared: dict[frozenset[Factor], Prepared] = {}
+
+    @cached_property
+    def items(self) -> tuple[Items, Items]:
+        """What the snapshots hold, before and after."""
+        return items_of(self.before.snapshot), items_of(self.after.snapshot)
+
+    @cached_property
+    def differing(self) -> list[Item]:
+        """The items of the snapshots that differ."""
+        return differing(*self.items)
+
+    @cached_property
+    def in_force(self) -> tuple[Mapping[str, Exemption], Mapping[str, Exemption]]:
+        """The exemptions in force, by id, before and after, whatever policies there are."""
+        before, after = (
+            {one.id: one for one in state.exemptions if one.created_at <= state.as_of < one.expires_at}
+            for state in (self.before, self.after)
+        )
+        return before, after
+
+    def edits(self, item: Item) -> list[Edit]:
+        """Where an item differs, if it can be told by places."""
+        if item.kind is Kind.SNAPSHOT:
+            return []
+        before, after = (side.get(item, ()) for side in self.items)
+        return edits_of(before, after)
+
+    def status(self, key: Key, undone: Set[Factor]) -> Status | None:
+        """What would be found if some factors were as before.
+
+        Raises:
+            LookupError: nobody knows, because these policies, parameters or engines do not go together.
+        """
+        chosen = frozenset(undone)
+        if chosen not in self._known:
+            self._known[chosen] = self._judged(chosen)
+        statuses = self._known[chosen]
+        if statuses is None:
+            raise LookupError
+        return statuses.get(key)
+
+    def undoes(self, key: Key, undone: Set[Factor], wanted: Status | None) -> bool:
+        """Whether it would be found as it is wanted if some factors were as before."""
+        try:
+            return self.status(key, undone) == wanted
+        except LookupError:
+            return False
+
+    @uncollected()
+    def _judged(self, undone: frozenset[Factor]) -> Mapping[Key, Status] | None:
+        """What would be found of all that is asked about."""
+        kinds = {factor.kind for factor in undone}
+
+        def side(kind: Kind) -> State:
+            return self.before if kind in kinds else self.after
+
+        try:
+            prepared = self._ready(undone)
+            engine, as_of = side(Kind.ENGINE), side(Kind.CLOCK).as_of
+            said = evaluated(prepared, as_of=as_of, engine=engine.engine, opa=engine.opa).findings
+        except (BundleError, EngineError, UsageError):
+            return None
+        exemptions = self._exemptions({factor.key for factor in undone if factor.kind is Kind.EXEMPTION})
+        takes = {policy.id for policy in prepared.bundle.policies if policy.header.exemptable}
+        in_force = [one for one in exemptions if one.policy in takes]
+        homes = homes_of(prepared.estate.subjects) if in_force else {}
+        marked = [exempting.marked_by(finding, in_force, homes, _ignored) for finding in said]
+        return {key: status for key, finding in keyed(marked).items() if (status := status_of(finding))}
+
+    def _exemptions(self, undone: Collection[str]) -> list[Exemption]:
+        """The exemptions in force, by their ids, those that are undone as they were before."""
+        before, after = self.in_force
+        chosen = {name: one for name, one in after.items() if name not in undone}
+        chosen |= {name: one for name, one in before.items() if name in undone}
+        return [chosen[name] for name in sorted(chosen)]
+
+    def _ready(self, undone: frozenset[Factor]) -> Prepared:
+        """What is judged, made ready; clock, engine and exemptions change nothing of it."""
+        hangs_on = frozenset(f for f in undone if f.kind not in (Kind.CLOCK, Kind.ENGINE, Kind.EXEMPTION))
+        if hangs_on not in self._prepared:
+            if len(self._prepared) >= _KEPT:
+                del self._prepared[next(iter(self._prepared))]
+            kinds = {factor.kind for factor in hangs_on}
+            bundle = (self.before if Kind.POLICY in kinds else self.after).bundle
+            parameters = (self.before if Kind.PARAMETERS in kinds else self.after).parameters
+            prepared = prepare(bundle, self._snapshot(hangs_on), parameters)
+            self._prepared[hangs_on] = prepared.only(
+                lambda policy, subject: (
+                    (policy.id, lowered(subject.reported_type), folded_id(subject.reported_id)) in self._asked
+                )
+            )
+        return self._prepared[hangs_on]
+
+    def _snapshot(self, undone: frozenset[Factor]) -> Snapshot:
+        whole = {factor.item for factor in undone if factor.kind not in _BESIDE and factor.path is None}
+        places: dict[Item, set[str]] = {}
+        for factor in undone:
+            if factor.path is not None and factor.item not in whole:
+                places.setdefault(factor.item, set()).add(factor.path)
+        if not whole and not places:
+            return self.after.snapshot
+        before, after = self.items
+        items = {**after}
+        for item in whole:
+            if item in before:
+                items[item] = before[item]
+            else:
+                del items[item]
+        for item, paths in places.items():
+            items[item] = partly_reverted(after[item], (edit for edit in self.edits(item) if edit.path in paths))
+        return snapshot_of(self.after.snapshot, items)
+
+
+#: How many snapshots are kept ready: the next question is often about the same one, at another clock.
+_KEPT = 8
+
+
+def _ignored(_: str) -> None:
+    """Nobody asks here which exemptions are used."""

@@ -1,0 +1,160 @@
+"""`policyeng diff`: compare two snapshots, and say of each finding that flips what it comes from."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from policyeng import cache
+from policyeng.audit.comparing import documents, markdown, text
+from policyeng.audit.comparing.comparison import compared
+from policyeng.audit.comparing.nouns import Comparison
+from policyeng.audit.comparing.states import Gate, State
+from policyeng.cli import options
+from policyeng.cli.loading import chosen, moment_of, plain_format, settings_of
+from policyeng.cli.printing import busy, look, say
+from policyeng.cli.reading import reading_lines
+from policyeng.cli.writing import output_of, write
+from policyeng.engines import OpaOptions
+from policyeng.errors import UsageError
+from policyeng.in_force import Held, held_of
+from policyeng.sources import FORMATS as SOURCES
+from policyeng.sources import Given, given, given_parameters, read_inputs
+
+_FORMATS: Mapping[str, Callable[[Comparison], str]] = {
+    "text": text.render,
+    "json": documents.render,
+    "markdown": markdown.render,
+}
+
+Before = Annotated[str, typer.Argument(metavar="BEFORE", help="A file or a directory; - is standard input.")]
+After = Annotated[str, typer.Argument(metavar="AFTER", help="The same, later; - is standard input.")]
+AsOfBefore = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Judge BEFORE as of this time (ISO 8601); as --as-of unless given.")
+]
+PoliciesBefore = Annotated[
+    list[Path] | None, typer.Option("--policy-before", metavar="PATH", help="Judge BEFORE with these; repeatable.")
+]
+ExemptionsBefore = Annotated[
+    list[Path] | None, typer.Option(metavar="FILE", help="A file of the exemptions that BEFORE has; repeatable.")
+]
+ConfigBefore = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The configuration that BEFORE is judged with.")
+]
+NoCauses = Annotated[bool, typer.Option("--no-causes", help="Do not look for the causes, which judges again.")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How both sides are read and judged."""
+
+    from_format: str | None
+    said: Given
+    show_skipped: bool
+    engine: str
+    opa: OpaOptions
+
+
+def diff(
+    before: Before,
+    after: After,
+    policy: options.Policies = None,
+    policy_before: PoliciesBefore = None,
+    data: options.GivenData = None,
+    select: options.Select = None,
+    ignore: options.Ignore = None,
+    exemptions: options.Exemptions = None,
+    exemptions_before: ExemptionsBefore = None,
+    no_exemptions: options.NoExemptions = False,
+    config: options.Config = None,
+    config_before: ConfigBefore = None,
+    from_: options.From = None,
+    scope: options.Scope = None,
+    workspace: options.Workspace = None,
+    parameters: options.TemplateParameters = None,
+    show_skipped: options.ShowSkipped = False,
+    format_: options.PageFormat = "text",
+    output: options.Output = None,
+    profile: options.Profile = None,
+    fail_on: options.FailOn = None,
+    strict_unknown: options.StrictUnknown = False,
+    as_of: options.AsOf = None,
+    as_of_before: AsOfBefore = None,
+    engine: options.Engine = "embedded",
+    jobs: options.Jobs = 0,
+    no_causes: NoCauses = False,
+    no_cache: options.NoCache = False,
+    *,
+    trust: Mapping[str, object],
+    opa: OpaOptions,
+) -> int:
+    """Compare two snapshots: exit 0 nothing new fails, 1 something new fails, 2 could not decide.
+
+    Of each finding that is new, fixed or changed it says what that comes from: it judges again with one thing at a time
+    as it was before, and the smallest set of these that undoes the change is its cause.
+
+    Examples:
+      policyeng diff monday.json tuesday.json
+      policyeng diff main/ branch/ --format markdown
+      policyeng diff estate.json estate.json --as-of-before 2026-01-01 --as-of 2026-07-01
+      policyeng diff estate.json estate.json --policy-before policies-1.0/ --policy policies-1.1/
+    """
+    format_, outputs = plain_format(format_, "markdown"), [output_of(entry, _FORMATS) for entry in output or ()]
+    if before == after == "-":
+        raise UsageError("standard input is named twice", remedy="name a file for one of the two")
+    flags: dict[str, object] = {"select": select, "ignore": ignore, "fail_on": fail_on, "profile": profile}
+    flags |= {"strict_unknown": strict_unknown, **trust}
+    settings = settings_of({**flags, "exemptions": exemptions}, config)
+    from_ = chosen(from_, SOURCES, "input format") if from_ else None
+    at, said = moment_of(as_of), given(scope or "", workspace or "", given_parameters(parameters or ()))
+    reading = _Reading(from_, said, show_skipped, engine, opa)
+    with cache.switched_off(no_cache):
+        held = earlier = held_of(policy or (), data or (), settings, no_exemptions=no_exemptions)
+        if policy_before or exemptions_before or config_before:
+            theirs = settings_of({**flags, "exemptions": exemptions_before or exemptions}, config_before or config)
+            earlier = held_of(policy_before or policy or (), data or (), theirs, no_exemptions=no_exemptions)
+        old = _state(before, earlier, moment_of(as_of_before) if as_of_before else at, reading)
+        new = _state(after, held, at, reading)
+        gate = Gate(settings.fail_on, settings.strict_unknown)
+        with busy("comparing"):
+            comparison = compared(old, new, gate, threads=jobs or os.cpu_count() or 1, with_causes=not no_causes)
+    for name, path in outputs:
+        write(path, _FORMATS[name](comparison), "comparison")
+    _print(comparison, format_)
+    return comparison.exit_code
+
+
+def _state(named: str, held: Held, as_of: datetime, reading: _Reading) -> State:
+    """What a side is judged with, and what was read of it."""
+    with busy(f"reading {named}"):
+        stdin = sys.stdin.buffer.read() if named == "-" and sys.stdin is not None else None
+        read = read_inputs(
+            [named], from_format=reading.from_format, stdin=stdin, said=reading.said, **held.bundle.wanted
+        )
+    for line in reading_lines(read.read, read.skipped, show_skipped=reading.show_skipped):
+        say(line, error=True)
+    return State(
+        held.bundle,
+        read.snapshot,
+        as_of,
+        held.exemptions,
+        held.parameters,
+        reading.engine,
+        reading.opa,
+        (*read.problems, *held.problems),
+    )
+
+
+def _print(comparison: Comparison, format_: str) -> None:
+    if format_ != "text":
+        say(_FORMATS[format_](comparison).rstrip("\n"))
+        return
+    color, width = look()
+    say(text.render(comparison, color=color, width=width).rstrip("\n"))
