@@ -15,7 +15,7 @@ from policyeng.cli.admit import admit
 from policyeng.cli.bundle import bundle
 from policyeng.cli.check import check
 from policyeng.cli.command import CheckCommand, Command
-from policyeng.cli.diff import diff
+from policyeng.cli.diff import diff, with_earlier
 from policyeng.cli.new_policy import new
 from policyeng.cli.opa import with_opa
 from policyeng.cli.policies import policies
@@ -42,7 +42,7 @@ app = typer.Typer(
 check.__annotations__ = get_type_hints(check, {**vars(checking), "options": options}, include_extras=True)
 app.command(cls=CheckCommand)(with_opa(with_trust(check)))
 app.command(cls=Command)(with_opa(with_trust(admit)))
-app.command(cls=Command)(with_opa(with_trust(diff)))
+app.command(cls=Command)(with_opa(with_trust(with_earlier(diff))))
 app.command(cls=Command)(with_trust(test))
 app.command(cls=Command)(with_opa(with_trust(with_classes(with_questions(verify)))))
 app.command(cls=Command)(with_trust(with_serving(serve)))

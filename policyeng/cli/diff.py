@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +18,7 @@ from policyeng.audit.comparing.comparison import compared
 from policyeng.audit.comparing.nouns import Comparison
 from policyeng.audit.comparing.states import Gate, State
 from policyeng.cli import options
+from policyeng.cli.groups import with_group
 from policyeng.cli.loading import chosen, moment_of, plain_format, settings_of
 from policyeng.cli.printing import busy, look, say
 from policyeng.cli.reading import reading_lines
@@ -36,19 +37,67 @@ _FORMATS: Mapping[str, Callable[[Comparison], str]] = {
 
 Before = Annotated[str, typer.Argument(metavar="BEFORE", help="A file or a directory; - is standard input.")]
 After = Annotated[str, typer.Argument(metavar="AFTER", help="The same, later; - is standard input.")]
-AsOfBefore = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Judge BEFORE as of this time (ISO 8601); as --as-of unless given.")
-]
-PoliciesBefore = Annotated[
-    list[Path] | None, typer.Option("--policy-before", metavar="PATH", help="Judge BEFORE with these; repeatable.")
-]
-ExemptionsBefore = Annotated[
-    list[Path] | None, typer.Option(metavar="FILE", help="A file of the exemptions that BEFORE has; repeatable.")
-]
-ConfigBefore = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="The configuration that BEFORE is judged with.")
-]
 NoCauses = Annotated[bool, typer.Option("--no-causes", help="Do not look for the causes, which judges again.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What BEFORE is judged with that AFTER is not; what is not given is as for AFTER."""
+
+    policies: Sequence[Path]
+    exemptions: Sequence[Path]
+    config: Path | None
+    as_of: str | None
+
+    @property
+    def differs(self) -> bool:
+        """Whether more than the clock is another one."""
+        return bool(self.policies or self.exemptions or self.config)
+
+
+def with_earlier(command: Callable[..., int]) -> Callable[..., int]:
+    """The command with the options about the earlier side; they reach it as `earlier`."""
+    return with_group(command, "earlier", _earlier)
+
+
+def _earlier(
+    *,
+    policy_before: Annotated[
+        list[Path] | None, typer.Option(metavar="PATH", help="Judge BEFORE with these policies; repeatable.")
+    ] = None,
+    exemptions_before: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="A file of the exemptions that BEFORE has; repeatable.")
+    ] = None,
+    config_before: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The configuration that BEFORE is judged with.")
+    ] = None,
+    as_of_before: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Judge BEFORE as of this time; as --as-of unless given.")
+    ] = None,
+) -> Earlier:
+    return Earlier(policy_before or (), exemptions_before or (), config_before, as_of_before)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the command line asks to judge with."""
+
+    policies: Sequence[Path]
+    given_data: Sequence[str]
+    flags: Mapping[str, object]
+    config: Path | None
+    no_exemptions: bool
+
+    def held(self) -> Held:
+        """What that comes to."""
+        settings = settings_of(self.flags, self.config)
+        return held_of(self.policies, self.given_data, settings, no_exemptions=self.no_exemptions)
+
+    def before(self, earlier: Earlier) -> _Asked:
+        """The same for the earlier side."""
+        flags = {**self.flags, "exemptions": earlier.exemptions} if earlier.exemptions else self.flags
+        policies, config = earlier.policies or self.policies, earlier.config or self.config
+        return replace(self, policies=policies, flags=flags, config=config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +115,12 @@ def diff(
     before: Before,
     after: After,
     policy: options.Policies = None,
-    policy_before: PoliciesBefore = None,
     data: options.GivenData = None,
     select: options.Select = None,
     ignore: options.Ignore = None,
     exemptions: options.Exemptions = None,
-    exemptions_before: ExemptionsBefore = None,
     no_exemptions: options.NoExemptions = False,
     config: options.Config = None,
-    config_before: ConfigBefore = None,
     from_: options.From = None,
     scope: options.Scope = None,
     workspace: options.Workspace = None,
@@ -86,12 +132,12 @@ def diff(
     fail_on: options.FailOn = None,
     strict_unknown: options.StrictUnknown = False,
     as_of: options.AsOf = None,
-    as_of_before: AsOfBefore = None,
     engine: options.Engine = "embedded",
     jobs: options.Jobs = 0,
     no_causes: NoCauses = False,
     no_cache: options.NoCache = False,
     *,
+    earlier: Earlier,
     trust: Mapping[str, object],
     opa: OpaOptions,
 ) -> int:
@@ -109,25 +155,21 @@ def diff(
     format_, outputs = plain_format(format_, "markdown"), [output_of(entry, _FORMATS) for entry in output or ()]
     if before == after == "-":
         raise UsageError("standard input is named twice", remedy="name a file for one of the two")
-    flags: dict[str, object] = {"select": select, "ignore": ignore, "fail_on": fail_on, "profile": profile}
-    flags |= {"strict_unknown": strict_unknown, **trust}
-    settings = settings_of({**flags, "exemptions": exemptions}, config)
+    flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
+    flags |= {"profile": profile, "strict_unknown": strict_unknown, **trust}
     from_ = chosen(from_, SOURCES, "input format") if from_ else None
     at, said = moment_of(as_of), given(scope or "", workspace or "", given_parameters(parameters or ()))
     reading = _Reading(from_, said, show_skipped, engine, opa)
+    asked = _Asked(policy or (), data or (), flags, config, no_exemptions)
     with cache.switched_off(no_cache):
-        held = earlier = held_of(policy or (), data or (), settings, no_exemptions=no_exemptions)
-        if policy_before or exemptions_before or config_before:
-            theirs = settings_of({**flags, "exemptions": exemptions_before or exemptions}, config_before or config)
-            earlier = held_of(policy_before or policy or (), data or (), theirs, no_exemptions=no_exemptions)
-        old = _state(before, earlier, moment_of(as_of_before) if as_of_before else at, reading)
+        held = asked.held()
+        theirs = asked.before(earlier).held() if earlier.differs else held
+        old = _state(before, theirs, moment_of(earlier.as_of) if earlier.as_of else at, reading)
         new = _state(after, held, at, reading)
-        gate = Gate(settings.fail_on, settings.strict_unknown)
+        gate = Gate(held.settings.fail_on, held.settings.strict_unknown)
         with busy("comparing"):
             comparison = compared(old, new, gate, threads=jobs or os.cpu_count() or 1, with_causes=not no_causes)
-    for name, path in outputs:
-        write(path, _FORMATS[name](comparison), "comparison")
-    _print(comparison, format_)
+    _print(comparison, format_, outputs)
     return comparison.exit_code
 
 
@@ -152,7 +194,9 @@ def _state(named: str, held: Held, as_of: datetime, reading: _Reading) -> State:
     )
 
 
-def _print(comparison: Comparison, format_: str) -> None:
+def _print(comparison: Comparison, format_: str, outputs: Sequence[tuple[str, Path]]) -> None:
+    for name, path in outputs:
+        write(path, _FORMATS[name](comparison), "comparison")
     if format_ != "text":
         say(_FORMATS[format_](comparison).rstrip("\n"))
         return

@@ -1,0 +1,80 @@
+"""The laws of comparing, on estates that are drawn and then changed by chance."""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from policyeng.audit.comparing.comparison import compared
+from policyeng.audit.comparing.nouns import Comparison, Flip
+from policyeng.audit.comparing.states import Key, Status, judged, keyed, status_of
+from policyeng.models import Evaluation, Outcome
+from policyeng.verify.drawing.examples import Examples
+from tests.comparing import Given, drifted, given_of, undone
+from tests.drawn import BUNDLE
+from tests.effort import effort
+
+SOURCE = Examples(BUNDLE)
+LAW = settings(deadline=None, derandomize=True, max_examples=effort(40, 400), suppress_health_check=list(HealthCheck))
+
+
+def pair_of(seed: int) -> tuple[Given, Given]:
+    """An estate, and the same later."""
+    random = Random(seed)  # noqa: S311  # nothing here is secret
+    before = given_of(BUNDLE, SOURCE.drawn(random, kind=random.choice(["estate", "nearly-compliant", "plausible"])))
+    return before, drifted(random, SOURCE, before, SOURCE.drawn(random, kind="plausible"))
+
+
+def standing(evaluation: Evaluation) -> dict[Key, Status | None]:
+    """The findings that do not pass."""
+    found = keyed(evaluation.findings)
+    return {key: status_of(one) for key, one in found.items() if one.outcome is not Outcome.PASS}
+
+
+def about(*lists: tuple[Flip, ...]) -> list[Key]:
+    """What flips are about."""
+    return sorted(key for flips in lists for key in keyed(flip.finding for flip in flips))
+
+
+def words(comparison: Comparison, *, mirrored: bool = False) -> list[tuple[object, ...]]:
+    """The flips without their causes and reasons, or as they are the other way round."""
+    found = []
+    for name in ("new", "fixed", "changed"):
+        for flip in getattr(comparison, name):
+            sides = ((flip.before, flip.exempt_before), (flip.after, flip.exempt_after))
+            title = {"new": "fixed", "fixed": "new"}.get(name, name) if mirrored else name
+            said = flip.finding.policy, flip.finding.resource.lower().rstrip("/")
+            found.append((title, *said, *(reversed(sides) if mirrored else sides)))
+    return sorted(found, key=repr)
+
+
+@LAW
+@given(st.integers(0, 2**32))
+def test_every_finding_is_in_one_list_and_the_way_back_mirrors_it(seed: int) -> None:
+    """New, changed and persisting are the findings of after; fixed, changed and persisting those of before."""
+    before, after = (one.state for one in pair_of(seed))
+    comparison = compared(before, after, with_causes=False)
+    persisting = sorted(keyed(comparison.persisting))
+
+    assert sorted(about(comparison.new, comparison.changed) + persisting) == sorted(standing(judged(after)))
+    assert sorted(about(comparison.fixed) + about(comparison.changed) + persisting) == sorted(standing(judged(before)))
+    assert words(compared(after, before, with_causes=False)) == words(comparison, mirrored=True)
+    same = compared(after, after)
+    assert (same.flips, len(same.persisting)) == ((), len(standing(judged(after))))
+
+
+@LAW
+@given(st.integers(0, 2**32))
+def test_a_cause_undone_undoes_the_flip(seed: int) -> None:
+    """Each set of causes by itself, applied to the documents apart from the search, gives what was found before."""
+    before, after = pair_of(seed)
+    were = keyed(judged(before.state).findings)
+
+    for flip in compared(before.state, after.state).flips:
+        (key,) = keyed([flip.finding])
+        assert flip.causes, key
+        for together in flip.causes:
+            again = keyed(judged(undone(before, after, together).state).findings)
+            assert status_of(again.get(key)) == status_of(were.get(key)), (key, together)
