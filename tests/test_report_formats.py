@@ -16,7 +16,8 @@ from tests.report_samples import SAMPLES, evaluations, laws
 
 def test_formats_are_named_as_documented() -> None:
     """The names are the ones that `--format` takes."""
-    assert list(FORMATS) == ["text", "json", "sarif", "junit", "markdown", "github", "azure-devops"]
+    known = ["text", "json", "sarif", "junit", "markdown", "github", "azure-devops", "html", "csv", "csv-bom"]
+    assert list(FORMATS) == known
 
 
 def test_importing_the_package_imports_no_renderer_and_no_rich(root: Path) -> None:
@@ -50,6 +51,9 @@ def test_a_report_is_deterministic_and_shows_every_character(name: str, evaluati
     """Any evaluation renders; the same one gives the same text, of printable characters and newlines, ending in one."""
     text = FORMATS[name](evaluation)
     assert text == FORMATS[name](evaluation.model_copy(deep=True))
+    if name.startswith("csv"):  # RFC 4180 has CRLF
+        assert text.startswith("\ufeff") == (name == "csv-bom")
+        text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     assert text.replace("\n", "").isprintable()
     assert text.endswith("\n")
     assert not text.endswith("\n\n")

@@ -10,12 +10,12 @@ from policyeng import cache
 from policyeng.cli.judging import Judged, Request, judged_of, say_errors
 from policyeng.cli.loading import chosen, moment_of, require_text, settings_of
 from policyeng.cli.printing import look, say
+from policyeng.cli.reporting import Shown
 from policyeng.cli.writing import output_of, write
 from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
-from policyeng.models import Evaluation
-from policyeng.report import FORMATS, GROUPS, PROFILED, PROSE
+from policyeng.report import FORMATS, GROUPS, PROSE
 from policyeng.sources import FORMATS as SOURCES
 from policyeng.sources import given, given_parameters
 
@@ -41,6 +41,7 @@ def check(
     output: options.Output = None,
     profile: options.Profile = None,
     group_by: options.GroupBy = None,
+    owner_tag: options.OwnerTag = "owner",
     fail_on: options.FailOn = None,
     strict_unknown: options.StrictUnknown = False,
     as_of: options.AsOf = None,
@@ -77,19 +78,18 @@ def check(
     request = Request(inputs, files, facts, from_, said, show_skipped, no_exemptions, at, engine, opa, jobs, baseline)
     with cache.switched_off(no_cache):
         judged = judged_of(request, settings)
-        _write(outputs, judged.evaluation, group_by, settings.profile)
+        shown = Shown(judged, group_by, settings.profile, owner_tag)
+        _write(outputs, shown)
         if minimise:
             return _minimised(judged, request, settings, config)
         if suggest:
             return _suggested(judged, format_)
-    return _printed(judged.evaluation, format_, _shown(format_, group_by, settings.profile))
+    return _printed(shown, format_)
 
 
-def _write(
-    outputs: Sequence[tuple[str, Path]], evaluation: Evaluation, group_by: str | None, profile: str | None
-) -> None:
+def _write(outputs: Sequence[tuple[str, Path]], shown: Shown) -> None:
     for name, path in outputs:
-        write(path, FORMATS[name](evaluation, **_shown(name, group_by, profile)), "report")
+        write(path, FORMATS[name](shown.judged.evaluation, **shown.options(name)), "report")
 
 
 def _refuse_reports(minimise: bool, suggest: bool, format_: str, is_grouped: bool, has_others: bool) -> None:
@@ -126,20 +126,16 @@ def _grouping(given: str, names: Sequence[str]) -> str:
     return group_by
 
 
-def _shown(name: str, group_by: str | None, profile: str | None) -> dict[str, str | None]:
-    """What a report format is told beside the evaluation."""
-    grouped = {"group_by": group_by or None} if name in PROSE else {}
-    return {**grouped, "profile": profile} if name in PROFILED else grouped
-
-
-def _printed(evaluation: Evaluation, name: str, shown: Mapping[str, str | None]) -> int:
+def _printed(shown: Shown, name: str) -> int:
     """The exit code, after the report was printed."""
+    evaluation = shown.judged.evaluation
     if name != "text":
-        say(FORMATS[name](evaluation, **shown).rstrip("\n"))
+        say(FORMATS[name](evaluation, **shown.options(name)).rstrip("\n"))
         say_errors(evaluation)
         return evaluation.exit_code
     from policyeng.report import text
 
     color, width = look()
-    say(text.render(evaluation, color=color, width=width, **shown).rstrip("\n"))
+    rendered = text.render(evaluation, color=color, width=width, group_by=shown.group_by, profile=shown.profile)
+    say(rendered.rstrip("\n"))
     return evaluation.exit_code

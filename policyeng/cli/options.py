@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from policyeng.engines import ENGINES
+from policyeng.errors import UsageError
 from policyeng.models import Severity
-from policyeng.report import FORMATS, GROUPS, PROSE
+from policyeng.report import FORMATS, GROUPS, INFORMED, PROSE
 from policyeng.sources import FORMATS as SOURCES
 
 Inputs = Annotated[
@@ -113,6 +114,23 @@ GroupBy = Annotated[
         metavar="WHAT",
         envvar="POLICYENG_GROUP_BY",
         help=f"One heading for each {' or '.join(GROUPS)}, in the formats {' and '.join(PROSE)}.",
+    ),
+]
+
+
+def _named(tag: str) -> str:
+    if not tag.strip():
+        raise UsageError("the name of the tag is empty", place=("--owner-tag",), remedy="name it, or leave it out")
+    return tag
+
+
+OwnerTag = Annotated[
+    str,
+    typer.Option(
+        metavar="TAG",
+        envvar="POLICYENG_OWNER_TAG",
+        callback=_named,
+        help=f"The tag that says who owns a resource, in the formats {', '.join(INFORMED)}.",
     ),
 ]
 FailOn = Annotated[

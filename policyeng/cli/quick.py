@@ -17,6 +17,7 @@ TEXTS = {
     "--workspace": "workspace",
     "--profile": "profile",
     "--group-by": "group_by",
+    "--owner-tag": "owner_tag",
     "--fail-on": "fail_on",
     "--as-of": "as_of",
 }

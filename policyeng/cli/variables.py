@@ -14,6 +14,7 @@ ENVIRONMENT = (
     "show-skipped",
     "format",
     "group-by",
+    "owner-tag",
     "as-of",
     "engine",
     "jobs",

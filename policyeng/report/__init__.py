@@ -14,9 +14,9 @@ from policyeng.models import Evaluation
 Render = Callable[..., str]
 
 
-def _lazy(module: str) -> Render:
+def _lazy(module: str, function: str = "render") -> Render:
     def render(evaluation: Evaluation, **options: object) -> str:
-        rendered: str = import_module(module, __name__).render(evaluation, **options)
+        rendered: str = getattr(import_module(module, __name__), function)(evaluation, **options)
         return rendered
 
     return render
@@ -32,10 +32,15 @@ FORMATS: Mapping[str, Render] = MappingProxyType(
         "markdown": _lazy(".markdown"),
         "github": _lazy(".github"),
         "azure-devops": _lazy(".azure_devops"),
+        "html": _lazy(".html"),
+        "csv": _lazy(".csv"),
+        "csv-bom": _lazy(".csv", "render_marked"),
     }
 )
 #: The formats that people read: they take `group_by`, one of `GROUPS` or None.
-PROSE = ("text", "markdown")
+PROSE = ("text", "markdown", "html")
 #: The formats that name the profile whose parameters were judged with: they take `profile`, its name or None.
 PROFILED = (*PROSE, "sarif", "junit")
+#: The formats that say what stands beside the findings, such as owners: they take `about`, an `About` or None.
+INFORMED = ("html", "csv", "csv-bom")
 GROUPS = ("resource", "policy")

@@ -1,1 +1,138 @@
-"""An evaluation as one self-contained page."""
+"""The HTML report: one file that needs nothing else, to read, sort, filter and print in a browser.
+
+Every text is shown through `visible` and escaped; the page's own style and script are the only ones that its content
+security policy lets through, by their hashes, and it may load nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache, partial
+from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from policyeng.models import Evaluation, Outcome, Severity
+from policyeng.report import wording
+from policyeng.report.about import About
+from policyeng.report.escapes import compact, visible
+from policyeng.report.html.charts import compliance_chart, severity_chart
+from policyeng.report.html.findings import Findings
+from policyeng.report.html.texts import prose, shown
+from policyeng.report.places import elsewhere, place
+
+#: How many passes are listed; those beyond are counted, and the page says so.
+LISTED_PASSES = 20_000
+#: The paths of the server that shows reports: where all of them stand, and where one signs out.
+HOME, SIGN_OUT = "/", "/sign-out"
+
+
+def render(
+    evaluation: Evaluation,
+    *,
+    group_by: str | None = None,
+    profile: str | None = None,
+    about: About | None = None,
+    served: bool = False,
+) -> str:
+    """Give the page.
+
+    Args:
+        evaluation: what it is about. Where the summary counts more passes than there are findings of them, as in a
+            report on many parts, the page says how many are not listed.
+        group_by: what findings stand under at first, `resource` or `policy`; the reader may change it.
+        profile: the one whose parameters were judged with.
+        about: owners, areas and controls to filter by, and the past of an estate.
+        served: whether a server shows it, with ways to other reports and to sign out.
+    """
+    told = about or About()
+    trend = told.trend
+    points = trend.points if trend and len(trend.points) > 1 else ()
+    style, script = _asset("page.css"), _asset("page.js")
+    text = (
+        _environment()
+        .get_template("page.html")
+        .render(
+            evaluation=evaluation,
+            findings=Findings(evaluation, told, LISTED_PASSES),
+            group_by=group_by or "",
+            profile=profile,
+            about=told,
+            trend=trend,
+            points=points,
+            charts=(compliance_chart(points), severity_chart(points)) if points else (),
+            style=style,
+            script=script,
+            policy=content_security_policy(style, script, served=served),
+            served=served,
+        )
+    )
+    return text.rstrip("\n") + "\n"
+
+
+def content_security_policy(style: str, script: str, *, served: bool) -> str:
+    """Give the content security policy of a page: its own style and script, by their hashes, and nothing else."""
+    forms = "'self'" if served else "'none'"
+    allowed = f"style-src '{_hash(style)}'; script-src '{_hash(script)}'" if script else f"style-src '{_hash(style)}'"
+    return f"default-src 'none'; {allowed}; base-uri 'none'; form-action {forms}"
+
+
+def page(template: str, **values: object) -> str:
+    """Give another page in the same style, without a script, such as the list of estates of a server."""
+    style = _asset("page.css")
+    policy = content_security_policy(style, "", served=True)
+    text = _environment().get_template(template).render(style=style, policy=policy, **values)
+    return text.rstrip("\n") + "\n"
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@cache
+def _asset(name: str) -> Markup:
+    """The text of a file of this package, which is ours and needs no escaping."""
+    return Markup(files(__name__).joinpath(name).read_text(encoding="utf-8"))  # noqa: S704  # our own file
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(__name__, ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        prose=prose,
+        compact=compact,
+        short=wording.short_name,
+        moment=wording.to_the_second,
+        day=lambda moment: wording.in_utc(moment).date().isoformat(),
+        named=wording.named,
+        count=wording.count,
+        place=place,
+        grouped="{:,}".format,
+    )
+    environment.globals.update(
+        visible=visible,
+        denials=wording.denials,
+        unknowns=wording.unknowns,
+        parted=wording.parted,
+        has_values=wording.has_values,
+        exemption_sentence=wording.exemption_sentence,
+        verdict=wording.verdict,
+        headline=wording.headline,
+        elsewhere=elsewhere,
+        severities=tuple(reversed(Severity)),
+        passed=Outcome.PASS,
+        failed=Outcome.FAIL,
+        home=HOME,
+        sign_out=SIGN_OUT,
+        rounded=partial(round, ndigits=2),
+    )
+    return environment

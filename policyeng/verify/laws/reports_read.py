@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable, Mapping
+from io import StringIO
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
 import orjson
 
 from policyeng.models import Evaluation, Outcome
+from policyeng.report.csv import BYTE_ORDER_MARK, unguarded
 from policyeng.report.escapes import visible
 
 #: A policy and a resource; the resource is empty where a format names it in prose alone.
@@ -27,7 +30,7 @@ def said(evaluation: Evaluation, name: str) -> list[Told]:
         return [(finding.policy, finding.resource) for finding in failures]
     if name == "sarif":  # a result for each denial
         return [(finding.policy, visible(finding.resource)) for finding in failures for _ in finding.denials]
-    if name == "junit":
+    if name in ("junit", "csv", "csv-bom"):
         return [(visible(finding.policy), visible(finding.resource)) for finding in failures]
     if name == "github":
         every = [finding for finding in evaluation.findings if finding.outcome is not Outcome.PASS]
@@ -69,10 +72,18 @@ def _azure_devops(text: str) -> list[Told]:
     return [(line[1].replace("%5D", "]").replace("%3B", ";").replace("%AZP25", "%"), "") for line in found if line]
 
 
+def _csv(text: str) -> list[Told]:
+    rows = csv.DictReader(StringIO(text.removeprefix(BYTE_ORDER_MARK), newline=""))
+    failing = [row for row in rows if row["outcome"] == "fail" and not row["exemption"]]
+    return [(unguarded(row["policy"]), unguarded(row["resource"])) for row in failing]
+
+
 READERS: Mapping[str, Callable[[str], list[Told]]] = {
     "json": _json,
     "sarif": _sarif,
     "junit": _junit,
     "github": _github,
     "azure-devops": _azure_devops,
+    "csv": _csv,
+    "csv-bom": _csv,
 }

@@ -1,0 +1,254 @@
+"use strict";
+// The findings stand in the page once, as HTML that browsers without scripts show. Here that is text, of which a page
+// at a time becomes elements; what is sorted, filtered and grouped are numbers of the index beside it.
+(() => {
+  const byId = (id) => document.getElementById(id);
+  const OUTCOMES = ["fail", "error", "unknown", "exempt", "pass"];
+  const SEVERITIES = ["critical", "high", "medium", "low", "info"];
+  const PRINTED = 2000;
+
+  const index = JSON.parse(byId("index").textContent);
+  const lines = byId("every").textContent.split("\n").filter((line) => line.startsWith("<tbody"));
+  const findings = index.rows.map(([outcome, policyNumber, resourceNumber, since], number) => {
+    const [policy, title, rank, area, controls] = index.policies[policyNumber];
+    const [name, resource, type, owner] = index.resources[resourceNumber];
+    const severity = SEVERITIES.length - 1 - rank;
+    return { number, outcome, severity, policy, policyNumber, title, area, controls, name, resource, type, owner, since };
+  });
+  const form = document.querySelector("#stage form");
+  const fields = form.elements;
+  const table = byId("table");
+  const collator = new Intl.Collator("en", { numeric: true });
+
+  // ---- what is to be seen
+
+  const state = { key: "", direction: 1, page: 0, open: new Set(), unfolded: false, shown: [], groups: [] };
+
+  const words = new Map();
+  const wordsOf = (finding) => {
+    if (!words.has(finding.number)) {
+      const said = lines[finding.number].replace(/<[^>]*>/g, " ").replace(/&(lt|gt|amp|#34|#39);/g, (entity) =>
+        ({ "&lt;": "<", "&gt;": ">", "&amp;": "&", "&#34;": '"', "&#39;": "'" })[entity]);
+      const { title, resource, type, area, controls } = finding;
+      words.set(finding.number, [said, title, resource, type, area, ...controls].join(" ").toLowerCase());
+    }
+    return words.get(finding.number);
+  };
+
+  const ticked = (name) => new Set([...fields[name]].filter((box) => box.checked).map((box) => Number(box.value)));
+
+  const filtered = () => {
+    const outcomes = ticked("outcome");
+    const severities = ticked("severity");
+    const [policy, area, control, owner, type] = ["policy", "area", "control", "owner", "type"].map((name) => fields[name].value);
+    const sought = fields.text.value.toLowerCase().split(/\s+/).filter(Boolean);
+    return findings.filter((finding) =>
+      outcomes.has(finding.outcome) && severities.has(finding.severity)
+      && (!policy || finding.policy === policy) && (!area || finding.area === area)
+      && (!control || finding.controls.includes(control))
+      && (!owner || (owner === " " ? !finding.owner : finding.owner === owner))
+      && (!type || finding.type.toLowerCase() === type)
+      && sought.every((word) => wordsOf(finding).includes(word)));
+  };
+
+  const compare = (one, other) => {
+    const [left, right] = [one[state.key], other[state.key]];
+    const order = typeof left === "number" ? left - right : collator.compare(left, right);
+    return order * state.direction || one.number - other.number;
+  };
+
+  const NAMES = {
+    resource: (finding) => [finding.resource],
+    policy: (finding) => [`${finding.policy} ${finding.title}`],
+    control: (finding) => (finding.controls.length ? finding.controls : ["no control"]),
+    owner: (finding) => [finding.owner || "no owner"],
+  };
+
+  const grouped = (members, by) => {
+    const groups = new Map();
+    for (const finding of members) {
+      for (const name of NAMES[by](finding)) {
+        if (!groups.has(name)) groups.set(name, { name, members: [], worst: SEVERITIES.length, counts: [0, 0, 0, 0, 0] });
+        const group = groups.get(name);
+        group.members.push(finding);
+        group.counts[finding.outcome] += 1;
+        if (finding.outcome === 0) group.worst = Math.min(group.worst, finding.severity);
+      }
+    }
+    return [...groups.values()].sort((one, other) =>
+      one.worst - other.worst || other.counts[0] - one.counts[0] || collator.compare(one.name, other.name));
+  };
+
+  // ---- elements
+
+  const element = (tag, properties, ...children) => {
+    const made = Object.assign(document.createElement(tag), properties);
+    made.append(...children);
+    return made;
+  };
+
+  const bodyOf = (finding) => {
+    const template = document.createElement("template");
+    template.innerHTML = lines[finding.number]; // our own markup, in which every text of others is escaped
+    const body = template.content.firstElementChild;
+    const more = body.rows[1];
+    if (!more) return body;
+    const remedy = byId(`policy-${finding.policyNumber}`).querySelector(".remedy");
+    more.cells[0].append(remedy.cloneNode(true));
+    more.hidden = !state.unfolded;
+    const cell = body.rows[0].cells[2];
+    const button = element("button", { type: "button", className: "fold" });
+    button.setAttribute("aria-expanded", String(state.unfolded));
+    button.setAttribute("aria-label", `Details of ${finding.policy} on ${finding.name}`);
+    button.addEventListener("click", () => {
+      more.hidden = !more.hidden;
+      button.setAttribute("aria-expanded", String(!more.hidden));
+    });
+    cell.prepend(button);
+    return body;
+  };
+
+  const headOf = (group) => {
+    const counts = group.counts.map((count, outcome) => (count ? `${count} ${OUTCOMES[outcome]}` : "")).filter(Boolean);
+    const button = element("button", { type: "button", className: "fold" }, group.name);
+    button.setAttribute("aria-expanded", String(state.open.has(group.name)));
+    button.addEventListener("click", () => {
+      if (!state.open.delete(group.name)) state.open.add(group.name);
+      lay();
+      for (const one of table.querySelectorAll(".group .fold")) if (one.textContent === group.name) one.focus();
+    });
+    const head = element("th", { colSpan: table.tHead.rows[0].cells.length, scope: "rowgroup" }, button,
+      element("span", { className: "note" }, counts.join(", ")));
+    return element("tbody", { className: "group" }, element("tr", {}, head));
+  };
+
+  /** The findings and heads of groups, one after the other, that the pages are cut from. */
+  const strip = (all) => {
+    if (!fields.group.value) return state.shown;
+    return state.groups.flatMap((group) => [group, ...(all || state.unfolded || state.open.has(group.name) ? group.members : [])]);
+  };
+
+  const draw = (entries) => {
+    for (const body of [...table.tBodies]) body.remove();
+    const made = document.createDocumentFragment();
+    for (const entry of entries) made.append(entry.members ? headOf(entry) : bodyOf(entry));
+    table.append(made);
+  };
+
+  const lay = () => {
+    const entries = strip(false);
+    const many = Number(byId("many").value);
+    const pages = Math.max(1, Math.ceil(entries.length / many));
+    state.page = Math.min(state.page, pages - 1);
+    const begin = state.page * many;
+    const seen = entries.slice(begin, begin + many);
+    if (seen.length && !seen[0].members && state.groups.length) {
+      seen.unshift(entries.slice(0, begin).findLast((entry) => entry.members)); // the group goes on
+    }
+    draw(seen);
+    byId("page").textContent = `Page ${state.page + 1} of ${pages}`;
+    byId("earlier").disabled = state.page === 0;
+    byId("later").disabled = state.page === pages - 1;
+  };
+
+  const number = (count) => count.toLocaleString("en");
+
+  const renew = () => {
+    state.shown = filtered();
+    if (state.key) state.shown.sort(compare);
+    const by = fields.group.value;
+    state.groups = by ? grouped(state.shown, by) : [];
+    state.page = 0;
+    lay();
+    const groups = by ? `, in ${number(state.groups.length)} groups` : "";
+    byId("said").textContent = `${number(state.shown.length)} of ${number(findings.length)} findings${groups}`;
+  };
+
+  // ---- what the reader does
+
+  const offer = (name, values) => {
+    for (const [value, label] of values) fields[name].append(element("option", { value }, label));
+    fields[name].parentElement.hidden = values.length < 2;
+  };
+  const distinct = (values) => [...new Set(values)].filter(Boolean).sort(collator.compare);
+  const same = (value) => [value, value];
+  offer("policy", distinct(findings.map((finding) => finding.policy)).map(same));
+  offer("area", distinct(findings.map((finding) => finding.area)).map(same));
+  offer("control", distinct(findings.flatMap((finding) => finding.controls)).map(same));
+  const owners = distinct(findings.map((finding) => finding.owner)).map(same);
+  offer("owner", owners.length && findings.some((finding) => !finding.owner) ? [[" ", "no owner"], ...owners] : owners);
+  const types = new Map(findings.map((finding) => [finding.type.toLowerCase(), finding.type]));
+  offer("type", distinct([...types.keys()]).map((key) => [key, types.get(key)]));
+
+  const keys = ["outcome", "severity", "policy", "name", "owner", "since"];
+  [...table.tHead.rows[0].cells].slice(0, -1).forEach((cell, column) => {
+    const button = element("button", { type: "button", className: "sort" }, cell.textContent);
+    button.addEventListener("click", () => {
+      state.direction = state.key === keys[column] ? -state.direction : 1;
+      state.key = keys[column];
+      for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+      cell.setAttribute("aria-sort", state.direction === 1 ? "ascending" : "descending");
+      renew();
+    });
+    cell.replaceChildren(button);
+  });
+
+  let waiting = 0;
+  form.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(renew, 120);
+  });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("reset", () => setTimeout(() => {
+    state.open.clear();
+    renew();
+  }));
+  byId("unfold").addEventListener("click", (event) => {
+    state.unfolded = !state.unfolded;
+    event.currentTarget.setAttribute("aria-pressed", String(state.unfolded));
+    lay();
+  });
+  const turn = (by) => {
+    state.page += by;
+    lay();
+    byId("findings-title").scrollIntoView();
+  };
+  byId("earlier").addEventListener("click", () => turn(-1));
+  byId("later").addEventListener("click", () => turn(1));
+  byId("many").addEventListener("change", lay);
+
+  // ---- print and colours
+
+  addEventListener("beforeprint", () => {
+    const unfolded = state.unfolded;
+    state.unfolded = true;
+    const entries = strip(true);
+    draw(entries.slice(0, PRINTED));
+    state.unfolded = unfolded;
+    if (entries.length > PRINTED) byId("page").textContent = `The first ${number(PRINTED)} of ${number(entries.length)} are printed`;
+  });
+  addEventListener("afterprint", lay);
+
+  const theme = byId("theme");
+  const kept = (store) => {
+    try {
+      return store(localStorage);
+    } catch {
+      return ""; // a browser that keeps nothing for files
+    }
+  };
+  const paint = () => {
+    if (theme.value) document.documentElement.dataset.theme = theme.value;
+    else delete document.documentElement.dataset.theme;
+  };
+  theme.value = kept((storage) => storage.getItem("policyeng-theme")) || "";
+  theme.addEventListener("change", () => {
+    paint();
+    kept((storage) => storage.setItem("policyeng-theme", theme.value));
+  });
+  paint();
+
+  theme.parentElement.hidden = false;
+  byId("stage").hidden = false;
+  renew();
+})();
