@@ -11,7 +11,8 @@ import orjson
 
 from policyeng.audit.history import Run
 from policyeng.audit.running import run_estate
-from policyeng.audit.store import Store, open_store
+from policyeng.audit.store import open_store
+from policyeng.audit.store.kept import Store
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.configuration import Settings
 from policyeng.configuration.estates import EstateSettings

@@ -9,6 +9,7 @@ import pytest
 from policyeng.audit.store import open_store
 from policyeng.errors import StoreError
 from policyeng.evaluation import evaluate
+from policyeng.models import Location
 from policyeng.sources import load_snapshot
 from tests.audits import START, Audited
 
@@ -25,8 +26,13 @@ def test_a_run_keeps_its_parts_and_what_was_found_in_them(tmp_path: Path) -> Non
         assert [part.name for part in parts] == ["a.json", "b.json", "c.json"]
         snapshot = load_snapshot(tmp_path / "estate" / "a.json")
         assert store.snapshot(parts[0]).resources == snapshot.resources
-        expected = evaluate(audited.held.bundle, snapshot.model_copy(update={"texts": {}}), as_of=START)
-        assert store.evaluation(parts[0]) == expected
+        expected = evaluate(audited.held.bundle, snapshot, as_of=START)
+        found = store.evaluation(parts[0])
+        assert [finding.model_copy(update={"location": Location()}) for finding in found.findings] == [
+            finding.model_copy(update={"location": Location()}) for finding in expected.findings
+        ]
+        assert {finding.location.file for finding in found.findings} == {"a.json"}
+        assert (found.summary, found.exit_code) == (expected.summary, expected.exit_code) == (parts[0].summary, 1)
         assert store.part(run, "b.json") == parts[1]
         assert store.part(run, "z.json") is None
     audited.close()

@@ -12,6 +12,7 @@ from policyeng import __version__
 from policyeng.cli import check as checking
 from policyeng.cli import options
 from policyeng.cli.admit import admit
+from policyeng.cli.auditing.app import audit
 from policyeng.cli.bundle import bundle
 from policyeng.cli.check import check
 from policyeng.cli.command import CheckCommand, Command
@@ -49,6 +50,7 @@ app.command(cls=Command)(with_trust(with_serving(serve)))
 policies.command(cls=Command)(new)
 app.add_typer(policies, name="policies")
 app.add_typer(bundle, name="bundle")
+app.add_typer(audit, name="audit")
 
 
 def _print_version(wanted: bool) -> None:

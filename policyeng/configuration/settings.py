@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from pydantic import Field, field_validator
 
+from policyeng.configuration.estates import EstateSettings
 from policyeng.models import Blame, Enforcement, JsonObject, Model, Severity
 
 
@@ -27,6 +28,8 @@ class Settings(Model):
         require_signature: directories of policies have to be signed too.
         parameters: by policy id and parameter name.
         modes: how failures are enforced that a change is to blame for; where none is set they deny it.
+        store: the database of audits; a relative path in a configuration file is relative to that.
+        estates: what is audited.
         blame: whether old failures on what is changed deny a change, too; as the caller has it when None.
         origins: by setting, where its value came from: `flag --x`, `environment X`, `FILE:LINE` or `default`.
     """
@@ -46,6 +49,8 @@ class Settings(Model):
     parameters: Mapping[str, JsonObject] = {}
     modes: tuple[Enforcement, ...] = ()
     blame: Blame | None = None
+    store: str = "sqlite:///audits.db"
+    estates: tuple[EstateSettings, ...] = ()
     origins: Mapping[str, str] = {}
 
     @field_validator("fail_on", "blame", mode="before")
@@ -58,7 +63,7 @@ NAMES = tuple(name for name in Settings.model_fields if name != "origins")
 #: Settings that are lists of text, for which text alone stands, too.
 LISTS = ("select", "ignore", "exemptions")
 #: Settings that are tables, which only a file can give.
-TABLES = ("parameters", "modes")
+TABLES = ("parameters", "modes", "estates")
 
 
 class Given(NamedTuple):

@@ -13,6 +13,7 @@ from policyeng.errors import UsageError, nearest
 FILE_NAME = "policyeng.toml"
 
 _TABLE = "tool.policyeng"
+_SQLITE = "sqlite:///"
 
 
 def found(named: Path | str | None, directory: Path) -> File | None:
@@ -78,11 +79,23 @@ def from_file(file: File) -> Iterator[tuple[str, Given]]:
         yield key, Given(_value(key, value, file, place), place)
 
 
+def store_beside(folder: Path, url: str) -> str:
+    """The URL of a store whose path, if it has a relative one, is relative to a folder."""
+    path = url.removeprefix(_SQLITE)
+    return f"{_SQLITE}{folder / path}" if url.startswith(_SQLITE) and path else url
+
+
 def _value(key: str, value: object, file: File, place: str) -> object:
     if key == "parameters":
         require_parameters(value, file)
     if key == "modes":
         return enforcements(value, file)
+    if key == "estates":
+        from policyeng.configuration.estate_tables import estates_of  # most runs are no audits
+
+        return estates_of(value, file)
+    if key == "store" and isinstance(value, str):
+        return store_beside(file.path.parent, value)
     if key == "max_exemption_days" and type(value) is not int:
         raise UsageError(f"`{key}` does not fit: `{value}`", place=(place,), remedy="write a number of days")
     if key in ("require_signature", "strict_unknown") and not isinstance(value, bool):

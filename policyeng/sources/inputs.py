@@ -113,13 +113,38 @@ def read_inputs(
     suffixes = (".json", *YAML_SUFFIXES) if not resources else SUFFIXES
     found = Gathering(formats if resources else {}, max_bytes, documents=documents)
     done = gathered(found, named_inputs(paths, suffixes), stdin, said or Given())
+    return _joined(found, done, left_out(paths) if documents else ())
+
+
+@uncollected()
+def read_alone(
+    named: Named,
+    content: bytes | None = None,
+    *,
+    documents: bool = False,
+    resources: bool = True,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+) -> Inputs:
+    """Read one document into a snapshot, as `read_inputs` reads several.
+
+    Args:
+        named: the document; its `file` is how messages and origins name it.
+        content: its bytes, where it lies in no file.
+        documents: keep it as it was written, too.
+        resources: find Azure resources.
+        max_bytes: the largest document that is read.
+    """
+    found = Gathering(FORMATS if resources else {}, max_bytes, documents=documents)
+    return _joined(found, gathered(found, [named], content, Given()), ())
+
+
+def _joined(found: Gathering, done: Sequence[tuple[Part, Loaded]], more: Iterable[Problem]) -> Inputs:
     snapshot, conflicts = joined([document for _, document in done])
-    problems = [*found.said(), *conflicts]
-    if documents:
+    files: Iterable[str] = dict.fromkeys(part.named.file for part, _ in done)
+    if found.documents:
         snapshot = snapshot.model_copy(update={"documents": tuple(found.written)})
-        problems += left_out(paths)
-    files = found.files if documents else dict.fromkeys(part.named.file for part, _ in done)
-    return Inputs(snapshot, tuple(problems), tuple(files), reads(done), tuple(found.skipped))
+        files = found.files
+    return Inputs(snapshot, (*found.said(), *conflicts, *more), tuple(files), reads(done), tuple(found.skipped))
 
 
 def load_snapshot(

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from policyeng.audit.collecting.urls import fetched, is_url, shown
 from policyeng.bundle.reader import Wanted
 from policyeng.configuration.estates import EstateSettings
 from policyeng.errors import InputError
 from policyeng.models import Problem, Snapshot
-from policyeng.sources import read_inputs
-from policyeng.sources.inputs import SUFFIXES
-from policyeng.sources.opening import Link, named_inputs
+from policyeng.sources.inputs import SUFFIXES, read_alone
+from policyeng.sources.opening import Link, Named, display, named_inputs
 from policyeng.sources.problems import problem_of
 
 
@@ -22,49 +23,82 @@ class Collected(NamedTuple):
 
     Attributes:
         name: unique in the estate, and the same every time.
-        snapshot: None when it could not be read.
+        snapshot: None when it could not be read, or when nothing in it can be judged; then no problem is an error.
         problems: what went wrong on the way.
     """
 
     name: str
     snapshot: Snapshot | None
-    problems: Sequence[Problem]
+    problems: Sequence[Problem] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Something that one part is read from, which may be in another process: `address` is a path or a URL."""
+    """What one part is read from, perhaps in another process.
+
+    Attributes:
+        name: of the part; findings and messages name its file so, wherever the directory of the estate lies.
+        address: a path or a URL.
+        found: it was found in a directory, and not named.
+    """
 
     name: str
     address: str
-
-
-def sources_of(estate: EstateSettings) -> Iterator[Source | Collected]:
-    """What the parts of an estate are read from, and as parts without a snapshot what could not even be listed."""
-    for given in estate.inputs:
-        if given.startswith(("http://", "https://")):
-            yield Source(given, given)
-        else:
-            yield from _local(Path(given))
+    found: bool = False
 
 
 def parts_of(estate: EstateSettings, wanted: Wanted) -> Iterator[Collected]:
-    """Read the parts of an estate, one after the other."""
+    """Read the parts of an estate, one after the other.
+
+    Args:
+        estate: what is audited.
+        wanted: what the policies judge.
+    """
     for source in sources_of(estate):
-        yield source if isinstance(source, Collected) else read(source, wanted)
+        yield read(source, wanted)
 
 
-def read(source: Source, wanted: Wanted) -> Collected:
-    """Read one part."""
-    inputs = read_inputs([source.address], **wanted)
-    unread = not inputs.read and not inputs.snapshot.documents
-    return Collected(source.name, None if unread else inputs.snapshot, inputs.problems)
+def sources_of(estate: EstateSettings) -> Iterator[Source | Collected]:
+    """What the parts of an estate are read from; as parts that could not be read, what could not even be listed."""
+    seen: Counter[str] = Counter()
+    for given in estate.inputs:
+        for source in [Source(shown(given), given)] if is_url(given) else _local(Path(given)):
+            seen[source.name] += 1
+            again = seen[source.name]
+            yield source if again == 1 else Collected(f"{source.name} ({again})", None, [_twice(source.name)])
+
+
+def read(source: Source | Collected, wanted: Wanted) -> Collected:
+    """Read one part, if that has not been done."""
+    if isinstance(source, Collected):
+        return source
+    try:
+        remote = is_url(source.address)
+        content = fetched(source.address) if remote else None
+        named = Named(source.name, None if remote else Path(source.address), source.found)
+        inputs = read_alone(named, content, **wanted)
+    except InputError as error:
+        return Collected(source.name, None, [problem_of(error)])
+    said = [*inputs.problems]
+    if inputs.read or inputs.snapshot.documents:
+        return Collected(source.name, inputs.snapshot, said)
+    said += [Problem(level="warning", message=f"holds nothing to judge: {why}", place=at) for at, why in inputs.skipped]
+    return Collected(source.name, None, said)
 
 
 def _local(path: Path) -> Iterator[Source | Collected]:
     for named in named_inputs([path], SUFFIXES):
         if isinstance(named, InputError):
-            yield Collected(str(path), None, [problem_of(named)])
-        elif not isinstance(named, Link) and named.path is not None:
-            name = named.path.relative_to(path).as_posix() if named.found else named.path.name
-            yield Source(name, str(named.path))
+            yield Collected(display(path), None, [problem_of(named)])
+        elif isinstance(named, Link):
+            what = "a link to a directory, which is not followed; name it to read it"
+            yield Collected(named.file, None, [Problem(level="warning", message=what, place=named.file)])
+        elif named.path is not None:
+            within = named.path.relative_to(path) if named.found else Path(named.path.name)
+            yield Source(display(within), str(named.path), named.found)
+
+
+def _twice(name: str) -> Problem:
+    message = "two parts of the estate have this name, and the first is judged"
+    remedy = "name the directory above both as the input, or rename one"
+    return Problem(level="error", message=f"{message}; {remedy}", place=name)

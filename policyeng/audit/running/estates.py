@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from policyeng.audit.collecting.parts import parts_of
+from policyeng.audit.collecting.parts import sources_of
+from policyeng.audit.collecting.urls import is_url, shown
 from policyeng.audit.history import Run
-from policyeng.audit.running.judging import JudgedPart, judged_part, terms_of
-from policyeng.audit.store import Store
-from policyeng.audit.store.drafting import Draft, drafted
+from policyeng.audit.running.judging import Terms, missed, terms_of
+from policyeng.audit.running.processes import judged_parts
+from policyeng.audit.running.tally import Tally, added
+from policyeng.audit.store.drafting import drafted
+from policyeng.audit.store.kept import Store
 from policyeng.audit.store.kept_bundles import kept_bundle
-from policyeng.bundle import Bundle
 from policyeng.configuration.estates import EstateSettings
 from policyeng.engines import OpaOptions, engine_version
 from policyeng.in_force import Held
-from policyeng.models import BundleRef, EngineRef, Problem, Summary
+from policyeng.models import BundleRef, EngineRef
 
 
 def run_estate(
@@ -26,7 +27,7 @@ def run_estate(
     as_of: datetime,
     engine: str = "embedded",
     opa: OpaOptions | None = None,
-    jobs: int = 1,  # noqa: ARG001  # one process judges, so far
+    jobs: int = 1,
     full: bool = False,  # noqa: ARG001  # what did not change is judged again, so far
 ) -> Run:
     """Audit an estate: read and judge its parts, and keep them as one run.
@@ -35,7 +36,7 @@ def run_estate(
         store: where it is kept.
         estate: what is audited.
         held: what is judged with.
-        as_of: the evaluation clock.
+        as_of: the evaluation clock; without a zone it is taken as UTC.
         engine: what judges Rego.
         opa: which OPA judges, for that engine.
         jobs: how many processes judge.
@@ -46,86 +47,53 @@ def run_estate(
         EngineError: the bundle does not compile, or the engine does not answer.
     """
     started, terms = datetime.now(UTC), terms_of(held, as_of, engine, opa)
-    with drafted(store, estate.name, kept_bundle(held.bundle)) as draft:
-        tally = Tally()
-        for part in parts_of(estate, held.bundle.wanted):
-            tally.add(judged_part(part, terms), draft)
-        problems = (*tally.problems, *held.problems, *tally.on_exemptions())
-
-        return draft.finish(
-            Run(
-                number=0,
-                estate=estate.name,
-                started_at=started,
-                finished_at=datetime.now(UTC),
-                as_of=terms.as_of,
-                inputs=estate.inputs,
-                bundle=reference_of(held.bundle),
-                engine=EngineRef(name=engine, version=engine_version(engine, opa)),
-                parameters=held.parameters,
-                exemptions=tuple(held.exemptions),
-                fail_on=terms.fail_on,
-                strict_unknown=terms.strict_unknown,
-                exit_code=max(tally.exit_code, 2 * has_errors(problems)),
-                summary=added(tally.summaries),
-                parts=tally.parts,
-                problems=problems,
-                content="",
-                previous="",
-                hash="",
-            )
-        )
+    policies, tally = kept_bundle(held.bundle), Tally()
+    with drafted(store, estate.name, policies) as draft:
+        last = next(iter(store.runs(estate.name, last=1)), None)
+        before = {part.name for part in store.parts(last)} if last else set()
+        for part in judged_parts(sources_of(estate), held.bundle, policies, terms, jobs):
+            if last and part.entry is None and part.name in before:
+                part = missed(part, last.number)
+            tally.add(part)
+            if part.entry is not None:
+                draft.add(part.entry)
+        return draft.finish(_run(estate, held, terms, tally, started))
 
 
-class Tally:
-    """What is known of a run while its parts go by."""
-
-    def __init__(self) -> None:
-        self.parts = 0
-        self.exit_code = 0
-        self.summaries: list[Summary] = []
-        self.problems: list[Problem] = []
-        self._exempting: frozenset[tuple[str, str]] | None = None
-
-    def add(self, part: JudgedPart, draft: Draft) -> None:
-        """Take a part, and hand it to the store."""
-        draft.add(part.entry)
-        self.parts += 1
-        self.exit_code = max(self.exit_code, part.entry.exit_code)
-        self.summaries.append(part.summary)
-        self.problems += part.problems
-        if part.exempting is not None:
-            self._exempting = part.exempting if self._exempting is None else self._exempting & part.exempting
-
-    def on_exemptions(self) -> list[Problem]:
-        """What every part says of an exemption: that it is not in force, or covers nothing."""
-        said = sorted(self._exempting or ())
-        return [Problem(level="warning", message=message, place=place) for place, message in said]
-
-
-def has_errors(problems: Iterable[Problem]) -> bool:
-    """Whether something could not be decided."""
-    return any(problem.level == "error" for problem in problems)
-
-
-def reference_of(bundle: Bundle) -> BundleRef:
-    """How a run and an evaluation name a bundle."""
-    return BundleRef(name=bundle.name, revision=bundle.revision, digest=bundle.digest)
-
-
-def added(summaries: Iterable[Summary]) -> Summary:
-    """The summary over the findings of several evaluations."""
-    counted: Sequence[Summary] = list(summaries)
-    passed, failed, unknown, error, exempt = (
-        sum(getattr(summary, name) for summary in counted) for name in ("pass_", "fail", "unknown", "error", "exempt")
+def _run(estate: EstateSettings, held: Held, terms: Terms, tally: Tally, started: datetime) -> Run:
+    """The run, but for what only its place in the store says."""
+    problems = tuple(tally.said(held.problems))
+    bundle = held.bundle
+    return Run(
+        number=0,
+        estate=estate.name,
+        started_at=started,
+        finished_at=datetime.now(UTC),
+        as_of=terms.as_of,
+        inputs=inputs_of(estate),
+        bundle=BundleRef(name=bundle.name, revision=bundle.revision, digest=bundle.digest),
+        engine=EngineRef(name=terms.engine, version=engine_version(terms.engine, terms.opa)),
+        parameters=terms.parameters,
+        exemptions=tuple(terms.exemptions),
+        fail_on=terms.fail_on,
+        strict_unknown=terms.strict_unknown,
+        exit_code=tally.exit_code(problems),
+        summary=added(tally.summaries),
+        parts=tally.parts,
+        problems=problems,
+        content="",
+        previous="",
+        hash="",
     )
-    total = passed + failed + unknown + error or 1
-    return Summary(
-        pass_=passed,
-        fail=failed,
-        unknown=unknown,
-        error=error,
-        exempt=exempt,
-        strict_compliance=round(100 * passed / total, 2),
-        azure_compliance=round(100 * (passed + exempt + unknown) / total, 2),
-    )
+
+
+def inputs_of(estate: EstateSettings) -> tuple[str, ...]:
+    """Where an estate is read from, without secrets: paths, URLs, or the ARM id of live Azure."""
+    if not estate.subscription:
+        return tuple(shown(given) if is_url(given) else given for given in estate.inputs)
+    identity = f"/subscriptions/{estate.subscription}"
+    if estate.resource_group:
+        identity += f"/resourceGroups/{estate.resource_group}"
+    if estate.workspace:
+        identity += f"/providers/Microsoft.MachineLearningServices/workspaces/{estate.workspace}"
+    return (identity,)

@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from policyeng.audit.collecting.parts import Collected
+from policyeng.audit.store.contents import packed
 from policyeng.audit.store.digests import standing_of
 from policyeng.audit.store.drafting import Entry
 from policyeng.audit.store.kept_evaluations import kept_evaluation
-from policyeng.audit.store.kept_snapshots import KeptSnapshot, kept_snapshot, snapshot_of
+from policyeng.audit.store.kept_snapshots import kept_snapshot, snapshot_of
 from policyeng.bundle import Bundle
 from policyeng.engines import OpaOptions
 from policyeng.errors import InputError
 from policyeng.evaluation import evaluate
 from policyeng.in_force import Held
-from policyeng.models import Evaluation, Exemption, JsonObject, Problem, Severity, Summary
+from policyeng.models import Evaluation, Exemption, JsonObject, Problem, Severity, Snapshot, Summary
+from policyeng.sources.problems import problem_of
 
 #: How the place of what is said of an exemption begins.
 _EXEMPTION = "exemption "
@@ -24,9 +26,8 @@ _EXEMPTION = "exemption "
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What every part of a run is judged with."""
+    """What every part of a run is judged with, beside the policies."""
 
-    bundle: Bundle
     exemptions: Sequence[Exemption]
     parameters: Mapping[str, JsonObject]
     as_of: datetime
@@ -36,62 +37,68 @@ class Terms:
     strict_unknown: bool
 
 
-def terms_of(held: Held, as_of: datetime, engine: str, opa: OpaOptions | None) -> Terms:
-    """What every part is judged with, at a clock; one without a zone is in UTC."""
-    moment = as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC)
-    settings, bundle = held.settings, held.bundle
-    return Terms(
-        bundle, held.exemptions, held.parameters, moment, engine, opa, settings.fail_on, settings.strict_unknown
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class JudgedPart:
-    """A part ready to be kept; `problems` are those of the run, `exempting` what the part says of exemptions."""
+    """What came of a part.
 
-    entry: Entry
+    Attributes:
+        entry: ready to be kept; None when nothing in the part can be judged.
+        problems: those of the run.
+        exempting: place and message of what the part says of exemptions; None when it was not judged.
+    """
+
+    name: str
+    entry: Entry | None
     summary: Summary
     problems: tuple[Problem, ...] = ()
     exempting: frozenset[tuple[str, str]] | None = None
 
 
-def judged_part(part: Collected, terms: Terms) -> JudgedPart:
+def terms_of(held: Held, as_of: datetime, engine: str, opa: OpaOptions | None) -> Terms:
+    """What every part is judged with, at a clock; one without a zone is in UTC."""
+    moment = as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC)
+    settings = held.settings
+    return Terms(held.exemptions, held.parameters, moment, engine, opa, settings.fail_on, settings.strict_unknown)
+
+
+def judged_part(part: Collected, bundle: Bundle, terms: Terms) -> JudgedPart:
     """Judge a part that was read.
 
     Raises:
-        EngineError: the bundle does not compile, or the OPA server does not answer.
+        EngineError: the bundle does not compile, or the engine does not answer.
     """
     if part.snapshot is None:
-        return unread(part.name, part.problems)
+        fault = any(problem.level == "error" for problem in part.problems)
+        return unread(part.name, part.problems) if fault else JudgedPart(part.name, None, Summary(), (*part.problems,))
     try:
         kept = kept_snapshot(part.snapshot)
     except InputError as error:
-        return unread(part.name, [Problem(level="error", message=str(error), place=part.name)])
-    evaluation, exempting = judged(kept, terms, part.problems)
+        return unread(part.name, [problem_of(InputError(error.message, place=(part.name,), remedy=error.remedy))])
+    snapshot = snapshot_of(kept.contents[kept.digest], kept.contents)
+    evaluation, exempting = judged(snapshot, bundle, terms, part.problems)
     held = kept_evaluation(evaluation)
     entry = Entry(
         name=part.name,
         snapshot=kept.digest,
         evaluation=held.digest,
-        contents={**kept.contents, **held.contents},
+        contents={digest: packed(content) for digest, content in (*kept.contents.items(), *held.contents.items())},
         standing=standing_of(evaluation.findings),
         exit_code=evaluation.exit_code,
         summary=evaluation.summary.model_dump_json(by_alias=True),
     )
-    return JudgedPart(entry, evaluation.summary, (), exempting)
+    return JudgedPart(part.name, entry, evaluation.summary, (), exempting)
 
 
 def judged(
-    kept: KeptSnapshot, terms: Terms, problems: Sequence[Problem]
+    snapshot: Snapshot, bundle: Bundle, terms: Terms, problems: Sequence[Problem]
 ) -> tuple[Evaluation, frozenset[tuple[str, str]]]:
     """Judge a snapshot as it is stored, so that it can be judged again, and what that says of exemptions.
 
     What is said of an exemption is said of the run and not of each part: one that covers nothing here covers something
     in another.
     """
-    snapshot = snapshot_of(kept.contents[kept.digest], kept.contents)
     evaluation = evaluate(
-        terms.bundle,
+        bundle,
         snapshot,
         as_of=terms.as_of,
         exemptions=terms.exemptions,
@@ -110,8 +117,12 @@ def judged(
 
 def unread(name: str, problems: Sequence[Problem]) -> JudgedPart:
     """A part that could not be read, which is a problem of the run."""
-    said = list(problems)
-    if not any(problem.level == "error" for problem in said):
-        said.append(Problem(level="error", message="holds nothing that could be judged", place=name))
     counts = Summary()
-    return JudgedPart(Entry(name, "", "", {}, [], 2, counts.model_dump_json(by_alias=True)), counts, tuple(said))
+    entry = Entry(name, "", "", {}, [], 2, counts.model_dump_json(by_alias=True))
+    return JudgedPart(name, entry, counts, tuple(problems))
+
+
+def missed(part: JudgedPart, number: int) -> JudgedPart:
+    """A part that holds nothing to judge, and did in the last run of the estate: what was found there is not mended."""
+    message = f"it was part of run {number}, and holds nothing to judge now; if that is right, take it away"
+    return unread(part.name, [*part.problems, Problem(level="error", message=message, place=part.name)])

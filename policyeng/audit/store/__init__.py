@@ -2,6 +2,32 @@
 
 from __future__ import annotations
 
-from policyeng.audit.store.kept import Store, open_store
+from typing import TYPE_CHECKING
+
+from policyeng.errors import UsageError
+
+if TYPE_CHECKING:
+    from policyeng.audit.store.kept import Store
 
 __all__ = ["Store", "open_store"]
+
+
+def open_store(url: str, *, create: bool = False) -> Store:
+    """Open a store; a context manager that implements `policyeng.audit.history.History`.
+
+    Args:
+        url: `sqlite:///PATH` or `postgresql://...`.
+        create: make it when there is none, and migrate an older one.
+
+    Raises:
+        UsageError: the URL is of no database that can be one, or the libraries of audits are not installed.
+        StoreError: there is no store, or it cannot be used.
+    """
+    from importlib.util import find_spec
+
+    if not all(map(find_spec, ("sqlalchemy", "alembic"))):
+        raise UsageError("audits need SQLAlchemy and Alembic", remedy="install `policyeng[audit]`")
+    from policyeng.audit.store.kept import Store
+    from policyeng.audit.store.opening import engine_of
+
+    return Store(engine_of(url, create=create), url)

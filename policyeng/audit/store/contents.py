@@ -57,11 +57,11 @@ def unpacked(digest: str, stored: bytes) -> bytes:
 
 
 def keep(connection: Connection, contents: Mapping[str, bytes]) -> None:
-    """Store what is not there yet; in the order of digests, so that two writers cannot wait for each other."""
+    """Store packed contents that are not there yet, by digest, so that no two writers wait for each other."""
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     for batch in in_batches(sorted(contents)):
         known = set(connection.scalars(select(CONTENTS.c.digest).where(CONTENTS.c.digest.in_(batch))))
-        rows = [{"digest": digest, "content": packed(contents[digest])} for digest in batch if digest not in known]
+        rows = [{"digest": digest, "content": contents[digest]} for digest in batch if digest not in known]
         if rows:
             connection.execute(insert(CONTENTS).on_conflict_do_nothing(), rows)
 

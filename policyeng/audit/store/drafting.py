@@ -11,7 +11,7 @@ import orjson
 from sqlalchemy import Connection, func, insert, select
 
 from policyeng.audit.history import Run
-from policyeng.audit.store.contents import in_batches, keep
+from policyeng.audit.store.contents import in_batches, keep, packed
 from policyeng.audit.store.digests import (
     PartRow,
     Standing,
@@ -37,7 +37,7 @@ class Entry(NamedTuple):
 
     Attributes:
         snapshot, evaluation: digests of `contents`; empty for a part that could not be read.
-        contents: by digest, what is new of it; what is stored already may be left out.
+        contents: by digest and as of `contents.packed`; what is stored already may be left out.
         standing: its findings other than passes.
         judged: the number of the run whose judgement stands; None for this one.
         summary: as JSON.
@@ -60,7 +60,7 @@ class Draft:
         self._store = store
         self._estate = estate
         self._policies = digest_of(policies)
-        self._waiting: dict[str, bytes] = {self._policies: policies}
+        self._waiting: dict[str, bytes] = {self._policies: packed(policies)}
         self._size = len(policies)
         self._rows: list[tuple[PartRow, bytes]] = []
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from types import TracebackType
 
 import orjson
-from sqlalchemy import Connection, Engine, RowMapping, select
+from sqlalchemy import Connection, Engine, RowMapping, func, select
 
 from policyeng.audit.history import Part, Run, Span
 from policyeng.audit.store import spans
@@ -16,7 +16,7 @@ from policyeng.audit.store.contents import fetch
 from policyeng.audit.store.kept_bundles import bundle_from
 from policyeng.audit.store.kept_evaluations import evaluation_of, findings_digest
 from policyeng.audit.store.kept_snapshots import resources_of, snapshot_of
-from policyeng.audit.store.opening import engine_of, said
+from policyeng.audit.store.opening import said
 from policyeng.audit.store.tables import PARTS, RETENTIONS, RUNS
 from policyeng.bundle import Bundle
 from policyeng.errors import StoreError, UsageError
@@ -24,21 +24,6 @@ from policyeng.models import Evaluation, Snapshot, Summary
 
 _COLUMNS = (PARTS.c.name, PARTS.c.snapshot, PARTS.c.evaluation, PARTS.c.exit_code, PARTS.c.summary)
 _FETCHED = 500
-
-
-def open_store(url: str, *, create: bool = False) -> Store:
-    """Open a store.
-
-    Args:
-        url: `sqlite:///PATH` or `postgresql://...`.
-        create: make it when there is none, and migrate an older one.
-
-    Raises:
-        UsageError: the URL is of no database that can be one.
-        StoreError: there is none, or it cannot be used.
-    """
-    require_extra()
-    return Store(engine_of(url, create=create), url)
 
 
 class Store:
@@ -160,6 +145,13 @@ class Store:
             findings = _content(connection, findings_digest(head), what)
         return evaluation_of(head, findings)
 
+    def turned(self, run: Run) -> spans.Turned:
+        """How many failures a run began and ended."""
+        read = {part.name for part in self.parts(run) if part.snapshot}
+        before = select(func.max(RUNS.c.number)).where(RUNS.c.estate == run.estate, RUNS.c.number < run.number)
+        with self.reading() as connection:
+            return spans.turned(connection, run.estate, run.number, connection.scalar(before) or 0, read)
+
     def spans(self, estate: str, *, since: int = 0) -> Iterator[Span]:
         """The spans of an estate, sorted by part, policy, resource and first run.
 
@@ -188,18 +180,6 @@ def run_of(document: str, hash_: str) -> Run:
     except ValueError:
         remedy = "`policyeng audit verify-history` says which one"
         raise StoreError("the document of a run was altered", place=("runs",), remedy=remedy) from None
-
-
-def require_extra() -> None:
-    """Refuse to begin where the libraries of the store are not installed.
-
-    Raises:
-        UsageError: they are not.
-    """
-    from importlib.util import find_spec
-
-    if not all(map(find_spec, ("sqlalchemy", "alembic"))):
-        raise UsageError("audits need SQLAlchemy and Alembic", remedy="install `policyeng[audit]`")
 
 
 def _part(row: RowMapping) -> Part:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, collate, insert, select, update
 from sqlalchemy.sql.elements import ColumnElement
@@ -66,6 +67,39 @@ def move(
                 for standing in sorted(begins)
             ],
         )
+
+
+class Turned(NamedTuple):
+    """What a run changed, as counts of failures.
+
+    Attributes:
+        new: those that did not stand in the run before.
+        fixed: those that did, in parts that this one could read.
+        lost: those that did, in parts that are gone or could not be read.
+    """
+
+    new: int
+    fixed: int
+    lost: int
+
+
+def turned(connection: Connection, estate: str, number: int, before: int, read: Container[str]) -> Turned:
+    """What a run changed.
+
+    Args:
+        connection: reads.
+        estate: whose run it is.
+        number: that of the run.
+        before: that of the run before it of the estate; 0 without one.
+        read: the names of the parts that it could read.
+    """
+    finding = (SPANS.c.part, SPANS.c.policy, SPANS.c.resource, SPANS.c.resource_type)
+    asked = select(*finding).where(SPANS.c.estate == estate, SPANS.c.outcome == str(Outcome.FAIL))
+    begun = {tuple(row) for row in connection.execute(asked.where(SPANS.c.first == number))}
+    ended = {tuple(row) for row in connection.execute(asked.where(SPANS.c.last == before))}
+    gone = ended - begun
+    fixed = sum(part in read for part, *_ in gone)
+    return Turned(len(begun - ended), fixed, len(gone) - fixed)
 
 
 def spans_of(connection: Connection, estate: str, clocks: Mapping[int, datetime], since: int) -> Iterator[Span]:

@@ -1,0 +1,87 @@
+"""Judge parts in several processes, in their order and never many ahead of what is kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
+from threading import Thread
+
+from policyeng.audit.collecting.parts import Collected, Source, read
+from policyeng.audit.running.judging import JudgedPart, Terms, judged_part
+from policyeng.audit.store.kept_bundles import bundle_from
+from policyeng.bundle import Bundle
+from policyeng.errors import EngineError
+
+#: So many parts are asked for ahead, for each process.
+_AHEAD = 2
+
+
+def judged_parts(
+    sources: Iterable[Source | Collected], bundle: Bundle, policies: bytes, terms: Terms, jobs: int
+) -> Iterator[JudgedPart]:
+    """Read and judge parts, in their order.
+
+    Args:
+        sources: where they are read, or parts that were read already.
+        bundle: the policies.
+        policies: the same as they are stored, from which each process reads its own.
+        terms: what they are judged with besides.
+        jobs: how many processes judge; with one, this one does.
+
+    Raises:
+        EngineError: the bundle does not compile, the engine does not answer, or a process ended.
+    """
+    if jobs > 1:
+        yield from _spread(sources, policies, terms, jobs)
+        return
+    for source in sources:
+        yield judged_part(read(source, bundle.wanted), bundle, terms)
+
+
+def _spread(sources: Iterable[Source | Collected], policies: bytes, terms: Terms, jobs: int) -> Iterator[JudgedPart]:
+    # New processes and no forks: this one may have threads, such as those of a schedule.
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _begin, (policies, terms))
+    waiting: deque[Future[JudgedPart]] = deque()
+    try:
+        for source in sources:
+            waiting.append(pool.submit(_judge, source))
+            if len(waiting) > _AHEAD * jobs:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    except BrokenProcessPool:
+        remedy = "see that there is memory for all of them, or name fewer with `--jobs`"
+        raise EngineError("a process that judges ended before its time", remedy=remedy) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+class _Held:
+    """What a process judges with, from its beginning on."""
+
+    bundle: Bundle
+    terms: Terms
+
+
+def _begin(policies: bytes, terms: Terms) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one hears it, and ends it
+    Thread(target=_end_with_parent, daemon=True).start()
+    _Held.bundle, _Held.terms = bundle_from(policies), terms
+
+
+def _end_with_parent() -> None:
+    """A process that waits for work does not notice that nobody is left to give it any."""
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+def _judge(source: Source | Collected) -> JudgedPart:
+    return judged_part(read(source, _Held.bundle.wanted), _Held.bundle, _Held.terms)

@@ -1,0 +1,67 @@
+"""What is known of a run while its parts go by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from policyeng.audit.running.judging import JudgedPart
+from policyeng.models import Problem, Summary
+
+_COUNTS = ("pass_", "fail", "unknown", "error", "exempt")
+
+
+class Tally:
+    """Adds up parts.
+
+    Attributes:
+        parts: how many there are.
+        problems: what kept parts from being judged.
+        summaries: of each part.
+    """
+
+    def __init__(self) -> None:
+        self.parts = 0
+        self.summaries: list[Summary] = []
+        self.problems: list[Problem] = []
+        self._exit_code = 0
+        self._exempting: frozenset[tuple[str, str]] | None = None
+
+    def add(self, part: JudgedPart) -> None:
+        """Take a part."""
+        self.problems += part.problems
+        if part.entry is None:
+            return
+        self.parts += 1
+        self._exit_code = max(self._exit_code, part.entry.exit_code)
+        self.summaries.append(part.summary)
+        if part.exempting is not None:
+            self._exempting = part.exempting if self._exempting is None else self._exempting & part.exempting
+
+    def said(self, more: Iterable[Problem]) -> list[Problem]:
+        """The problems of the run: `more`, those of parts, and what every part says of an exemption."""
+        said = [*more, *self.problems]
+        if not self.parts:
+            message = "nothing was read: the estate has no part that can be judged"
+            said.append(Problem(level="error", message=message))
+        exempting = sorted(self._exempting or ())
+        return said + [Problem(level="warning", message=message, place=place) for place, message in exempting]
+
+    def exit_code(self, problems: Iterable[Problem]) -> int:
+        """What `check` of all parts would end with, given the problems of the run."""
+        return max(self._exit_code, 2 * any(problem.level == "error" for problem in problems))
+
+
+def added(summaries: Iterable[Summary]) -> Summary:
+    """The summary over the findings of several evaluations."""
+    counted = list(summaries)
+    passed, failed, unknown, error, exempt = (sum(getattr(each, name) for each in counted) for name in _COUNTS)
+    total = passed + failed + unknown + error or 1
+    return Summary(
+        pass_=passed,
+        fail=failed,
+        unknown=unknown,
+        error=error,
+        exempt=exempt,
+        strict_compliance=round(100 * passed / total, 2),
+        azure_compliance=round(100 * (passed + exempt + unknown) / total, 2),
+    )

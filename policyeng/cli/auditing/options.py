@@ -1,0 +1,34 @@
+"""The options of the audit commands, each declared once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from policyeng.cli.loading import settings_of
+
+if TYPE_CHECKING:
+    from policyeng.audit.store import Store
+
+StoreUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="URL",
+        help="The database of audits: sqlite:///audits.db, or postgresql://user@host/database.",
+    ),
+]
+
+
+def store_of(url: str | None, config: Path | None) -> Store:
+    """The store that an option, the environment or the configuration names, which has to be there.
+
+    Raises:
+        UsageError: the settings do not fit, or the libraries are not installed.
+        StoreError: there is no store, or it cannot be used.
+    """
+    from policyeng.audit.store import open_store
+
+    return open_store(settings_of({"store": url}, config).store)

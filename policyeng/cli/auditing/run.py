@@ -1,0 +1,168 @@
+"""`policyeng audit run`: collect, judge and keep estates."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import orjson
+import typer
+
+from policyeng.cli import options
+from policyeng.cli.auditing.options import StoreUrl
+from policyeng.cli.loading import moment_of, plain_format, require_text, settings_of
+from policyeng.cli.printing import busy, say
+from policyeng.configuration import Settings
+from policyeng.configuration.estate_tables import input_of, require_name
+from policyeng.configuration.estates import EstateSettings
+from policyeng.engines import OpaOptions
+from policyeng.errors import PolicyengError, UsageError, nearest
+from policyeng.in_force import held_of
+from policyeng.models import JsonObject
+from policyeng.report.wording import count
+
+if TYPE_CHECKING:
+    from policyeng.audit.history import Run
+    from policyeng.audit.store.kept import Store
+
+Names = Annotated[list[str] | None, typer.Argument(metavar="[ESTATE]...", help="Configured estates; all unless named.")]
+Given = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input", metavar="INPUT", help="A directory, a file or a URL of an estate that is not configured; repeatable."
+    ),
+]
+Named = Annotated[str | None, typer.Option("--estate", metavar="NAME", help="The name of the estate of `--input`.")]
+Processes = Annotated[
+    int,
+    typer.Option(
+        metavar="N", min=0, envvar="POLICYENG_JOBS", help="Processes that judge; 0 is one for each processor."
+    ),
+]
+Full = Annotated[bool, typer.Option("--full", help="Judge also what did not change since the last run.")]
+
+
+def run(
+    estates: Names = None,
+    input_: Given = None,
+    estate: Named = None,
+    store: StoreUrl = None,
+    policy: options.Policies = None,
+    data: options.GivenData = None,
+    select: options.Select = None,
+    ignore: options.Ignore = None,
+    exemptions: options.Exemptions = None,
+    no_exemptions: options.NoExemptions = False,
+    config: options.Config = None,
+    profile: options.Profile = None,
+    fail_on: options.FailOn = None,
+    strict_unknown: options.StrictUnknown = False,
+    as_of: options.AsOf = None,
+    engine: options.Engine = "embedded",
+    jobs: Processes = 1,
+    full: Full = False,
+    format_: options.PlainFormat = "text",
+    *,
+    trust: Mapping[str, object],
+    opa: OpaOptions,
+) -> int:
+    """Judge every part of estates, and keep what came of it in the store; exits as `check` of all the parts would.
+
+    Examples:
+      policyeng audit run
+      policyeng audit run production --jobs 2
+      policyeng audit run --input snapshots/ --estate production --store sqlite:///audits.db
+    """
+    from policyeng.audit.running import run_estate
+    from policyeng.audit.store import open_store
+
+    require_text(select, ignore)
+    format_, moment = plain_format(format_), moment_of(as_of)
+    flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
+    flags |= {"profile": profile, "strict_unknown": strict_unknown, "store": store, **trust}
+    settings = settings_of(flags, config)
+    chosen = estates_of(settings, estates or (), input_ or (), estate)
+    held = held_of(policy or (), data or (), settings, no_exemptions=no_exemptions)
+    with open_store(settings.store, create=True) as opened:
+
+        def audit(each: EstateSettings) -> Run:
+            processes = jobs or os.cpu_count() or 1
+            return run_estate(opened, each, held, as_of=moment, engine=engine, opa=opa, jobs=processes, full=full)
+
+        made = [audited(opened, each, audit, format_) for each in chosen]
+    if format_ == "json":
+        said = [document for _, document in made if document is not None]
+        say(orjson.dumps({"runs": said}, option=orjson.OPT_INDENT_2).decode())
+    return max(code for code, _ in made)
+
+
+def audited(
+    store: Store, estate: EstateSettings, audit: Callable[[EstateSettings], Run], format_: str
+) -> tuple[int, JsonObject | None]:
+    """The exit code and the JSON of a run, once it was printed; one that cannot be made keeps no other from it."""
+    try:
+        with busy(f"auditing {estate.name}"):
+            made = audit(estate)
+    except PolicyengError as error:
+        say(f"policyeng: {estate.name}: {error}", error=True)
+        return error.exit_code, None
+    document = shown(store, made)
+    say_run(made, document, format_)
+    return made.exit_code, document
+
+
+def estates_of(
+    settings: Settings, names: Sequence[str], inputs: Sequence[str], name: str | None
+) -> Sequence[EstateSettings]:
+    """The estates that a command line names, all that are configured where it names none.
+
+    Raises:
+        UsageError: there is none of a name, or the options do not go together.
+    """
+    if inputs or name is not None:
+        if names or not inputs or name is None:
+            remedy = "write `--input PATH --estate NAME`, or the names of configured estates alone"
+            raise UsageError("`--input` and `--estate` go together, and with no other estate", remedy=remedy)
+        require_name(name, "flag --estate")
+        return [
+            EstateSettings(name=name, inputs=tuple(input_of(given, Path.cwd(), "flag --input") for given in inputs))
+        ]
+    configured = {estate.name: estate for estate in settings.estates}
+    if not configured:
+        remedy = "add `[[estates]]` to `policyeng.toml`, or write `--input PATH --estate NAME`"
+        raise UsageError("no estate is configured", remedy=remedy)
+    for given in names:
+        if given not in configured:
+            known = f"the estates are {', '.join(configured)}"
+            raise UsageError(f"no estate is called `{given}`{nearest(given, configured)}", remedy=known)
+    return [configured[given] for given in dict.fromkeys(names)] or [*configured.values()]
+
+
+def shown(store: Store, run: Run) -> JsonObject:
+    """A run as JSON, with what it changed."""
+    turned = store.turned(run)
+    document: JsonObject = orjson.loads(run.model_dump_json(by_alias=True))
+    return {**document, **turned._asdict()}
+
+
+def lines_of(run: JsonObject) -> Iterator[str]:
+    """A run for a reader."""
+    summary = run["summary"]
+    counts = [f"{summary[name]} {name}" for name in ("pass", "fail")]
+    counts += [f"{summary[name]} {name}" for name in ("unknown", "error", "exempt") if summary[name]]
+    moved = [f"{run['new']} new", f"{run['fixed']} fixed"] + [f"{run['lost']} no longer judged"] * bool(run["lost"])
+    found = f"{count(run['parts'], 'part')}: {', '.join(counts)} ({', '.join(moved)})"
+    yield f"{run['estate']}: run {run['number']}, {found}; exit {run['exitCode']}"
+    yield f"  head {run['hash']}"
+
+
+def say_run(run: Run, document: JsonObject, format_: str) -> None:
+    """Print a run where the format is text, and on standard error what a reader must know of it."""
+    if format_ == "text":
+        say("\n".join(lines_of(document)))
+    for problem in run.problems:
+        place = f"{problem.place}: " if problem.place else ""
+        level = "" if problem.level == "error" else "warning: "
+        say(f"policyeng: {run.estate}: {level}{place}{problem.message}", error=True)
