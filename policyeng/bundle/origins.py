@@ -59,7 +59,7 @@ def open_origins(paths: Sequence[str | Path], verification: Verification | None 
     present = {name for origin in origins for name in _top(origin)}
     wanted = {root for root in _LENT if root not in present}
     lent = {path: content for path, content in ours.items() if path.parts[0] in wanted}
-    return [*origins, Origin("policyeng", built_in_root(), lent, Manifest(), lent=True)]
+    return [*origins, Origin("policyeng", built_in_root(), lent, Manifest(), lent=True)] if lent else origins
 
 
 def _open(root: Path, verification: Verification | None) -> Origin:

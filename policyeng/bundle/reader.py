@@ -11,7 +11,7 @@ from typing import NamedTuple, TypedDict
 
 import orjson
 
-from policyeng.bundle.data_documents import absolute, join_document, join_given
+from policyeng.bundle.data_documents import absolute, join_below, join_document, join_given
 from policyeng.bundle.declaration import Policy
 from policyeng.bundle.discovery import policies_of
 from policyeng.bundle.gatekeeper import (
@@ -137,8 +137,10 @@ def load_bundle(
     return bundle
 
 
-def bundle_of(origins: Sequence[Origin], given: Sequence[str | Path] = ()) -> Bundle:
-    """The bundle of what was opened, with the documents that `given` names.
+def bundle_of(
+    origins: Sequence[Origin], given: Sequence[str | Path] = (), *, joined: JsonObject | None = None
+) -> Bundle:
+    """The bundle of what was opened, with the documents that `given` names, and with those that `joined` is of.
 
     Raises:
         BundleError: a module, header or data document is not well formed, or an id or package stands twice.
@@ -146,6 +148,7 @@ def bundle_of(origins: Sequence[Origin], given: Sequence[str | Path] = ()) -> Bu
     read = _read_all(origins)
     for path in given:
         join_given(read.data, path)
+    join_below(read.data, joined or {}, "given")
     outlines = [
         outline
         for root, tree in read.trees.items()

@@ -1,0 +1,124 @@
+"""A bundle that is carried as bytes is the same bundle where it is opened."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from policyeng import evaluate, load_snapshot
+from policyeng.bundle import Bundle, load_bundle
+from policyeng.bundle.carrying import packed, unpacked
+from policyeng.errors import BundleError
+from tests.bundles import deny_when, rego, workspace, write
+from tests.bundles import snapshot as snapshot_of
+from tests.conftest import ROOT
+
+AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
+PYTHON = """\
+from policyeng import Denial, policy
+
+
+@policy(id="T-B-1", title="it holds", severity="high", judges=["Microsoft.MachineLearningServices/workspaces"])
+def deny(it):
+    if it.resource["properties"].get("x") == 1:
+        yield Denial("m", "/properties/x", actual=1)
+"""
+
+
+def require_same(bundle: Bundle, carried: Bundle) -> None:
+    """All that a report says of a bundle, and all that it judges with."""
+    for name in ("name", "revision", "digest", "modules", "data", "rego_v0", "lent", "given"):
+        assert getattr(carried, name) == getattr(bundle, name), name
+    for policies, others in ((bundle.policies, carried.policies), (bundle.idle, carried.idle)):
+        assert [(policy.id, policy.header, policy.rules) for policy in policies] == [
+            (policy.id, policy.header, policy.rules) for policy in others
+        ]
+
+
+def test_the_built_in_policies_say_the_same_when_they_were_carried(bundle: Bundle) -> None:
+    """And the same bundle is the same bytes."""
+    content = packed(bundle)
+    carried = unpacked(content)
+    snapshot = load_snapshot(ROOT / "samples/workspaces/regulated.json")
+
+    require_same(bundle, carried)
+    assert evaluate(carried, snapshot, as_of=AS_OF) == evaluate(bundle, snapshot, as_of=AS_OF)
+    assert packed(bundle) == content
+
+
+def test_a_selection_is_carried(bundle: Bundle) -> None:
+    """The others are idle there, too."""
+    few = bundle.only(bundle.policies[3:5])
+
+    require_same(few, unpacked(packed(few)))
+
+
+def test_policies_of_others_are_carried_with_the_data_that_is_given_to_them() -> None:
+    """What `--data` names is not looked for where the bundle is opened."""
+    samples = ROOT / "samples/conftest"
+    bundle = load_bundle(samples / "policy", data=[f"a.b:{samples / 'teams.yaml'}", samples / "teams.yaml"])
+
+    require_same(bundle, unpacked(packed(bundle)))
+
+
+def test_directories_that_no_archive_of_opa_could_join_are_carried(tmp_path: Path) -> None:
+    """Two files of one name, one of them Python, and what the built-in bundle lends."""
+    first = write(tmp_path / "a", {"area/x/x.rego": rego("x", deny_when("true")), "area/p/p.py": PYTHON})
+    second = write(tmp_path / "b", {"area/x/x.rego": rego("y", deny_when("true"), identity="T-A-2")})
+    bundle = load_bundle(first, second)
+    carried = unpacked(packed(bundle))
+    snapshot = snapshot_of(workspace(x=1))
+
+    require_same(bundle, carried)
+    assert carried.lent == {"lib", "facts"}
+    assert evaluate(carried, snapshot, as_of=AS_OF).findings == evaluate(bundle, snapshot, as_of=AS_OF).findings
+
+
+def test_a_directory_that_is_lent_nothing_is_carried(bundle: Bundle) -> None:
+    """The built-in one under its path is the same under another name."""
+    named = load_bundle(ROOT / "policies")
+
+    assert named.roots == (ROOT / "policies",)
+    require_same(named, unpacked(packed(named)))
+    assert named.digest == bundle.digest
+
+
+def test_an_archive_is_carried(tmp_path: Path, bundle: Bundle) -> None:
+    """Read from one file, it has the same digest."""
+    from policyeng.bundle.building import archive_bytes, archive_files
+    from policyeng.bundle.origins import open_origins
+
+    archive = tmp_path / "built.tar.gz"
+    archive.write_bytes(archive_bytes(archive_files(bundle, open_origins([]), revision="7")))
+    read = load_bundle(archive)
+
+    assert read.revision == "7"
+    require_same(read, unpacked(packed(read)))
+
+
+def test_policies_that_changed_since_they_were_loaded_are_not_carried(tmp_path: Path) -> None:
+    """Nothing is judged with what nobody loaded, verified or named."""
+    bundle = load_bundle(write(tmp_path, {"area/x/x.rego": rego("x", deny_when("true"))}))
+    write(tmp_path, {"area/x/x.rego": rego("x", deny_when("false"))})
+
+    with pytest.raises(BundleError, match="the policies have changed since they were loaded; load them again"):
+        packed(bundle)
+
+
+@pytest.mark.parametrize("damaged", [b"", b"no gzip", packed(load_bundle(ROOT / "samples/conftest/policy"))[:-9]])
+def test_damaged_bytes_are_refused(damaged: bytes) -> None:
+    """Whoever kept them is told."""
+    with pytest.raises(BundleError, match="carried bundle: the bytes are damaged"):
+        unpacked(damaged)
+
+
+def test_bytes_that_open_as_another_bundle_are_refused(monkeypatch: pytest.MonkeyPatch, bundle: Bundle) -> None:
+    """As when another version reads other policies in the same files."""
+    content = packed(bundle)
+    monkeypatch.setattr("policyeng.bundle.carrying.bundle_of", lambda *_, **__: replace(bundle, digest="0" * 64))
+
+    with pytest.raises(BundleError, match="open it with the version of policyeng that it comes from"):
+        unpacked(content)
