@@ -11,6 +11,8 @@ import pytest
 from policyeng.errors import InputError, UsageError
 from policyeng.models import JsonObject, Origin, Problem
 from policyeng.sources import FORMATS, load_snapshot, read_inputs
+from policyeng.sources.inputs import read_alone
+from policyeng.sources.opening import Named
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 WORKSPACE = f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces/ws"
@@ -359,3 +361,25 @@ def test_load_snapshot_lets_warnings_pass(here: Path) -> None:
     written(here / "d/other.json", {"nodes": []})
 
     assert ids(load_snapshot("d").resources) == ["a"]
+
+
+def test_a_document_that_is_no_file_is_read_under_its_name(here: Path) -> None:
+    """As the file of that name is; only its directory has no say."""
+    document = [resource("a", vmSize="x"), {"id": 1}]
+    path = written(here / "computes.json", document)
+
+    read, file = read_alone(Named("computes.json", None), path.read_bytes()), read_inputs(["computes.json"])
+
+    assert read.problems == file.problems != ()
+    assert read.read == file.read
+    assert read.snapshot.model_dump() == file.snapshot.model_dump()
+    assert read_alone(Named("computes.yaml", None), b"- a: b").problems[0].place == "computes.yaml"
+
+
+def test_a_document_that_is_no_file_has_a_limit() -> None:
+    """As one that is."""
+    read = read_alone(Named("row 7", None), b"[" + b" " * 100 + b"]", max_bytes=100)
+
+    assert not read.snapshot.resources
+    assert [(problem.level, problem.place) for problem in read.problems] == [("error", "row 7")]
+    assert "larger than the limit of 100 bytes" in read.problems[0].message

@@ -112,7 +112,8 @@ def _only(workspaces: Sequence[str]) -> str:
 def _beside(named: Named, max_bytes: int) -> Callable[[str], Text]:
     def beside(path: str) -> Text:
         if named.path is None:
-            raise InputError("standard input has no file beside it", place=(STDIN,), remedy="name a file")
+            what = "standard input" if named.file == STDIN else "what is no file"
+            raise InputError(f"{what} has no file beside it", place=(named.file,), remedy="name a file")
         found = named.path.parent / path
         file = str(PurePath(named.file).parent / path)
         content = content_of(Named(file, found), None, max_bytes)
