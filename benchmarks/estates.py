@@ -50,11 +50,21 @@ _HELD |= {"job_automl", "job_command", "job_pipeline", "job_sweep"}
 
 def document(size: int) -> bytes:
     """A native snapshot of exactly `size` resources, as JSON."""
+    return _document(Baselines.read(ROOT / "samples" / "baselines"), size, 0)
+
+
+def fleet(workspaces: int, size: int) -> Iterator[tuple[str, bytes]]:
+    """Native snapshots of exactly `size` resources each, no two alike, as JSON under names of files."""
     baselines = Baselines.read(ROOT / "samples" / "baselines")
-    chance = random.Random(SEED)
+    for number in range(workspaces):
+        yield f"workspace-{number:05}.json", _document(baselines, size, number * size)
+
+
+def _document(baselines: Baselines, size: int, number: int) -> bytes:
+    """A snapshot of subscriptions that are numbered from one on."""
+    chance = random.Random(SEED + number)
     resources: list[JsonObject] = []
     stated: dict[str, list[JsonObject]] = {"approvals": [], "workloads": []}
-    number = 0
     while len(resources) < size:
         rename = _renaming(baselines, number)
         resources += rename(list(_subscription(baselines.resources, chance)))

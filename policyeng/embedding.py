@@ -44,7 +44,7 @@ def evaluate(
         snapshot,
         as_of=as_of or datetime.now(UTC),
         exemptions=exemptions,
-        parameters=_parameters(bundle, profile, parameters),
+        parameters=parameters_of(bundle, profile, parameters),
         engine=engine,
         opa=opa,
         threads=threads,
@@ -89,7 +89,7 @@ def admit(
         as_of=as_of or datetime.now(UTC),
         before=before,
         exemptions=exemptions,
-        parameters=_parameters(bundle, profile, parameters),
+        parameters=parameters_of(bundle, profile, parameters),
         engine=engine,
         opa=opa,
         threads=threads,
@@ -100,9 +100,15 @@ def admit(
     )
 
 
-def _parameters(
+def parameters_of(
     bundle: Bundle, profile: str | None, parameters: Mapping[str, JsonObject] | None
 ) -> Mapping[str, JsonObject]:
+    """By policy id, what replaces the defaults; the arguments are those of `evaluate`.
+
+    Raises:
+        UsageError: a parameter names no policy, or the profile does not exist.
+        BundleError: the profile is not well formed.
+    """
     given = spread(bundle, parameters or {})
     refuse_unknown_ids(bundle, given)
     return with_profile(bundle, profile, given)

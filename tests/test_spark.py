@@ -1,0 +1,239 @@
+"""Spark says of a table of snapshots what `policyeng check` says of files with the same names and contents."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+import pytest
+
+from policyeng import load_exemptions
+from policyeng.bundle import Bundle, load_bundle
+from policyeng.errors import UsageError
+from policyeng.models import JsonObject, Severity
+from policyeng.spark import COLUMNS, judge
+from policyeng.verify.drawing.examples import examples_of
+from tests.bundles import deny_when, rego, workspace, write
+from tests.command import policyeng
+from tests.conftest import ROOT
+from tests.effort import effort
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
+SAMPLES = ROOT / "samples"
+#: What cannot be read, by the reason.
+UNREADABLE = {
+    "cut-off.json": b'{"snapshotVersion": 1, "resources": [',
+    "empty.json": b"",
+    "latin-1.json": '["é"]'.encode("latin-1"),
+    "of-no-format.json": b'{"a": 1}',
+    "surrogate.json": b'{"snapshotVersion": 1, "resources": [{"id": "\\ud800", "type": "a/b"}]}',
+    "twice.json": b'{"snapshotVersion": 1, "snapshotVersion": 1, "resources": []}',
+}
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    """A session with two workers, which see this checkout and nothing of the machine."""
+    given = {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in given.items():
+            patch.setenv(name, value)
+        from pyspark.sql import SparkSession
+
+        plain = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+        with plain.config("spark.sql.shuffle.partitions", "2").getOrCreate() as session:
+            session.sparkContext.setLogLevel("OFF")
+            yield session
+            gateway = session.sparkContext._gateway
+        if gateway is not None:
+            gateway.shutdown()
+
+
+def table(spark: SparkSession, contents: Mapping[str, bytes | None]) -> DataFrame:
+    """Snapshots as bytes, by name."""
+    return spark.createDataFrame(list(contents.items()), "name string, snapshot binary").repartition(2)
+
+
+def by_name(rows: list[Row]) -> dict[str | None, list[Row]]:
+    """The rows of each snapshot, in their order."""
+    found: dict[str | None, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row["name"], []).append(row)
+    return found
+
+
+def in_utc(moment: datetime | None) -> datetime | None:
+    """A time as Spark gives it, without a zone and in that of the machine."""
+    return moment and moment.astimezone(UTC)
+
+
+def reported(rows: list[Row]) -> JsonObject:
+    """The rows of one snapshot as the JSON report has what they say."""
+    findings, problems = [], []
+    for row in rows:
+        if row["policy"] is None:
+            problems.append({"level": row["outcome"], "message": row["message"], "place": row["place"]})
+            continue
+        assert (row["message"], row["place"]) == (None, None)
+        findings.append(
+            {
+                "policy": row["policy"],
+                "title": row["title"],
+                "severity": row["severity"],
+                "resource": row["resource"],
+                "resourceType": row["resource_type"],
+                "outcome": row["outcome"],
+                "denials": json.loads(row["denials"]),
+                "unknowns": json.loads(row["unknowns"]),
+                "exemption": row["exemption"],
+                "remediation": row["remediation"],
+                "source": row["source"],
+                "location": {"file": row["file"], "line": row["line"], "column": row["column"]},
+            }
+        )
+    first = rows[0]
+    return {
+        "findings": findings,
+        "problems": problems,
+        "exitCode": first["exit_code"],
+        "bundle": first["bundle_digest"],
+        "snapshot": (first["snapshot_digest"], first["scope"], in_utc(first["taken_at"])),
+        "engine": first["engine_version"],
+        "asOf": in_utc(first["as_of"]),
+    }
+
+
+def checked(name: str, content: bytes, folder: Path, *options: str) -> JsonObject:
+    """What `policyeng check` says of a file with nothing beside it, of which the table has no more."""
+    folder = folder / name.removesuffix(".json")
+    folder.mkdir()
+    (folder / name).write_bytes(content)
+    ran = policyeng("check", name, "--format", "json", "--as-of", AS_OF.isoformat(), *options, folder=folder)
+    said: JsonObject = json.loads(ran.stdout)
+    for finding in said["findings"]:
+        del finding["location"]["fields"]
+        finding["exemption"] = finding["exemption"] and finding["exemption"]["id"]
+    taken = said["snapshot"]["takenAt"]
+    return {
+        "findings": said["findings"],
+        "problems": said["problems"],
+        "exitCode": ran.returncode,
+        "bundle": said["bundle"]["digest"],
+        "snapshot": (said["snapshot"]["digest"], said["snapshot"]["scope"], taken and datetime.fromisoformat(taken)),
+        "engine": said["engine"]["version"],
+        "asOf": datetime.fromisoformat(said["asOf"]),
+    }
+
+
+def native(document: JsonObject) -> bytes:
+    """A drawn estate as a snapshot."""
+    return orjson.dumps({"snapshotVersion": 1, **document})
+
+
+def contents(bundle: Bundle) -> dict[str, bytes]:
+    """Every JSON sample, drawn estates, and what cannot be read, by names without folders."""
+    samples = {path.name: path.read_bytes() for path in sorted(SAMPLES.rglob("*.json"))}
+    drawn = islice(examples_of(bundle, 20261122), effort(25, 250))
+    estates = {f"drawn-{number}.json": native(example.document) for number, example in enumerate(drawn)}
+    return {**samples, **estates, **UNREADABLE}
+
+
+def test_findings_are_those_of_check(spark: SparkSession, bundle: Bundle, tmp_path: Path) -> None:
+    """Of every sample, of drawn estates and of what cannot be read: all columns, all problems, the exit code."""
+    given = contents(bundle)
+    exemptions = SAMPLES / "exemptions.yaml"
+
+    frame = judge(table(spark, given), bundle, as_of=AS_OF, exemptions=load_exemptions(exemptions))
+    rows = by_name(frame.collect())
+
+    assert frame.columns == list(COLUMNS)
+    assert rows.keys() == given.keys()
+    for name, content in given.items():
+        assert reported(rows[name]) == checked(name, content, tmp_path, "--exemptions", str(exemptions)), name
+    every = [row for of in rows.values() for row in of]
+    assert {row["outcome"] for row in every} == {"pass", "fail", "unknown", "error", "warning"}
+    assert any(row["exemption"] for row in every)
+    for name in UNREADABLE:
+        assert rows[name][0]["outcome"] == "error", name
+        assert {(row["exit_code"], row["policy"]) for row in rows[name]} == {(2, None)}, name
+
+
+def test_a_table_is_taken_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
+    """Text, names that are no text or are not there, columns of other names, policies and data of one's own."""
+    parameters = "parameters: {limit: {type: integer, default: 1}}"
+    more = rego("b", deny_when("input.resource.properties.x > input.parameters.limit"), identity="T-A-2")
+    files = {
+        "area/a/a.rego": rego("a", deny_when("input.resource.properties.x == data.words.x")),
+        "area/b/b.rego": more.replace("# custom:\n", f"# custom:\n#   {parameters}\n"),
+        "area/c/c.rego": rego("c", deny_when("true"), identity="T-A-3"),
+    }
+    (tmp_path / "words.json").write_text('{"words": {"x": 7}}')
+    whole = load_bundle(write(tmp_path / "bundle", files), data=[tmp_path / "words.json"])
+    bundle = whole.only(policy for policy in whole.policies if policy.id != "T-A-3")
+    text = json.dumps({"snapshotVersion": 1, "resources": [workspace(x=7)]})
+    frame = spark.createDataFrame([(5, text), (None, text), (6, None)], "`run.id` long, `a``b` string")
+
+    judged = judge(
+        frame,
+        bundle,
+        as_of=AS_OF,
+        name_column="run.id",
+        snapshot_column="a`b",
+        parameters={"T-A-2": {"limit": 7}},
+        fail_on=Severity.CRITICAL,
+    )
+    rows = by_name(judged.collect())
+
+    outcomes = {name: [(row["policy"], row["outcome"], row["exit_code"]) for row in of] for name, of in rows.items()}
+    assert outcomes == {
+        "5": [("T-A-1", "fail", 0), ("T-A-2", "pass", 0)],
+        None: [("T-A-1", "fail", 0), ("T-A-2", "pass", 0)],
+        "6": [(None, "error", 2)] * 2,
+    }
+    assert rows["6"][0]["message"] == "the row holds no snapshot"
+    assert rows[None][0]["file"] == "a snapshot without a name"
+
+
+def test_what_does_not_fit_is_said_before_anything_runs(spark: SparkSession, bundle: Bundle) -> None:
+    """With the nearest name, as on the command line."""
+    frame = spark.createDataFrame([("a", 1)], "name string, snapshots long")
+
+    with pytest.raises(UsageError, match=r"no column `snapshot`; did you mean `snapshots`; the columns are name, snap"):
+        judge(frame, bundle, as_of=AS_OF)
+    with pytest.raises(UsageError, match="the column `snapshots` is of bigint; give the whole document as text"):
+        judge(frame, bundle, as_of=AS_OF, snapshot_column="snapshots")
+    for parameters, profile in (({"AML-X": {}}, None), ({"AML-COST-101": {"x": 1}}, None), (None, "nothing")):
+        with pytest.raises(UsageError):
+            judge(table(spark, {}), bundle, as_of=AS_OF, parameters=parameters, profile=profile)
+
+
+def test_the_sample_judges_a_folder(tmp_path: Path) -> None:
+    """As `spark-submit` starts it; the findings are in a table afterwards, and the exit is that of check."""
+    submit = Path(sys.executable).with_name("spark-submit")
+    environ = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}
+    options = ["--master", "local[2]", "--conf", "spark.ui.enabled=false"]
+    snapshots, findings = str(SAMPLES / "workspaces"), str(tmp_path / "findings")
+
+    ran = subprocess.run(
+        [submit, *options, SAMPLES / "spark/judge.py", snapshots, "2026-06-01T00:00:00Z", findings],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env=environ,
+    )
+
+    assert ran.returncode == 1, ran.stderr[-2000:]
+    assert "AML-NET-001" in ran.stdout
+    assert list((tmp_path / "findings").glob("*.parquet"))
