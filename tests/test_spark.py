@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from inspect import signature
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import pytest
@@ -237,3 +239,27 @@ def test_the_sample_judges_a_folder(tmp_path: Path) -> None:
     assert ran.returncode == 1, ran.stderr[-2000:]
     assert "AML-NET-001" in ran.stdout
     assert list((tmp_path / "findings").glob("*.parquet"))
+
+
+def test_the_page_says_how_and_names_every_column(spark: SparkSession) -> None:
+    """Its function runs as it stands, and its tables have all arguments and all columns."""
+    page = (ROOT / "docs/spark.md").read_text(encoding="utf-8")
+    code = re.search(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    query = re.search(r"^```sql\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    cells = [row.split("|")[1] for row in page.splitlines() if row.startswith("| `")]
+    named = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    assert code is not None
+    assert query is not None
+    assert set(named) == {*COLUMNS, *signature(judge).parameters}
+
+    page_of: dict[str, Any] = {}
+    exec(compile(code[1], "page", "exec"), page_of)  # noqa: S102  # our own page
+    page_of["findings_of"](spark, str(SAMPLES / "workspaces")).createOrReplaceTempView("findings")
+    opened = re.search(r"from_json\(denials, '.*?'\)", page)
+    assert opened is not None
+    (failures, *_) = spark.sql(query[1]).collect()
+    failed = spark.table("findings").where("outcome = 'fail'")
+    denials = failed.where(failed["policy"] == failures["policy"]).selectExpr(f"{opened[0]} as of").collect()
+
+    assert failures["snapshots"] >= 2
+    assert all(row["of"][0]["msg"] for row in denials)
