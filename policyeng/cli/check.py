@@ -80,10 +80,8 @@ def check(
         judged = judged_of(request, settings)
         shown = Shown(judged, group_by, settings.profile, owner_tag)
         _write(outputs, shown)
-        if minimise:
-            return _minimised(judged, request, settings, config)
-        if suggest:
-            return _suggested(judged, format_)
+        if minimise or suggest:
+            return _minimised(judged, request, settings, config) if minimise else _suggested(judged, format_)
     return _printed(shown, format_)
 
 

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from policyeng.engines import ENGINES
-from policyeng.errors import UsageError
 from policyeng.models import Severity
 from policyeng.report import FORMATS, GROUPS, INFORMED, PROSE
 from policyeng.sources import FORMATS as SOURCES
@@ -117,19 +116,11 @@ GroupBy = Annotated[
     ),
 ]
 
-
-def _named(tag: str) -> str:
-    if not tag.strip():
-        raise UsageError("the name of the tag is empty", place=("--owner-tag",), remedy="name it, or leave it out")
-    return tag
-
-
 OwnerTag = Annotated[
     str,
     typer.Option(
         metavar="TAG",
         envvar="POLICYENG_OWNER_TAG",
-        callback=_named,
         help=f"The tag that says who owns a resource, in the formats {', '.join(INFORMED)}.",
     ),
 ]

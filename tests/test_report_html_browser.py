@@ -1,0 +1,321 @@
+"""The HTML report in a real browser: what a reader sees and does, and what a hostile name cannot do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from policyeng.report.html import render
+from tests.browser import FAINT, Visit, chromium, file_of, visit
+from tests.report_pages import ABOUT, HOSTILE_ABOUT, many
+from tests.report_samples import SAMPLES
+
+Open = Callable[..., Visit]
+OUTCOMES = ("fail", "error", "unknown", "exempt", "pass")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One for the module."""
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def opened(browser: Browser, tmp_path: Path) -> Iterator[Open]:
+    """Open a page in a profile of its own; in the end it must have asked for nothing and said nothing."""
+    with ExitStack() as stack:
+        visits = []
+
+        def opening(text: str = "", *, scripts: bool = True, dark: bool = False) -> Visit:
+            visiting = stack.enter_context(visit(browser, scripts, dark))
+            address = file_of(tmp_path, text or render(SAMPLES["every outcome"], about=ABOUT))
+            visiting.page.goto(address)
+            visits.append((visiting, address))
+            return visiting
+
+        yield opening
+        for visiting, address in visits:
+            visiting.require_quiet(address)
+
+
+def column(page: Page, number: int) -> list[str]:
+    """What the findings that are shown say in a column, from 1."""
+    return page.locator(f"#table tbody.finding > tr:first-child > :nth-child({number})").all_inner_texts()
+
+
+def only(page: Page, name: str, *ticked: str) -> None:
+    """Tick these boxes of a group and no others."""
+    for box in page.locator(f"input[name={name}]").all():
+        box.set_checked(box.locator("xpath=..").inner_text().strip() in ticked)
+
+
+def test_a_page_shows_what_needs_a_reader_first(opened: Open) -> None:
+    """Passes are counted and not shown until asked for; the reasons are a key away."""
+    page = opened().page
+
+    expect(page.get_by_role("status")).to_have_text("7 of 10 findings")
+    assert page.locator("#summary .card.pass dd").inner_text() == "3"
+    assert column(page, 1) == ["fail", "fail", "exempt", "fail", "error", "unknown", "fail"]
+    assert page.locator("#table .more:visible").count() == 0
+
+    page.get_by_label("pass", exact=True).check()
+    expect(page.get_by_role("status")).to_have_text("10 of 10 findings")
+
+
+def test_details_say_everything(opened: Open) -> None:
+    """Denials with path, actual and expected, what was not decided, place, since, remedy and source."""
+    page = opened().page
+    page.get_by_role("button", name="Details of AML-ISO-101 on ws/train-gpu").click()
+
+    said = page.locator("#table .more:visible").inner_text()
+    for words in (
+        "the VM size shares its host",
+        "/properties/properties/vmSize",
+        '"Standard_DS3_v2"',
+        "Standard_E64is_v3",
+        "not decided: the quota of the family was not collected",
+        "samples/inference.json:48:1",
+        "research",
+        "Choose one of the isolated sizes",
+        '001 "Compute isolation"',
+        "mcsb-v1 DP-1",
+    ):
+        assert words in said
+    page.get_by_role("button", name="Show all details").click()
+    everything = page.locator("#table").inner_text()
+    assert "run 3, 2026-05-23T00:00:00Z" in everything
+    assert "exempt until 2026-12-31 by ml-platform@example.com" in everything
+
+
+def test_columns_sort_both_ways_and_say_so(opened: Open) -> None:
+    """By the worst first where there is a worst, else by the alphabet; a second time the other way."""
+    page = opened().page
+    head = page.locator("#table thead th")
+
+    page.get_by_role("button", name="Policy", exact=True).click()
+    policies = column(page, 3)
+    assert policies == sorted(policies)
+    assert head.nth(2).get_attribute("aria-sort") == "ascending"
+
+    page.get_by_role("button", name="Policy", exact=True).click()
+    assert column(page, 3) == policies[::-1]
+    assert head.nth(2).get_attribute("aria-sort") == "descending"
+
+    page.get_by_role("button", name="Severity", exact=True).click()
+    assert column(page, 2) == ["critical", "high", "high", "medium", "medium", "medium", "low"]
+    assert head.nth(2).get_attribute("aria-sort") is None
+
+    page.get_by_role("button", name="Since", exact=True).click()
+    page.get_by_role("button", name="Since", exact=True).click()
+    assert column(page, 6)[0] == "2026-05-23"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "policies"),
+    [
+        ("policy", "AML-NET-001", ["AML-NET-001"]),
+        ("area", "network", ["AML-NET-001", "AML-NET-104"]),
+        ("control", "mcsb-v1 NS-1", ["AML-NET-104"]),
+        ("owner", "research", ["AML-ISO-101", "AML-SKU-104"]),
+        ("type", "microsoft.authorization/roleassignments", ["AML-RBAC-103"]),
+    ],
+)
+def test_choices_filter(opened: Open, field: str, value: str, policies: list[str]) -> None:
+    """What is left has that value; the count is told to who cannot see it."""
+    page = opened().page
+    page.locator(f"select[name={field}]").select_option(value)
+
+    expect(page.get_by_role("status")).to_have_text(f"{len(policies)} of 10 findings")
+    assert sorted(column(page, 3)) == policies
+
+
+def test_text_outcome_and_severity_filter_together(opened: Open) -> None:
+    """Every word has to stand somewhere in the finding: in a value, in a reason or in the remedy's policy."""
+    page = opened().page
+    page.get_by_label("Text").fill("STANDARD_ds3 critical")
+    expect(page.get_by_role("status")).to_have_text("1 of 10 findings")
+
+    page.get_by_label("Text").fill("")
+    only(page, "outcome", "unknown", "error")
+    expect(page.get_by_role("status")).to_have_text("2 of 10 findings")
+    only(page, "severity", "low")
+    expect(page.get_by_role("status")).to_have_text("0 of 10 findings")
+
+    page.get_by_role("button", name="Reset").click()
+    expect(page.get_by_role("status")).to_have_text("7 of 10 findings")
+
+
+@pytest.mark.parametrize(
+    ("by", "first", "count"),
+    [
+        ("resource", "computes/train-gpu", 4),
+        ("policy", "AML-ISO-101 Regulated work", 7),
+        ("control", "mcsb-v1 DP-1", 4),
+        ("owner", "research", 2),
+    ],
+)
+def test_groups_open_by_key_and_keep_the_focus(opened: Open, by: str, first: str, count: int) -> None:
+    """Each has its counts; one with the most severe failure is the first."""
+    page = opened().page
+    page.get_by_label("Group by").select_option(by)
+    expect(page.get_by_role("status")).to_contain_text(f"in {count} groups")
+    assert column(page, 1) == []
+    head = page.locator("#table .group button").first
+    expect(head).to_contain_text(first)
+
+    head.focus()
+    page.keyboard.press("Enter")
+
+    expect(page.locator("#table .group button").first).to_be_focused()
+    expect(page.locator("#table .group button").first).to_have_attribute("aria-expanded", "true")
+    assert "critical" in column(page, 2)
+    page.keyboard.press("Space")
+    assert column(page, 1) == []
+
+
+def test_everything_can_be_done_by_key(opened: Open) -> None:
+    """The first Tab skips to the findings; headers sort and details open by Enter and Space; the focus is seen."""
+    page = opened().page
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the findings")).to_be_focused()
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    expect(page.get_by_label("Text")).to_be_focused()
+
+    reached = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.textContent.trim() || document.activeElement.ariaLabel"))
+        if reached[-1] == "Severity":
+            page.keyboard.press("Enter")
+        if "AML-ISO-101" in reached[-1]:
+            page.keyboard.press("Space")
+            break
+    assert reached.index("Reset") < reached.index("Outcome") < reached.index("Severity")
+    expect(page.locator("#table .more:visible")).to_contain_text("the VM size shares its host")
+
+
+def test_a_screen_reader_finds_its_way(opened: Open) -> None:
+    """Landmarks, headings, a table with headers of columns and rows, charts with a name, a live count."""
+    page = opened().page
+    tree = page.locator("body").aria_snapshot()
+
+    for line in (
+        "- banner:",
+        '- navigation "Sections":',
+        "- main:",
+        '- heading "production: 4 failures, 1 exempt, 1 unknown, 1 error, 3 problems" [level=1]',
+        '- heading "Findings" [level=2]',
+        '- search "Findings":',
+        "- status: 7 of 10 findings",
+        '- img "Compliance over runs 12 runs: strictly from 61.00 % to 72.00 %',
+        '- columnheader "Outcome":',
+        '- rowheader "Details of AML-ISO-101 on ws/train-gpu AML-ISO-101":',
+        '- group "Outcome":',
+        '- checkbox "unknown" [checked]',
+        '- navigation "Pages of findings":',
+    ):
+        assert line in tree, line
+    assert page.locator("html").get_attribute("lang") == "en"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_text_has_contrast(opened: Open, dark: bool) -> None:
+    """At least 4.5 to 1 in either scheme (WCAG 2.2, 1.4.3 AA), with everything unfolded."""
+    page = opened(dark=dark).page
+    for box in page.locator("input[type=checkbox]").all():
+        box.check()
+    page.get_by_role("button", name="Show all details").click()
+    page.locator("summary").first.click()
+
+    assert page.evaluate(FAINT) == []
+
+
+def test_colours_follow_the_system_until_the_reader_says_otherwise(opened: Open) -> None:
+    """And what the reader said holds for the next visit."""
+    background = "getComputedStyle(document.body).backgroundColor"
+    page = opened(dark=True).page
+    assert page.evaluate(background) == "rgb(20, 23, 28)"
+    page.emulate_media(color_scheme="light")
+    assert page.evaluate(background) == "rgb(255, 255, 255)"
+
+    page.get_by_label("Colours").select_option("dark")
+    assert page.evaluate(background) == "rgb(20, 23, 28)"
+    assert page.evaluate("localStorage.getItem('policyeng-theme')") == "dark"
+
+
+def test_print_has_every_finding_that_is_chosen_with_its_details(opened: Open) -> None:
+    """On white, without what is there to click; afterwards the page is as it was."""
+    page = opened(dark=True).page
+    page.evaluate(
+        "addEventListener('beforeprint', () => { window.open_ = document.querySelectorAll('#table .more:not([hidden])').length })"
+    )
+
+    assert page.pdf(format="A4").startswith(b"%PDF")
+
+    assert page.evaluate("window.open_") == 7
+    assert page.locator("#table .more:visible").count() == 0
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    expect(page.get_by_role("search")).to_be_hidden()
+
+
+def test_without_scripts_everything_is_there_to_read(opened: Open) -> None:
+    """Each finding with its details, passes folded away; nothing that would not work."""
+    page = opened(scripts=False).page
+
+    expect(page.locator("#every tbody.finding.fail")).to_have_count(4)
+    expect(page.locator("#every .more").first).to_contain_text("/properties/properties/vmSize")
+    expect(page.locator("#every details")).to_contain_text("What passes (3)")
+    expect(page.locator("#stage")).to_be_hidden()
+    expect(page.get_by_label("Colours")).to_be_hidden()
+    page.locator("#every a").first.click()
+    assert page.url.endswith("#policy-3") or "#policy-" in page.url
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_hostile_names_do_nothing(opened: Open, scripts: bool) -> None:
+    """No script, no element, no link of theirs; each character is shown."""
+    page = opened(render(SAMPLES["hostile"], about=HOSTILE_ABOUT), scripts=scripts).page
+    if scripts:
+        for by in ("resource", "policy", "control", "owner", ""):
+            page.get_by_label("Group by").select_option(by)
+        page.get_by_role("button", name="Show all details").click()
+        page.get_by_label("Text").fill("</script>")
+        expect(page.get_by_role("status")).to_have_text("4 of 4 findings")
+
+    assert page.locator("img, iframe, object, a:not([href^='#'])").count() == 0
+    assert page.locator("body script").count() == 2
+    said = page.locator("#table" if scripts else "#every").inner_text()
+    assert "<script>alert(1)</script>" in said
+    assert "\\u202e" in said
+    assert not {"\u202e", "\u2066", "\x00", "\x1b"} & set(said)
+    assert "onerror=pwned()" in said
+
+
+def test_twenty_thousand_findings_are_a_page_at_a_time(opened: Open) -> None:
+    """The browser builds what is shown and no more; the file is a dozen megabytes at most."""
+    evaluation, about = many(20_000)
+    text = render(evaluation, about=about)
+    assert len(text.encode()) < 12_000_000
+    page = opened(text).page
+
+    expect(page.get_by_role("status")).to_have_text("2,858 of 20,000 findings")
+    assert page.evaluate("document.querySelectorAll('*').length") < 10_000
+    page.get_by_label("pass", exact=True).check()
+    expect(page.get_by_role("status")).to_have_text("20,000 of 20,000 findings")
+    expect(page.locator("#page")).to_have_text("Page 1 of 200")
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator("#page")).to_have_text("Page 2 of 200")
+    page.get_by_label("Group by").select_option("owner")
+    expect(page.get_by_role("status")).to_have_text("20,000 of 20,000 findings, in 5 groups")
+    page.locator("#table .group button").first.click()
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator("#table .group")).to_have_count(1)  # the head of the group that goes on
+    expect(page.locator("#table .finding")).to_have_count(100)
