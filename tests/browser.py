@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 
 #: Luminance and contrast as WCAG 2.2 defines them, over every text that is to be seen: those below 4.5, each once.
 FAINT = """
@@ -45,6 +45,11 @@ class Visit:
     requested: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
 
+    def dismiss(self, dialog: Dialog) -> None:
+        """Close a dialog, which no page of ours opens."""
+        self.said.append(dialog.message)
+        dialog.dismiss()
+
     def require_quiet(self, address: str) -> None:
         """Fail unless the page asked for nothing but itself, and said nothing."""
         assert self.requested == [address]
@@ -71,7 +76,7 @@ def visit(browser: Browser, scripts: bool = True, dark: bool = False) -> Iterato
     visiting.page.on("request", lambda request: visiting.requested.append(request.url))
     visiting.page.on("console", lambda message: visiting.said.append(message.text))
     visiting.page.on("pageerror", lambda error: visiting.said.append(str(error)))
-    visiting.page.on("dialog", lambda dialog: (visiting.said.append(dialog.message), dialog.dismiss()))
+    visiting.page.on("dialog", visiting.dismiss)
     try:
         yield visiting
     finally:

@@ -65,8 +65,7 @@ def many(number: int) -> tuple[Evaluation, About]:
     for at in range(number // 40 + 1):
         cluster = f"{GROUP}/providers/{ML}/workspaces/ws-{at // 10:04}/computes/train-{at:05}"
         owners[cluster.lower()] = f"team-{at % 5}"
-        for policy in range(40):
-            findings.append(_one(f"AML-{'ABCD'[policy % 4] * 3}-{policy + 101}", cluster, at * 40 + policy))
+        findings += [_one(f"AML-{'ABCD'[n % 4] * 3}-{n + 101}", cluster, at * 40 + n) for n in range(40)]
     kinds = {
         f"AML-{letter * 3}-{n}": Kind(letter.lower(), (f"mcsb-v1 {letter}-{n % 7}",))
         for letter in "ABCD"

@@ -191,10 +191,10 @@ def test_everything_can_be_done_by_key(opened: Open) -> None:
     reached = []
     for _ in range(40):
         page.keyboard.press("Tab")
-        reached.append(page.evaluate("document.activeElement.textContent.trim() || document.activeElement.ariaLabel"))
+        reached.append(page.evaluate("document.activeElement.ariaLabel || document.activeElement.textContent.trim()"))
         if reached[-1] == "Severity":
             page.keyboard.press("Enter")
-        if "AML-ISO-101" in reached[-1]:
+        if reached[-1].startswith("Details of AML-ISO-101"):
             page.keyboard.press("Space")
             break
     assert reached.index("Reset") < reached.index("Outcome") < reached.index("Severity")
@@ -204,7 +204,7 @@ def test_everything_can_be_done_by_key(opened: Open) -> None:
 def test_a_screen_reader_finds_its_way(opened: Open) -> None:
     """Landmarks, headings, a table with headers of columns and rows, charts with a name, a live count."""
     page = opened().page
-    tree = page.locator("body").aria_snapshot()
+    tree = page.locator("body").aria_snapshot().replace("- '", "- ")
 
     for line in (
         "- banner:",
@@ -254,7 +254,8 @@ def test_print_has_every_finding_that_is_chosen_with_its_details(opened: Open) -
     """On white, without what is there to click; afterwards the page is as it was."""
     page = opened(dark=True).page
     page.evaluate(
-        "addEventListener('beforeprint', () => { window.open_ = document.querySelectorAll('#table .more:not([hidden])').length })"
+        "addEventListener('beforeprint', () => "
+        "{ window.open_ = document.querySelectorAll('#table .more:not([hidden])').length })"
     )
 
     assert page.pdf(format="A4").startswith(b"%PDF")

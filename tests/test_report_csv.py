@@ -1,0 +1,122 @@
+"""CSV: what a parser reads back, and what a spreadsheet does not calculate."""
+
+from __future__ import annotations
+
+import csv
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policyeng.models import Evaluation
+from policyeng.report.csv import COLUMNS, guarded, render, render_marked, unguarded
+from policyeng.report.escapes import visible
+from tests.command import policyeng
+from tests.report_pages import ABOUT
+from tests.report_samples import PUBLIC_ACCESS, SAMPLES, evaluation_of, evaluations, laws
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    """The rows as a parser reads them."""
+    return list(csv.DictReader(StringIO(text, newline=""), strict=True))
+
+
+def test_a_row_says_what_a_finding_says() -> None:
+    """With owner, area, controls and since when."""
+    row = next(row for row in rows(render(SAMPLES["every outcome"], about=ABOUT)) if row["policy"] == "AML-NET-001")
+
+    assert row == {
+        "policy": "AML-NET-001",
+        "title": "Public network access to the workspace is disabled",
+        "severity": "high",
+        "outcome": "fail",
+        "resource": PUBLIC_ACCESS.resource,
+        "resource_type": "Microsoft.MachineLearningServices/workspaces",
+        "owner": "ml-platform",
+        "area": "network",
+        "controls": "mcsb-v1 NS-2",
+        "since": "2026-05-23T00:00:00Z",
+        "reasons": 'public network access is not disabled: /properties/publicNetworkAccess is "Enabled", '
+        'expected "Disabled"',
+        "undecided": "",
+        "exemption": "",
+        "exempt_until": "",
+        "remediation": PUBLIC_ACCESS.remediation,
+        "source": PUBLIC_ACCESS.source,
+        "file": "samples/inference.json",
+        "line": "12",
+        "column": "1",
+    }
+
+
+def test_what_is_exempt_or_undecided_says_why() -> None:
+    """An exempt failure stays a failure, with its exemption beside it."""
+    told = {row["policy"]: row for row in rows(render(SAMPLES["every outcome"]))}
+
+    assert told["AML-NET-104"]["outcome"] == "fail"
+    assert (told["AML-NET-104"]["exemption"], told["AML-NET-104"]["exempt_until"]) == ("EX-7", "2026-12-31T00:00:00Z")
+    assert told["AML-TRN-103"]["undecided"] == "the deadline of 1000 ms passed while judging"
+    assert told["AML-ISO-101"]["reasons"].count(" | ") == 1
+
+
+@laws
+@given(evaluation=evaluations())
+def test_every_finding_has_one_row_that_says_who(evaluation: Evaluation) -> None:
+    """Each line ends with CRLF (RFC 4180), and taking the guard away gives the names as every report shows them."""
+    text = render(evaluation)
+
+    assert text.count("\r\n") == len(evaluation.findings) + 1 == text.count("\n")
+    told = [(unguarded(row["policy"]), unguarded(row["resource"]), row["outcome"]) for row in rows(text)]
+    assert told == [(visible(f.policy), visible(f.resource), f.outcome) for f in evaluation.findings]
+    assert all(None not in row and len(row) == len(COLUMNS) for row in rows(text))
+
+
+@given(st.text(alphabet="=+-@'\uff1d\uff0b\uff0d\uff20; \u00a0\t\r\nab", max_size=12))
+def test_the_guard_can_be_taken_away(text: str) -> None:
+    """And no cell begins with what a spreadsheet calculates, also where it parts lines at semicolons."""
+    assert unguarded(guarded(text)) == text
+    for part in guarded(text).split(";"):
+        assert not part.lstrip().startswith(tuple("=+-@\uff1d\uff0b\uff0d\uff20"))
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ('=HYPERLINK("http://evil.test";"x")', '\'=HYPERLINK("http://evil.test";"x")'),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("  -2+3+cmd|' /C calc'!A0", "  '-2+3+cmd|' /C calc'!A0"),
+        ("\uff1d1+1", "'\uff1d1+1"),
+        ("x;=1+1", "x;'=1+1"),
+        ("'quoted", "''quoted"),
+        ("\t=1+1", "\\t=1+1"),
+        ("a\nb\u202e", "a\\nb\\u202e"),
+        ("/subscriptions/x", "/subscriptions/x"),
+    ],
+)
+def test_names_are_shown_and_not_calculated(name: str, shown: str) -> None:
+    """Formulas, those after spaces, in full width or after a semicolon; what cannot be seen is an escape."""
+    [row] = rows(render(evaluation_of([PUBLIC_ACCESS.model_copy(update={"resource": name})])))
+
+    assert row["resource"] == shown
+
+
+def test_excel_is_told_the_encoding() -> None:
+    """By a byte order mark, before the same text."""
+    evaluation = SAMPLES["every outcome"]
+    assert render_marked(evaluation) == "\ufeff" + render(evaluation)
+
+
+def test_the_command_takes_the_tag_of_owners(root: Path, tmp_path: Path) -> None:
+    """In any letter case; what has none is its workspace's, and what neither has is nobody's."""
+    snapshot = str(root / "samples/workspaces/regulated.json")
+    written = tmp_path / "findings.csv"
+    policyeng("check", snapshot, "--output", f"csv={written}", "--owner-tag", "OWNER")
+    by_other = policyeng("check", snapshot, "--format", "csv", POLICYENG_OWNER_TAG="nobody")
+
+    octets = written.read_bytes()
+    assert octets.count(b"\r\n") == octets.count(b"\n")
+    assert {row["owner"] for row in rows(octets.decode())} >= {"ml-platform@contoso.example"}
+    assert {row["owner"] for row in rows(by_other.stdout)} == {""}
+    assert policyeng("check", snapshot, "--format", "html", "--owner-tag", " ").returncode == 3
