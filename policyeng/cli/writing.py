@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable
+from mmap import mmap
 from pathlib import Path
 
 from policyeng.cli.loading import chosen
@@ -63,7 +64,7 @@ def output_of(entry: str, formats: Iterable[str]) -> tuple[str, Path]:
     return chosen(name, known, "report format"), Path(path)
 
 
-def write(path: Path, content: str | bytes, what: str) -> None:
+def write(path: Path, content: str | bytes | mmap, what: str) -> None:
     """Write the whole file or leave what was there, which others may be reading; text as UTF-8.
 
     Args:
@@ -85,7 +86,7 @@ def write(path: Path, content: str | bytes, what: str) -> None:
         raise UsageError(f"cannot write the {what}: {reason}", place=(str(path),)) from error
 
 
-def _replace(path: Path, octets: bytes) -> None:
+def _replace(path: Path, octets: bytes | mmap) -> None:
     beside = path.with_name(f".policyeng-{os.getpid()}")
     try:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from policyeng.cli.auditing.report import report
 from policyeng.cli.auditing.run import run
 from policyeng.cli.auditing.runs import runs
 from policyeng.cli.command import Command
@@ -13,3 +14,4 @@ from policyeng.cli.trust import with_trust
 audit = typer.Typer(help="Audit estates: collect, judge, keep, compare and tell.", no_args_is_help=True)
 audit.command(cls=Command)(with_opa(with_trust(run)))
 audit.command(cls=Command)(runs)
+audit.command(cls=Command)(report)
