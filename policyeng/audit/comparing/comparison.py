@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from policyeng.audit.comparing.causes import Search
 from policyeng.audit.comparing.nouns import Cause, Comparison, Flip, Kind, Side
@@ -23,6 +23,7 @@ def compared(
     found: tuple[Evaluation, Evaluation] | None = None,
     threads: int = 1,
     with_causes: bool = True,
+    only: Callable[[Key], bool] | None = None,
 ) -> Comparison:
     """Compare two states.
 
@@ -33,6 +34,7 @@ def compared(
         found: what was found in both; judged now unless given.
         threads: how many threads judge Rego.
         with_causes: find the causes, which judges again.
+        only: which findings are compared; all unless given.
 
     Raises:
         UsageError: a parameter does not exist or does not fit its schema, or an engine does not exist.
@@ -40,7 +42,8 @@ def compared(
     """
     earlier, later = found or (judged(before, gate, threads), judged(after, gate, threads))
     were, are = keyed(earlier.findings), keyed(later.findings)
-    pairs = {key: (status_of(were.get(key)), status_of(are.get(key))) for key in {**were, **are}}
+    about = [key for key in {**were, **are} if only is None or only(key)]
+    pairs = {key: (status_of(were.get(key)), status_of(are.get(key))) for key in about}
     flipped = sorted(key for key, (old, new) in pairs.items() if old != new and (_stands(old) or _stands(new)))
     versions = _spelled(earlier), _spelled(later)
     explained = _explained(before, after, {key: pairs[key] for key in flipped}, versions) if with_causes else {}
@@ -56,7 +59,7 @@ def compared(
         new=tuple(lists["new"]),
         fixed=tuple(lists["fixed"]),
         changed=tuple(lists["changed"]),
-        persisting=tuple(are[key] for key in sorted(are) if _stands(pairs[key][1]) and pairs[key][0] == pairs[key][1]),
+        persisting=tuple(are[key] for key, (old, new) in sorted(pairs.items()) if old == new and _stands(new)),
         problems=(*_problems(earlier, later), *(_unexplained(key) for key in unexplained)),
     )
 

@@ -101,9 +101,11 @@ def _modules(bundle: Bundle) -> _Modules:
 
 
 def _own_texts(policy: Policy, bundle: Bundle, modules: _Modules) -> list[str]:
-    """The text of a policy; empty where it is not to be had, as from an archive."""
+    """The text of a policy; empty where it is not to be had."""
     if policy.rules:
         return [text for package, text in modules if package == policy.package]
+    if policy.python is not None and policy.python.text:  # of an archive, too
+        return [policy.python.text.decode(errors="replace")]
     files = [root / policy.file for root in bundle.roots]
     return [file.read_text(encoding="utf-8") for file in files if file.is_file()]
 

@@ -1,0 +1,194 @@
+"""What will be found if nothing changes: the same inputs judged at later clocks, and the second at which each flips.
+
+Findings can change with the clock in two ways. Exemptions begin and end at moments that they state. Policies that look
+at the clock are judged at every moment that stands in their data, in their code or in the snapshot, moved by as many
+days as their numbers say, and between each two of these; between two that differ the second is found by halving.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import orjson
+from pydantic import AwareDatetime
+
+from policyeng import exemptions as exempting
+from policyeng.audit.comparing.nouns import Became, Cause, Flip, Kind
+from policyeng.audit.comparing.states import Key, State, Status, judged, keyed, status_of
+from policyeng.evaluation import Prepared, evaluated, homes_of, prepare
+from policyeng.facts.ids import folded_id
+from policyeng.garbage import uncollected
+from policyeng.models import Approval, Finding, Model, Outcome, lowered
+from policyeng.report.wording import rfc3339
+from policyeng.verify.satisfiability.clock import moments
+from policyeng.verify.satisfiability.timeline import samples
+
+_SECOND = timedelta(seconds=1)
+
+
+class Coming(Model):
+    """A finding that will be another one.
+
+    Attributes:
+        at: the first second at which it is.
+        part: of a run; empty where there are none.
+        flip: what it becomes; its causes are the exemption or the approval that begins or lapses there, else the clock.
+    """
+
+    at: AwareDatetime
+    part: str = ""
+    flip: Flip
+
+
+def coming(state: State, until: datetime, part: str = "", *, threads: int = 1) -> Iterator[Coming]:
+    """What flips after the clock of a state, until a later one and with it, in the order of time.
+
+    Only flips after which something other than a pass is found, or was before, are told.
+
+    Raises:
+        UsageError: a parameter does not exist or does not fit its schema, or the engine does not exist.
+        EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
+    """
+    look = _Look(state, threads)
+    found = sorted(look.turns(until), key=lambda turn: (turn[0], turn[1]))
+    for at, key, was, now in found:
+        yield Coming(at=at, part=part, flip=look.flip(at, key, was, now))
+
+
+class _Look:
+    """One snapshot, judged at many clocks."""
+
+    def __init__(self, state: State, threads: int) -> None:
+        self._state, self._threads = state, threads
+        self._whole = prepare(state.bundle, state.snapshot, state.parameters)
+        self._homes = homes_of(self._whole.estate.subjects)
+        policies = zip(state.bundle.policies, state.bundle.reaches, strict=True)
+        clocked = {policy.id for policy, reach in policies if reach.clock}
+        self._clocked = self._whole.only(lambda policy, _: policy.id in clocked)
+        self._still = [finding for finding in self._judged(self._whole, state.as_of) if finding.policy not in clocked]
+
+    @uncollected()
+    def _judged(self, prepared: Prepared, at: datetime) -> Sequence[Finding]:
+        state = self._state
+        return evaluated(prepared, as_of=at, engine=state.engine, opa=state.opa, threads=self._threads).findings
+
+    def _marked(self, findings: Sequence[Finding], at: datetime) -> dict[Key, Finding]:
+        state = self._state
+        marked, _ = exempting.apply(findings, state.exemptions, state.bundle.policies, self._homes, at)
+        return keyed(marked)
+
+    def found(self, at: datetime) -> dict[Key, Finding]:
+        """Everything that is found at a clock."""
+        return self._marked([*self._still, *self._judged(self._clocked, at)], at)
+
+    def turns(self, until: datetime) -> Iterator[tuple[datetime, Key, Finding | None, Finding | None]]:
+        """When which finding flips, from what to what."""
+        begin = self._state.as_of
+        earlier, was = begin, self.found(begin)
+        for at in self._samples(begin, until):
+            now = self.found(at)
+            for key in sorted({**was, **now}):
+                old, new = was.get(key), now.get(key)
+                if status_of(old) != status_of(new) and (_stands(old) or _stands(new)):
+                    yield self._exactly(key, earlier, at, new), key, old, new
+            earlier, was = at, now
+
+    def _exactly(self, key: Key, before: datetime, after: datetime, new: Finding | None) -> datetime:
+        """The first second after one moment, up to another, at which a finding is what it is at the latter."""
+        alone = self._whole.only(
+            lambda policy, subject: (
+                (policy.id, lowered(subject.reported_type), folded_id(subject.reported_id)) == key[:3]
+            )
+        )
+        wanted = status_of(new)
+        while after - before > _SECOND:
+            middle = _halfway(before, after)
+            if status_of(self._marked(self._judged(alone, middle), middle).get(key)) == wanted:
+                after = middle
+            else:
+                before = middle
+        return after
+
+    def _samples(self, begin: datetime, until: datetime) -> list[datetime]:
+        """The clocks to judge at."""
+        estate = self._whole.estate
+        types = {subject.judged_type for subject in estate.subjects}
+        known = moments(self._state.bundle, self._whole.parameters, [orjson.loads(estate.document)], types)
+        known += [at.astimezone(UTC) for one in self._state.exemptions for at in (one.created_at, one.expires_at)]
+        within = [at for at in known if begin < at <= until]
+        return [at for at in samples([*within, until], begin) if begin < at <= until]
+
+    def flip(self, at: datetime, key: Key, was: Finding | None, now: Finding | None) -> Flip:
+        """One flip with its causes."""
+        standing = [one for one in (now, was) if _stands(one) and one is not None]
+        return Flip(
+            before=was.outcome if was else None,
+            after=now.outcome if now else None,
+            exempt_before=was is not None and was.exemption is not None,
+            exempt_after=now is not None and now.exemption is not None,
+            causes=tuple((cause,) for cause in self._causes(at, key, status_of(was))),
+            finding=standing[0],
+        )
+
+    def _causes(self, at: datetime, key: Key, wanted: Status | None) -> list[Cause]:
+        """What begins or lapses at a moment and without which the finding would be as before; else the clock."""
+        found = [*self._exemptions(at, key, wanted), *self._approvals(at, key, wanted)]
+        before, after = (rfc3339(moment) for moment in (self._state.as_of, at))
+        return found or [Cause(kind=Kind.CLOCK, change="changed", before=before, after=after)]
+
+    def _exemptions(self, at: datetime, key: Key, wanted: Status | None) -> Iterator[Cause]:
+        for one in self._state.exemptions:
+            change = _turned(one.created_at, one.expires_at, at)
+            if change is None or one.policy != key.policy:
+                continue
+            others = [other for other in self._state.exemptions if other.id != one.id]
+            if change == "lapsed":
+                others.append(one.model_copy(update={"expires_at": at + _SECOND}))
+            if _status(replace(self._state, exemptions=others), key, at) == wanted:
+                ends = rfc3339(one.expires_at)
+                yield Cause(kind=Kind.EXEMPTION, change=change, subject=one.id, before=ends, after=ends)
+
+    def _approvals(self, at: datetime, key: Key, wanted: Status | None) -> Iterator[Cause]:
+        snapshot = self._state.snapshot
+        for number, one in enumerate(snapshot.approvals):
+            change = _turned(one.granted_at, one.expires_at, at)
+            if change is None:
+                continue
+            still = [*snapshot.approvals]
+            still[number] = _as_before(one, change)
+            state = replace(self._state, snapshot=snapshot.model_copy(update={"approvals": tuple(still)}))
+            if _status(state, key, at) == wanted:
+                ends = rfc3339(one.expires_at) if one.expires_at else ""
+                yield Cause(kind=Kind.APPROVAL, change=change, subject=one.id, before=ends, after=ends)
+
+
+def _turned(begins: datetime | None, ends: datetime | None, at: datetime) -> Became | None:
+    """Whether a term begins or ends at a moment, to the second."""
+    if ends is not None and ends <= at < ends + _SECOND:
+        return "lapsed"
+    return "began" if begins is not None and begins <= at < begins + _SECOND else None
+
+
+def _as_before(approval: Approval, change: Became) -> Approval:
+    """An approval that does not lapse, or that is not granted yet."""
+    return approval.model_copy(update={"expires_at": None} if change == "lapsed" else {"status": "requested"})
+
+
+def _status(state: State, key: Key, at: datetime) -> Status | None:
+    """What would be found of one thing."""
+    policies = [policy for policy in state.bundle.policies if policy.id == key.policy]
+    alone = replace(state, bundle=state.bundle.only(policies), as_of=at)
+    return status_of(keyed(judged(alone).findings).get(key))
+
+
+def _stands(finding: Finding | None) -> bool:
+    return finding is not None and finding.outcome is not Outcome.PASS
+
+
+def _halfway(one: datetime, other: datetime) -> datetime:
+    """A moment between two others, a whole second where there is one."""
+    middle = one + (other - one) / 2
+    rounded = middle.replace(microsecond=0)
+    return rounded if rounded > one else middle

@@ -1,0 +1,53 @@
+"""What a store holds of a run, as states that can be compared."""
+
+from __future__ import annotations
+
+from policyeng.audit.comparing.states import State, judged
+from policyeng.audit.history import History, Run
+from policyeng.bundle import Bundle
+from policyeng.engines import OpaOptions
+from policyeng.models import Evaluation, Snapshot
+
+
+class Stored:
+    """The parts of one run; its bundle is read once."""
+
+    def __init__(self, history: History, run: Run, opa: OpaOptions | None = None) -> None:
+        self.history, self.run, self._opa = history, run, opa
+        self._bundle: Bundle | None = None
+
+    @property
+    def bundle(self) -> Bundle:
+        """The policies that judged.
+
+        Raises:
+            UsageError: retention has taken them.
+        """
+        if self._bundle is None:
+            self._bundle = self.history.bundle(self.run)
+        return self._bundle
+
+    def state(self, name: str) -> tuple[State, Evaluation]:
+        """One part with what was found in it; what the run has no part of is empty.
+
+        Raises:
+            UsageError: it could not be read then, or retention has taken it.
+        """
+        part = self.history.part(self.run, name)
+        if part is None:
+            empty = self.of(Snapshot())
+            return empty, judged(empty)
+        return self.of(self.history.snapshot(part)), self.history.evaluation(part)
+
+    def of(self, snapshot: Snapshot) -> State:
+        """A snapshot with everything that the run judged with."""
+        run = self.run
+        return State(
+            self.bundle,
+            snapshot,
+            run.as_of,
+            run.exemptions,
+            run.parameters,
+            run.engine.name,
+            self._opa if run.engine.name == "opa" else None,
+        )
