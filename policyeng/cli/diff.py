@@ -164,7 +164,7 @@ def diff(
     with cache.switched_off(no_cache):
         held = asked.held()
         theirs = asked.before(earlier).held() if earlier.differs else held
-        old = _state(before, theirs, moment_of(earlier.as_of) if earlier.as_of else at, reading)
+        old = _state(before, theirs, moment_of(earlier.as_of, "--as-of-before") if earlier.as_of else at, reading)
         new = _state(after, held, at, reading)
         gate = Gate(held.settings.fail_on, held.settings.strict_unknown)
         with busy("comparing"):

@@ -80,8 +80,8 @@ def selected_bundle(
     return left
 
 
-def moment_of(text: str | None) -> datetime:
-    """The time that `--as-of` names, now without one; a time without a zone is in UTC.
+def moment_of(text: str | None, option: str = "--as-of") -> datetime:
+    """The time that an option names, now without one; a time without a zone is in UTC.
 
     Raises:
         UsageError: it is none, or out of range.
@@ -91,12 +91,12 @@ def moment_of(text: str | None) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise UsageError(f"`{text}` is no time for --as-of", remedy="write 2026-06-01T00:00:00Z") from None
+        raise UsageError(f"`{text}` is no time for {option}", remedy="write 2026-06-01T00:00:00Z") from None
     try:
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except OverflowError:
         raise UsageError(
-            f"`{text}` is out of range for --as-of", remedy="write a time of the years 1 to 9999"
+            f"`{text}` is out of range for {option}", remedy="write a time of the years 1 to 9999"
         ) from None
 
 

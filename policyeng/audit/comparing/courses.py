@@ -81,8 +81,11 @@ def course_of(estate: str, runs: Sequence[Run], spans: Iterable[Span], wanted: W
 
 def lives(spans: Iterable[Span]) -> Iterator[list[Span]]:
     """The spans of one finding after the other, the first of each first."""
-    for _, own in groupby(spans, lambda span: (span.part, span.policy, span.resource_type, span.resource)):
-        yield list(own)
+    for _, alike in groupby(spans, lambda span: (span.part, span.policy, span.resource)):
+        by_type: dict[str, list[Span]] = {}
+        for span in alike:
+            by_type.setdefault(span.resource_type, []).append(span)
+        yield from by_type.values()
 
 
 def turns_of(life: Sequence[Span]) -> Iterator[tuple[str, int]]:
