@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from io import StringIO
 from typing import NamedTuple
 
 from policyeng.audit.comparing.courses import Course, Point
 from policyeng.audit.comparing.lives import Life, Turn
+from policyeng.audit.comparing.tables import as_csv, as_json
 from policyeng.audit.comparing.wording import cause_sentence
-from policyeng.models import Model
-from policyeng.report.csv import guarded
 from policyeng.report.escapes import markdown_code, markdown_text, visible
 from policyeng.report.lines import BLANK, STYLES, Line, labelled, printed
 from policyeng.report.markup import table
@@ -75,7 +71,7 @@ def courses_markdown(courses: Sequence[Course]) -> str:
 def courses_csv(courses: Sequence[Course]) -> str:
     """Give a row for each run of each estate."""
     rows = ([course.estate, *_cells(point, "")] for course in courses for point in course.points)
-    return _csv([["estate", *(column.title for column in _COLUMNS)], *rows])
+    return as_csv(["estate", *(column.title for column in _COLUMNS)], rows)
 
 
 def lives_text(lives: Sequence[Life], *, color: bool = False, width: int = 100) -> str:
@@ -134,19 +130,7 @@ def lives_csv(lives: Sequence[Life]) -> str:
         for life in lives
         for turn in life.turns
     )
-    return _csv([["estate", "part", "policy", "severity", "resource", "run", "as of", "turn", "because"], *rows])
-
-
-def _csv(rows: Sequence[Sequence[str]]) -> str:
-    written = StringIO(newline="")
-    csv.writer(written).writerows([guarded(visible(cell)) for cell in row] for row in rows)
-    return written.getvalue()
-
-
-def as_json(name: str, members: Sequence[Model]) -> str:
-    """Give an object with the members under one name."""
-    listed = [member.model_dump(mode="json", by_alias=True) for member in members]
-    return visible(json.dumps({name: listed}, indent=2, ensure_ascii=False), keep="\n") + "\n"
+    return as_csv(["estate", "part", "policy", "severity", "resource", "run", "as of", "turn", "because"], rows)
 
 
 COURSES: Mapping[str, Callable[[Sequence[Course]], str]] = {

@@ -23,7 +23,7 @@ from policyeng.report.owners import OWNER_TAG, owners_of
 #: No more flips than these are listed one by one; the counts are of all.
 LISTED = 1000
 
-Shift = Literal["newly failing", "newly passing", "newly undecided", "otherwise changed"]
+Shift = Literal["newly failing", "newly passing", "newly undecided", "judged no more", "otherwise changed"]
 
 
 class Shifted(Model):
@@ -46,6 +46,7 @@ class Tally(Model):
     failing: int = 0
     passing: int = 0
     undecided: int = 0
+    unjudged: int = 0
     otherwise: int = 0
 
 
@@ -53,9 +54,9 @@ class Impact(Model):
     """What one run would have found.
 
     Attributes:
-        newly failing: no failure was found, or an exempt one, and a failure without an exemption would have been.
-        newly passing: a finding that does not pass would have passed, or not been made at all.
-        newly undecided: what was decided would have been unknown or an error.
+        total: how often each shift would have been. `newly failing` is a failure without an exemption where there was
+            none; `newly passing` a pass of what did not; `newly undecided` an unknown or an error of what was decided;
+            `judged no more` is what no policy would have said.
         by_policy, by_owner: the counts, most new failures first; the owner without a name is nobody.
         listed: the first flips, one by one; `omitted` says how many there are besides.
         problems: parts that could not be judged again, and why.
@@ -167,7 +168,9 @@ def shift_of(flip: Flip) -> Shift:
     failed = flip.before is Outcome.FAIL and not flip.exempt_before
     if flip.after is Outcome.FAIL and not flip.exempt_after:
         return "otherwise changed" if failed else "newly failing"
-    if flip.after in (Outcome.PASS, None):
+    if flip.after is None:
+        return "judged no more"
+    if flip.after is Outcome.PASS:
         return "newly passing"
     undecided = (Outcome.UNKNOWN, Outcome.ERROR)
     if flip.after in undecided and flip.before not in undecided:
@@ -181,6 +184,7 @@ def _tally(name: str, counts: Counter[Shift]) -> Tally:
         failing=counts["newly failing"],
         passing=counts["newly passing"],
         undecided=counts["newly undecided"],
+        unjudged=counts["judged no more"],
         otherwise=counts["otherwise changed"],
     )
 

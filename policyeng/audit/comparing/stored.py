@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from policyeng.audit.comparing.states import State, judged
 from policyeng.audit.history import History, Run
 from policyeng.bundle import Bundle
@@ -39,13 +41,13 @@ class Stored:
             return empty, judged(empty)
         return self.of(self.history.snapshot(part)), self.history.evaluation(part)
 
-    def of(self, snapshot: Snapshot) -> State:
-        """A snapshot with everything that the run judged with."""
+    def of(self, snapshot: Snapshot, as_of: datetime | None = None) -> State:
+        """A snapshot with everything that the run judged with, at its clock or another."""
         run = self.run
         return State(
             self.bundle,
             snapshot,
-            run.as_of,
+            as_of or run.as_of,
             run.exemptions,
             run.parameters,
             run.engine.name,

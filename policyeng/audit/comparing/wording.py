@@ -52,10 +52,10 @@ def _subject(cause: Cause) -> str:
 
 
 def _how(cause: Cause) -> str:
-    if cause.kind is Kind.EXEMPTION:
+    if cause.change in ("began", "lapsed", "ended") or cause.kind is Kind.EXEMPTION:
         ends = cause.before if cause.change in ("lapsed", "ended") else cause.after
         word = "it ended" if cause.change == "lapsed" else "until"
-        return f" ({word} {ends})"
+        return f" ({word} {ends})" if ends else ""
     if cause.kind in (Kind.POLICY, Kind.LIBRARY) and cause.before and cause.after:
         shared = f", data at {', '.join(change.path for change in cause.paths[:_NAMED])}" if cause.paths else ""
         return f" from {cause.before[:_DIGITS]} to {cause.after[:_DIGITS]}{shared}"

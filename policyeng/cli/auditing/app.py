@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import typer
 
+from policyeng.cli.auditing.ahead import ahead
+from policyeng.cli.auditing.history import history
+from policyeng.cli.auditing.impact import impact
 from policyeng.cli.auditing.report import report
 from policyeng.cli.auditing.run import run
 from policyeng.cli.auditing.runs import runs
@@ -15,3 +18,6 @@ audit = typer.Typer(help="Audit estates: collect, judge, keep, compare and tell.
 audit.command(cls=Command)(with_opa(with_trust(run)))
 audit.command(cls=Command)(runs)
 audit.command(cls=Command)(report)
+audit.command(cls=Command)(with_opa(history))
+audit.command(cls=Command)(with_opa(with_trust(ahead)))
+audit.command(cls=Command)(with_opa(with_trust(impact)))

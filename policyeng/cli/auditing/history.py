@@ -13,6 +13,7 @@ from policyeng.cli.auditing.choosing import EstateName, estates_of
 from policyeng.cli.auditing.options import StoreUrl, store_of
 from policyeng.cli.loading import chosen, moment_of, split
 from policyeng.cli.printing import busy, look, say
+from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.facts.ids import folded_id
 
@@ -42,6 +43,8 @@ def history(
     format_: HistoryFormat = "text",
     store: StoreUrl = None,
     config: options.Config = None,
+    *,
+    opa: OpaOptions,
 ) -> int:
     """Tell the course of estates: per run the counts, both ways of compliance, and what was new, fixed or reopened.
 
@@ -52,7 +55,7 @@ def history(
       policyeng audit history production --select AML-NET-001 --since 2026-01-01 --format csv
       policyeng audit history --resource "$WORKSPACE_ID" --select AML-NET-001
     """
-    format_, wanted = chosen(format_, _FORMATS, "format"), _Wanted(split(select), resource or "", since)
+    format_, wanted = chosen(format_, _FORMATS, "format"), _Wanted(split(select), resource or "", since, opa)
     with store_of(store, config) as kept, busy("reading"):
         estates = estates_of(kept, estate)
         if resource:
@@ -80,14 +83,14 @@ def _lives(kept: History, estates: Sequence[str], wanted: _Wanted, format_: str)
 class _Wanted:
     """What of the runs is asked for."""
 
-    def __init__(self, selectors: Sequence[str], resource: str, since: str | None) -> None:
+    def __init__(self, selectors: Sequence[str], resource: str, since: str | None, opa: OpaOptions) -> None:
         """Take what the options say.
 
         Raises:
             UsageError: `since` is neither the number of a run nor a time.
         """
         self.resource = resource
-        self._selectors = selectors
+        self._selectors, self._opa = selectors, opa
         self._number = int(since) if since and since.isdecimal() else None
         self._time: datetime | None = moment_of(since, "--since") if since and self._number is None else None
 
@@ -107,7 +110,7 @@ class _Wanted:
 
         policies = self._policies(kept, kept.runs(estate, last=1)[-1])
         spans = (span for span in kept.spans(estate) if self._is_on(span) and (not policies or span.policy in policies))
-        for life in lives_of(kept, estate, spans):
+        for life in lives_of(kept, estate, spans, self._opa):
             yield life.model_copy(update={"turns": tuple(filter(self._is_late, life.turns))})
 
     def _is_on(self, span: Span) -> bool:
