@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pydantic import Field, field_validator
 
 from policyeng.configuration.estates import EstateSettings
+from policyeng.configuration.notifying import Notifying
 from policyeng.models import Blame, Enforcement, JsonObject, Model, Severity
 
 
@@ -31,6 +32,7 @@ class Settings(Model):
         store: the database of audits; a relative path in a configuration file is relative to that.
         estates: what is audited.
         blame: whether old failures on what is changed deny a change, too; as the caller has it when None.
+        notify: who is told of audits, and of what.
         origins: by setting, where its value came from: `flag --x`, `environment X`, `FILE:LINE` or `default`.
     """
 
@@ -51,6 +53,7 @@ class Settings(Model):
     blame: Blame | None = None
     store: str = "sqlite:///audits.db"
     estates: tuple[EstateSettings, ...] = ()
+    notify: tuple[Notifying, ...] = ()
     origins: Mapping[str, str] = {}
 
     @field_validator("fail_on", "blame", mode="before")
@@ -63,7 +66,7 @@ NAMES = tuple(name for name in Settings.model_fields if name != "origins")
 #: Settings that are lists of text, for which text alone stands, too.
 LISTS = ("select", "ignore", "exemptions")
 #: Settings that are tables, which only a file can give.
-TABLES = ("parameters", "modes", "estates")
+TABLES = ("parameters", "modes", "estates", "notify")
 
 
 class Given(NamedTuple):

@@ -96,6 +96,10 @@ def _value(key: str, value: object, file: File, place: str) -> object:
         return estates_of(value, file)
     if key == "store" and isinstance(value, str):
         return store_beside(file.path.parent, value)
+    if key == "notify":
+        from policyeng.configuration.notify_tables import targets  # the same
+
+        return targets(value, file)
     if key == "max_exemption_days" and type(value) is not int:
         raise UsageError(f"`{key}` does not fit: `{value}`", place=(place,), remedy="write a number of days")
     if key in ("require_signature", "strict_unknown") and not isinstance(value, bool):

@@ -16,7 +16,7 @@ from policyeng.audit.store.tables import RUNS
 from policyeng.errors import StoreError, UsageError
 
 #: The newest migration.
-HEAD = "0001"
+HEAD = "0002"
 #: The option of a connection that writes: SQLite locks the database when its transaction begins, and not in its midst.
 _WRITES = "policyeng_writes"
 #: Seconds that SQLite waits for another writer.

@@ -1,0 +1,240 @@
+"""Messages that are to be sent, kept beside the runs until they were, and up to which run an estate has been told.
+
+No run depends on them and no hash covers them. A message is written together with the mark that says up to which run
+its estate was told: who is killed before has the same messages made again, from the runs. Who sends a message claims it
+first and says afterwards that it was sent, so that one is sent twice where its sender is killed in between, and none is
+lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Insert,
+    Integer,
+    MetaData,
+    Select,
+    String,
+    Table,
+    Text,
+    Update,
+    delete,
+    distinct,
+    func,
+    insert,
+    select,
+    update,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+
+from policyeng.audit.store.kept import Store
+from policyeng.audit.store.opening import said, writing
+from policyeng.audit.store.tables import AnyText
+from policyeng.models import Model, made
+
+#: Their own, as they are no part of what the chain of runs covers.
+OUTBOX = MetaData()
+
+#: Messages: times are RFC 3339 in UTC and compare as text; `together` is the message that one went out with.
+NOTICES = Table(
+    "notices",
+    OUTBOX,
+    Column("id", Integer, primary_key=True),
+    Column("target", AnyText, nullable=False),
+    Column("estate", AnyText, nullable=False),
+    Column("title", AnyText, nullable=False),
+    Column("body", AnyText, nullable=False),
+    Column("created", String(40), nullable=False),
+    Column("due", String(40), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("fault", Text, nullable=False),
+    Column("sent", String(40)),
+    Column("together", Integer),
+)
+
+#: By estate, the run up to which its targets have been told.
+TOLD = Table("told", OUTBOX, Column("estate", AnyText, primary_key=True), Column("run", Integer, nullable=False))
+
+#: After so many attempts, which takes three days, a message waits for `audit notify --retry`.
+ATTEMPTS = 20
+_FIRST, _LONGEST = timedelta(minutes=1), timedelta(hours=6)
+#: How long it is kept that a message was sent.
+_KEPT = timedelta(days=30)
+
+
+class Message(Model):
+    """What one target is to be told.
+
+    Attributes:
+        target: the name of it.
+        estate: what it is about.
+        title: one line.
+        body: plain text.
+    """
+
+    target: str
+    estate: str
+    title: str
+    body: str
+
+
+class Notice(Message):
+    """A message that is kept.
+
+    Attributes:
+        created: when it was made.
+        due: when it is tried, or tried again.
+        attempts: how often it was tried.
+        fault: why the last attempt failed; empty before.
+    """
+
+    id: int
+    created: datetime
+    due: datetime
+    attempts: int
+    fault: str
+
+    @property
+    def given_up(self) -> bool:
+        """Whether it is tried no more unless somebody asks for it."""
+        return self.attempts >= ATTEMPTS
+
+
+class Outbox:
+    """The messages of a store; every method raises StoreError where the database refuses something."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def told(self, estate: str) -> int | None:
+        """The number of the run up to which an estate was told; None before the first time."""
+        with self._store.reading() as connection:
+            number: int | None = connection.scalar(select(TOLD.c.run).where(TOLD.c.estate == estate))
+        return number
+
+    def put(self, messages: Sequence[Message], now: datetime) -> None:
+        """Keep messages until they are sent."""
+        with self._writing() as connection:
+            _insert(connection, messages, now)
+
+    def tell(self, estate: str, told: int | None, run: int, messages: Sequence[Message], now: datetime) -> bool:
+        """Keep the messages on the runs of an estate up to one, and that it has been told up to there.
+
+        Args:
+            estate: its name.
+            told: up to which run it had been told when the messages were made.
+            run: up to which they tell it.
+            messages: for its targets; none where nothing is new.
+            now: the present.
+
+        Returns:
+            Whether they are kept: not if somebody else told the estate meanwhile.
+        """
+        marking: Insert | Update = update(TOLD).where(TOLD.c.estate == estate, TOLD.c.run == told).values(run=run)
+        with self._writing() as connection:
+            if told is None:
+                upsert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+                marking = upsert(TOLD).values(estate=estate, run=run).on_conflict_do_nothing()
+            if not connection.execute(marking).rowcount:
+                return False
+            _insert(connection, messages, now)
+        return True
+
+    def unsent(self) -> Sequence[Notice]:
+        """The messages that have not been sent, the oldest first."""
+        with self._store.reading() as connection:
+            return _read(connection, _unsent())
+
+    def due(self, target: str, now: datetime) -> Sequence[Notice]:
+        """The messages to a target that are to be tried now; those that failed least often first, then the oldest.
+
+        One that a service refuses for what it says does not keep back others.
+        """
+        mine = (NOTICES.c.target == target, NOTICES.c.due <= _text(now), NOTICES.c.attempts < ATTEMPTS)
+        asked = _unsent().where(*mine).order_by(None).order_by(NOTICES.c.attempts, NOTICES.c.id)
+        with self._store.reading() as connection:
+            return _read(connection, asked)
+
+    def sent_since(self, target: str, moment: datetime) -> int:
+        """How many messages a target was sent since then, those that went out together being one."""
+        asked = select(func.count(distinct(func.coalesce(NOTICES.c.together, NOTICES.c.id)))).where(
+            NOTICES.c.target == target, NOTICES.c.sent > _text(moment)
+        )
+        with self._store.reading() as connection:
+            return connection.scalar(asked) or 0
+
+    def claim(self, notices: Sequence[Notice], now: datetime) -> Sequence[Notice]:
+        """Take messages for sending, each as one attempt; those that somebody else took meanwhile are left out.
+
+        Who does not say that they were sent has them due again after a while, which doubles every time.
+        """
+        with self._writing() as connection:
+            return [notice for notice in notices if _claimed(connection, notice, now)]
+
+    def sent(self, notices: Sequence[Notice], now: datetime) -> None:
+        """Say that messages went out, in one where there are several."""
+        with self._writing() as connection:
+            connection.execute(_of(notices).values(sent=_text(now), together=notices[0].id, fault=""))
+            connection.execute(delete(NOTICES).where(NOTICES.c.sent < _text(now - _KEPT)))
+
+    def failed(self, notices: Sequence[Notice], fault: str, behind: Sequence[Notice] = ()) -> None:
+        """Say why messages that were claimed did not go out; those behind them wait as long as the first of them."""
+        due = select(NOTICES.c.due).where(NOTICES.c.id == notices[0].id)
+        with self._writing() as connection:
+            connection.execute(_of(notices).values(fault=fault))
+            later = connection.scalar(due)
+            connection.execute(_of(behind).where(NOTICES.c.sent.is_(None)).values(due=later))
+
+    def retry(self, now: datetime) -> int:
+        """Have all that was not sent tried now, as if for the first time; it says how many there are."""
+        with self._writing() as connection:
+            asked = update(NOTICES).where(NOTICES.c.sent.is_(None)).values(due=_text(now), attempts=0)
+            return connection.execute(asked).rowcount
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        with said(self._store.url), writing(self._store.engine) as connection:
+            yield connection
+
+
+def _insert(connection: Connection, messages: Sequence[Message], now: datetime) -> None:
+    if messages:
+        moment = _text(now)
+        kept = {"created": moment, "due": moment, "attempts": 0, "fault": ""}
+        connection.execute(insert(NOTICES), [{**message.model_dump(), **kept} for message in messages])
+
+
+def _of(notices: Sequence[Notice]) -> Update:
+    return update(NOTICES).where(NOTICES.c.id.in_([notice.id for notice in notices]))
+
+
+def _claimed(connection: Connection, notice: Notice, now: datetime) -> bool:
+    later = now + min(_FIRST * 2 ** min(notice.attempts, 16), _LONGEST)
+    claiming = (
+        update(NOTICES)
+        .where(NOTICES.c.id == notice.id, NOTICES.c.attempts == notice.attempts, NOTICES.c.sent.is_(None))
+        .values(attempts=notice.attempts + 1, due=_text(later))
+    )
+    return connection.execute(claiming).rowcount == 1
+
+
+def _unsent() -> Select[tuple[object, ...]]:
+    columns = [NOTICES.c[name] for name in Notice.model_fields]
+    return select(*columns).where(NOTICES.c.sent.is_(None)).order_by(NOTICES.c.id)
+
+
+def _read(connection: Connection, asked: Select[tuple[object, ...]]) -> Sequence[Notice]:
+    return [_notice(**row._mapping) for row in connection.execute(asked)]
+
+
+def _notice(*, created: str, due: str, **fields: object) -> Notice:
+    return made(Notice, created=datetime.fromisoformat(created), due=datetime.fromisoformat(due), **fields)
+
+
+def _text(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
