@@ -1,7 +1,7 @@
 """When an estate is to be audited: cron in a time zone and intervals, as triggers of APScheduler.
 
-Cron is read as Vixie's cron does, where APScheduler has it otherwise: it takes 0 for Monday, runs what stands in an hour
-that comes twice two times, and loses part of an hour that is left out.
+Cron is read as Vixie's cron does, where APScheduler has it otherwise: it takes 0 for Monday, runs what stands in an
+hour that comes twice two times, and loses part of an hour that is left out.
 
 * days of the week are 0 and 7 for Sunday, 1 for Monday; of days of the month and of the week either suffices where both
   are restricted.

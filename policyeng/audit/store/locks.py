@@ -20,6 +20,8 @@ from policyeng.errors import StoreError
 #: How long a run waits for retention, and retention for runs, in seconds.
 PATIENCE = 60.0
 _PAUSE = 0.1
+#: What is said of an estate that somebody else audits.
+RUNNING = "an audit of the estate is running already"
 #: A lock of the whole store; those of estates have other numbers.
 _WHOLE = 0
 
@@ -35,7 +37,7 @@ def run_lock(engine: Engine, estate: str) -> Iterator[None]:
         _wait(lambda: take(_WHOLE, False), "retention is at work on the store")
         if not take(1 + int(digest_of(estate.encode())[:12], 16), True):
             remedy = "wait until it has ended"
-            raise StoreError("an audit of the estate is running already", place=(estate,), remedy=remedy)
+            raise StoreError(RUNNING, place=(estate,), remedy=remedy)
         yield
 
 
