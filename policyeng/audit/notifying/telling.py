@@ -9,7 +9,7 @@ from policyeng.audit.notifying.delivering import Delivery, deliver
 from policyeng.audit.notifying.news import news_of
 from policyeng.audit.notifying.sending import require_extra
 from policyeng.audit.notifying.wording import failure, messages
-from policyeng.audit.store import Store
+from policyeng.audit.store.kept import Store
 from policyeng.audit.store.outbox import Outbox
 from policyeng.configuration.notifying import Notifying
 from policyeng.report.wording import count

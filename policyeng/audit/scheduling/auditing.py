@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from policyeng.audit.history import History, Run
+from policyeng.audit.history import Run
 from policyeng.audit.notifying.telling import lines_of, tell, tell_failure
 from policyeng.audit.running import run_estate
 from policyeng.audit.store import open_store
 from policyeng.audit.store.locks import RUNNING
+from policyeng.audit.store.spans import Turned
 from policyeng.configuration import Settings
 from policyeng.configuration.estates import EstateSettings
 from policyeng.engines import OpaOptions
@@ -54,7 +55,7 @@ class Auditing:
                     jobs=self.jobs,
                     full=self.full,
                 )
-                self.say(_line(run, store, time.monotonic() - began))
+                self.say(_line(run, store.turned(run), time.monotonic() - began))
         except Exception as error:  # one estate that cannot be audited ends neither the schedule nor the others
             self._failed(estate, settings, error)
             return False
@@ -98,22 +99,17 @@ def reason_of(error: Exception) -> str:
     return " ".join(said.split())
 
 
-def _line(run: Run, history: History, seconds: float) -> str:
-    new, fixed = _moved(run, history)
-    counts = ", ".join(_counts(run, new, fixed))
+def _line(run: Run, turned: Turned, seconds: float) -> str:
+    counts = ", ".join(_counts(run, turned))
     return f"{run.estate}: run {run.number}: {counts}, exit {run.exit_code}, {seconds:.1f} s, head {run.hash[:12]}"
 
 
-def _counts(run: Run, new: int, fixed: int) -> Iterator[str]:
+def _counts(run: Run, turned: Turned) -> Iterator[str]:
     summary = run.summary
     yield count(run.parts, "part")
-    yield f"{count(summary.fail, 'failure')} ({new} new, {fixed} fixed)"
-    for number, noun in ((summary.unknown, "unknown"), (summary.error, "error"), (len(run.problems), "problem")):
+    yield f"{count(summary.fail, 'failure')} ({turned.new} new, {turned.fixed} fixed)"
+    if summary.unknown:
+        yield f"{summary.unknown} unknown"
+    for number, noun in ((summary.error, "error"), (len(run.problems), "problem")):
         if number:
-            yield f"{number} {noun}" if noun == "unknown" else count(number, noun)
-
-
-def _moved(run: Run, history: History) -> tuple[int, int]:
-    """How many findings the run is the first to have, and the first not to have."""
-    spans = [span for span in history.spans(run.estate, since=run.number) if not span.exempt]
-    return sum(span.first == run.number for span in spans), sum(span.until == run.number for span in spans)
+            yield count(number, noun)

@@ -50,6 +50,7 @@ class Schedule:
         self._settings = read()
         self._plans = self._planned(self._settings)
         self._running = ""
+        self._sending = False
         self._ending = threading.Event()
         logging.getLogger("apscheduler").addHandler(logging.NullHandler())  # what it has to say is said here
         self._scheduler = BackgroundScheduler(
@@ -113,7 +114,14 @@ class Schedule:
             self._running = ""
 
     def _send(self) -> None:
-        self._auditing.tell(self._settings)
+        """Send what waits."""
+        if self._ending.is_set():
+            return
+        self._sending = True
+        try:
+            self._auditing.tell(self._settings)
+        finally:
+            self._sending = False
 
     def _passed_over(self, event: JobExecutionEvent | JobSubmissionEvent) -> None:
         """Say that a time went by without an audit; called on the threads of the scheduler."""
@@ -150,11 +158,12 @@ class Schedule:
         until = time.monotonic() + self._drain
         if name := self._running:
             self._say(f"ends when the audit of {name} has ended, within {self._drain:g} s")
-        while self._running and time.monotonic() < until:
+        while (self._running or self._sending) and time.monotonic() < until:
             if (number := signals.next(_LOOKING)) in ENDING:
                 os._exit(128 + (number or 0))
         if name := self._running:
             self._say(f"{name}: not audited: it did not end in time; the runs before are kept")
+        if self._running or self._sending:  # the interpreter would wait for their threads
             os._exit(0)
         return 0
 

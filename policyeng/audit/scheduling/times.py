@@ -42,12 +42,12 @@ class Times(BaseTrigger):  # type: ignore[misc]  # APScheduler has no types
     def __init__(self, estate: EstateSettings) -> None:
         self.every = estate.every
         self._jitter = estate.jitter.total_seconds()
-        self._zone = _zone(estate)
+        self.zone = _zone(estate)
         self._by_wall = False
         self._crons: Sequence[CronTrigger] = ()
         if estate.every is None:
             self._by_wall = not _fields(estate)[1].startswith("*")
-            self._crons = _crons(estate, ZoneInfo("UTC") if self._by_wall else self._zone)
+            self._crons = _crons(estate, ZoneInfo("UTC") if self._by_wall else self.zone)
             if self.after(datetime.now(UTC)) is None:
                 raise _unfit(estate, "that time never comes")
 
@@ -63,18 +63,18 @@ class Times(BaseTrigger):  # type: ignore[misc]  # APScheduler has no types
             return moment.astimezone(UTC) + self.every
         if self._by_wall:
             return self._by_the_wall(moment)
-        return min(_times(self._crons, moment.astimezone(self._zone)), default=None)
+        return min(_times(self._crons, moment.astimezone(self.zone)), default=None)
 
     def _by_the_wall(self, moment: datetime) -> datetime | None:
         """The first time after a moment of those that a clock on the wall shows.
 
         What falls into an hour that is left out comes later than what stands beside it, so that a few are looked at.
         """
-        wall = moment.astimezone(self._zone).replace(tzinfo=UTC) - _GAP
+        wall = moment.astimezone(self.zone).replace(tzinfo=UTC) - _GAP
         found: list[datetime] = []
         end = None
         while (shown := min(_times(self._crons, wall), default=None)) is not None and (end is None or shown <= end):
-            instant = shown.replace(tzinfo=self._zone).astimezone(UTC)
+            instant = shown.replace(tzinfo=self.zone).astimezone(UTC)
             if instant > moment:
                 found.append(instant)
                 end = end or shown + _GAP

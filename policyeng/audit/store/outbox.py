@@ -190,11 +190,11 @@ class Outbox:
             later = connection.scalar(due)
             connection.execute(_of(behind).where(NOTICES.c.sent.is_(None)).values(due=later))
 
-    def retry(self, now: datetime) -> int:
-        """Have all that was not sent tried now, as if for the first time; it says how many there are."""
+    def retry(self, targets: Sequence[str], now: datetime) -> None:
+        """Have all that was not sent to some targets tried now, as if for the first time."""
+        mine = (NOTICES.c.target.in_(targets), NOTICES.c.sent.is_(None))
         with self._writing() as connection:
-            asked = update(NOTICES).where(NOTICES.c.sent.is_(None)).values(due=_text(now), attempts=0)
-            return connection.execute(asked).rowcount
+            connection.execute(update(NOTICES).where(*mine).values(due=_text(now), attempts=0))
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:

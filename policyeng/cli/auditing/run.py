@@ -12,6 +12,7 @@ import typer
 
 from policyeng.cli import options
 from policyeng.cli.auditing.options import StoreUrl
+from policyeng.cli.auditing.telling import tell_runs
 from policyeng.cli.loading import moment_of, plain_format, require_text, settings_of
 from policyeng.cli.printing import busy, say
 from policyeng.configuration import Settings
@@ -92,6 +93,7 @@ def run(
             return run_estate(opened, each, held, as_of=moment, engine=engine, opa=opa, jobs=processes, full=full)
 
         made = [audited(opened, each, audit, format_) for each in chosen]
+        tell_runs(opened, settings)
     if format_ == "json":
         said = [document for _, document in made if document is not None]
         say(orjson.dumps({"runs": said}, option=orjson.OPT_INDENT_2).decode())
