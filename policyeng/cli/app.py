@@ -23,6 +23,7 @@ from policyeng.cli.policies import policies
 from policyeng.cli.printing import say
 from policyeng.cli.serve import serve
 from policyeng.cli.serving import with_serving
+from policyeng.cli.snapshot import snapshot
 from policyeng.cli.test import test
 from policyeng.cli.trust import with_trust
 from policyeng.cli.verify import verify
@@ -51,6 +52,7 @@ policies.command(cls=Command)(new)
 app.add_typer(policies, name="policies")
 app.add_typer(bundle, name="bundle")
 app.add_typer(audit, name="audit")
+app.add_typer(snapshot, name="snapshot")
 
 
 def _print_version(wanted: bool) -> None:

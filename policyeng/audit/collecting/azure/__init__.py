@@ -1,1 +1,95 @@
-"""Read live Azure into a snapshot."""
+"""Collect a snapshot of live Azure.
+
+Everything is read with GET through the pipeline of azure-core: one way for all types, which leaves the bodies as they
+are, fields of preview versions among them. No keys or secrets are asked for, and what looks like one is masked.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from policyeng.audit.collecting.azure.clouds import Cloud
+from policyeng.audit.collecting.azure.wanted import MAX_JOBS, Wanted
+from policyeng.errors import UsageError
+from policyeng.models import JsonObject
+
+if TYPE_CHECKING:
+    from azure.core.credentials import TokenCredential
+
+    from policyeng.audit.collecting.azure.gathered import Gathered
+
+__all__ = ["CONCURRENCY", "ENDPOINT_VARIABLE", "MAX_JOBS", "Wanted", "collect", "require_libraries"]
+
+#: Names the address of a resource manager that is none of the clouds'.
+ENDPOINT_VARIABLE = "AZURE_RESOURCE_MANAGER_ENDPOINT"
+CONCURRENCY = 8
+PATIENCE = 120.0
+
+
+def collect(
+    wanted: Wanted,
+    cloud: Cloud,
+    *,
+    credential: TokenCredential | None = None,
+    concurrency: int = CONCURRENCY,
+    patience: float = PATIENCE,
+    read_timeout: float = 60,
+    progress: Callable[[int, int, int], None] | None = None,
+) -> JsonObject:
+    """Read a scope as a native snapshot; the same answers give the same document.
+
+    Args:
+        wanted: what is read.
+        cloud: where.
+        credential: who asks; what azure-identity finds unless given.
+        concurrency: how many questions are under way at once.
+        patience: for how many seconds one question is tried again, waits that Azure asks for among them.
+        read_timeout: for how many seconds an answer may say nothing.
+        progress: called with how many questions are answered, how many are known, and how many resources were read.
+
+    Raises:
+        UsageError: the libraries for Azure are not installed.
+        InputError: there is no such scope, nothing of it can be read, or there is no token to ask with.
+    """
+    require_libraries()
+    from policyeng.audit.collecting.azure.client import Client
+    from policyeng.audit.collecting.azure.crew import Crew
+    from policyeng.audit.collecting.azure.survey import Survey
+
+    stopped = threading.Event()
+    asking = credential or _credential(cloud)
+    with Client(cloud, asking, stopped=stopped, patience=patience, read_timeout=read_timeout) as client:
+        return _document(wanted, Survey(client, wanted).make(Crew(concurrency, stopped), progress))
+
+
+def require_libraries() -> None:
+    """Refuse to begin without the libraries that ask Azure.
+
+    Raises:
+        UsageError: they are not installed.
+    """
+    if not all(find_spec(name) for name in ("azure", "requests")) or not find_spec("azure.identity"):
+        raise UsageError("the libraries that read Azure are not installed", remedy="install `policyeng[azure]`")
+
+
+def _credential(cloud: Cloud) -> TokenCredential:
+    from azure.identity import DefaultAzureCredential  # takes a while to load
+
+    return DefaultAzureCredential(authority=os.environ.get("AZURE_AUTHORITY_HOST") or cloud.authority)
+
+
+def _document(wanted: Wanted, gathered: Gathered) -> JsonObject:
+    document: JsonObject = {
+        "snapshotVersion": 1,
+        "scope": wanted.scope,
+        "takenAt": f"{wanted.taken_at:%Y-%m-%dT%H:%M:%SZ}",
+        "resources": [resource for _, resource in sorted(gathered.resources.items())],
+        "quotas": sorted(gathered.quotas, key=lambda one: (one["region"], one["scope"].lower(), one["family"].lower())),
+        "metrics": sorted(gathered.metrics, key=lambda one: (one["resourceId"].lower(), one["name"], one["from"])),
+        "incomplete": gathered.missing,
+    }
+    return {key: value for key, value in document.items() if value or key == "resources"}

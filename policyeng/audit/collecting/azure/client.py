@@ -1,0 +1,194 @@
+"""Questions to the resource manager of Azure: only GET, with patience, and never an answer that is not one.
+
+A failure that has to do with one question is told as a `Loss`, so that the others are still asked. Retries, tokens and
+the connection are those of azure-core.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from azure.core import PipelineClient
+from azure.core.exceptions import (
+    AzureError,
+    ClientAuthenticationError,
+    ServiceRequestError,
+    ServiceResponseTimeoutError,
+)
+from azure.core.pipeline import PipelineRequest, PipelineResponse
+from azure.core.pipeline.policies import BearerTokenCredentialPolicy, HeadersPolicy, RetryPolicy, UserAgentPolicy
+from azure.core.pipeline.transport import RequestsTransport
+from azure.core.rest import HttpRequest, HttpResponse
+
+from policyeng.audit.collecting.azure.clouds import Cloud
+from policyeng.errors import InputError
+from policyeng.models import JsonObject
+from policyeng.strict.json_text import parse_json, shortened
+
+if TYPE_CHECKING:
+    from azure.core.credentials import TokenCredential
+
+_SIGN_IN = "sign in with `az login`, or set AZURE_TENANT_ID, AZURE_CLIENT_ID and a secret, certificate or identity"
+#: Retries of one question; the patience of the client may end them before.
+_RETRIES = 8
+#: What ARM says of types and versions that a cloud does not have, in lower case.
+_UNKNOWN_TYPES = frozenset(
+    {
+        "invalidresourcetype",
+        "noregisteredproviderfound",
+        "invalidapiversionparameter",
+        "missingsubscriptionregistration",
+    }
+    | {"resourcetypenotsupported", "disallowedprovider", "subscriptionnotregistered"}
+)
+
+
+class Loss(NamedTuple):
+    """Why a question has no answer.
+
+    Attributes:
+        reason: for the reader.
+        status: of HTTP; 0 where there was no answer at all.
+        is_unknown: Azure knows no such type here.
+    """
+
+    reason: str
+    status: int = 0
+    is_unknown: bool = False
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether the identity that asks may not see it."""
+        return self.status in (401, 403)
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether there is nothing of the kind."""
+        return self.status == 404 or self.is_unknown
+
+
+class _Patience(RetryPolicy[HttpRequest, HttpResponse]):
+    """Retries as azure-core does them, but waits for one question no longer than the patience lasts."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        super().__init__(
+            retry_total=_RETRIES, retry_connect=3, retry_read=3, retry_status=_RETRIES, retry_backoff_max=30
+        )
+
+    def increment(  # type: ignore[override]  # azure-core states it for any kind of request
+        self,
+        settings: dict[str, object],
+        response: PipelineRequest[HttpRequest] | PipelineResponse[HttpRequest, HttpResponse] | None = None,
+        error: Exception | None = None,
+    ) -> bool:
+        """Whether to try again: not where that would mean to wait for too long."""
+        if not super().increment(settings, response, error):
+            return False
+        asked = self.get_retry_after(response) if isinstance(response, PipelineResponse) else None
+        wait = asked or self.get_backoff_time(settings)
+        waited = settings.get("waited", 0.0)
+        settings["waited"] = total = wait + (waited if isinstance(waited, float) else 0.0)
+        return total <= self._seconds
+
+
+class _Transport(RequestsTransport):  # type: ignore[misc]  # azure-core loads it late, without its type
+    """The connection, whose waits end when the work is stopped."""
+
+    def __init__(self, stopped: threading.Event, read_timeout: float) -> None:
+        self._stopped = stopped
+        super().__init__(connection_timeout=10, read_timeout=read_timeout)
+
+    def sleep(self, duration: float) -> None:
+        """Wait so many seconds.
+
+        Raises:
+            AzureError: the work was stopped meanwhile.
+        """
+        if self._stopped.wait(duration):
+            raise AzureError("stopped")
+
+
+class Client:
+    """Asks one resource manager; several threads may use it."""
+
+    def __init__(
+        self,
+        cloud: Cloud,
+        credential: TokenCredential,
+        *,
+        stopped: threading.Event,
+        patience: float = 120,
+        read_timeout: float = 60,
+    ) -> None:
+        """Take the cloud, who asks, and for how long in all to wait for one answer in seconds."""
+        self._cloud = cloud
+        self._patience = patience
+        self._timeout = read_timeout
+        self._client: PipelineClient[HttpRequest, HttpResponse] = PipelineClient(
+            cloud.endpoint,
+            policies=[
+                HeadersPolicy({"Accept": "application/json"}),
+                UserAgentPolicy("policyeng"),
+                _Patience(patience),
+                BearerTokenCredentialPolicy(credential, cloud.audience),
+            ],
+            transport=_Transport(stopped, read_timeout),
+        )
+
+    @property
+    def endpoint(self) -> str:
+        """The address that it asks."""
+        return self._cloud.endpoint
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+
+    def get(self, address: str, query: Mapping[str, str] | None = None) -> JsonObject | Loss:
+        """The JSON object that stands at an address, which is a path or lies on the same host; else why there is none.
+
+        Raises:
+            InputError: there is no token to ask with.
+        """
+        url = address if address.startswith(("https:", "http:")) else self._cloud.endpoint + address
+        request = HttpRequest("GET", url, params=dict(query) if query else None)
+        try:
+            response = self._client.send_request(request, enforce_https=not self._cloud.is_local)
+            return self._said(response)
+        except ClientAuthenticationError as error:
+            reason = shortened(" ".join(str(error.message).split()[:40]), 300)
+            raise InputError(f"no token for Azure: {reason}", place=(self._cloud.name,), remedy=_SIGN_IN) from None
+        except ServiceResponseTimeoutError:
+            return Loss(f"no answer within {self._timeout:g} s")
+        except ServiceRequestError:
+            return Loss("the host cannot be reached")
+        except AzureError:
+            return Loss("the connection was cut, again and again")
+
+    def _said(self, response: HttpResponse) -> JsonObject | Loss:
+        status = response.status_code
+        try:
+            body = parse_json(response.content, "the answer")
+        except InputError:
+            body = None
+        if status == 200:
+            return body if isinstance(body, dict) else Loss("the answer is not a JSON object", status)
+        code = _code(body)
+        said = f"{status} {shortened(code)}" if code else str(status)
+        if status in (401, 403):
+            return Loss(f"not allowed ({said})", status)
+        if status == 429:
+            return Loss(f"throttled ({said}) for longer than the patience of {self._patience:g} s", status)
+        return Loss(f"refused ({said})" if status < 500 else f"failed ({said})", status, code.lower() in _UNKNOWN_TYPES)
+
+
+def _code(body: object) -> str:
+    """The code of an error as ARM answers it."""
+    error = body.get("error") if isinstance(body, dict) else None
+    code = error.get("code") if isinstance(error, dict) else body.get("code") if isinstance(body, dict) else None
+    return code if isinstance(code, str) else ""

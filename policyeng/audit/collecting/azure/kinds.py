@@ -1,0 +1,134 @@
+"""What is read of Azure: every type with the version of its API and the place where it is listed.
+
+The preview version of Machine Learning is asked for because stable ones leave out what policies read, such as
+`idleTimeBeforeShutdown` of an instance. Source of the versions: the REST reference of each service on
+learn.microsoft.com, and azure-rest-api-specs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from policyeng.models import lowered
+
+ML = "Microsoft.MachineLearningServices"
+WORKSPACES = f"{ML}/workspaces"
+COMPUTES = f"{WORKSPACES}/computes"
+JOBS = f"{WORKSPACES}/jobs"
+ASSIGNMENTS = "Microsoft.Authorization/roleAssignments"
+NETWORKS = "Microsoft.Network/virtualNetworks"
+RESERVATIONS = "Microsoft.Capacity/reservationOrders/reservations"
+ADVICE = "Microsoft.Advisor/recommendations"
+BUDGETS = "Microsoft.Consumption/budgets"
+DIAGNOSTICS = "Microsoft.Insights/diagnosticSettings"
+
+_ML_VERSION = "2025-07-01-preview"
+#: What was asked before version 2 of the workspace; Azure may know these types no more.
+SERVICES = f"{WORKSPACES}/services"
+
+#: The version of the API by lower-case type. A type of Machine Learning that is not named has the one of all.
+_VERSIONS: Mapping[str, str] = {
+    lowered(kind): version
+    for kind, version in {
+        SERVICES: "2021-04-01",
+        ADVICE: "2023-01-01",
+        ASSIGNMENTS: "2022-04-01",
+        "Microsoft.Authorization/locks": "2020-05-01",
+        "Microsoft.Authorization/roleDefinitions": "2022-04-01",
+        "Microsoft.Batch/batchAccounts": "2024-07-01",
+        RESERVATIONS: "2022-11-01",
+        "Microsoft.Compute/virtualMachines": "2024-07-01",
+        BUDGETS: "2023-11-01",
+        "Microsoft.ContainerInstance/containerGroups": "2023-05-01",
+        "Microsoft.ContainerService/managedClusters": "2024-09-01",
+        "Microsoft.DataFactory/factories": "2018-06-01",
+        "Microsoft.DataLakeAnalytics/accounts": "2016-11-01",
+        "Microsoft.Databricks/workspaces": "2024-05-01",
+        "Microsoft.HDInsight/clusters": "2021-06-01",
+        DIAGNOSTICS: "2021-05-01-preview",
+        "Microsoft.Kubernetes/connectedClusters": "2024-01-01",
+        "Microsoft.Network/privateEndpoints": "2024-05-01",
+        NETWORKS: "2024-05-01",
+        "Microsoft.Synapse/workspaces": "2021-06-01",
+        "Microsoft.Synapse/workspaces/bigDataPools": "2021-06-01",
+    }.items()
+}
+METRICS_VERSION = "2023-10-01"
+USAGES_VERSION = _ML_VERSION
+
+
+def version_of(kind: str) -> str:
+    """The version of the API that a type is read with; empty for a type that nobody here reads."""
+    folded = lowered(kind)
+    return _VERSIONS.get(folded) or (_ML_VERSION if folded.startswith(f"{lowered(ML)}/") else "")
+
+
+class Listing(NamedTuple):
+    """Where resources of a type are listed.
+
+    Attributes:
+        kind: their type.
+        path: below the id of what they are listed for.
+        query: what is asked beside the version.
+        may_lack: that Azure knows no such list here says that there are none.
+        below: what is listed for each of them, in turn.
+        newest: only so many of them are read, the newest first; all of them when 0.
+    """
+
+    kind: str
+    path: str
+    query: Mapping[str, str] = {}
+    may_lack: bool = False
+    below: tuple[Listing, ...] = ()
+    newest: int = 0
+
+
+def _listed(kind: str, **stated: object) -> Listing:
+    """What is listed for a subscription or a resource group."""
+    return Listing(kind, f"/providers/{kind}", **stated)  # type: ignore[arg-type]  # the fields of Listing
+
+
+def _inside(name: str, parent: str = WORKSPACES, **stated: object) -> Listing:
+    """What lies in a workspace, or in something there."""
+    return Listing(f"{parent}/{name}", f"/{name}", **stated)  # type: ignore[arg-type]  # the fields of Listing
+
+
+#: So many versions of one model or environment are read.
+VERSIONS_READ = 10
+
+IN_WORKSPACE = (
+    _inside("computes"),
+    _inside("onlineEndpoints", below=(_inside("deployments", f"{WORKSPACES}/onlineEndpoints"),)),
+    _inside("batchEndpoints", below=(_inside("deployments", f"{WORKSPACES}/batchEndpoints"),)),
+    _inside("datastores"),
+    _inside("connections"),
+    _inside("environments", below=(_inside("versions", f"{WORKSPACES}/environments", newest=VERSIONS_READ),)),
+    _inside("models", below=(_inside("versions", f"{WORKSPACES}/models", newest=VERSIONS_READ),)),
+    _inside("schedules", query={"listViewType": "All"}),
+    _inside("outboundRules", may_lack=True),
+    _inside("services", may_lack=True),
+    _listed(DIAGNOSTICS),
+)
+#: What is listed at the scope that was asked for, also where that is one workspace.
+AT_SCOPE = (
+    _listed(ASSIGNMENTS),
+    _listed("Microsoft.Authorization/roleDefinitions"),
+    _listed("Microsoft.Authorization/locks"),
+)
+#: What is listed in a subscription or a resource group.
+IN_GROUP = (
+    _listed(f"{ML}/registries", may_lack=True, below=(_listed(DIAGNOSTICS),)),
+    _listed("Microsoft.Network/privateEndpoints"),
+    _listed(NETWORKS),
+    _listed("Microsoft.Compute/virtualMachines"),
+    _listed("Microsoft.ContainerService/managedClusters", may_lack=True),
+    _listed("Microsoft.ContainerInstance/containerGroups", may_lack=True),
+)
+EVERYWHERE = Listing(RESERVATIONS, "/providers/Microsoft.Capacity/reservations")
+
+
+def below_workspaces() -> tuple[str, ...]:
+    """The types of everything that lies in workspaces, which nobody knows where those cannot be listed."""
+    inner = tuple(one for one in IN_WORKSPACE if one.kind.startswith(WORKSPACES) and not one.may_lack)
+    return (*(one.kind for one in inner), *(one.kind for outer in inner for one in outer.below), JOBS)

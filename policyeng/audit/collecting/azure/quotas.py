@@ -1,0 +1,59 @@
+"""The vCPUs that a subscription and its workspaces may use, by VM family and region."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from policyeng.audit.collecting.azure.client import Client, Loss
+from policyeng.audit.collecting.azure.crew import Task
+from policyeng.audit.collecting.azure.gathered import Gathered
+from policyeng.audit.collecting.azure.kinds import COMPUTES, ML, USAGES_VERSION, WORKSPACES
+from policyeng.audit.collecting.azure.pages import pages
+from policyeng.audit.collecting.azure.wanted import Wanted
+from policyeng.facts.numbers import whole
+from policyeng.facts.quotas import LOW_PRIORITY_FAMILY
+from policyeng.facts.words import folded, inside, squeezed
+from policyeng.models import JsonObject
+
+_SCOPE = re.compile(r"/subscriptions/[^/]+(?:/resourceGroups/[^/]+/providers/[^/]+/workspaces/[^/]+)?", re.I)
+#: What follows the family in the name of a quota, as Azure Machine Learning spells it.
+_BEHIND = re.compile(r"\s*Cluster (?:Dedicated )?vCPUs\Z", re.I)
+#: The quotas that are none of one family, by a part of their types.
+_LOW_PRIORITY, _TOTALS = "/lowprioritycores/", ("/totalcores/", "/dedicatedcores/", "/totaldedicatedcores/")
+
+
+def tasks(client: Client, gathered: Gathered, wanted: Wanted) -> Iterator[Task]:
+    """Ask for the quotas of the regions in which there are workspaces or computes."""
+    stated = [one.get("location") for one in gathered.of_type(WORKSPACES)]
+    stated += [inside(one, "properties", "computeLocation") for one in gathered.of_type(COMPUTES)]
+    for region in sorted({region for place in stated if (region := squeezed(place))}):
+        yield partial(_read, client, gathered, wanted, region)
+
+
+def _read(client: Client, gathered: Gathered, wanted: Wanted, region: str) -> Iterable[Task]:
+    """Read the limits that stand beside the usage, which the role Reader may see, and those of workspaces."""
+    home = f"{wanted.root}/providers/{ML}/locations/{region}"
+    found: dict[tuple[str, str], JsonObject] = {}
+    for name in ("usages", "quotas"):
+        for page in pages(client, f"{home}/{name}", {"api-version": USAGES_VERSION}):
+            if isinstance(page, Loss):
+                gathered.lack("quotas", f"{home}/{name}", page)
+            else:
+                for quota in filter(None, (_quota(entry, region) for entry in page.entries)):
+                    found.setdefault((quota["scope"].lower(), quota["family"].lower()), quota)
+    gathered.state([found[key] for key in sorted(found)], [])
+    if found and wanted.resource_group:
+        gathered.leave(COMPUTES, wanted.root, f"only those of {wanted.scope} were read")
+    return ()
+
+
+def _quota(entry: object, region: str) -> JsonObject | None:
+    """A quota as a snapshot has it; None for totals and for what is not limited."""
+    scope, kind = _SCOPE.match(str(inside(entry, "id"))), f"{folded(inside(entry, 'type')) or ''}/"
+    name, limit = inside(entry, "name", "value"), whole(inside(entry, "limit"))
+    if scope is None or not isinstance(name, str) or limit is None or limit < 0 or any(one in kind for one in _TOTALS):
+        return None
+    family = LOW_PRIORITY_FAMILY if _LOW_PRIORITY in kind else _BEHIND.sub("", name)
+    return {"scope": scope[0], "region": region, "family": family, "limitVCpus": limit}

@@ -1,0 +1,65 @@
+"""What resources name beside themselves: attached machines and clusters, networks, hubs. They may lie anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from policyeng.audit.collecting.azure.client import Client, Loss
+from policyeng.audit.collecting.azure.crew import Task
+from policyeng.audit.collecting.azure.gathered import Gathered
+from policyeng.audit.collecting.azure.kinds import COMPUTES, NETWORKS, WORKSPACES, version_of
+from policyeng.evaluation.pointers import values_at
+from policyeng.models import JsonObject, lowered
+from policyeng.sources.arm_entry import types_of
+
+#: By type, the JSON Pointers at which ids of others stand.
+_NAMES = {
+    COMPUTES: (
+        "/properties/resourceId",
+        "/properties/properties/subnet/id",
+        "/properties/properties/aksNetworkingConfiguration/subnetId",
+    ),
+    WORKSPACES: ("/properties/hubResourceId",),
+    "Microsoft.ContainerService/managedClusters": (
+        "/properties/agentPoolProfiles/*/vnetSubnetID",
+        "/properties/agentPoolProfiles/*/podSubnetID",
+    ),
+    "Microsoft.ContainerInstance/containerGroups": ("/properties/subnetIds/*/id",),
+}
+_SUBNETS = f"{lowered(NETWORKS)}/subnets"
+
+
+def tasks(client: Client, gathered: Gathered) -> Iterator[Task]:
+    """Ask for what is named and was not read; none are left once each was asked for.
+
+    What is not there is left out: that it is not there is what policies are after.
+    """
+    named = {target for kind in _NAMES for resource in gathered.of_type(kind) for target in _named(resource, kind)}
+    for target, kind in sorted(named):
+        if lowered(target) not in gathered.resources and gathered.first_time(target):
+            yield partial(_ask, client, gathered, target, kind)
+
+
+def _named(resource: JsonObject, kind: str) -> Iterator[tuple[str, str]]:
+    """The ids that a resource names, each with its lower-case type; networks for their subnets."""
+    for pointer in _NAMES[kind]:
+        for value in values_at(resource, pointer):
+            if not isinstance(value, str):
+                continue
+            identity = value.removesuffix("/")
+            kinds = types_of(identity)
+            if kinds[:1] == (_SUBNETS,):
+                identity, kinds = identity.rpartition("/")[0].rpartition("/")[0], (lowered(NETWORKS),)
+            if kinds:
+                yield lowered(identity), kinds[0]
+
+
+def _ask(client: Client, gathered: Gathered, target: str, kind: str) -> Iterable[Task]:
+    version = version_of(kind)
+    answer = client.get(target, {"api-version": version}) if version else Loss("it is not known how to read this type")
+    if not isinstance(answer, Loss):
+        gathered.take(answer, kind, target)
+    elif not answer.is_absent:
+        gathered.lack(kind, target, answer)
+    return ()
