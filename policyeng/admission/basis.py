@@ -74,9 +74,17 @@ class Basis:
 
 
 def _is_odd(prepared: Prepared, held: Mapping[str, JsonObject]) -> bool:
-    """Whether changes are decided wholly: policies judge documents, or ids do not tell subjects apart."""
+    """Whether changes are decided wholly.
+
+    So it is where policies judge documents, ids do not tell subjects apart, or types are not all there: then what a
+    resource names may be anything.
+    """
     snapshot, view = prepared.snapshot, prepared.estate.view
-    if snapshot.documents or any(policy.input_form != "policy" for policy in prepared.bundle.policies):
+    if (
+        snapshot.documents
+        or prepared.estate.gaps
+        or any(policy.input_form != "policy" for policy in prepared.bundle.policies)
+    ):
         return True
     ids = _other_ids(prepared)
     named = len(snapshot.resources) == len(view.resources) == len(held)

@@ -11,6 +11,7 @@ from policyeng.bundle import Bundle
 from policyeng.engines import OpaOptions, engine_version, judge
 from policyeng.evaluation.estate import Estate, Subject
 from policyeng.evaluation.findings import findings_of
+from policyeng.evaluation.lacking import is_as_asked
 from policyeng.evaluation.prepared import Prepared, prepare
 from policyeng.garbage import uncollected
 from policyeng.models import (
@@ -32,6 +33,8 @@ __all__ = ["Prepared", "evaluate", "evaluated", "exit_code", "prepare", "summary
 
 #: How a problem begins that tells of a part of the inputs which was not read; so it is known from a report, too.
 _INCOMPLETE = "the snapshot is incomplete"
+#: The same of a part that was not asked for.
+_AS_ASKED = "the snapshot is bounded"
 
 
 @uncollected()
@@ -180,7 +183,7 @@ def summary_of(findings: Sequence[Finding]) -> Summary:
 def problems_of(prepared: Prepared) -> list[Problem]:
     """What a reader must know of a snapshot, whatever is found in it."""
     snapshot = prepared.snapshot
-    said = [f"{_INCOMPLETE}: {line}" for line in snapshot.incomplete]
+    said = [f"{_AS_ASKED if is_as_asked(line) else _INCOMPLETE}: {line}" for line in snapshot.incomplete]
     said += [f"the inputs do not say everything: {line}" for line in snapshot.beyond]
     return [*prepared.estate.problems, *(Problem(level="warning", message=message) for message in said)]
 

@@ -94,7 +94,7 @@ class Layout:
         subjects = self._subjects(rows, now, position, moved=not stay)
         view, entries = self._view(resources, workloads, ids, stay=stay)
         estate = self.prepared.estate
-        estate = Estate(tuple(subjects), view, b"", "", estate.problems, estate.derivation)
+        estate = Estate(tuple(subjects), view, b"", "", estate.problems, estate.derivation, estate.gaps)
         splices = [_splice("workloads", row, self.first) for row in workloads]
         splices += [_splice("resources", row, 0) for row in resources]
         made = changed_documents(self.prepared.made, splices, entries)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from policyeng.bundle.header import Consulted
 from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.evaluation.estate import Subject
+from policyeng.evaluation.lacking import Gap
 from policyeng.evaluation.pointers import unread, values_at
 from policyeng.facts.ids import covers, folded_id, is_open, scopes_of
 from policyeng.models import JsonObject, Unknown, lowered, made
@@ -38,9 +39,13 @@ class _Gaps(NamedTuple):
 class Neighbours:
     """The subjects of an estate, asked what a policy consults of them and cannot read."""
 
-    def __init__(self, subjects: Sequence[Subject], unreadable: Iterable[int]) -> None:
-        """Take the subjects, and the positions of those of which not all can be read."""
+    def __init__(self, subjects: Sequence[Subject], unreadable: Iterable[int], lacking: Sequence[Gap] = ()) -> None:
+        """Take the subjects, the positions of those of which not all can be read, and types that are not all there."""
         self._subjects = subjects
+        self._lacking: dict[str, list[Gap]] = {}
+        for gap in lacking:
+            for kind in ("", lowered(gap.kind)):
+                self._lacking.setdefault(kind, []).append(gap)
         self._unreadable = frozenset(unreadable)
         self._gaps: dict[int, _Gaps] = {}
 
@@ -50,7 +55,11 @@ class Neighbours:
         They live as long as this does.
         """
         asked = (one for one in consults if not one.parameter or bool(parameters.get(one.parameter)))
-        return tuple(one for one in asked if len(one.through) > 1 or self._gaps_in(one).unknowns)
+        return tuple(
+            one
+            for one in asked
+            if len(one.through) > 1 or self._gaps_in(one).unknowns or lowered(one.type) in self._lacking
+        )
 
     def unknowns(self, telling: Iterable[Consulted], index: int) -> tuple[Unknown, ...]:
         """One unknown for every field that a policy consults when it judges a subject, and that cannot be read."""
@@ -70,6 +79,25 @@ class Neighbours:
         elif consulted.within:
             near = self._within(consulted, gaps, index)
         yield from islice((unknown for at in near if at != index for unknown in gaps.unknowns[at]), _MOST)
+        yield from islice(self._lost(consulted, index, names), _MOST)
+
+    def _lost(self, consulted: Consulted, index: int, names: Iterable[str] | None) -> Iterator[Unknown]:
+        """One unknown for each type of which what a policy consults may not be there; `names` are those of `_names`."""
+        scope = scope_of(self._subjects[index], consulted) if consulted.within else ""
+        for gap in self._lacking.get(lowered(consulted.type), ()):
+            if consulted.through and not consulted.naming and names is not None:
+                may_hold = any(self._may_be(name, gap) for name in names)
+            else:
+                may_hold = not scope or covers(scope, gap.scope) is not False or covers(gap.scope, scope) is not False
+            if may_hold:
+                yield made(Unknown, msg=f"not all {gap.kind} could be read: {gap.reason}", path=f"{gap.scope}:")
+
+    def _may_be(self, name: str, gap: Gap) -> bool:
+        """Whether what a resource names, and is not there, may be among what could not be read."""
+        parts, place = name.split("/"), name_below(gap.scope)
+        if "/".join((parts[0], *parts[1::2])) != lowered(gap.kind) or name in self._by_name:
+            return False
+        return place[:1] in ("", "/") or name == place or name.startswith(f"{place}/")
 
     def _gaps_in(self, consulted: Consulted) -> _Gaps:
         gaps = self._gaps.get(id(consulted))
@@ -151,7 +179,7 @@ class Neighbours:
     def _by_name(self) -> Mapping[str, Sequence[int]]:
         found: dict[str, list[int]] = {}
         for at, subject in enumerate(self._subjects):
-            if subject.judged_type not in ("workload", "approval", "document"):
+            if subject.judged_type not in ("workload", "approval", "document") and not subject.is_gap:
                 found.setdefault(name_below(subject.reported_id), []).append(at)
         return found
 

@@ -15,6 +15,7 @@ from policyeng.errors import InputError
 from policyeng.evaluation.documents import documents_of
 from policyeng.evaluation.each_once import each_once, twice
 from policyeng.evaluation.indices import Indices, indices_of
+from policyeng.evaluation.lacking import Gap, gaps_in, is_as_asked
 from policyeng.evaluation.remarks import remarks
 from policyeng.facts import Facts
 from policyeng.facts.ids import workspace_of
@@ -51,6 +52,7 @@ class Subject(NamedTuple):
         unreadable: JSON Pointer to the reason why it cannot be read.
         possible: the only values that an unreadable field may have, where that is known.
         carried: what its format can say at all; None where that is everything.
+        is_gap: it stands for all of its type at and below its home that could not be read.
     """
 
     document: JsonObject
@@ -63,6 +65,7 @@ class Subject(NamedTuple):
     location: Location
     possible: Mapping[str, frozenset[object]] = MappingProxyType({})
     carried: Carried | None = None
+    is_gap: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +73,10 @@ class Estate:
     """The subjects of a snapshot with everything that is the same for all of them.
 
     Attributes:
-        subjects: resources by their lower-case ids, workloads, approvals, documents.
+        subjects: resources by their lower-case ids, workloads, approvals, documents, and what could not be read.
         document: the snapshot as JSON, as policies see it.
         derivation: where its workloads come from.
+        gaps: types of which it does not hold all.
     """
 
     subjects: tuple[Subject, ...]
@@ -81,6 +85,7 @@ class Estate:
     digest: str
     problems: tuple[Problem, ...]
     derivation: Derivation
+    gaps: tuple[Gap, ...] = ()
 
     @property
     def documents(self) -> list[JsonObject]:
@@ -108,13 +113,15 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
         "quotas": sorted((_plain(entry) for entry in snapshot.quotas), key=orjson.dumps),
         "metrics": sorted((_plain(entry) for entry in snapshot.metrics), key=orjson.dumps),
         "principals": sorted((_plain(entry) for entry in snapshot.principals), key=orjson.dumps),
-        "incomplete": [*snapshot.incomplete, *snapshot.beyond],
+        "incomplete": [*(line for line in snapshot.incomplete if not is_as_asked(line)), *snapshot.beyond],
     }
     body = _listed(rows)
     declared = sorted((_plain(entry) for entry in workloads_stated), key=lambda entry: str(entry["id"]))
     whole = {**stated, "workloads": declared, "resources": orjson.Fragment(body), "unreadable": snapshot.unreadable}
+    whole["incomplete"] = [*snapshot.incomplete, *snapshot.beyond]
     workloads = [workload.document for workload in derived]
     given = {**stated, "workloads": workloads, "resources": orjson.Fragment(body)}
+    gaps = gaps_in(snapshot.incomplete)
     if snapshot.carried:
         whole["carried"] = {key: _plain(entry) for key, entry in snapshot.carried.items()}
     documents, unfit = documents_of(snapshot)
@@ -131,6 +138,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
         )
         for entry, _ in documents
     ]
+    subjects += map(_gap_subject, gaps)
     return Estate(
         subjects=tuple(subjects),
         view=view,
@@ -138,6 +146,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
         digest=hashlib.sha256(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS)).hexdigest(),
         problems=(*problems, *approved_twice, *stated_twice, *unfit, *remarks(view, snapshot.unreadable, facts)),
         derivation=derivation,
+        gaps=gaps,
     )
 
 
@@ -261,6 +270,11 @@ def workload_subject(workload: Workload, position: Mapping[str, int], origin: Or
         location=_location(origin),
         possible=workload.possible,
     )
+
+
+def _gap_subject(gap: Gap) -> Subject:
+    document, unread = {"id": gap.scope, "type": gap.kind}, {"": f"not all of the type could be read: {gap.reason}"}
+    return Subject(document, lowered(gap.kind), gap.scope, gap.kind, gap.scope, -1, unread, _NOWHERE, is_gap=True)
 
 
 def _other_subjects(

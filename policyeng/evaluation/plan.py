@@ -37,27 +37,31 @@ def plan(
     """
     subjects = estate.subjects
     unreadable = partly_read(subjects) if unreadable is None else unreadable
-    neighbours = Neighbours(subjects, unreadable)
+    neighbours = Neighbours(subjects, unreadable, estate.gaps)
     for number, taken in _taken(bundle, subjects) if wanted is None else sorted(wanted.items()):
         policy = bundle.policies[number]
         undecided = (Unknown(msg=policy.undecided),) if policy.undecided else ()
-        consults = policy.header.consults if taken and unreadable else ()
+        consults = policy.header.consults if taken and (unreadable or estate.gaps) else ()
         if consults:
             given = parameters[number] if parameters is not None else policy.header.defaults
             consults = neighbours.telling(consults, given)
         for index in sorted(taken):
             subject = subjects[index]
             unknowns: tuple[Unknown, ...] = ()
-            if index in unreadable or subject.workspace in unreadable:
+            if subject.is_gap:
+                unknowns = (made(Unknown, msg=subject.unreadable[""], path=""),)
+            elif index in unreadable or subject.workspace in unreadable:
                 unknowns = _unknowns(selector_of(policy.header), subject, subjects)
-            if consults:
+            if consults and not subject.is_gap:
                 unknowns += neighbours.unknowns(consults, index)
             yield Planned(Pair(number, index, subject.workspace), undecided or unknowns)
 
 
 def partly_read(subjects: Iterable[Subject]) -> frozenset[int]:
     """The positions of the subjects of which not all can be read."""
-    return frozenset(index for index, subject in enumerate(subjects) if subject.unreadable or subject.carried)
+    return frozenset(
+        at for at, subject in enumerate(subjects) if (subject.unreadable or subject.carried) and not subject.is_gap
+    )
 
 
 def _taken(bundle: Bundle, subjects: Sequence[Subject]) -> Iterator[tuple[int, Collection[int]]]:

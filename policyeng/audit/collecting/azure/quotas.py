@@ -12,6 +12,7 @@ from policyeng.audit.collecting.azure.gathered import Gathered
 from policyeng.audit.collecting.azure.kinds import COMPUTES, ML, USAGES_VERSION, WORKSPACES
 from policyeng.audit.collecting.azure.pages import pages
 from policyeng.audit.collecting.azure.wanted import Wanted
+from policyeng.facts.ids import is_at_or_under
 from policyeng.facts.numbers import whole
 from policyeng.facts.quotas import LOW_PRIORITY_FAMILY
 from policyeng.facts.words import folded, inside, squeezed
@@ -33,7 +34,10 @@ def tasks(client: Client, gathered: Gathered, wanted: Wanted) -> Iterator[Task]:
 
 
 def _read(client: Client, gathered: Gathered, wanted: Wanted, region: str) -> Iterable[Task]:
-    """Read the limits that stand beside the usage, which the role Reader may see, and those of workspaces."""
+    """Read the limits that stand beside the usage, and those of workspaces.
+
+    Those that hold for more than was asked for are left out: nobody knows what else takes from them.
+    """
     home = f"{wanted.root}/providers/{ML}/locations/{region}"
     found: dict[tuple[str, str], JsonObject] = {}
     for name in ("usages", "quotas"):
@@ -43,9 +47,7 @@ def _read(client: Client, gathered: Gathered, wanted: Wanted, region: str) -> It
             else:
                 for quota in filter(None, (_quota(entry, region) for entry in page.entries)):
                     found.setdefault((quota["scope"].lower(), quota["family"].lower()), quota)
-    gathered.state([found[key] for key in sorted(found)], [])
-    if found and wanted.resource_group:
-        gathered.leave(COMPUTES, wanted.root, f"only those of {wanted.scope} were read")
+    gathered.state([quota for _, quota in sorted(found.items()) if is_at_or_under(quota["scope"], wanted.scope)], [])
     return ()
 
 

@@ -1,0 +1,55 @@
+"""Types of which a snapshot does not hold all: lines of `incomplete` in one form, that collectors write.
+
+`TYPE at ID: reason` says that not all resources of the type at and below the id could be read. What is not there may
+exist then: policies that judge the type are unknown of that scope, and those that consult it of what it may be about.
+`TYPE at ID, as asked: reason` says that not all were asked for, which keeps nobody from judging what was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from policyeng.models import lowered
+from policyeng.sources.arm_entry import types_of
+from policyeng.workloads.derive import DERIVED_FROM
+
+_LINE = re.compile(
+    r"(?P<kind>[A-Za-z]\w*(?:\.\w+)+(?:/\w+)+) at (?P<scope>/\S*?)(?P<asked>, as asked)?: (?P<reason>.+)", re.S
+)
+_SCOPE = re.compile(r"/(?:subscriptions/[^/]+(?:/resourceGroups/[^/]+)?)?", re.IGNORECASE)
+
+
+class Gap(NamedTuple):
+    """Resources of a type, as it is spelled, at and below a scope, of which not all are in the snapshot."""
+
+    kind: str
+    scope: str
+    reason: str
+
+
+def gaps_in(lines: Iterable[str]) -> tuple[Gap, ...]:
+    """What lines of `incomplete` say in the form of a gap, each type and scope once, sorted.
+
+    Where nobody knows of all jobs or deployments, nobody does of all workloads.
+    """
+    found: dict[tuple[str, str], Gap] = {}
+    for said in filter(None, map(_said, sorted(lines))):
+        if not said["asked"]:
+            for kind in (said["kind"], *(["workload"] if lowered(said["kind"]) in DERIVED_FROM else [])):
+                gap = Gap(kind, said["scope"], said["reason"])
+                found.setdefault((lowered(kind), lowered(gap.scope)), gap)
+    return tuple(sorted(found.values()))
+
+
+def is_as_asked(line: str) -> bool:
+    """Whether a line tells of what was not asked for."""
+    said = _said(line)
+    return said is not None and bool(said["asked"])
+
+
+def _said(line: str) -> re.Match[str] | None:
+    """A line taken apart; None where it has another form."""
+    said = _LINE.fullmatch(line)
+    return said if said and (_SCOPE.fullmatch(said["scope"]) or types_of(said["scope"])) else None

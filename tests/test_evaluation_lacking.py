@@ -1,0 +1,139 @@
+"""Types of which a snapshot does not hold all: who judges or consults them is unknown there, and nobody else is."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from policyeng.admission import admit
+from policyeng.bundle import Bundle, load_bundle
+from policyeng.engines import OpaOptions
+from policyeng.evaluation import evaluate
+from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot
+from tests.bundles import deny_when, rego, write
+
+AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
+ROOT = "/subscriptions/11111111-1111-1111-1111-111111111111"
+GROUP = f"{ROOT}/resourceGroups/g"
+TYPE = "Microsoft.MachineLearningServices/workspaces"
+HOME = f"{GROUP}/providers/{TYPE}/w"
+OTHER = f"{GROUP}/providers/{TYPE}/other"
+COMPUTES = f"{TYPE}/computes"
+REASON = "not allowed (403 AuthorizationFailed)"
+
+
+def workspace(identity: str = HOME, **properties: object) -> JsonObject:
+    """A workspace."""
+    return {"id": identity, "type": TYPE, "location": "eastus", "properties": properties}
+
+
+def judged(
+    bundle: Bundle, *lines: str, resources: tuple[JsonObject, ...] = (workspace(),), **how: object
+) -> Evaluation:
+    """What is found of resources beside lines of what is missing."""
+    snapshot = Snapshot(resources=resources, incomplete=lines)
+    return evaluate(bundle, snapshot, as_of=AS_OF, **how)  # type: ignore[arg-type]  # the arguments of `evaluate`
+
+
+def outcomes(evaluation: Evaluation, policy: str) -> dict[tuple[str, str], str]:
+    """By resource and type, what a policy says."""
+    found = [one for one in evaluation.findings if one.policy == policy]
+    return {(one.resource, one.resource_type): one.outcome.value for one in found}
+
+
+def consulting(folder: Path, consults: str) -> Bundle:
+    """A policy that judges workspaces and fails none."""
+    return load_bundle(write(folder, {"a/a/a.rego": rego("a", deny_when("false"), more=f"consults: [{consults}]")}))
+
+
+@pytest.mark.parametrize("engine", ["embedded", "opa"])
+def test_who_judges_the_type_is_unknown_of_the_scope(bundle: Bundle, opa: Path, engine: str) -> None:
+    """Policies in Rego and in Python alike, on both engines; workspaces are judged as ever."""
+    said = judged(bundle, f"{COMPUTES} at {HOME}: {REASON}", engine=engine, opa=OpaOptions(binary=opa))
+    for policy in ("AML-CMP-002", "AML-COST-104"):
+        assert outcomes(said, policy) == {(HOME, COMPUTES): "unknown"}
+    [finding] = [one for one in said.findings if one.policy == "AML-CMP-002"]
+    assert [one.msg for one in finding.unknowns] == [f"not all of the type could be read: {REASON}"]
+    assert outcomes(said, "AML-NET-001") == {(HOME, TYPE): "fail"}
+    assert any(REASON in problem.message for problem in said.problems)
+
+
+def test_workloads_are_not_all_known_where_jobs_are_not(bundle: Bundle) -> None:
+    """What is derived of jobs is as unknown as they are, once for each policy."""
+    lines = [f"{TYPE}/{kind} at {HOME}: {REASON}" for kind in ("jobs", "onlineEndpoints/deployments")]
+    assert outcomes(judged(bundle, *lines), "AML-INF-101") == {(HOME, "workload"): "unknown"}
+
+
+@pytest.mark.parametrize(
+    ("scope", "outcome"), [(HOME, "unknown"), (ROOT, "unknown"), ("/", "unknown"), (OTHER, "pass")]
+)
+def test_who_consults_the_type_is_unknown_where_it_may_lie(tmp_path: Path, scope: str, outcome: str) -> None:
+    """A gap above what is judged and below it counts, and one beside it does not."""
+    bundle = consulting(tmp_path, f"{{type: {COMPUTES}, within: resource, reads: [/properties/x]}}")
+    said = judged(bundle, f"{COMPUTES} at {scope}: {REASON}")
+    assert outcomes(said, "T-A-1")[HOME, TYPE] == outcome
+
+
+@pytest.mark.parametrize(
+    ("names", "scope", "outcome"),
+    [
+        (OTHER, ROOT, "pass"),
+        (f"{GROUP}/providers/{TYPE}/lost", ROOT, "unknown"),
+        (f"{GROUP}/providers/{TYPE}/lost", f"{GROUP}/providers/{TYPE}/lost", "unknown"),
+        (f"{GROUP}/providers/{TYPE}/lost", f"{GROUP}/providers/{TYPE}/nobody", "pass"),
+        (f"{GROUP}/providers/A.B/lost/one", ROOT, "pass"),
+    ],
+)
+def test_what_is_named_and_there_is_no_doubt(tmp_path: Path, names: str, scope: str, outcome: str) -> None:
+    """Only what is named, not there, of the type, and in the scope may be what could not be read."""
+    bundle = consulting(tmp_path, f"{{type: {TYPE}, through: /properties/hub, reads: [/type]}}")
+    said = judged(bundle, f"{TYPE} at {scope}: {REASON}", resources=(workspace(hub=names), workspace(OTHER)))
+    assert outcomes(said, "T-A-1")[HOME, TYPE] == outcome
+
+
+def test_a_policy_in_python_does_not_deny_what_may_be_there(bundle: Bundle) -> None:
+    """Its own way of asking is not needed for it."""
+    kind = "Microsoft.Consumption/budgets"
+    assert outcomes(judged(bundle), "AML-COST-103") == {(HOME, TYPE): "fail"}
+    assert outcomes(judged(bundle, f"{kind} at {ROOT}: {REASON}"), "AML-COST-103") == {(HOME, TYPE): "unknown"}
+
+
+def test_what_was_not_asked_for_is_said_and_is_no_doubt(bundle: Bundle) -> None:
+    """It is no part that could not be read, either; the digest tells it."""
+    line = f"{TYPE}/jobs at {HOME}, as asked: those created before 2026-05-01 were left out"
+    whole, bounded = judged(bundle, strict_unknown=True), judged(bundle, line, strict_unknown=True)
+    assert (bounded.findings, bounded.exit_code) == (whole.findings, whole.exit_code)
+    assert [problem.message for problem in bounded.problems] == [f"the snapshot is bounded: {line}"]
+    assert bounded.snapshot.digest != whole.snapshot.digest
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "computes: forbidden",
+        f"{COMPUTES} at nowhere: {REASON}",
+        f"computes at {HOME}: {REASON}",
+        f"{COMPUTES} at {HOME}",
+    ],
+)
+def test_other_lines_are_only_said(bundle: Bundle, line: str) -> None:
+    """As they were, policies may read them."""
+    said = judged(bundle, line)
+    assert {one.resource_type for one in said.findings} == {TYPE}
+    assert said.problems[-1].message == f"the snapshot is incomplete: {line}"
+
+
+def test_a_change_is_decided_with_the_same_doubts(bundle: Bundle) -> None:
+    """Admission hears of the gap, and does not take what may be there for what is not."""
+    snapshot = Snapshot(resources=(workspace(),), incomplete=(f"Microsoft.Consumption/budgets at {ROOT}: {REASON}",))
+    change = workspace(OTHER, publicNetworkAccess="Disabled")
+    decision = admit(bundle, snapshot, change, as_of=AS_OF)
+    after = evaluate(bundle, snapshot.model_copy(update={"resources": (workspace(), change)}), as_of=AS_OF)
+    told = {(one.policy, one.outcome) for one in (*decision.undecided, *decision.denied) if one.resource == OTHER}
+    bad = {
+        (one.policy, one.outcome) for one in after.findings if one.resource == OTHER and one.outcome is not Outcome.PASS
+    }
+    assert told == bad
+    assert ("AML-COST-103", Outcome.UNKNOWN) in told
