@@ -22,6 +22,7 @@ from policyeng.facts.ids import workspace_of
 from policyeng.models import (
     WORKSPACE_TYPE,
     Carried,
+    Document,
     JsonObject,
     Location,
     Model,
@@ -132,13 +133,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
     given |= indices._asdict()
     view = _view(stated, resources, by_id, workloads, indices)
     subjects = [*_resource_subjects(snapshot, rows), *_other_subjects(snapshot, derived, view, list(by_id))]
-    subjects += [
-        Subject(
-            entry.content, "document", entry.name, "document", "", -1, {}, Location(file=entry.file, line=entry.line)
-        )
-        for entry, _ in documents
-    ]
-    subjects += map(_gap_subject, gaps)
+    subjects += [*(_document_subject(entry) for entry, _ in documents), *map(_gap_subject, gaps)]
     return Estate(
         subjects=tuple(subjects),
         view=view,
@@ -270,6 +265,11 @@ def workload_subject(workload: Workload, position: Mapping[str, int], origin: Or
         location=_location(origin),
         possible=workload.possible,
     )
+
+
+def _document_subject(entry: Document) -> Subject:
+    location = Location(file=entry.file, line=entry.line)
+    return Subject(entry.content, "document", entry.name, "document", "", -1, {}, location)
 
 
 def _gap_subject(gap: Gap) -> Subject:

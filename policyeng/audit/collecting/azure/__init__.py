@@ -28,6 +28,8 @@ __all__ = ["CONCURRENCY", "ENDPOINT_VARIABLE", "MAX_JOBS", "Wanted", "collect", 
 ENDPOINT_VARIABLE = "AZURE_RESOURCE_MANAGER_ENDPOINT"
 CONCURRENCY = 8
 PATIENCE = 120.0
+#: For so many seconds an answer may say nothing.
+READ_TIMEOUT = 60.0
 
 
 def collect(
@@ -37,7 +39,6 @@ def collect(
     credential: TokenCredential | None = None,
     concurrency: int = CONCURRENCY,
     patience: float = PATIENCE,
-    read_timeout: float = 60,
     progress: Callable[[int, int, int], None] | None = None,
 ) -> JsonObject:
     """Read a scope as a native snapshot; the same answers give the same document.
@@ -48,7 +49,6 @@ def collect(
         credential: who asks; what azure-identity finds unless given.
         concurrency: how many questions are under way at once.
         patience: for how many seconds one question is tried again, waits that Azure asks for among them.
-        read_timeout: for how many seconds an answer may say nothing.
         progress: called with how many questions are answered, how many are known, and how many resources were read.
 
     Raises:
@@ -62,7 +62,7 @@ def collect(
 
     stopped = threading.Event()
     asking = credential or _credential(cloud)
-    with Client(cloud, asking, stopped=stopped, patience=patience, read_timeout=read_timeout) as client:
+    with Client(cloud, asking, stopped=stopped, patience=patience, read_timeout=READ_TIMEOUT) as client:
         return _document(wanted, Survey(client, wanted).make(Crew(concurrency, stopped), progress))
 
 

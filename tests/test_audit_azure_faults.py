@@ -1,0 +1,274 @@
+"""What Azure and the network do wrong while a snapshot is collected, and what the user sees of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from policyeng.models import JsonObject
+from tests.azure_fake import GROUP, ML, ROOT, SUBSCRIPTION, TOKEN, WORKSPACE, Answer, Azure, Fault, error, served
+from tests.command import Ran, policyeng
+
+TYPE = f"{ML}/workspaces"
+COMPUTES = f"{WORKSPACE}/computes"
+#: A kind of network that a list needs little patience with.
+QUICK = ("--patience", "PT0.5S")
+
+
+def estate() -> Azure:
+    """A workspace with three clusters and a job, beside a network."""
+    azure = Azure(page=2).hold({"id": WORKSPACE, "type": TYPE, "location": "eastus", "properties": {}})
+    for name in ("a", "b", "c"):
+        inner = {"vmSize": "Standard_DS3_v2", "scaleSettings": {"maxNodeCount": 2, "minNodeCount": 0}}
+        azure.hold(
+            {
+                "id": f"{COMPUTES}/{name}",
+                "properties": {"computeType": "AmlCompute", "properties": inner},
+                "location": "eastus",
+            }
+        )
+    azure.hold({"id": f"{WORKSPACE}/jobs/j", "properties": {"jobType": "Command"}})
+    return azure.hold({"id": f"{GROUP}/providers/Microsoft.Network/virtualNetworks/v", "properties": {}})
+
+
+def asked(azure: Azure, *arguments: str) -> Ran:
+    """What the command says."""
+    with served(azure) as environ, patch.dict(os.environ, environ):
+        return policyeng("snapshot", "collect", "--subscription", SUBSCRIPTION, *QUICK, *arguments)
+
+
+def missing(ran: Ran) -> list[str]:
+    """What the snapshot says is missing, as the user is told, too."""
+    assert ran.returncode == 0, ran.stderr
+    lines: list[str] = json.loads(ran.stdout).get("incomplete", [])
+    assert [line for line in ran.stderr.splitlines() if "incomplete" in line] == [
+        f"policyeng: incomplete: {line}" for line in lines
+    ]
+    return lines
+
+
+def names(ran: Ran) -> set[str]:
+    """The names of the computes that were read."""
+    return {one["id"].rpartition("/")[2] for one in json.loads(ran.stdout)["resources"] if "/computes/" in one["id"]}
+
+
+def failing(times: int, answer: Answer) -> Fault:
+    """A fault of so many answers, after which all is well."""
+    return lambda _query, before: answer if before < times else None
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        error(429, "TooManyRequests", Retry_After="0.05"),
+        error(503, "ServerBusy", Retry_After="0.05"),
+        error(500, "InternalServerError"),
+        Answer(body=b'{"value": []}', cut=5),
+        Answer(slow=1.0),
+    ],
+    ids=["throttled", "busy", "failed", "cut", "slow"],
+)
+def test_what_passes_is_tried_again(answer: Answer) -> None:
+    """The user sees nothing of it."""
+    azure = estate()
+    azure.faults[COMPUTES.lower()] = failing(1, answer)
+    with patch("policyeng.audit.collecting.azure.READ_TIMEOUT", 0.5):
+        ran = asked(azure)
+    assert (missing(ran), names(ran)) == ([], {"a", "b", "c"})
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (error(403, "AuthorizationFailed"), "not allowed (403 AuthorizationFailed)"),
+        (
+            error(429, "TooManyRequests", Retry_After="3600"),
+            "throttled (429 TooManyRequests) for longer than the patience of 0.5 s",
+        ),
+        (error(500, "InternalServerError"), "failed (500 InternalServerError)"),
+        (error(400, "BadRequest"), "refused (400 BadRequest)"),
+        (error(400, "NoRegisteredProviderFound"), "refused (400 NoRegisteredProviderFound)"),
+        (Answer(302, b"", {"Location": "https://elsewhere.example/"}), "refused (302)"),
+        (Answer(body=b'{"value": [], "nextLink": "https://a.b/", "valu'), "the answer is not a JSON object"),
+        (Answer(body=b'{"value": [], "value": [1]}'), "the answer is not a JSON object"),
+        (Answer(body={"values": []}), "the answer has no `value` that is a list"),
+        (Answer(body=b"[]"), "the answer is not a JSON object"),
+        (Answer(body=b'{"value": []}', cut=5), "the connection was cut, again and again"),
+        (Answer(body={"value": [{"name": "x"}]}), "an entry is left out: neither an ARM `id`"),
+    ],
+)
+def test_what_stays_wrong_is_told_and_costs_only_itself(answer: Answer, reason: str) -> None:
+    """One line, in a form that evaluation understands; everything else is there."""
+    azure = estate()
+    azure.faults[COMPUTES.lower()] = lambda _query, _times: answer
+    ran = asked(azure)
+    [line] = missing(ran)
+    assert line.startswith(f"{TYPE}/computes at {WORKSPACE}: {reason}")
+    assert {one["id"] for one in json.loads(ran.stdout)["resources"]} >= {WORKSPACE, f"{WORKSPACE}/jobs/j"}
+
+
+def test_slow_answers_are_given_up() -> None:
+    """An answer that does not come is no answer."""
+    azure = estate()
+    azure.faults[COMPUTES.lower()] = lambda _query, _times: Answer(slow=0.6)
+    with patch("policyeng.audit.collecting.azure.READ_TIMEOUT", 0.2):
+        assert missing(asked(azure)) == [f"{TYPE}/computes at {WORKSPACE}: no answer within 0.2 s"]
+
+
+def test_what_is_not_there_is_absent() -> None:
+    """A type that Azure has no list of, at a place that is there, has nothing; an old type may be gone altogether."""
+    azure = estate()
+    azure.faults[f"{WORKSPACE}/connections".lower()] = lambda _query, _times: error(404, "NotFound")
+    azure.faults[f"{WORKSPACE}/services".lower()] = lambda _query, _times: error(400, "NoRegisteredProviderFound")
+    assert missing(asked(azure)) == []
+
+
+@pytest.mark.parametrize(
+    ("link", "reason"),
+    [
+        ("https://evil.example/next", "the next page is on another host, `evil.example`, and was not asked for"),
+        ("{address}{path}?page=1", "its pages never end: a `nextLink` leads back to a page before"),
+        (7, "`nextLink` is no address"),
+    ],
+)
+def test_pages_lead_nowhere_else(link: object, reason: str) -> None:
+    """The token is for one host alone; what was on the first page stays."""
+    azure = estate()
+    first = azure.single[f"{COMPUTES}/a".lower()]
+
+    def astray(_query: dict[str, str], _times: int) -> Answer:
+        there = link.format(address=azure.address, path=COMPUTES) if isinstance(link, str) else link
+        return Answer(body={"value": [first], "nextLink": there})
+
+    azure.faults[COMPUTES.lower()] = astray
+    ran = asked(azure)
+    assert (missing(ran), names(ran)) == ([f"{TYPE}/computes at {WORKSPACE}: {reason}"], {"a"})
+
+
+def test_a_further_page_that_is_lost_leaves_the_first_ones() -> None:
+    """What could be read is judged, and that it is not all is known."""
+    azure = estate()
+    azure.faults[COMPUTES.lower()] = lambda query, _times: (
+        error(403, "AuthorizationFailed") if "skip" in query else None
+    )
+    ran = asked(azure)
+    [line] = missing(ran)
+    assert line.endswith("computes at " + WORKSPACE + ": a further page: not allowed (403 AuthorizationFailed)")
+    assert names(ran) == {"a", "b"}
+
+
+def test_policies_that_need_what_is_denied_are_unknown() -> None:
+    """From the refusal to the report: neither pass nor fail."""
+    azure = estate().deny(COMPUTES)
+    shot = asked(azure)
+    ran = policyeng("check", "-", "--format", "json", "--as-of", "2026-06-01T00:00:00Z", stdin=shot.stdout)
+    found = json.loads(ran.stdout)["findings"]
+    on_computes = [one for one in found if one["resourceType"].endswith("/computes")]
+    assert {one["outcome"] for one in on_computes} == {"unknown"}
+    assert {one["resource"] for one in on_computes} == {WORKSPACE}
+    assert {"AML-CMP-002", "AML-SKU-101"} <= {one["policy"] for one in on_computes}
+    assert [one["outcome"] for one in found if one["policy"] == "AML-TRN-109"] == ["unknown"]
+
+
+def test_workspaces_that_are_denied_leave_nothing_in_them_known() -> None:
+    """All that lies in them is unknown with them."""
+    ran = asked(estate().deny(f"{ROOT}/providers/{TYPE}"))
+    kinds = {line.partition(" at ")[0].removeprefix(TYPE) for line in missing(ran)}
+    assert {"", "/computes", "/jobs", "/onlineEndpoints", "/onlineEndpoints/deployments", "/datastores"} <= kinds
+
+
+@pytest.mark.parametrize(("status", "code"), [(401, "InvalidAuthenticationToken"), (403, "AuthorizationFailed")])
+def test_a_subscription_that_is_wholly_denied_is_no_snapshot(tmp_path: Path, status: int, code: str) -> None:
+    """An empty one would look as if all were well."""
+    azure, output = estate(), tmp_path / "snapshot.json"
+    azure.faults["*"] = lambda _query, _times: error(status, code)
+    ran = asked(azure, "--output", str(output))
+    assert (ran.returncode, output.exists()) == (2, False)
+    assert f"{ROOT}: nothing of it can be read: not allowed ({status} {code}); give the identity" in ran.stderr
+
+
+def test_a_scope_that_is_not_there_is_no_snapshot() -> None:
+    """Nor is one whose name is misspelt."""
+    azure = estate()
+    azure.faults[f"{ROOT}/resourcegroups/rg-m".lower()] = lambda _query, _times: error(404, "ResourceGroupNotFound")
+    ran = asked(azure, "--resource-group", "rg-m")
+    assert ran.returncode == 2
+    assert f"{ROOT}/resourceGroups/rg-m: there is no such scope" in ran.stderr
+
+
+def test_nobody_to_ask_as_is_told_with_the_remedy() -> None:
+    """What azure-identity says stands in one line, without a traceback."""
+    with (
+        served(estate()) as environ,
+        patch.dict(os.environ, {**environ, "AZURE_TOKEN_CREDENTIALS": "EnvironmentCredential"}),
+    ):
+        ran = policyeng("snapshot", "collect", "--subscription", SUBSCRIPTION)
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("policyeng: AzureCloud: no token for Azure: ")
+    assert ran.stderr.endswith(
+        "; sign in with `az login`, or set AZURE_TENANT_ID, AZURE_CLIENT_ID and a secret, certificate or identity\n"
+    )
+
+
+def test_a_host_that_cannot_be_reached_is_told() -> None:
+    """Every question ends the same way, so there is nothing to judge."""
+    with served(estate()) as environ, patch.dict(os.environ, environ):
+        ran = policyeng(
+            "snapshot", "collect", "--subscription", SUBSCRIPTION, *QUICK, "--endpoint", "http://127.0.0.1:9"
+        )
+    assert ran.returncode == 2
+    assert "nothing of it can be read: the host cannot be reached; try again later" in ran.stderr
+
+
+def test_keys_are_never_asked_for_and_secrets_never_kept() -> None:
+    """Nothing but GET, no path that gives keys, and no secret or token in what is written or said."""
+    azure = estate()
+    secret = {"key": "s3cret-2", "password": "s3cret-4"}
+    held: dict[str, JsonObject] = {
+        "connections/c": {"authType": "ApiKey", "credentials": {"key": "s3cret-1"}},
+        "datastores/d": {"credentials": {"credentialsType": "AccountKey", "secrets": secret}},
+        "jobs/k": {"environmentVariables": {"PLAIN": "s3cret-3", "N": 1}},
+        "computes/d": {
+            "computeType": "VirtualMachine",
+            "properties": {"administratorAccount": {"username": "u", "password": "s3cret-5"}},
+        },
+    }
+    ran = asked(azure.hold(*({"id": f"{WORKSPACE}/{name}", "properties": own} for name, own in held.items())))
+    assert missing(ran) == []
+    assert not re.search(f"s3cret|{TOKEN}", ran.stdout + ran.stderr)
+    assert azure.methods == {"GET"}
+    assert not [path for path in azure.asked if re.search(r"list\w*keys|secrets|credentials", path)]
+    assert azure.credentials == {f"Bearer {TOKEN}"}
+
+
+def test_an_interrupted_run_ends_at_once_and_leaves_no_file(tmp_path: Path) -> None:
+    """Also while answers are awaited."""
+    azure, output = estate(), tmp_path / "snapshot.json"
+    azure.faults[COMPUTES.lower()] = lambda _query, _times: Answer(slow=20)
+    command = [sys.executable, "-m", "policyeng", "snapshot", "collect", "--subscription", SUBSCRIPTION]
+    with served(azure) as environ:
+        process = subprocess.Popen(
+            [*command, "--output", str(output)],
+            env={**os.environ, **environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        with process:
+            while not azure.asked[COMPUTES.lower()]:
+                assert process.poll() is None
+            begun = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=10) == 130
+            assert time.monotonic() - begun < 5
+            assert process.stderr is not None
+            assert process.stderr.read() == "policyeng: interrupted\n"
+    assert list(tmp_path.iterdir()) == []
