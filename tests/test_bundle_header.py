@@ -47,6 +47,10 @@ def mended(*patch: object, **more: object) -> dict[str, object]:
         ({"consults": [{"type": "a/b", "reads": ["/x"], "within": "group"}]}, "within"),
         ({"consults": [{"type": "a/b", "reads": ["/x"], "parameter": "most"}]}, "a parameter `most` that there is not"),
         ({"when_absent": "perhaps"}, "when_absent"),
+        ({"clock": "free"}, "`clock` is `compared`, or a list of durations"),
+        ({"clock": ["30 days"]}, "`30 days` is no duration such as `P30D`"),
+        ({"clock": ["-P1D"]}, "`-P1D` is no duration"),
+        ({"clock": ["parameter:days"]}, "`clock` names a parameter `days` that there is not"),
         ({"parameters": {"limit": {"type": "integer"}}}, "has no default"),
         (
             {"parameters": {"limit": {"type": "integer", "default": "3"}}},

@@ -19,7 +19,7 @@ from tests.bundles import snapshot, workspace
 ROOT = Path(__file__).resolve().parents[1]
 BROKEN = ROOT / "tests" / "broken"
 #: The laws that have a broken policy in this module; the others have theirs beside their own tests.
-MINE = ("repeatable", "order", "total", "exemptions", "gate", "round-trips", "both-sides")
+MINE = ("repeatable", "order", "total", "exemptions", "gate", "round-trips", "both-sides", "clock")
 
 
 def test_laws_have_numbers_in_order_and_names_once() -> None:

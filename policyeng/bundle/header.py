@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from policyeng.bundle.header_parts import Strict, require_pointer
+from policyeng.bundle.header_parts import PARAMETER, Clock, RelatedResource, Strict, require_parameters, require_pointer
 from policyeng.bundle.parameter_schemas import misfit
 from policyeng.bundle.remediation import Remediation, require_declared
 from policyeng.errors import BundleError
@@ -22,8 +22,6 @@ Verdict = Literal["pass", "fail", "unknown", "not_judged"]
 
 _METADATA = re.compile(r"^#[ \t]*METADATA[ \t]*$", re.MULTILINE)
 _ID = re.compile(r"[A-Z][A-Z0-9]*(-[A-Z0-9]+)+")
-#: How `monotone_in` names a parameter instead of a field.
-PARAMETER = "parameter:"
 _OPA_ONLY = frozenset({"scope", "entrypoint", "authors", "organizations", "schemas", "custom"})
 
 
@@ -87,13 +85,6 @@ class Consulted(Strict):
         return self
 
 
-class RelatedResource(Strict):
-    """A page that explains more."""
-
-    ref: str
-    description: str = ""
-
-
 class PolicyHeader(Strict):
     """What a policy says about itself; see `docs/policy-authoring.md` for every field.
 
@@ -101,6 +92,7 @@ class PolicyHeader(Strict):
         monotone_in: by JSON Pointer, or `parameter:NAME`, which way is stricter: `lower` or `higher` numbers, or the
             values from the least to the most strict. A stricter value never adds a denial.
         insensitive_to: JSON Pointers of fields whose value changes nothing.
+        clock: what it promises of `as_of`; nothing where it is empty.
         refines: ids of policies that fail wherever this one does, and which this one is meant to say more than.
     """
 
@@ -119,6 +111,7 @@ class PolicyHeader(Strict):
     parameters: dict[str, JsonObject] = Field(default={})
     monotone_in: dict[str, Literal["lower", "higher"] | tuple[str | bool | int | float, ...]] = Field(default={})
     insensitive_to: tuple[str, ...] = ()
+    clock: Clock = ""
     refines: tuple[str, ...] = ()
     since: str = ""
     exemptable: bool = True
@@ -177,7 +170,8 @@ class PolicyHeader(Strict):
         return self
 
     @model_validator(mode="after")
-    def _consulting_parameters_exist(self) -> PolicyHeader:
+    def _named_parameters_exist(self) -> PolicyHeader:
+        require_parameters(self.clock, self.parameters)
         for consulted in self.consults:
             if consulted.parameter and consulted.parameter not in self.parameters:
                 raise ValueError(f"`consults` names a parameter `{consulted.parameter}` that there is not")

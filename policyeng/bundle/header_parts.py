@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
+from datetime import timedelta
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
 _POINTER = re.compile(r"(workspace:)?(/([^~/]|~[01])*)+")
 
+_DURATION = TypeAdapter(timedelta)
+
 #: What stands before a JSON Pointer into the workspace of the judged resource.
 WORKSPACE = "workspace:"
+#: How a header names a parameter instead of a field or a value.
+PARAMETER = "parameter:"
 
 
 class Strict(BaseModel):
@@ -23,3 +30,47 @@ def require_pointer(pointer: str, *, own: bool = False) -> None:
     if not _POINTER.fullmatch(pointer) or (own and pointer.startswith(WORKSPACE)):
         also = "" if own else " or `workspace:/properties/x`"
         raise ValueError(f"`{pointer}` is not a JSON Pointer such as `/properties/x`{also}")
+
+
+class RelatedResource(Strict):
+    """A page that explains more."""
+
+    ref: str
+    description: str = ""
+
+
+def duration(text: str) -> timedelta:
+    """A length of time in the form of ISO 8601, such as `P30D` or `PT6H`.
+
+    Raises:
+        ValueError: it is not one, or goes back in time.
+    """
+    try:
+        read = _DURATION.validate_python(text) if text.startswith("P") else None
+    except ValidationError:
+        read = None
+    if read is None or read < timedelta():
+        raise ValueError(f"`{text}` is no duration such as `P30D` or `PT6H`, and no `{PARAMETER}NAME`")
+    return read
+
+
+def require_parameters(clock: str | tuple[str, ...], known: Container[str]) -> None:
+    """Raise ValueError where a `clock` names a parameter that there is not."""
+    for entry in clock if isinstance(clock, tuple) else ():
+        name = entry.removeprefix(PARAMETER)
+        if name != entry and name not in known:
+            raise ValueError(f"`clock` names a parameter `{name}` that there is not")
+
+
+def _well_formed_clock(clock: object) -> object:
+    if clock not in ("", "compared") and not isinstance(clock, list | tuple):
+        raise ValueError(f"`clock` is `compared`, or a list of durations such as `P30D` and of `{PARAMETER}NAME`")
+    for entry in clock if isinstance(clock, list | tuple) else ():
+        if not str(entry).startswith(PARAMETER):
+            duration(str(entry))
+    return clock
+
+
+#: What a policy does with `as_of`: it holds it against times that stand in what it reads (`compared`), or against such
+#: times moved either way by ISO 8601 durations, and by as many days as parameters say; empty where nothing is promised.
+Clock = Annotated[Literal["", "compared"] | tuple[str, ...], BeforeValidator(_well_formed_clock)]

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypedDict
 
 import orjson
 
+from policyeng.bundle.clocks import Clock, clock_of
 from policyeng.bundle.data_documents import absolute, join_below, join_document, join_given
 from policyeng.bundle.declaration import Policy
 from policyeng.bundle.discovery import policies_of
@@ -88,6 +89,11 @@ class Bundle:
     def reaches(self) -> tuple[Reach, ...]:
         """What of its input each policy in force can read."""
         return reaches_of(self.policies, self.modules)
+
+    @cached_property
+    def clocks(self) -> tuple[Clock, ...]:
+        """What each policy in force does with the clock."""
+        return tuple(map(clock_of, self.policies, self.reaches))
 
     @cached_property
     def spellings(self) -> Spellings:

@@ -15,10 +15,10 @@ from policyeng.bundle.header import (
     Consulted,
     Judged,
     PolicyHeader,
-    RelatedResource,
     header_from_metadata,
     parse_header,
 )
+from policyeng.bundle.header_parts import RelatedResource
 from policyeng.bundle.parsing import bundle_yaml
 from policyeng.bundle.remediation import Patch, Remediation
 from policyeng.models import JsonObject, Severity
@@ -83,6 +83,8 @@ def _rebuilt(stored: JsonObject) -> PolicyHeader:
     for name in ("inspects", "insensitive_to", "refines"):
         if name in stored:
             fields[name] = tuple(stored[name])
+    if isinstance(stored.get("clock"), list):
+        fields["clock"] = tuple(stored["clock"])
     if "monotone_in" in stored:
         ways = stored["monotone_in"].items()
         fields["monotone_in"] = {place: tuple(way) if isinstance(way, list) else way for place, way in ways}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from policyeng import exemptions as exempting
 from policyeng.bundle import Bundle
@@ -13,6 +13,7 @@ from policyeng.evaluation.estate import Estate, Subject
 from policyeng.evaluation.findings import findings_of
 from policyeng.evaluation.lacking import is_as_asked
 from policyeng.evaluation.prepared import Prepared, prepare
+from policyeng.evaluation.terms import Terms
 from policyeng.garbage import uncollected
 from policyeng.models import (
     BundleRef,
@@ -103,21 +104,31 @@ def evaluated(
         UsageError: the engine does not exist.
         EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
     """
-    moment = as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC)
+    terms = Terms(as_of, exemptions, engine, opa, threads, fail_on, strict_unknown, tuple(problems))
+    judgements = judge(prepared.work(terms.moment, threads), engine, opa)
+    return concluded(prepared, findings_of(prepared, judgements), terms)
+
+
+def concluded(prepared: Prepared, judged: Sequence[Finding], terms: Terms) -> Evaluation:
+    """The evaluation that the findings of all pairs come to, once exemptions have marked them.
+
+    Raises:
+        UsageError: the engine does not exist.
+        EngineError: the OPA server does not answer.
+    """
     bundle, snapshot, estate = prepared.bundle, prepared.snapshot, prepared.estate
-    judgements = judge(prepared.work(moment, threads), engine, opa)
-    judged = findings_of(prepared, judgements)
     homes = homes_of(estate.subjects)
-    findings, notes = exempting.apply(judged, exemptions, bundle.policies, homes, moment)
-    said = [*problems, *problems_of(prepared), *notes]
+    findings, notes = exempting.apply(judged, terms.exemptions, bundle.policies, homes, terms.moment)
+    said = [*terms.problems, *problems_of(prepared), *notes]
     if not findings:
         said.append(Problem(level="error", message=_nothing_evaluated(bundle, estate)))
+    engine = EngineRef.model_construct(name=terms.engine, version=engine_version(terms.engine, terms.opa))
     return Evaluation.model_construct(
         bundle=BundleRef.model_construct(name=bundle.name, revision=bundle.revision, digest=bundle.digest),
         snapshot=SnapshotRef.model_construct(scope=snapshot.scope, taken_at=snapshot.taken_at, digest=estate.digest),
-        as_of=moment,
-        engine=EngineRef.model_construct(name=engine, version=engine_version(engine, opa)),
-        exit_code=exit_code(findings, said, fail_on, strict_unknown=strict_unknown),
+        as_of=terms.moment,
+        engine=engine,
+        exit_code=exit_code(findings, said, terms.fail_on, strict_unknown=terms.strict_unknown),
         summary=summary_of(findings),
         findings=tuple(findings),
         problems=tuple(said),

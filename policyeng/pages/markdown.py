@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from policyeng.bundle.header import PARAMETER
+from policyeng.bundle.header_parts import PARAMETER
 from policyeng.pages.page import (
     ABSENCE,
     Page,

@@ -22,6 +22,7 @@
 #       files outside of `~/cloudfiles`) before it is stopped or restarted.
 #   source: 001 "Training compute targets" (tip on the OS disk)
 #   insensitive_to: [/tags, /properties/properties/state, /properties/properties/vmSize]
+#   clock: compared
 #   since: 0.1.0
 package operations.free_disk
 

@@ -25,15 +25,13 @@
 #   parameters:
 #     extra_series:
 #       type: object
-#       additionalProperties:
-#         type: object
-#         required: [category, restricted, source]
+#       additionalProperties: {type: object, required: [category, restricted, source], additionalProperties: false,
 #         properties: {category: {type: string, pattern: '\S'}, restricted: {type: boolean}, source: {type: string,
-#           pattern: '\S'}, supported_by: {type: array, items: {type: string, enum: [cluster, instance]}}}
-#         additionalProperties: false
+#           pattern: '\S'}, supported_by: {type: array, items: {type: string, enum: [cluster, instance]}}}}
 #       default: {}
 #       description: newer series by name, and whether each is restricted; the documents' table stays as it is
 #   insensitive_to: [/tags, /properties/properties/vmPriority, /properties/properties/scaleSettings]
+#   clock: compared
 #   since: 0.1.0
 package sku.series_approval
 

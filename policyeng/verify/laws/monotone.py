@@ -9,7 +9,7 @@ from random import Random
 from typing import TypeAlias
 
 from policyeng.bundle import Policy
-from policyeng.bundle.header import PARAMETER
+from policyeng.bundle.header_parts import PARAMETER
 from policyeng.bundle.parameter_schemas import fits
 from policyeng.evaluation.estate import estate_of
 from policyeng.facts.times import moment

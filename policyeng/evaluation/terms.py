@@ -1,0 +1,29 @@
+"""On what, beside policies, parameters and snapshot, an evaluation hangs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from policyeng.engines import OpaOptions
+from policyeng.models import Exemption, Problem, Severity
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The clock, and how failures are taken; see the arguments of `policyeng.evaluation.evaluate`."""
+
+    as_of: datetime
+    exemptions: Sequence[Exemption] = ()
+    engine: str = "embedded"
+    opa: OpaOptions | None = None
+    threads: int = 1
+    fail_on: Severity = Severity.LOW
+    strict_unknown: bool = False
+    problems: Sequence[Problem] = ()
+
+    @property
+    def moment(self) -> datetime:
+        """The clock in UTC."""
+        return self.as_of.astimezone(UTC) if self.as_of.tzinfo else self.as_of.replace(tzinfo=UTC)
