@@ -1,42 +1,36 @@
-"""What this process and all that it started take together, by /proc: seconds of CPU and megabytes of memory.
-
-Memory is PSS: a page that several processes share counts once, in parts. Where the kernel does not say it, it is RSS.
-"""
+"""What a process and all that it started take together, by /proc: seconds of CPU and megabytes of memory."""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
-_TICKS = os.sysconf("SC_CLK_TCK")
+_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _PROC = Path("/proc")
 
 
-def family() -> list[int]:
-    """This process and those that descend from it."""
-    parents = {number: fields[1] for number, fields in _statistics()}
-    found = [os.getpid()]
+def family(root: int) -> list[int]:
+    """A process and those that descend from it."""
+    parents = {number: int(fields[1]) for number, fields in _statistics()}
+    found = [root]
     for number in found:
-        found += [child for child, parent in parents.items() if int(parent) == number]
+        found += [child for child, parent in parents.items() if parent == number]
     return found
 
 
-def cpu_seconds() -> float:
-    """Seconds of CPU of the family so far, with those of children that ended and were waited for."""
-    members = set(family())
-    ticks = sum(sum(map(int, fields[11:15])) for number, fields in _statistics() if number in members)
-    return ticks / _TICKS
+def cpu_seconds(root: int) -> float:
+    """Seconds of CPU of a family so far, with those of children that ended and were waited for."""
+    members = set(family(root))
+    return sum(_ticks(fields) for number, fields in _statistics() if number in members) / _PER_SECOND
 
 
-def memory_mb(of: Callable[[int], bool] = lambda _: True) -> float:
-    """Megabytes that the family holds now; `of` says of which members."""
-    return sum(_held(number) for number in family() if of(number)) / 1024
+def _ticks(fields: list[str]) -> int:
+    return sum(map(int, fields[11:15]))
 
 
 def _statistics() -> Iterator[tuple[int, list[str]]]:
@@ -46,22 +40,32 @@ def _statistics() -> Iterator[tuple[int, list[str]]]:
             yield int(path.parent.name), path.read_text().rpartition(") ")[2].split()
 
 
-def _held(number: int) -> int:
-    """In KB."""
-    for name, key in (("smaps_rollup", "Pss:"), ("status", "VmRSS:")):
-        with suppress(OSError):
-            for line in (_PROC / str(number) / name).read_text().splitlines():
-                if line.startswith(key):
-                    return int(line.split()[1])
-    return 0
+def _held(number: int, file: str, key: str) -> float:
+    """Megabytes by a line of a file of a process; none when it has just ended."""
+    with suppress(OSError):
+        for line in (_PROC / str(number) / file).read_text().splitlines():
+            if line.startswith(key):
+                return int(line.split()[1]) / 1024
+    return 0.0
 
 
 @dataclass
 class Watch:
-    """The most memory that the family holds while this is open, looked at every so many seconds."""
+    """The most memory that a family holds while this is open, looked at again and again.
 
+    Attributes:
+        root: the process at its head.
+        every: seconds between two looks.
+        pss_mb: what its members hold, where a page that several share counts once.
+        rss_mb: the same, where it counts for each of them.
+        head_cpu: seconds of CPU of the process at its head alone.
+    """
+
+    root: int
     every: float = 0.1
-    peak_mb: float = 0.0
+    pss_mb: float = 0.0
+    rss_mb: float = 0.0
+    head_cpu: float = 0.0
     _ended: threading.Event = field(default_factory=threading.Event)
 
     def __enter__(self) -> Self:
@@ -69,12 +73,14 @@ class Watch:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join()
 
     def _look(self) -> None:
-        while True:
-            self.peak_mb = max(self.peak_mb, memory_mb())
-            if self._ended.wait(self.every):
-                return
+        while not self._ended.wait(self.every):
+            members = family(self.root)
+            self.pss_mb = max(self.pss_mb, sum(_held(number, "smaps_rollup", "Pss:") for number in members))
+            self.rss_mb = max(self.rss_mb, sum(_held(number, "status", "VmRSS:") for number in members))
+            own = [fields for number, fields in _statistics() if number == self.root and fields[0] != "Z"]
+            self.head_cpu = sum(map(int, own[0][11:13])) / _PER_SECOND if own else self.head_cpu

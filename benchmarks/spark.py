@@ -28,7 +28,8 @@ from benchmarks.family import cpu_seconds
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.carrying import packed, unpacked
 from policyeng.evaluation import evaluate
-from policyeng.sources import read_content
+from policyeng.sources.inputs import read_alone
+from policyeng.sources.opening import Named
 from policyeng.spark import judge
 from policyeng.spark.table import Rows
 
@@ -50,10 +51,10 @@ class Contestant:
 
     def measure(self) -> None:
         """Run once."""
-        clock, cpu = time.perf_counter(), cpu_seconds()
+        clock, cpu = time.perf_counter(), cpu_seconds(os.getpid())
         self.run()
         self.clock.append(time.perf_counter() - clock)
-        self.cpu.append(cpu_seconds() - cpu)
+        self.cpu.append(cpu_seconds(os.getpid()) - cpu)
 
 
 def start(content: bytes) -> None:
@@ -65,7 +66,7 @@ def judged(paths: Sequence[Path]) -> Counts:
     """Judge files in this process and make their rows."""
     counts: Counts = Counter()
     for path in paths:
-        read = read_content(str(path), path.read_bytes(), **_bundles[0].wanted)
+        read = read_alone(Named(str(path), None), path.read_bytes(), **_bundles[0].wanted)
         evaluation = evaluate(_bundles[0], read.snapshot, as_of=AS_OF, problems=read.problems)
         rows = Rows()
         rows.add(str(path), evaluation)

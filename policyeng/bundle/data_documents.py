@@ -62,7 +62,7 @@ def join_given(data: JsonObject, given: str | Path) -> None:
         for key in reversed((*prefix, *folders)):
             document = {key: document}
         require_free(document, str(file))
-        join_below(data, document, str(file))
+        _join(data, document, str(file), "data")
 
 
 def absolute(given: str | Path) -> str:
@@ -109,17 +109,12 @@ def _files_below(path: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
     yield from ((file, file.relative_to(path).parts[:-1]) for file in files)
 
 
-def join_below(holder: JsonObject, document: JsonObject, place: str, where: str = "data") -> None:
-    """Join an object into another, key by key, at any depth.
-
-    Raises:
-        BundleError: both give a value for one key.
-    """
+def _join(holder: JsonObject, document: JsonObject, place: str, where: str) -> None:
     for key, value in document.items():
         standing = holder.get(key)
         if key not in holder:
             holder[key] = value
         elif isinstance(standing, dict) and isinstance(value, dict):
-            join_below(standing, value, place, f"{where}.{key}")
+            _join(standing, value, place, f"{where}.{key}")
         else:
             raise BundleError(f"the key `{where}.{key}` stands in two data documents", place=(place,))

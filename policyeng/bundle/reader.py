@@ -12,7 +12,7 @@ from typing import NamedTuple, TypedDict
 import orjson
 
 from policyeng.bundle.clocks import Clock, clock_of
-from policyeng.bundle.data_documents import absolute, join_below, join_document, join_given
+from policyeng.bundle.data_documents import absolute, join_document, join_given
 from policyeng.bundle.declaration import Policy
 from policyeng.bundle.discovery import policies_of
 from policyeng.bundle.gatekeeper import (
@@ -115,7 +115,9 @@ class Bundle:
 
     def rewritten(self, policy: Policy, modules: Iterable[tuple[str, str]], digest: str) -> Bundle:
         """The bundle with one policy in force, which is not as it was read, and the modules that it needs."""
-        return self._with_same_data(replace(self, policies=(policy,), idle=(), modules=tuple(modules), digest=digest))
+        return self._with_same_data(
+            replace(self, policies=(policy,), idle=(), modules=tuple(modules), digest=digest, origins=())
+        )
 
     def _with_same_data(self, other: Bundle) -> Bundle:
         """The other bundle, with what was worked out of the data."""
@@ -143,10 +145,8 @@ def load_bundle(
     return bundle
 
 
-def bundle_of(
-    origins: Sequence[Origin], given: Sequence[str | Path] = (), *, joined: JsonObject | None = None
-) -> Bundle:
-    """The bundle of what was opened, with the documents that `given` names, and with those that `joined` is of.
+def bundle_of(origins: Sequence[Origin], given: Sequence[str | Path] = ()) -> Bundle:
+    """The bundle of what was opened, with the documents that `given` names.
 
     Raises:
         BundleError: a module, header or data document is not well formed, or an id or package stands twice.
@@ -154,7 +154,6 @@ def bundle_of(
     read = _read_all(origins)
     for path in given:
         join_given(read.data, path)
-    join_below(read.data, joined or {}, "given")
     outlines = [
         outline
         for root, tree in read.trees.items()

@@ -58,7 +58,7 @@ def judge(
     Raises:
         UsageError: there is no such column, or it holds neither text nor bytes; a parameter names no policy or does not
             fit, or the profile does not exist.
-        BundleError: the profile is not well formed, or the policies have changed since they were loaded.
+        BundleError: the profile is not well formed, or the bundle was not read from files.
         EngineError: the bundle does not compile.
     """
     _require_arrow()

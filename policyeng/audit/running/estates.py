@@ -12,7 +12,7 @@ from policyeng.audit.running.processes import judged_parts
 from policyeng.audit.running.tally import Tally, added
 from policyeng.audit.store.drafting import drafted
 from policyeng.audit.store.kept import Store
-from policyeng.audit.store.kept_bundles import kept_bundle
+from policyeng.bundle.carrying import packed
 from policyeng.configuration.estates import EstateSettings
 from policyeng.engines import OpaOptions, engine_version
 from policyeng.in_force import Held
@@ -47,7 +47,7 @@ def run_estate(
         EngineError: the bundle does not compile, or the engine does not answer.
     """
     started, terms = datetime.now(UTC), terms_of(held, as_of, engine, opa)
-    policies, tally = kept_bundle(held.bundle), Tally()
+    policies, tally = packed(held.bundle), Tally()
     with drafted(store, estate.name, policies) as draft:
         last = next(iter(store.runs(estate.name, last=1)), None)
         before = {part.name for part in store.parts(last)} if last else set()

@@ -14,8 +14,8 @@ from threading import Thread
 
 from policyeng.audit.collecting.parts import Collected, Source, read
 from policyeng.audit.running.judging import JudgedPart, Terms, judged_part
-from policyeng.audit.store.kept_bundles import bundle_from
 from policyeng.bundle import Bundle
+from policyeng.bundle.carrying import unpacked
 from policyeng.errors import EngineError
 
 #: So many parts are asked for ahead, for each process.
@@ -72,7 +72,7 @@ class _Held:
 def _begin(policies: bytes, terms: Terms) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one hears it, and ends it
     Thread(target=_end_with_parent, daemon=True).start()
-    _Held.bundle, _Held.terms = bundle_from(policies), terms
+    _Held.bundle, _Held.terms = unpacked(policies), terms
 
 
 def _end_with_parent() -> None:

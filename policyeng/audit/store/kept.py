@@ -13,12 +13,12 @@ from sqlalchemy import Connection, Engine, RowMapping, func, select
 from policyeng.audit.history import Part, Run, Span
 from policyeng.audit.store import spans
 from policyeng.audit.store.contents import fetch
-from policyeng.audit.store.kept_bundles import bundle_from
 from policyeng.audit.store.kept_evaluations import evaluation_of, findings_digest
 from policyeng.audit.store.kept_snapshots import resources_of, snapshot_of
 from policyeng.audit.store.opening import said
 from policyeng.audit.store.tables import PARTS, RETENTIONS, RUNS
 from policyeng.bundle import Bundle
+from policyeng.bundle.carrying import unpacked
 from policyeng.errors import StoreError, UsageError
 from policyeng.models import Evaluation, Snapshot, Summary
 
@@ -115,7 +115,7 @@ class Store:
             found = fetch(connection, [digest]) if digest else {}
             if digest is None or digest not in found:
                 raise _gone(connection, f"the policies of run {run.number}", digest or "")
-        return bundle_from(found[digest])
+        return unpacked(found[digest])
 
     def snapshot(self, part: Part) -> Snapshot:
         """What was judged.
