@@ -15,6 +15,7 @@ from policyeng.audit.store.kept import Store
 from policyeng.bundle.carrying import packed
 from policyeng.configuration.estates import EstateSettings
 from policyeng.engines import OpaOptions, engine_version
+from policyeng.exemptions import in_force_of
 from policyeng.in_force import Held
 from policyeng.models import BundleRef, EngineRef
 
@@ -74,7 +75,7 @@ def _run(estate: EstateSettings, held: Held, terms: Terms, tally: Tally, started
         bundle=BundleRef(name=bundle.name, revision=bundle.revision, digest=bundle.digest),
         engine=EngineRef(name=terms.engine, version=engine_version(terms.engine, terms.opa)),
         parameters=terms.parameters,
-        exemptions=tuple(terms.exemptions),
+        exemptions=tuple(in_force_of(terms.exemptions, bundle.policies, terms.as_of)[0]),
         fail_on=terms.fail_on,
         strict_unknown=terms.strict_unknown,
         exit_code=tally.exit_code(problems),

@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 
 from policyeng.audit.collecting.parts import Collected
 from policyeng.audit.store.contents import packed
-from policyeng.audit.store.digests import standing_of
 from policyeng.audit.store.drafting import Entry
-from policyeng.audit.store.kept_evaluations import kept_evaluation
+from policyeng.audit.store.kept_evaluations import kept_evaluation, standing_in
 from policyeng.audit.store.kept_snapshots import kept_snapshot, snapshot_of
 from policyeng.bundle import Bundle
 from policyeng.engines import OpaOptions
@@ -76,13 +75,13 @@ def judged_part(part: Collected, bundle: Bundle, terms: Terms) -> JudgedPart:
         return unread(part.name, [problem_of(InputError(error.message, place=(part.name,), remedy=error.remedy))])
     snapshot = snapshot_of(kept.contents[kept.digest], kept.contents)
     evaluation, exempting = judged(snapshot, bundle, terms, part.problems)
-    held = kept_evaluation(evaluation)
+    held = kept_evaluation(evaluation, len(part.problems))
     entry = Entry(
         name=part.name,
         snapshot=kept.digest,
         evaluation=held.digest,
         contents={digest: packed(content) for digest, content in (*kept.contents.items(), *held.contents.items())},
-        standing=standing_of(evaluation.findings),
+        standing=standing_in(held.contents[held.findings]),
         exit_code=evaluation.exit_code,
         summary=evaluation.summary.model_dump_json(by_alias=True),
     )

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import orjson
 
 from policyeng.audit.history import Run
-from policyeng.models import Finding, Outcome
 
 
 class Standing(NamedTuple):
@@ -43,23 +42,6 @@ def digest_of(content: bytes) -> str:
 def canonical(value: object) -> bytes:
     """JSON with sorted keys and without spaces."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-
-
-def standing_of(findings: Iterable[Finding]) -> list[Standing]:
-    """What stands, sorted; each once."""
-    found = {
-        Standing(
-            finding.policy,
-            finding.resource,
-            finding.resource_type,
-            str(finding.severity),
-            str(finding.outcome),
-            finding.exemption is not None,
-        )
-        for finding in findings
-        if finding.outcome is not Outcome.PASS
-    }
-    return sorted(found)
 
 
 def standing_digest(standing: Iterable[Standing]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
@@ -13,7 +13,8 @@ from sqlalchemy import Connection, Engine, RowMapping, func, select
 from policyeng.audit.history import Part, Run, Span
 from policyeng.audit.store import spans
 from policyeng.audit.store.contents import fetch
-from policyeng.audit.store.kept_evaluations import evaluation_of, findings_digest
+from policyeng.audit.store.digests import PartRow, content_of
+from policyeng.audit.store.kept_evaluations import evaluation_of, head_of
 from policyeng.audit.store.kept_snapshots import resources_of, snapshot_of
 from policyeng.audit.store.opening import said
 from policyeng.audit.store.tables import PARTS, RETENTIONS, RUNS
@@ -98,6 +99,31 @@ class Store:
             for row in connection.execution_options(yield_per=_FETCHED).execute(asked):
                 yield _part(row._mapping)
 
+    def rows(self, run: Run) -> Iterator[PartRow]:
+        """The parts of a run with all that the store has of them, in their order."""
+        asked = select(*(PARTS.c[name] for name in PartRow._fields)).where(PARTS.c.run == run.number)
+        with self.reading() as connection:
+            for row in connection.execution_options(yield_per=_FETCHED).execute(asked.order_by(PARTS.c.position)):
+                yield PartRow(*row)
+
+    def content(self, run: Run, rows: Iterable[PartRow]) -> str:
+        """What the content of a run comes to with these parts."""
+        asked = select(RUNS.c.policies, RUNS.c.retention).where(RUNS.c.number == run.number)
+        with self.reading() as connection:
+            policies, retention = connection.execute(asked).one()
+        return content_of(policies, retention, rows)
+
+    def head_and_findings(self, row: PartRow) -> tuple[bytes, bytes]:
+        """The stored evaluation of a part that could be read.
+
+        Raises:
+            UsageError: retention has taken it.
+        """
+        what = f"the evaluation of `{row.name}`"
+        with self.reading() as connection:
+            head = _content(connection, row.evaluation, what)
+            return head, _content(connection, head_of(head).findings, what)
+
     def part(self, run: Run, name: str) -> Part | None:
         """The part of that name; None where the run has none."""
         with self.reading() as connection:
@@ -142,7 +168,7 @@ class Store:
         what = f"the evaluation of `{part.name}`"
         with self.reading() as connection:
             head = _content(connection, part.evaluation, what)
-            findings = _content(connection, findings_digest(head), what)
+            findings = _content(connection, head_of(head).findings, what)
         return evaluation_of(head, findings)
 
     def turned(self, run: Run) -> spans.Turned:

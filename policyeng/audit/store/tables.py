@@ -80,7 +80,7 @@ SPANS = Table(
     Column("resource_type", AnyText, nullable=False),
     Column("severity", String(16), nullable=False),
     Column("outcome", String(16), nullable=False),
-    Column("exempt", Boolean(create_constraint=False), nullable=False),
+    Column("exempt", Boolean(create_constraint=True, name="exempt_is_boolean"), nullable=False),
     sqlite_with_rowid=False,
 )
 

@@ -8,10 +8,13 @@ from policyeng.cli.auditing.ahead import ahead
 from policyeng.cli.auditing.history import history
 from policyeng.cli.auditing.impact import impact
 from policyeng.cli.auditing.notify import notify
+from policyeng.cli.auditing.prune import prune
+from policyeng.cli.auditing.replay import replay
 from policyeng.cli.auditing.report import report
 from policyeng.cli.auditing.run import run
 from policyeng.cli.auditing.runs import runs
 from policyeng.cli.auditing.schedule import schedule
+from policyeng.cli.auditing.verifying_history import verify_history
 from policyeng.cli.command import Command
 from policyeng.cli.opa import with_opa
 from policyeng.cli.trust import with_trust
@@ -25,3 +28,6 @@ audit.command(cls=Command)(with_opa(with_trust(ahead)))
 audit.command(cls=Command)(with_opa(with_trust(impact)))
 audit.command(cls=Command)(with_opa(with_trust(schedule)))
 audit.command(cls=Command)(notify)
+audit.command(cls=Command)(verify_history)
+audit.command(cls=Command)(with_opa(replay))
+audit.command(cls=Command)(prune)

@@ -59,7 +59,7 @@ def _findings() -> None:
         sa.Column("resource_type", sa.Text, nullable=False),
         sa.Column("severity", sa.String(16), nullable=False),
         sa.Column("outcome", sa.String(16), nullable=False),
-        sa.Column("exempt", sa.Boolean(create_constraint=False), nullable=False),
+        sa.Column("exempt", sa.Boolean(create_constraint=True, name="exempt_is_boolean"), nullable=False),
         sqlite_with_rowid=False,
     )
     op.create_table(

@@ -1,0 +1,76 @@
+"""Which contents runs refer to: directly, and through frames of snapshots and heads of evaluations."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
+
+from sqlalchemy import Connection, select
+
+from policyeng.audit.store.contents import fetch, in_batches
+from policyeng.audit.store.kept_evaluations import head_of
+from policyeng.audit.store.kept_snapshots import resources_of
+from policyeng.audit.store.tables import PARTS, RUNS
+
+
+class Reference(NamedTuple):
+    """A content that refers to others: a frame to resources, a head to findings."""
+
+    digest: str
+    below: list[str]
+
+
+class Direct(NamedTuple):
+    """What runs name themselves: bundles, frames, heads."""
+
+    policies: set[str]
+    frames: set[str]
+    heads: set[str]
+
+
+def direct_of(connection: Connection, numbers: Iterable[int]) -> Direct:
+    """What runs name themselves."""
+    found = Direct(set(), set(), set())
+    for batch in in_batches(numbers):
+        found.policies.update(connection.scalars(select(RUNS.c.policies).where(RUNS.c.number.in_(batch))))
+        for frame, head in connection.execute(
+            select(PARTS.c.snapshot, PARTS.c.evaluation).where(PARTS.c.run.in_(batch))
+        ):
+            if frame:
+                found.frames.add(frame)
+                found.heads.add(head)
+    return found
+
+
+def references_of(connection: Connection, direct: Direct, unread: Collection[str] = ()) -> Iterator[Reference]:
+    """What those frames and heads refer to, of those that are there.
+
+    Args:
+        connection: reads.
+        direct: what runs name themselves.
+        unread: digests of what is not to be read.
+
+    Raises:
+        StoreError: a frame or a head is not what was stored.
+    """
+    for digests, below in ((direct.frames, resources_of), (direct.heads, _findings_of)):
+        for batch in in_batches(sorted(digests.difference(unread))):
+            for digest, content in fetch(connection, batch).items():
+                yield Reference(digest, below(content))
+
+
+def needed_by(connection: Connection, numbers: Iterable[int], known: Collection[str] = ()) -> set[str]:
+    """Every content that runs refer to, but for what only those refer to that are known.
+
+    Raises:
+        StoreError: one of them is not what was stored.
+    """
+    direct = direct_of(connection, numbers)
+    found = direct.policies | direct.frames | direct.heads
+    for reference in references_of(connection, direct, known):
+        found.update(reference.below)
+    return found
+
+
+def _findings_of(head: bytes) -> list[str]:
+    return [head_of(head).findings]
