@@ -67,16 +67,20 @@ class Audited:
         folder: of everything; the parts are `estate/NAME.json`.
         store: open; `close` closes it.
         held: what is judged with; put another one there between audits.
+
+    With `fresh=False` the estate is taken as it lies there.
     """
 
-    def __init__(self, folder: Path, url: str = "", *, name: str = "production", held_: Held | None = None) -> None:
+    def __init__(
+        self, folder: Path, url: str = "", *, name: str = "production", held_: Held | None = None, fresh: bool = True
+    ) -> None:
         self.folder = folder
         self.url = url or f"sqlite:///{folder}/audits.db"
         self.held = held_ or held(policies(folder / "policies"))
         self.store: Store = open_store(self.url, create=True)
         self.estate = EstateSettings(name=name, inputs=(str(folder / "estate"),))
         self._audits = 0
-        for part, workspaces in PARTS.items():
+        for part, workspaces in PARTS.items() if fresh else ():
             self.put(part, {each: {"x": x, "owner": "o"} for each, x in workspaces.items()})
 
     def put(self, part: str, workspaces: Mapping[str, JsonObject]) -> Path:
@@ -87,7 +91,7 @@ class Audited:
     def write(self, part: str, content: bytes) -> Path:
         """Write the file of a part as it is."""
         path = self.folder / "estate" / f"{part}.json"
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         path.write_bytes(content)
         return path
 

@@ -10,6 +10,9 @@ import pytest
 
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.verify.cases import Baselines
+from tests.databases import postgres, store_url
+
+__all__ = ["postgres", "store_url"]
 
 ROOT = Path(__file__).resolve().parents[1]
 

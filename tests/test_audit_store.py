@@ -14,9 +14,9 @@ from policyeng.sources import load_snapshot
 from tests.audits import START, Audited
 
 
-def test_a_run_keeps_its_parts_and_what_was_found_in_them(tmp_path: Path) -> None:
+def test_a_run_keeps_its_parts_and_what_was_found_in_them(tmp_path: Path, store_url: str) -> None:
     """The evaluation of a part is that of `check`, and its snapshot is the one that was read."""
-    audited = Audited(tmp_path)
+    audited = Audited(tmp_path, store_url)
     run = audited.audit()
     assert (run.number, run.previous, run.parts, run.exit_code) == (1, "", 3, 1)
     assert (run.summary.pass_, run.summary.fail) == (7, 1)
@@ -38,9 +38,9 @@ def test_a_run_keeps_its_parts_and_what_was_found_in_them(tmp_path: Path) -> Non
     audited.close()
 
 
-def test_spans_begin_and_end_with_what_runs_find(tmp_path: Path) -> None:
+def test_spans_begin_and_end_with_what_runs_find(tmp_path: Path, store_url: str) -> None:
     """A finding stands from the first run that says so; one that passes again ends."""
-    audited = Audited(tmp_path)
+    audited = Audited(tmp_path, store_url)
     audited.audit()
     audited.put("a", {"one": {"x": 0, "owner": "o"}, "two": {"x": 0, "owner": "o"}})
     audited.put("b", {"three": {"x": 1, "owner": "o"}})

@@ -16,7 +16,7 @@ from policyeng.audit.store.contents import fetch
 from policyeng.audit.store.digests import PartRow, content_of
 from policyeng.audit.store.kept_evaluations import evaluation_of, head_of
 from policyeng.audit.store.kept_snapshots import resources_of, snapshot_of
-from policyeng.audit.store.opening import said
+from policyeng.audit.store.opening import said, streamed
 from policyeng.audit.store.tables import PARTS, RETENTIONS, RUNS
 from policyeng.bundle import Bundle
 from policyeng.bundle.carrying import unpacked
@@ -24,7 +24,6 @@ from policyeng.errors import StoreError, UsageError
 from policyeng.models import Evaluation, Snapshot, Summary
 
 _COLUMNS = (PARTS.c.name, PARTS.c.snapshot, PARTS.c.evaluation, PARTS.c.exit_code, PARTS.c.summary)
-_FETCHED = 500
 
 
 class Store:
@@ -96,14 +95,14 @@ class Store:
         """The parts of a run in their order."""
         asked = select(*_COLUMNS).where(PARTS.c.run == run.number).order_by(PARTS.c.position)
         with self.reading() as connection:
-            for row in connection.execution_options(yield_per=_FETCHED).execute(asked):
+            for row in streamed(connection, asked):
                 yield _part(row._mapping)
 
     def rows(self, run: Run) -> Iterator[PartRow]:
         """The parts of a run with all that the store has of them, in their order."""
         asked = select(*(PARTS.c[name] for name in PartRow._fields)).where(PARTS.c.run == run.number)
         with self.reading() as connection:
-            for row in connection.execution_options(yield_per=_FETCHED).execute(asked.order_by(PARTS.c.position)):
+            for row in streamed(connection, asked.order_by(PARTS.c.position)):
                 yield PartRow(*row)
 
     def content(self, run: Run, rows: Iterable[PartRow]) -> str:

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from sqlite3 import Connection as SqliteConnection
+from typing import TypeVarTuple
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, select, text
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    Row,
+    Select,
+    create_engine,
+    event,
+    inspect,
+    make_url,
+    select,
+    text,
+)
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from policyeng.audit.store.tables import RUNS
 from policyeng.errors import StoreError, UsageError
+
+_Columns = TypeVarTuple("_Columns")
 
 #: The newest migration.
 HEAD = "0002"
@@ -71,6 +86,12 @@ def writing(engine: Engine) -> Iterator[Connection]:
     """A transaction that writes."""
     with engine.connect().execution_options(**{_WRITES: True}) as connection, connection.begin():
         yield connection
+
+
+def streamed(connection: Connection, asked: Select[*_Columns], size: int = 1000) -> Generator[Row[*_Columns]]:
+    """The rows of a question, fetched so many at a time and not all at once; closed when it is left."""
+    with connection.execute(asked, execution_options={"yield_per": size}) as rows:
+        yield from rows
 
 
 def alone(connection: Connection) -> None:

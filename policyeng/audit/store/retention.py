@@ -15,7 +15,7 @@ from policyeng.audit.store.contents import in_batches
 from policyeng.audit.store.digests import retention_hash
 from policyeng.audit.store.kept import Store, run_of
 from policyeng.audit.store.locks import retention_lock
-from policyeng.audit.store.opening import alone, said, writing
+from policyeng.audit.store.opening import alone, said, streamed, writing
 from policyeng.audit.store.references import needed_by
 from policyeng.audit.store.tables import CONTENTS, RETENTIONS, RUNS
 from policyeng.errors import StoreError
@@ -89,7 +89,7 @@ def _drop(connection: Connection, needed: Collection[str]) -> tuple[int, int]:
     doomed: list[str] = []
     size = 0
     asked = select(CONTENTS.c.digest, func.length(CONTENTS.c.content))
-    for digest, length in connection.execution_options(yield_per=1000).execute(asked):
+    for digest, length in streamed(connection, asked):
         if digest not in needed:
             doomed.append(digest)
             size += length

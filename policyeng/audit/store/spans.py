@@ -12,10 +12,10 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from policyeng.audit.history import Span
 from policyeng.audit.store.digests import Standing, part_key, span_key
+from policyeng.audit.store.opening import streamed
 from policyeng.audit.store.tables import SPANS
 from policyeng.models import Outcome, Severity, made
 
-_FETCHED = 1000
 #: Above every digit of a digest: the end of the keys that begin alike.
 _ABOVE = "g"
 
@@ -119,7 +119,7 @@ def spans_of(connection: Connection, estate: str, clocks: Mapping[int, datetime]
     if begin:  # what ended in a run after the one before `since` has that one as its last
         asked = asked.where(SPANS.c.last.is_(None) | (SPANS.c.last >= numbers[begin - 1]))
     order = [_by_code(connection, name) for name in ("part", "policy", "resource")]
-    rows = connection.execution_options(yield_per=_FETCHED).execute(asked.order_by(*order, SPANS.c.first, SPANS.c.key))
+    rows = streamed(connection, asked.order_by(*order, SPANS.c.first, SPANS.c.key))
     for row in rows:
         last: int | None = row.last
         yield made(

@@ -12,6 +12,7 @@ from policyeng.audit.store.chained_retentions import Retentions, retentions_of
 from policyeng.audit.store.digests import PartRow, content_of, run_hash
 from policyeng.audit.store.faults import Fault, Verified
 from policyeng.audit.store.kept import Store
+from policyeng.audit.store.opening import streamed
 from policyeng.audit.store.tables import PARTS, RUNS
 from policyeng.audit.store.verifying_contents import verify_contents
 from policyeng.audit.store.verifying_spans import verify_spans
@@ -32,14 +33,17 @@ def verify(store: Store, expected: Sequence[str] = ()) -> Verified:
         StoreError: the database refuses something.
     """
     with store.reading() as connection:
-        retentions = retentions_of(connection)
-        runs = [(row, _document(row.document)) for row in connection.execute(select(RUNS).order_by(RUNS.c.number))]
-        faults = [*retentions.faults, *_chain(runs, retentions), *_parts(connection, runs)]
-        faults += _pruned_runs(runs, retentions)
-        numbers = [row.number for row, _ in runs]
-        found, unused = verify_contents(connection, numbers, retentions.pruned)
-        faults += found
-        faults += verify_spans(connection, _by_estate(runs))
+        return verified(connection, expected)
+
+
+def verified(connection: Connection, expected: Sequence[str] = ()) -> Verified:
+    """The same as `verify`, as one transaction sees it."""
+    retentions = retentions_of(connection)
+    runs = [(row, _document(row.document)) for row in connection.execute(select(RUNS).order_by(RUNS.c.number))]
+    faults = [*retentions.faults, *_chain(runs, retentions), *_parts(connection, runs)]
+    faults += _pruned_runs(runs, retentions)
+    found, unused = verify_contents(connection, [row.number for row, _ in runs], retentions.pruned)
+    faults += [*found, *verify_spans(connection, _by_estate(runs))]
     hashes = [row.hash for row, _ in runs]
     faults += [_missing(given) for given in expected if given not in (*hashes, *retentions.hashes)]
     head, retention = (entries[-1] if entries else "" for entries in (hashes, retentions.hashes))
@@ -81,9 +85,7 @@ def _parts(connection: Connection, runs: Sequence[_Run]) -> Iterator[Fault]:
     """Each run has the parts whose hash it states, and no part is of no run."""
     known = {row.number: (row, document) for row, document in runs}
     columns = (PARTS.c.run, PARTS.c.position, *(PARTS.c[name] for name in PartRow._fields))
-    rows = connection.execution_options(yield_per=1000).execute(
-        select(*columns).order_by(PARTS.c.run, PARTS.c.position)
-    )
+    rows = streamed(connection, select(*columns).order_by(PARTS.c.run, PARTS.c.position))
     seen: set[int] = set()
     for number, group in groupby(rows, key=lambda row: row[0]):
         parts = list(group)

@@ -10,6 +10,7 @@ from policyeng.audit.store.contents import fetch, in_batches, unpacked
 from policyeng.audit.store.digests import standing_digest
 from policyeng.audit.store.faults import Fault
 from policyeng.audit.store.kept_evaluations import standing_in
+from policyeng.audit.store.opening import streamed
 from policyeng.audit.store.references import Direct, Reference, direct_of, references_of
 from policyeng.audit.store.tables import CONTENTS, PARTS, RUNS
 from policyeng.errors import StoreError
@@ -45,7 +46,7 @@ def _read_all(connection: Connection) -> tuple[set[str], set[str]]:
     """The digests of all contents, and of those that are not what was stored."""
     present: set[str] = set()
     broken: set[str] = set()
-    for digest, content in connection.execution_options(yield_per=_FETCHED).execute(select(CONTENTS)):
+    for digest, content in streamed(connection, select(CONTENTS), _FETCHED):
         present.add(digest)
         try:
             unpacked(digest, content)

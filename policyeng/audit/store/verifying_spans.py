@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from itertools import groupby
 
-from sqlalchemy import Connection, RowMapping, select
+from sqlalchemy import Connection, Row, RowMapping, select
 
 from policyeng.audit.store.digests import Standing, span_key, standing_digest
 from policyeng.audit.store.faults import Fault
+from policyeng.audit.store.opening import streamed
 from policyeng.audit.store.tables import PARTS, SPANS
 
-_FETCHED = 1000
 _NOTHING = standing_digest(())
 
 
@@ -48,15 +49,19 @@ class _Sweep:
 
     def faults(self) -> Iterator[Fault]:
         """What is wrong."""
-        rows = self._connection.execution_options(yield_per=_FETCHED).execute(
-            select(SPANS).where(SPANS.c.estate == self._estate).order_by(SPANS.c.first)
-        )
+        asked = select(SPANS).where(SPANS.c.estate == self._estate).order_by(SPANS.c.first)
+        with closing(streamed(self._connection, asked)) as rows:
+            yield from self._swept(rows)
+        for number in self.ending:
+            yield Fault("spans", number, "a span ends at a run after which there is none of its estate")
+
+    def _swept(self, rows: Iterable[Row[*tuple[object, ...]]]) -> Iterator[Fault]:
         beginning = groupby(rows, key=lambda row: row.first)
         group = next(beginning, None)
         previous = 0
         for number in self._numbers:
             while group is not None and group[0] < number:
-                yield Fault("spans", group[0], "a span begins at a run that is none of its estate")
+                yield _elsewhere(group[0])
                 group = next(beginning, None)
             ended = self.ending.pop(previous, [])
             for part, standing in ended:
@@ -68,9 +73,7 @@ class _Sweep:
             yield from self._hold(number)
             previous = number
         if group is not None:
-            yield Fault("spans", group[0], "a span begins at a run that is none of its estate")
-        for number in self.ending:
-            yield Fault("spans", number, "a span ends at a run after which there is none of its estate")
+            yield _elsewhere(group[0])
 
     def _touch(self, part: str) -> set[Standing]:
         """What stands in a part, which is about to change."""
@@ -102,3 +105,7 @@ class _Sweep:
         for part, expected in stated.items():
             if expected != _NOTHING:
                 yield Fault("spans", number, f"spans of `{part}` are missing")
+
+
+def _elsewhere(number: int) -> Fault:
+    return Fault("spans", number, "a span begins at a run that is none of its estate")

@@ -1,0 +1,18 @@
+"""`kill -9` at any point of an audit loses no earlier run and leaves no half run; `python -m tests.killing` does more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.effort import effort
+from tests.killing import Killing, Kills
+
+
+def test_a_killed_audit_leaves_the_store_as_it_was(tmp_path: Path, store_url: str) -> None:
+    """Or with the whole run; the next one and retention take away what it wrote ahead."""
+    killing = Killing(tmp_path, store_url, seed=1)
+    kills = Kills()
+    for _ in range(effort(3, 50)):
+        killing.kill(kills)
+    killing.settle()
+    killing.close()
