@@ -1,7 +1,7 @@
 """Kill audits and retention as `kill -9` does, and see what the store is like: `python -m tests.killing sqlite 50 1`.
 
-Each is a process of its own, killed after a random time, or by itself before a random statement or commit. The parts of
-the estate change from run to run, and contents are written after each part, so that there is always something under way.
+Each is a process of its own, killed after a random time, or by itself before a random statement or commit. The parts
+of the estate change from run to run, and contents are written after each part, so that something is always under way.
 """
 
 from __future__ import annotations
@@ -60,11 +60,8 @@ class Killing:
         self.audited = Audited(folder, url)
         self.chance = random.Random(seed)
         self._change()
-        began = time.monotonic()
-        self.statements = self._undisturbed("audit")
-        self.seconds = time.monotonic() - began
         self._undisturbed("audit")
-        self.pruning = self._undisturbed("prune")
+        self.lengths = {work: self._undisturbed(work) for work in ("audit", "prune")}
 
     def close(self) -> None:
         """Close the store."""
@@ -76,12 +73,13 @@ class Killing:
         before = hashes_of(self.audited.store)
         self._change()
         by_time = self.chance.random() < 0.5
-        at = 0 if by_time else self.chance.randint(1, self.statements if work == "audit" else self.pruning)
+        statements, seconds = self.lengths[work]
+        at = 0 if by_time else self.chance.randint(1, statements)
         child = self._child(work, at)
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
         if by_time:
-            time.sleep(self.chance.uniform(0, 0.4))
+            time.sleep(self.chance.uniform(0, 1.1 * seconds))
             child.send_signal(signal.SIGKILL)
         child.communicate()
         killed = child.returncode == -signal.SIGKILL
@@ -115,10 +113,11 @@ class Killing:
             name = f"{self.chance.randrange(1 << 30)}"
             self.audited.put(f"part-{part}", {name: {"x": self.chance.randint(0, 1)}})
 
-    def _undisturbed(self, work: str) -> int:
-        """The number of statements and commits of a process that nobody kills."""
+    def _undisturbed(self, work: str) -> tuple[int, float]:
+        """The statements and commits of a process that nobody kills, and how many seconds they take."""
         said, _ = self._child(work, 0).communicate()
-        return int(said.split()[1])
+        _, statements, seconds = said.split()
+        return int(statements), float(seconds)
 
     def _child(self, work: str, at: int) -> subprocess.Popen[str]:
         words = [sys.executable, "-m", "tests.killing", work, str(self.audited.folder), self.audited.url, str(at)]
@@ -145,11 +144,12 @@ def work_on(work: str, folder: Path, url: str, at: int) -> None:
     for name in ("before_cursor_execute", "commit"):
         event.listen(Engine, name, tick)
     print("ready", flush=True)
+    began = time.monotonic()
     if work == "audit":
         audited.audit()
     else:
         prune(audited.store, now=datetime.now(UTC), keep_runs=1)
-    print(count, flush=True)
+    print(count, time.monotonic() - began, flush=True)
     audited.close()
 
 
@@ -170,10 +170,8 @@ def main(kind: str, count: int, seed: int) -> None:
     print(
         f"{kind}: {sum(kills.ways.values())} kills: {', '.join(f'{n} {way}' for way, n in sorted(kills.ways.items()))}"
     )
-    print(f"  {kills.ended} processes ended first; {runs} runs are there, {kills.became_visible} of them of processes")
-    print(
-        f"  that were killed or ended; runs lost 0, half runs 0, faults 0; contents left behind at most {kills.unused}"
-    )
+    print(f"  {kills.ended} processes ended first; of {runs} runs {kills.became_visible} are of processes to be killed")
+    print(f"  runs lost 0, half runs 0, faults 0; contents left behind by a kill: at most {kills.unused}")
 
 
 if __name__ == "__main__":

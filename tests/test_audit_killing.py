@@ -1,4 +1,4 @@
-"""`kill -9` at any point of an audit loses no earlier run and leaves no half run; `python -m tests.killing` does more."""
+"""`kill -9` at any point loses no earlier run and leaves no half run; `python -m tests.killing` tries it more often."""
 
 from __future__ import annotations
 

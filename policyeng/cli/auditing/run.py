@@ -21,12 +21,16 @@ from policyeng.configuration.estates import EstateSettings
 from policyeng.engines import OpaOptions
 from policyeng.errors import PolicyengError, UsageError, nearest
 from policyeng.in_force import held_of
-from policyeng.models import JsonObject
+from policyeng.models import JsonObject, Problem
 from policyeng.report.wording import count
 
 if TYPE_CHECKING:
     from policyeng.audit.history import Run
     from policyeng.audit.store.kept import Store
+
+#: The exit code of what could not be decided, and how many parts that end so are named.
+_UNDECIDED = 2
+_NAMED = 10
 
 Names = Annotated[list[str] | None, typer.Argument(metavar="[ESTATE]...", help="Configured estates; all unless named.")]
 Given = Annotated[
@@ -111,7 +115,7 @@ def audited(
         say(f"policyeng: {estate.name}: {error}", error=True)
         return error.exit_code, None
     document = shown(store, made)
-    say_run(made, document, format_)
+    say_run(store, made, document, format_)
     return made.exit_code, document
 
 
@@ -160,11 +164,25 @@ def lines_of(run: JsonObject) -> Iterator[str]:
     yield f"  head {run['hash']}"
 
 
-def say_run(run: Run, document: JsonObject, format_: str) -> None:
+def say_run(store: Store, run: Run, document: JsonObject, format_: str) -> None:
     """Print a run where the format is text, and on standard error what a reader must know of it."""
     if format_ == "text":
         say("\n".join(lines_of(document)))
     for problem in run.problems:
-        place = f"{problem.place}: " if problem.place else ""
-        level = "" if problem.level == "error" else "warning: "
-        say(f"policyeng: {run.estate}: {level}{place}{problem.message}", error=True)
+        say_problem(run.estate, problem)
+    undecided = [part for part in store.parts(run) if part.exit_code == _UNDECIDED and part.snapshot]
+    for part in undecided[:_NAMED]:
+        errors = [problem for problem in store.evaluation(part).problems if problem.level == "error"]
+        for problem in errors[:1]:
+            say_problem(f"{run.estate}: {part.name}", problem)
+        if not errors:
+            say(f"policyeng: {run.estate}: {part.name}: {count(part.summary.error, 'finding')} of errors", error=True)
+    if len(undecided) > _NAMED:
+        say(f"policyeng: {run.estate}: {len(undecided) - _NAMED} more parts could not be decided", error=True)
+
+
+def say_problem(where: str, problem: Problem) -> None:
+    """Say a problem on standard error."""
+    place = f"{problem.place}: " if problem.place else ""
+    level = "" if problem.level == "error" else "warning: "
+    say(f"policyeng: {where}: {level}{place}{problem.message}", error=True)
