@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from policyeng.errors import InputError
+from policyeng.sources.witness import note_content
 from policyeng.strict.json_text import refuse_size
 
 STDIN = "<stdin>"
@@ -67,7 +68,9 @@ def content_of(named: Named, stdin: bytes | None, max_bytes: int) -> bytes:
         with named.path.open("rb") as stream:
             content = stream.read(max_bytes + 1)
     except (OSError, ValueError) as error:
+        note_content(named.path, None)
         raise _unreadable(named.path, error) from None
+    note_content(named.path, content)
     refuse_size(len(content), named.file, max_bytes)
     return content
 

@@ -12,6 +12,7 @@ from policyeng.sources.arm_entry import types_of
 from policyeng.sources.opening import STDIN, Named, content_of
 from policyeng.sources.reading import UNKNOWN_SCOPE, Surroundings
 from policyeng.sources.texts import Text, read_text
+from policyeng.sources.witness import note_file, note_names
 
 _WORKSPACES = "/providers/Microsoft.MachineLearningServices/workspaces/"
 
@@ -127,13 +128,23 @@ def _beside(named: Named, max_bytes: int) -> Callable[[str], Text]:
 
 
 def _names_beside(named: Named) -> list[str]:
-    try:
-        return sorted(path.name for path in named.path.parent.iterdir()) if named.path else []
-    except OSError:
+    if named.path is None:
         return []
+    try:
+        names = sorted(path.name for path in named.path.parent.iterdir())
+    except OSError:
+        names = []
+    note_names(named.path.parent, names)
+    return names
 
 
 def lies_beside(path: Path) -> list[Path]:
     """The files beside one that may name its workspace."""
     names = ("workspace.yml", "workspace.yaml", "config.json", ".azureml/config.json")
-    return [beside for name in names if (beside := path.parent / name).is_file() and beside != path]
+    return [beside for name in names if _is_file(beside := path.parent / name) and beside != path]
+
+
+def _is_file(path: Path) -> bool:
+    is_file = path.is_file()
+    note_file(path, is_file=is_file)
+    return is_file

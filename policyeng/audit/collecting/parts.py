@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from policyeng.models import Problem, Snapshot
 from policyeng.sources.inputs import SUFFIXES, read_alone
 from policyeng.sources.opening import Link, Named, display, named_inputs
 from policyeng.sources.problems import problem_of
+from policyeng.sources.witness import Asked, answer, digest_of, witnessed
 
 
 class Collected(NamedTuple):
@@ -25,11 +26,13 @@ class Collected(NamedTuple):
         name: unique in the estate, and the same every time.
         snapshot: None when it could not be read, or when nothing in it can be judged; then no problem is an error.
         problems: what went wrong on the way.
+        asked: what was asked of files on the way, by paths below the directory of the part.
     """
 
     name: str
     snapshot: Snapshot | None
     problems: Sequence[Problem] = ()
+    asked: Sequence[Asked] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +75,44 @@ def read(source: Source | Collected, wanted: Wanted) -> Collected:
     """Read one part, if that has not been done."""
     if isinstance(source, Collected):
         return source
+    remote = is_url(source.address)
     try:
-        remote = is_url(source.address)
-        content = fetched(source.address) if remote else None
-        named = Named(source.name, None if remote else Path(source.address), source.found)
-        inputs = read_alone(named, content, **wanted)
+        with witnessed() as asked:
+            content = fetched(source.address) if remote else None
+            named = Named(source.name, None if remote else Path(source.address), source.found)
+            inputs = read_alone(named, content, **wanted)
     except InputError as error:
         return Collected(source.name, None, [problem_of(error)])
     said = [*inputs.problems]
     if inputs.read or inputs.snapshot.documents:
-        return Collected(source.name, inputs.snapshot, said)
+        return Collected(source.name, inputs.snapshot, said, list(_below(source, asked, content)))
     said += [Problem(level="warning", message=f"holds nothing to judge: {why}", place=at) for at, why in inputs.skipped]
     return Collected(source.name, None, said)
+
+
+def is_unchanged(source: Source, asked: Iterable[Asked]) -> bool:
+    """Whether all that was asked of files while a part was read is answered as it was."""
+    try:
+        return all(_answer(source, question, path) == answer for question, path, answer in asked)
+    except InputError:  # a URL that gives nothing is a problem of the run
+        return False
+
+
+def _answer(source: Source, question: str, path: Path) -> str:
+    if question == "found":
+        return str(source.found)
+    if is_url(source.address):
+        return digest_of(fetched(source.address))
+    return answer(question, Path(source.address).parent / path)
+
+
+def _below(source: Source, asked: Iterable[Asked], content: bytes | None) -> Iterator[Asked]:
+    yield Asked("found", Path(), str(source.found))
+    if content is not None:
+        yield Asked("content", Path(), digest_of(content))
+    above = Path(source.address).parent
+    for one in asked:
+        yield one._replace(path=one.path.relative_to(above) if one.path.is_relative_to(above) else one.path)
 
 
 def _local(path: Path) -> Iterator[Source | Collected]:

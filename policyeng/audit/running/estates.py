@@ -7,8 +7,10 @@ from datetime import UTC, datetime
 from policyeng.audit.collecting.parts import sources_of
 from policyeng.audit.collecting.urls import is_url, shown
 from policyeng.audit.history import Run
+from policyeng.audit.running.holding import rests_on
 from policyeng.audit.running.judging import Terms, missed, terms_of
 from policyeng.audit.running.processes import judged_parts
+from policyeng.audit.running.taking_over import Earlier, grounds_of
 from policyeng.audit.running.tally import Tally, added
 from policyeng.audit.store.drafting import drafted
 from policyeng.audit.store.kept import Store
@@ -29,7 +31,7 @@ def run_estate(
     engine: str = "embedded",
     opa: OpaOptions | None = None,
     jobs: int = 1,
-    full: bool = False,  # noqa: ARG001  # what did not change is judged again, so far
+    full: bool = False,
 ) -> Run:
     """Audit an estate: read and judge its parts, and keep them as one run.
 
@@ -52,12 +54,13 @@ def run_estate(
     with drafted(store, estate.name, policies) as draft:
         last = next(iter(store.runs(estate.name, last=1)), None)
         before = {part.name for part in store.parts(last)} if last else set()
-        for part in judged_parts(sources_of(estate), held.bundle, policies, terms, jobs):
+        earlier = Earlier(store, None if full else last, held.bundle.policies, grounds_of(policies, terms), terms)
+        for part in judged_parts(earlier.resumed(sources_of(estate)), held.bundle, policies, terms, jobs):
             if last and part.entry is None and part.name in before:
                 part = missed(part, last.number)
             tally.add(part)
             if part.entry is not None:
-                draft.add(part.entry)
+                draft.add(part.entry._replace(holding=rests_on(part.basis, earlier.grounds)))
         return draft.finish(_run(estate, held, terms, tally, started))
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from policyeng.audit.collecting.parts import Collected
+from policyeng.audit.running.holding import Basis
 from policyeng.audit.store.contents import packed
 from policyeng.audit.store.drafting import Entry
 from policyeng.audit.store.kept_evaluations import kept_evaluation, standing_in
@@ -14,7 +15,10 @@ from policyeng.audit.store.kept_snapshots import kept_snapshot, snapshot_of
 from policyeng.bundle import Bundle
 from policyeng.engines import OpaOptions
 from policyeng.errors import InputError
-from policyeng.evaluation import evaluate
+from policyeng.evaluation import evaluate, prepare
+from policyeng.evaluation import holding as evaluating
+from policyeng.evaluation import terms as evaluation_terms
+from policyeng.exemptions import in_force_of
 from policyeng.in_force import Held
 from policyeng.models import Evaluation, Exemption, JsonObject, Problem, Severity, Snapshot, Summary
 from policyeng.sources.problems import problem_of
@@ -35,6 +39,18 @@ class Terms:
     fail_on: Severity
     strict_unknown: bool
 
+    def with_problems(self, problems: Sequence[Problem]) -> evaluation_terms.Terms:
+        """The same for one snapshot, with what went wrong on the way to it."""
+        return evaluation_terms.Terms(
+            self.as_of,
+            self.exemptions,
+            self.engine,
+            self.opa,
+            fail_on=self.fail_on,
+            strict_unknown=self.strict_unknown,
+            problems=problems,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class JudgedPart:
@@ -44,6 +60,7 @@ class JudgedPart:
         entry: ready to be kept; None when nothing in the part can be judged.
         problems: those of the run.
         exempting: place and message of what the part says of exemptions; None when it was not judged.
+        basis: on what it rests, but for what is the same for all parts; None when it was not judged.
     """
 
     name: str
@@ -51,6 +68,7 @@ class JudgedPart:
     summary: Summary
     problems: tuple[Problem, ...] = ()
     exempting: frozenset[tuple[str, str]] | None = None
+    basis: Basis | None = None
 
 
 def terms_of(held: Held, as_of: datetime, engine: str, opa: OpaOptions | None) -> Terms:
@@ -74,7 +92,8 @@ def judged_part(part: Collected, bundle: Bundle, terms: Terms) -> JudgedPart:
     except InputError as error:
         return unread(part.name, [problem_of(InputError(error.message, place=(part.name,), remedy=error.remedy))])
     snapshot = snapshot_of(kept.contents[kept.digest], kept.contents)
-    evaluation, exempting = judged(snapshot, bundle, terms, part.problems)
+    holding = evaluating.held(prepare(bundle, snapshot, terms.parameters), terms.with_problems(part.problems))
+    evaluation, exempting = apart(holding.evaluation)
     held = kept_evaluation(evaluation, len(part.problems))
     entry = Entry(
         name=part.name,
@@ -85,7 +104,15 @@ def judged_part(part: Collected, bundle: Bundle, terms: Terms) -> JudgedPart:
         exit_code=evaluation.exit_code,
         summary=evaluation.summary.model_dump_json(by_alias=True),
     )
-    return JudgedPart(part.name, entry, evaluation.summary, (), exempting)
+    basis = Basis("", part.asked, holding.until, holding.again, used_of(terms, bundle, exempting))
+    return JudgedPart(part.name, entry, evaluation.summary, (), exempting, basis)
+
+
+def used_of(terms: Terms, bundle: Bundle, exempting: Collection[tuple[str, str]]) -> tuple[str, ...]:
+    """The ids of the exemptions that cover something in a part, by what it says of exemptions."""
+    idle = {place for place, _ in exempting}
+    in_force, _ = in_force_of(terms.exemptions, bundle.policies, terms.as_of)
+    return tuple(sorted(entry.id for entry in in_force if f"{_EXEMPTION}{entry.id}" not in idle))
 
 
 def judged(
@@ -108,6 +135,11 @@ def judged(
         strict_unknown=terms.strict_unknown,
         problems=problems,
     )
+    return apart(evaluation)
+
+
+def apart(evaluation: Evaluation) -> tuple[Evaluation, frozenset[tuple[str, str]]]:
+    """An evaluation without what it says of exemptions, and that."""
     said = [problem for problem in evaluation.problems if problem.place.startswith(_EXEMPTION)]
     rest = tuple(problem for problem in evaluation.problems if not problem.place.startswith(_EXEMPTION))
     exempting = frozenset((problem.place, problem.message) for problem in said)

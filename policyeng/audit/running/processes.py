@@ -23,12 +23,12 @@ _AHEAD = 2
 
 
 def judged_parts(
-    sources: Iterable[Source | Collected], bundle: Bundle, policies: bytes, terms: Terms, jobs: int
+    sources: Iterable[Source | Collected | JudgedPart], bundle: Bundle, policies: bytes, terms: Terms, jobs: int
 ) -> Iterator[JudgedPart]:
     """Read and judge parts, in their order.
 
     Args:
-        sources: where they are read, or parts that were read already.
+        sources: where they are read, or parts that were read or judged already.
         bundle: the policies.
         policies: the same as they are stored, from which each process reads its own.
         terms: what they are judged with besides.
@@ -41,25 +41,31 @@ def judged_parts(
         yield from _spread(sources, policies, terms, jobs)
         return
     for source in sources:
-        yield judged_part(read(source, bundle.wanted), bundle, terms)
+        yield source if isinstance(source, JudgedPart) else judged_part(read(source, bundle.wanted), bundle, terms)
 
 
-def _spread(sources: Iterable[Source | Collected], policies: bytes, terms: Terms, jobs: int) -> Iterator[JudgedPart]:
+def _spread(
+    sources: Iterable[Source | Collected | JudgedPart], policies: bytes, terms: Terms, jobs: int
+) -> Iterator[JudgedPart]:
     # New processes and no forks: this one may have threads, such as those of a schedule.
     pool = ProcessPoolExecutor(jobs, get_context("spawn"), _begin, (policies, terms))
-    waiting: deque[Future[JudgedPart]] = deque()
+    waiting: deque[Future[JudgedPart] | JudgedPart] = deque()
     try:
         for source in sources:
-            waiting.append(pool.submit(_judge, source))
+            waiting.append(source if isinstance(source, JudgedPart) else pool.submit(_judge, source))
             if len(waiting) > _AHEAD * jobs:
-                yield waiting.popleft().result()
+                yield _done(waiting.popleft())
         while waiting:
-            yield waiting.popleft().result()
+            yield _done(waiting.popleft())
     except BrokenProcessPool:
         remedy = "see that there is memory for all of them, or name fewer with `--jobs`"
         raise EngineError("a process that judges ended before its time", remedy=remedy) from None
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _done(part: Future[JudgedPart] | JudgedPart) -> JudgedPart:
+    return part if isinstance(part, JudgedPart) else part.result()
 
 
 class _Held:

@@ -29,7 +29,7 @@ class PartRow(NamedTuple):
     snapshot: str
     evaluation: str
     standing: str
-    judged: int
+    holding: str
     exit_code: int
     summary: str
 

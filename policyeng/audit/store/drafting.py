@@ -38,8 +38,8 @@ class Entry(NamedTuple):
     Attributes:
         snapshot, evaluation: digests of `contents`; empty for a part that could not be read.
         contents: by digest and as of `contents.packed`; what is stored already may be left out.
-        standing: its findings other than passes.
-        judged: the number of the run whose judgement stands; None for this one.
+        standing: its findings other than passes; their digest where they are those of the estate's last run.
+        holding: what it rests on, and until when it holds; empty where nothing is known of that.
         summary: as JSON.
     """
 
@@ -47,10 +47,10 @@ class Entry(NamedTuple):
     snapshot: str
     evaluation: str
     contents: Mapping[str, bytes]
-    standing: list[Standing]
+    standing: list[Standing] | str
     exit_code: int
     summary: str
-    judged: int | None = None
+    holding: str = ""
 
 
 class Draft:
@@ -72,11 +72,15 @@ class Draft:
         """
         self._waiting.update(entry.contents)
         self._size += sum(map(len, entry.contents.values()))
-        standing = standing_digest(entry.standing) if entry.evaluation else ""
+        stands = [] if isinstance(entry.standing, str) else entry.standing
+        if isinstance(entry.standing, str):
+            standing = entry.standing
+        else:
+            standing = standing_digest(stands) if entry.evaluation else ""
         row = PartRow(
-            entry.name, entry.snapshot, entry.evaluation, standing, entry.judged or 0, entry.exit_code, entry.summary
+            entry.name, entry.snapshot, entry.evaluation, standing, entry.holding, entry.exit_code, entry.summary
         )
-        self._rows.append((row, zlib.compress(standing_json(entry.standing), 1)))
+        self._rows.append((row, zlib.compress(standing_json(stands), 1)))
         if self._size > _BATCH:
             self._flush()
 
@@ -91,7 +95,7 @@ class Draft:
             alone(connection)
             number, previous = _place(connection)
             retention = _retention(connection)
-            rows = [row._replace(judged=row.judged or number) for row, _ in self._rows]
+            rows = [row for row, _ in self._rows]
             content = content_of(self._policies, retention, rows)
             run = run.model_copy(update={"number": number, "content": content, "previous": previous})
             document = document_of(run)

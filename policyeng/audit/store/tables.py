@@ -51,7 +51,8 @@ RUNS = Table(
     Column("retention", String(_DIGEST), nullable=False),
 )
 
-#: Parts of runs: `standing` is the digest over its findings other than passes, `judged` the run that judged it.
+#: Parts of runs: `standing` is the digest over its findings other than passes, `holding` says what they rest on, and
+#: until when they hold, as JSON (`running.holding`).
 PARTS = Table(
     "parts",
     METADATA,
@@ -61,7 +62,7 @@ PARTS = Table(
     Column("snapshot", String(_DIGEST), nullable=False),
     Column("evaluation", String(_DIGEST), nullable=False),
     Column("standing", String(_DIGEST), nullable=False),
-    Column("judged", Integer, nullable=False),
+    Column("holding", AnyText, nullable=False),
     Column("exit_code", Integer, nullable=False),
     Column("summary", Text, nullable=False),
 )

@@ -40,7 +40,7 @@ def _runs() -> None:
         sa.Column("snapshot", sa.String(_DIGEST), nullable=False),
         sa.Column("evaluation", sa.String(_DIGEST), nullable=False),
         sa.Column("standing", sa.String(_DIGEST), nullable=False),
-        sa.Column("judged", sa.Integer, nullable=False),
+        sa.Column("holding", sa.Text, nullable=False),
         sa.Column("exit_code", sa.Integer, nullable=False),
         sa.Column("summary", sa.Text, nullable=False),
     )

@@ -1,0 +1,67 @@
+"""On what the judgement of a part rests, and until when it holds: kept with the part, and asked at the next run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+
+from policyeng.audit.store.digests import canonical
+from policyeng.errors import StoreError
+from policyeng.sources.witness import Asked
+
+
+class Basis(NamedTuple):
+    """What a judgement rests on.
+
+    Attributes:
+        grounds: the digest of all that is the same for every part, but for the clock; see `taking_over.grounds_of`.
+        asked: what was asked of files to read it.
+        until: the first moment at which the judgement may be another one; None where there is none.
+        again: the policies that are judged again at every clock.
+        used: the ids of the exemptions that cover something in the part.
+    """
+
+    grounds: str
+    asked: Sequence[Asked]
+    until: datetime | None
+    again: Sequence[str]
+    used: Sequence[str]
+
+
+def written(basis: Basis) -> str:
+    """A basis as JSON; empty where the name of a file is no text, so that nothing is known later."""
+    try:
+        return canonical(
+            {
+                **basis._asdict(),
+                "asked": [(one.question, str(one.path), one.answer) for one in basis.asked],
+                "until": basis.until and basis.until.isoformat(),
+            }
+        ).decode()
+    except TypeError:
+        return ""
+
+
+def read_back(text: str) -> Basis:
+    """The basis of its JSON.
+
+    Raises:
+        StoreError: it is none.
+    """
+    try:
+        stated = orjson.loads(text)
+        until = stated["until"] and datetime.fromisoformat(stated["until"])
+        asked = [Asked(question, Path(path), answer) for question, path, answer in stated["asked"]]
+        return Basis(**{**stated, "asked": asked, "until": until})
+    except (KeyError, TypeError, ValueError):
+        remedy = "`policyeng audit verify-history` says which run it concerns"
+        raise StoreError("what a part rests on was altered", place=("parts",), remedy=remedy) from None
+
+
+def rests_on(basis: Basis | None, grounds: str) -> str:
+    """What is kept of a basis; empty where there is none."""
+    return written(basis._replace(grounds=grounds)) if basis else ""

@@ -1,0 +1,117 @@
+"""Take over from the last run of an estate what still holds, because all that it rests on is the same.
+
+Whether a part is the same is asked of the bytes that it was read from, never of the time of a file. What is taken over
+is what judging anew would give, byte for byte; law 16 tries that of evaluations.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+
+from pydantic_core import to_json
+
+import policyeng
+from policyeng import __version__, _native
+from policyeng.audit.collecting.parts import Collected, Source, is_unchanged
+from policyeng.audit.history import Run
+from policyeng.audit.running.holding import Basis, read_back
+from policyeng.audit.running.judging import JudgedPart, Terms
+from policyeng.audit.store.contents import in_batches, packed
+from policyeng.audit.store.digests import PartRow, canonical, digest_of
+from policyeng.audit.store.drafting import Entry
+from policyeng.audit.store.judged import heads_of, rows_of
+from policyeng.audit.store.kept import Store
+from policyeng.bundle import Policy
+from policyeng.engines import engine_version
+from policyeng.exemptions import in_force_of, unused
+from policyeng.models import Summary
+
+#: Whose code decides what comes of a part.
+_DECIDING = ("audit", "bundle", "engines", "evaluation", "exemptions.py", "facts", "models", "sources", "workloads")
+_DECIDING_TOO = ("masking.py", "strict")
+
+
+class Earlier:
+    """What the last run of an estate judged, asked whether it still holds.
+
+    Attributes:
+        grounds: what is the same for all parts of this run; see `Basis`.
+    """
+
+    def __init__(self, store: Store, last: Run | None, policies: Sequence[Policy], grounds: str, terms: Terms) -> None:
+        """Take over from a run, or from none."""
+        self._store, self._terms, self.grounds = store, terms, grounds
+        self._as_of = last.as_of if last else terms.as_of
+        self._rows: Mapping[str, PartRow] = rows_of(store, last) if last else {}
+        self._saying = cache(lambda used: frozenset(_said_of_exemptions(terms, policies, used)))
+
+    def resumed(self, sources: Iterable[Source | Collected]) -> Iterator[Source | Collected | JudgedPart]:
+        """The parts of an estate in their order, those that still hold as what they were found to be.
+
+        Raises:
+            StoreError: what is taken over is not what was stored.
+        """
+        for batch in in_batches(sources):
+            held = {source.name: found for source in batch if (found := self._held(source))}
+            heads = heads_of(self._store, [row for row, _ in held.values()]) if held else {}
+            for source in batch:
+                found = held.get(source.name) if isinstance(source, Source) else None
+                head = heads.get(found[0].evaluation) if found else None
+                taken = self._taken(*found, head) if found and head else None
+                yield taken or source
+
+    def _held(self, source: Source | Collected) -> tuple[PartRow, Basis] | None:
+        row = self._rows.get(source.name)
+        if row is None or not row.holding or isinstance(source, Collected):
+            return None
+        basis = read_back(row.holding)
+        now = self._terms.as_of
+        is_in_time = now == self._as_of or (self._as_of < now and (basis.until is None or now < basis.until))
+        if basis.grounds != self.grounds or basis.again or not is_in_time or not is_unchanged(source, basis.asked):
+            return None
+        return row, basis
+
+    def _taken(self, row: PartRow, basis: Basis, head: bytes) -> JudgedPart | None:
+        before, now = (b',"asOf":' + to_json(moment) for moment in (self._as_of, self._terms.as_of))
+        if head.count(before) != 1:  # it was judged at another clock than its run says
+            return None
+        content = head.replace(before, now)
+        digest = digest_of(content)
+        entry = Entry(
+            row.name, row.snapshot, digest, {digest: packed(content)}, row.standing, row.exit_code, row.summary
+        )
+        summary = Summary.model_validate_json(row.summary)
+        return JudgedPart(row.name, entry, summary, (), self._saying(tuple(basis.used)), basis)
+
+
+def _said_of_exemptions(terms: Terms, policies: Sequence[Policy], used: Sequence[str]) -> Iterator[tuple[str, str]]:
+    in_force, problems = in_force_of(terms.exemptions, policies, terms.as_of)
+    yield from ((problem.place, problem.message) for problem in (*problems, *unused(in_force, used)))
+
+
+def grounds_of(policies: bytes, terms: Terms) -> str:
+    """The digest of the policies as they are stored, of what they are judged with, and of the code that does it."""
+    stated = {
+        "policies": digest_of(policies),
+        "parameters": terms.parameters,
+        "exemptions": [exemption.model_dump(mode="json") for exemption in terms.exemptions],
+        "failing": [str(terms.fail_on), terms.strict_unknown],
+        "engine": [terms.engine, engine_version(terms.engine, terms.opa)],
+        "code": [__version__, _native.BUILD, _code()],
+    }
+    return digest_of(canonical(stated))
+
+
+@lru_cache(maxsize=1)
+def _code() -> str:
+    """The digest of the code that decides what comes of a part: it may change between two versions."""
+    root = Path(policyeng.__file__).parent
+    digest = hashlib.sha256()
+    for name in (*_DECIDING, *_DECIDING_TOO):
+        inner = root / name
+        for file in sorted(inner.rglob("*.py")) if inner.is_dir() else [inner]:
+            digest.update(f"{file.relative_to(root)}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
