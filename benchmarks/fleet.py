@@ -1,103 +1,219 @@
-"""Audit a fleet: `python -m benchmarks.fleet --parts 2000 --resources 40` measures time and memory.
+"""How long audits of a fleet take: the first, one of an unchanged fleet, one after a change of one workspace.
 
-The estate is made by code, the same for the same size. Each audit is a process of its own, with a store of its own; its
-resident memory is looked at while it runs, that of the processes that it starts beside it.
+`python -m benchmarks.fleet` prints a table; `--to FILE` writes it as a page. Each workspace is a file with its
+resources. Beside it, OPA and Conftest judge the same files with those policies that are in Rego, as whoever audits with
+them has to: from the beginning each time, and without keeping anything. All are processes from their start to their end.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import platform
+import re
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import NamedTuple
 
 import orjson
 
-from benchmarks.estates import document
-from policyeng.models import JsonObject
+from benchmarks import batch, estates
+from benchmarks.preparing import prepared, selections, whole_bundle
 
-_MIB = 1024 * 1024
-_PAUSE = 0.05
+_SUBSCRIPTION = re.compile(rb"(?<=/subscriptions/)[0-9a-f]{6}")
+_CLOCKS = ("2026-06-01T03:00:00Z", "2026-06-02T03:00:00Z", "2026-06-03T03:00:00Z", "2026-06-04T03:00:00Z")
+_FIRST, _AGAIN, _CHANGED, _FULL = (
+    "first audit",
+    "second, nothing changed",
+    "third, one workspace changed",
+    "fourth, one changed, `--full`",
+)
 
 
-class Measured(NamedTuple):
-    """One audit: wall seconds, MiB resident at most in the process that writes and in all together."""
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Something that was timed.
 
+    Attributes:
+        seconds: of its process, from start to end.
+        peak: of its resident memory, in MB.
+    """
+
+    name: str
     seconds: float
-    resident: float
-    together: float
+    peak: float
 
 
-def write_estate(folder: Path, parts: int, resources: int) -> None:
-    """Write so many snapshots of so many resources each."""
-    folder.mkdir()
-    whole = orjson.loads(document(resources))
-    here = whole["resources"][0]["id"].split("/")[2]
-    text = orjson.dumps(whole)
-    for number in range(parts):
-        there = f"{number + resources:08x}{here[8:]}"  # the snapshot has fewer subscriptions than resources
-        (folder / f"workspace-{number:05}.json").write_bytes(text.replace(here.encode(), there.encode()))
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """A folder of files, one for each workspace, and the same for OPA."""
+
+    folder: Path
+    workspaces: int
+    resources: int
+
+    @property
+    def files(self) -> Path:
+        """Snapshots."""
+        return self.folder / "fleet"
+
+    @property
+    def documents(self) -> Path:
+        """What OPA and Conftest are given."""
+        return self.folder / "documents"
+
+    def write(self) -> None:
+        """Write the snapshots."""
+        self.files.mkdir()
+        content = estates.document(self.resources)
+        for number in range(self.workspaces):
+            self._file(number).write_bytes(_moved(content, number))
+
+    def write_documents(self, count: int) -> Path:
+        """Write the documents of so many workspaces, and the bundle that judges them."""
+        self.documents.mkdir()
+        bundle = list(selections().values())[-1]
+        content = orjson.dumps(batch.document(prepared(bundle, self._file(0))))
+        for number in range(count):
+            (self.documents / f"{number:05}.json").write_bytes(_moved(content, number))
+        return batch.write_bundle(bundle, self.folder / "bundle")
+
+    def change(self) -> None:
+        """Change one setting of one workspace."""
+        file = self._file(self.workspaces // 2)
+        snapshot = orjson.loads(file.read_bytes())
+        snapshot["resources"][0]["properties"]["publicNetworkAccess"] = "Enabled"
+        file.write_bytes(orjson.dumps(snapshot))
+
+    def _file(self, number: int) -> Path:
+        return self.files / f"{number:05}.json"
 
 
-def audit(folder: Path, jobs: int, store: str) -> Measured:
-    """Audit the estate in a process of its own."""
-    words = [sys.executable, "-m", "policyeng", "audit", "run", "--input", str(folder), "--estate", "fleet"]
-    words += ["--jobs", str(jobs), "--store", store, "--as-of", "2026-06-01", "--full"]
-    began = time.monotonic()
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
-    own = together = 0.0
-    while process.poll() is None:
-        resident = resident_of(process.pid)
-        own = max(own, resident.get(process.pid, 0.0))
-        together = max(together, sum(resident.values()))
-        time.sleep(_PAUSE)
-    if process.returncode not in (0, 1):
-        raise SystemExit(f"the audit ended with {process.returncode}")
-    return Measured(time.monotonic() - began, own, together)
+def _moved(content: bytes, number: int) -> bytes:
+    return _SUBSCRIPTION.sub(f"{number:06x}".encode(), content)
 
 
-def resident_of(pid: int) -> dict[int, float]:
-    """MiB resident by process: of one, and of all that it started."""
-    found: dict[int, float] = {}
-    pending = [pid]
-    while pending:
-        current = pending.pop()
-        try:
-            pages = int(Path(f"/proc/{current}/statm").read_text().split()[1])
-            pending += map(int, Path(f"/proc/{current}/task/{current}/children").read_text().split())
-        except (OSError, IndexError):  # it ended meanwhile
-            continue
-        found[current] = pages * 4096 / _MIB
-    return found
+def measured(name: str, command: Sequence[str | Path], allowed: Sequence[int] = (0, 1)) -> Measured:
+    """Run a command to its end.
+
+    Raises:
+        RuntimeError: it ends with another exit code than those.
+    """
+    began = time.perf_counter()
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen([str(part) for part in command], stdout=subprocess.DEVNULL, stderr=said)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        seconds = time.perf_counter() - began
+        if process.returncode not in allowed:
+            said.seek(0)
+            raise RuntimeError(f"{name}: exit {process.returncode}: {said.read().decode()[-2000:]}")
+    return Measured(name, seconds, usage.ru_maxrss / 1024)
+
+
+def audits(fleet: Fleet, url: str, jobs: int) -> Iterator[Measured]:
+    """Audits of a fleet, a day after each other, the last two after one workspace changed."""
+    command: list[str | Path] = [sys.executable, "-m", "policyeng", "audit", "run", "--input", fleet.files]
+    command += ["--estate", "fleet", "--store", url, "--jobs", str(jobs), "--as-of"]
+    for name, clock in zip((_FIRST, _AGAIN, _CHANGED, _FULL), _CLOCKS, strict=True):
+        if name == _CHANGED:
+            fleet.change()
+        yield measured(name, [*command, clock, *(["--full"] if name == _FULL else [])])
+
+
+def others(fleet: Fleet, count: int, tools: Path) -> Iterator[Measured]:
+    """OPA and Conftest on so many files of the fleet, as if they were all of it."""
+    bundle = fleet.write_documents(count)
+    data: list[str | Path] = [
+        "--policy",
+        bundle,
+        "--data",
+        bundle / "data.json",
+        "--namespace",
+        "main",
+        "--output",
+        "json",
+    ]
+    commands: dict[str, list[str | Path]] = {
+        "opa exec": [tools / "opa", "exec", "--bundle", bundle, "--decision", batch.QUERY, fleet.documents],
+        "conftest test": [tools / "conftest", "test", *data, fleet.documents],
+    }
+    for name, command in commands.items():
+        found = measured(name, command)
+        yield Measured(name, found.seconds * fleet.workspaces / count, found.peak)
+
+
+def rendered(rows: Sequence[Measured], fleet: Fleet, jobs: int, count: int) -> str:
+    """A table of all that was measured; times are multiples of the unchanged audit, too."""
+    unit = next(row.seconds for row in rows if row.name == _AGAIN)
+    first = next(row.seconds for row in rows if row.name == _FIRST)
+    policies, in_rego = len(whole_bundle().policies), list(selections())[-1].removeprefix("all ")
+    lines = [
+        f"{fleet.workspaces:,} workspaces of {fleet.resources} resources in a file each; audits by {policies} policies "
+        f"with `--jobs {jobs}`, into SQLite; OPA and Conftest by the {in_rego} that are in Rego"
+        + (
+            f", on {count:,} of the files and taken times {fleet.workspaces / count:g}."
+            if count < fleet.workspaces
+            else "."
+        ),
+        "",
+        "| what | seconds | of an unchanged audit | a workspace, ms | peak memory, MB |",
+        "| --- | --- | --- | --- | --- |",
+        *(
+            f"| {row.name} | {row.seconds:.2f} | {row.seconds / unit:.1f} "
+            f"| {1000 * row.seconds / fleet.workspaces:.2f} | {row.peak:.0f} |"
+            for row in rows
+        ),
+        "",
+        f"An audit of the unchanged fleet is {first / unit:.1f} times as fast as the first.",
+    ]
+    return "\n".join(lines)
+
+
+_PAGE = """\
+# Audits of a fleet
+
+How long `policyeng audit run` takes for the first time, for an unchanged fleet, and after one workspace changed
+([what is not judged again](audit.md)), beside what OPA and Conftest take to judge the same files. Written by
+`python -m benchmarks.fleet --to docs/benchmarks-fleet.md`.
+
+{table}
+
+Processes from start to end, one after the other, on {machine}, {day}. OPA and Conftest read documents in which the
+indices that policies need are worked out already, keep nothing, and begin anew each time. An audit reads, brings into one form,
+judges, and stores every resource and every finding.
+"""
 
 
 def main() -> None:
-    """Measure, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--parts", type=int, default=2000)
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet", description=__doc__)
+    parser.add_argument("--workspaces", type=int, default=1000)
     parser.add_argument("--resources", type=int, default=40)
-    parser.add_argument("--jobs", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--store", default="", help="a PostgreSQL database without a store; else SQLite")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--others", type=int, default=200, help="how many files OPA and Conftest are given; 0 for none")
+    parser.add_argument(
+        "--tools", type=Path, default=estates.ROOT / ".tools/bin", help="the folder of opa and conftest"
+    )
+    parser.add_argument("--to", type=Path, help="write a page")
     given = parser.parse_args()
-    rows: list[JsonObject] = []
-    with TemporaryDirectory() as folder:
-        estate = Path(folder) / "estate"
-        write_estate(estate, given.parts, given.resources)
-        for jobs in given.jobs:
-            measured = audit(estate, jobs, given.store or f"sqlite:///{folder}/{jobs}.db")
-            size = sum(path.stat().st_size for path in Path(folder).glob(f"{jobs}.db*")) / _MIB
-            rows.append({"jobs": jobs, **measured._asdict(), "store": size})
-            print(
-                f"{given.parts} parts x {given.resources} resources, {jobs} process(es): {measured.seconds:.1f} s, "
-                f"{measured.resident:.0f} MiB resident ({measured.together:.0f} with those that judge), "
-                f"{size:.0f} MiB in the store",
-                flush=True,
-            )
-    first, last = rows[0], rows[-1]
-    print(f"{first['seconds'] / last['seconds']:.2f} times as fast with {last['jobs']} as with {first['jobs']}")
+    with tempfile.TemporaryDirectory(prefix="fleet-") as folder:
+        fleet = Fleet(Path(folder), given.workspaces, given.resources)
+        fleet.write()
+        rows = list(audits(fleet, f"sqlite:///{folder}/audits.db", given.jobs))
+        count = min(given.others, given.workspaces)
+        rows += others(fleet, count, given.tools) if count else []
+    table = rendered(rows, fleet, given.jobs, count or given.workspaces)
+    print(table)
+    if given.to:
+        machine = f"{platform.machine()} with {os.cpu_count()} processors"
+        page = _PAGE.format(table=table, machine=machine, day=datetime.now(UTC).date().isoformat())
+        given.to.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":
