@@ -13,7 +13,7 @@ hour that comes twice two times, and loses part of an hour that is left out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from apscheduler.triggers.base import BaseTrigger
@@ -63,7 +63,7 @@ class Times(BaseTrigger):  # type: ignore[misc]  # APScheduler has no types
             return moment.astimezone(UTC) + self.every
         if self._by_wall:
             return self._by_the_wall(moment)
-        return min(_times(self._crons, moment.astimezone(self.zone)), default=None)
+        return min(_times(self._crons, moment, self.zone), default=None)
 
     def _by_the_wall(self, moment: datetime) -> datetime | None:
         """The first time after a moment of those that a clock on the wall shows.
@@ -73,7 +73,9 @@ class Times(BaseTrigger):  # type: ignore[misc]  # APScheduler has no types
         wall = moment.astimezone(self.zone).replace(tzinfo=UTC) - _GAP
         found: list[datetime] = []
         end = None
-        while (shown := min(_times(self._crons, wall), default=None)) is not None and (end is None or shown <= end):
+        while (shown := min(_times(self._crons, wall, UTC), default=None)) is not None and (
+            end is None or shown <= end
+        ):
             instant = shown.replace(tzinfo=self.zone).astimezone(UTC)
             if instant > moment:
                 found.append(instant)
@@ -119,9 +121,11 @@ def upcoming(times: Times, last: datetime | None, now: datetime) -> datetime | N
     return times.after(now)
 
 
-def _times(crons: Sequence[CronTrigger], moment: datetime) -> Iterator[datetime]:
+def _times(crons: Sequence[CronTrigger], moment: datetime, zone: tzinfo) -> Iterator[datetime]:
+    """The first time of each after a moment, in UTC; a sum in another zone would forget which of two hours it is in."""
+    later = (moment.astimezone(UTC) + _INSTANT).astimezone(zone)
     for cron in crons:
-        following = cron.get_next_fire_time(None, moment + _INSTANT)
+        following = cron.get_next_fire_time(None, later)
         if following is not None:
             yield following.astimezone(UTC)
 
