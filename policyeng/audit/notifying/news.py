@@ -12,6 +12,8 @@ from policyeng.audit.notifying.owners import owner_of, owners_of
 from policyeng.errors import UsageError
 from policyeng.models import Outcome, Problem
 
+_IN_PART = "something in it could not be read or judged"
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -67,7 +69,7 @@ def news_of(history: History, estate: str, told: int | None, *, owned: bool = Tr
         return None
     since = None if told is None else history.run(told)
     before = _Before(history, since)
-    unread = _unread(history, newest)
+    unread, faulty = _unread(history, newest), _faulty(history, newest)
     changes: list[Change] = []
     exempted = 0
     spans = history.spans(estate, since=before.earliest if since else newest.number)
@@ -80,6 +82,9 @@ def news_of(history: History, estate: str, told: int | None, *, owned: bool = Tr
     changes.sort(key=_worst_first)
     known = () if since is None else since.problems
     problems = [each for each in newest.problems if each.level == "error" and each not in known]
+    if since is not None:
+        others = sorted(faulty - _faulty(history, since))
+        problems += [Problem(level="error", message=_IN_PART, place=part) for part in others]
     return News(newest, since, changes, exempted, problems)
 
 
@@ -108,6 +113,12 @@ class _Before:
 
 def _unread(history: History, run: Run) -> set[str]:
     return {part.name for part in history.parts(run) if not part.evaluation}
+
+
+def _faulty(history: History, run: Run) -> set[str]:
+    """The parts of which something could not be read or judged, and no finding says so."""
+    parts = history.parts(run)
+    return {part.name for part in parts if part.evaluation and part.exit_code > 1 and not part.summary.error}
 
 
 def _moved(spans: Iterable[Span], before: int, now: int) -> tuple[list[Change], int]:

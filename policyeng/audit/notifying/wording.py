@@ -25,7 +25,8 @@ def messages(news: News, target: Notifying) -> Iterator[Message]:
         return
     changes = [change for change in news.changes if _concerns(change, target)]
     if news.since is None:
-        yield _message(target, news.run.estate, "first audit", _summary(news, changes, target))
+        title = f"{count(len(changes), 'finding')} to begin with"
+        yield _message(target, news.run.estate, title, _summary(news, changes, target))
         return
     for owner in dict.fromkeys(change.owner for change in changes):
         yield _owned(news, target, owner, [change for change in changes if change.owner == owner])

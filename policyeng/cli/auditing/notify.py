@@ -18,7 +18,7 @@ from policyeng.configuration import Settings
 from policyeng.configuration.notifying import Notifying
 from policyeng.errors import UsageError, nearest
 from policyeng.models import JsonObject
-from policyeng.report.wording import to_the_second
+from policyeng.report.wording import count, to_the_second
 
 if TYPE_CHECKING:
     from policyeng.audit.store.outbox import Notice
@@ -122,7 +122,11 @@ def _list(targets: Sequence[Notifying], settings: Settings, format_: str) -> int
 
 
 def _standing(notice: Notice, orphans: set[str]) -> str:
-    tried = f"tried {notice.attempts} times, at last: {notice.fault}" if notice.attempts else "not tried yet"
+    tried = (
+        f"tried {count(notice.attempts, 'time')}, at last: {notice.fault or 'no answer'}"
+        if notice.attempts
+        else "not tried yet"
+    )
     if notice.target in orphans:
         return f"{tried}; waits, as no target is called `{notice.target}` any more"
     if notice.given_up:
