@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from policyeng.audit.notifying.news import news_of
-from policyeng.audit.notifying.owners import owner_of, owners_of
 from policyeng.audit.notifying.plain import plain
 from policyeng.audit.notifying.telling import lines_of, send_due, tell, tell_failure
 from policyeng.audit.notifying.wording import messages
@@ -22,7 +21,7 @@ from policyeng.audit.store.outbox import ATTEMPTS, Outbox
 from policyeng.configuration.notifying import Notifying
 from policyeng.models import JsonObject, Severity
 from tests.audits import Audited, exemption, policies
-from tests.bundles import deny_when, rego, snapshot, workspace
+from tests.bundles import deny_when, rego, workspace
 from tests.receiving import WebServer, listening
 
 NOW = datetime(2026, 6, 10, 3, tzinfo=UTC)
@@ -134,18 +133,6 @@ def test_each_owner_has_a_message(audited: Audited, web: WebServer) -> None:
         "1 new, 0 fixed for no owner",
         "1 new, 0 fixed for team-a",
     ]
-
-
-def test_a_resource_below_a_workspace_has_its_owner() -> None:
-    """Unless it states one itself."""
-    one = workspace("one")["id"]
-    compute = {"id": f"{one}/computes/C", "type": "x/y", "tags": {"OWNER": " c "}}
-    owners = owners_of(snapshot(tagged("one", "team-a"), compute, {"id": f"{one}/computes/d", "tags": {"owner": ""}}))
-
-    assert owner_of(f"{one.upper()}/computes/c/", owners) == "c"
-    assert owner_of(f"{one}/computes/d", owners) == "team-a"
-    assert owner_of(f"{one}2/computes/d", owners) == ""
-    assert owner_of("not an id", owners) == ""
 
 
 def test_a_target_is_told_what_concerns_it(audited: Audited, web: WebServer) -> None:

@@ -8,9 +8,9 @@ from itertools import groupby
 from operator import attrgetter
 
 from policyeng.audit.history import History, Run, Span
-from policyeng.audit.notifying.owners import owner_of, owners_of
 from policyeng.errors import UsageError
 from policyeng.models import Outcome, Problem
+from policyeng.report.owners import Owners, owners_of
 
 _IN_PART = "something in it could not be read or judged"
 
@@ -144,18 +144,23 @@ def _standing(spans: Iterable[Span], run: int) -> Span | None:
 
 
 def _owned(changes: Sequence[Change], history: History, newest: Run, since: Run | None, part: str) -> Iterator[Change]:
-    """The changes of a part with their owners; what is gone has the owner that it had."""
-    runs = [newest] if since is None or not any(change.fixed for change in changes) else [since, newest]
-    owners = {arm_id: owner for run in runs if changes for arm_id, owner in _owners(history, run, part).items()}
+    """The changes of a part with their owners; what is no more has the owner that it had."""
+    if not changes:
+        return
+    now = _owners(history, newest, part)
+    then = now
+    if since is not None and any(change.fixed for change in changes):
+        then = {**now, **_owners(history, since, part)}
     for change in changes:
-        yield Change(change.span, change.fixed, owner_of(change.span.resource, owners))
+        owners = Owners(then) if change.fixed else Owners(now)
+        yield Change(change.span, change.fixed, owners.get(change.span.resource, ""))
 
 
 def _owners(history: History, run: Run, name: str) -> Mapping[str, str]:
     """The owners in a part of a run; none where it was not there or is no longer kept."""
     part = history.part(run, name)
     try:
-        return {} if part is None else owners_of(history.snapshot(part))
+        return {} if part is None else dict(owners_of(history.snapshot(part)))
     except UsageError:
         return {}
 

@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from policyeng.audit.notifying.news import Change, News
-from policyeng.audit.notifying.owners import is_owner
 from policyeng.audit.notifying.plain import plain
 from policyeng.audit.store.outbox import Message
 from policyeng.configuration.notifying import Notifying
-from policyeng.models import Outcome, Severity
+from policyeng.models import Outcome, Severity, lowered
 from policyeng.report.wording import count, short_name, to_the_second
 
 #: Characters that the lists of a message may take: Discord takes 2,000 in all, and others take more.
@@ -59,7 +58,7 @@ def trial(target: Notifying) -> tuple[str, str]:
 
 def _concerns(change: Change, target: Notifying) -> bool:
     severe = change.span.severity.rank >= target.severity.rank
-    return severe and (not target.owners or is_owner(change.owner, target.owners))
+    return severe and (not target.owners or lowered(change.owner) in map(lowered, target.owners))
 
 
 def _message(target: Notifying, estate: str, title: str, body: str) -> Message:

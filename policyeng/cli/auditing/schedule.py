@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,7 +18,7 @@ from policyeng.cli.printing import say
 from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
 from policyeng.errors import StoreError, UsageError
-from policyeng.in_force import Held, held_of
+from policyeng.in_force import held_of
 from policyeng.report.wording import to_the_second
 
 if TYPE_CHECKING:
@@ -73,21 +74,23 @@ def schedule(
     from policyeng.audit.scheduling.schedule import Schedule, audit_due
 
     require_text(select, ignore)
-    if once and list_:
-        raise UsageError("`--once` audits, and `--list` only lists", remedy="leave one of them out")
+    _refuse_both(once, list_)
     flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
     flags |= {"profile": profile, "strict_unknown": strict_unknown, "store": store, **trust}
     settings = settings_of(flags, config)
     if list_:
         return _print_times(settings)
 
-    def hold(given: Settings) -> Held:
-        return held_of(policy or (), data or (), given, no_exemptions=no_exemptions)
-
+    hold = partial(held_of, policy or (), data or (), no_exemptions=no_exemptions)
     auditing = Auditing(hold, _say, engine, opa, jobs or os.cpu_count() or 1, full, os.environ)
     if once:
         return 0 if audit_due(settings, auditing) else 2
     return Schedule(lambda: settings_of(flags, config), auditing, drain=drain_seconds).run()
+
+
+def _refuse_both(once: bool, list_: bool) -> None:
+    if once and list_:
+        raise UsageError("`--once` audits, and `--list` only lists", remedy="leave one of them out")
 
 
 def _require_extra() -> None:
