@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,15 +26,26 @@ class Taken(NamedTuple):
 
 
 class WebServer(ThreadingHTTPServer):
-    """Answers every POST with `status` and keeps it; `statuses` are those of the first requests."""
+    """Answers every POST with `status` and keeps it; `statuses` are those of the first requests.
+
+    While `hold` is clear no answer is given.
+    """
 
     daemon_threads = True
 
-    def __init__(self) -> None:
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
         super().__init__(("127.0.0.1", 0), _Posts)
+        if context is not None:
+            self.socket = context.wrap_socket(self.socket, server_side=True)
+        self.hold = threading.Event()
+        self.hold.set()
+        self.came = threading.Event()
         self.taken: list[Taken] = []
         self.status = 200
         self.statuses: list[int] = []
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Print nothing of those who hang up."""
 
     @property
     def address(self) -> str:
@@ -53,10 +65,17 @@ class _Posts(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.server.taken.append(Taken(self.path, headers, orjson.loads(body)))
+        self.server.came.set()
+        self.server.hold.wait(60)
         self.send_response(self.server.statuses.pop(0) if self.server.statuses else self.server.status)
         self.send_header("Content-Length", "2")
+        self.send_header("Location", f"http://{self.server.address}/elsewhere")
         self.end_headers()
         self.wfile.write(b"ok")
+
+    def handle(self) -> None:
+        with suppress(OSError):  # of those who hang up, as a client does that is killed or trusts nobody
+            super().handle()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # as the library calls it
         """Print nothing."""
