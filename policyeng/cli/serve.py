@@ -19,6 +19,7 @@ from policyeng.server.options import ServerOptions
 if TYPE_CHECKING:
     from policyeng.server.decision_log import DecisionLog
     from policyeng.server.holding import Holding
+    from policyeng.server.reports import Reports
     from policyeng.server.service import Service
 
 
@@ -106,10 +107,26 @@ def _service(server: ServerOptions, holding: Holding) -> Service:
         tokens = Watched("tokens", lambda: read_tokens(file), (file,))
     if server.snapshot:
         state = Watched("state", lambda: standing_of(server.snapshot, holding.current.bundle.wanted), server.snapshot)
-    metrics = Metrics()
-    service = Service(server, holding, state, tokens, certificates=certificates, log=_log(server), metrics=metrics)
+    metrics, log, reports = Metrics(), _log(server), _reports(server)
+    service = Service(
+        server, holding, state, tokens, certificates=certificates, log=log, metrics=metrics, reports=reports
+    )
     metrics.watch(service)
     return service
+
+
+def _reports(server: ServerOptions) -> Reports | None:
+    """What is shown of the history of audits; None where nothing is.
+
+    Raises:
+        UsageError, StoreError: there is no such store, or it cannot be used.
+    """
+    if server.store is None:
+        return None
+    from policyeng.audit.store import open_store
+    from policyeng.server.reports import Reports
+
+    return Reports(open_store(server.store))
 
 
 def _log(server: ServerOptions) -> DecisionLog | None:

@@ -33,7 +33,8 @@ Tokens = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Who may ask for what: lines of `NAME SCOPE,SCOPE sha256:HEX`; the scopes are check, admit, metrics.",
+        help="Who may ask for what: lines of `NAME SCOPE,SCOPE sha256:HEX`; "
+        "the scopes are check, admit, metrics, history.",
         rich_help_panel="Listening",
     ),
 ]
@@ -114,6 +115,14 @@ State = Annotated[
         rich_help_panel="State",
     ),
 ]
+Store = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Show the history of audits at `/`: sqlite:///audits.db, or postgresql://user@host/database.",
+        rich_help_panel="State",
+    ),
+]
 MaxAge = Annotated[
     float | None,
     typer.Option(
@@ -177,6 +186,7 @@ def _given(
     only: Only = None,
     snapshot: State = None,
     max_snapshot_age: MaxAge = None,
+    store: Store = None,
     max_body_bytes: MaxBody = _DEFAULTS.max_body_bytes,
     max_pending_bytes: MaxPending = _DEFAULTS.max_pending_bytes,
     deadline: Deadline = _DEFAULTS.deadline,
@@ -199,6 +209,7 @@ def _given(
         only=tuple(only or _DEFAULTS.only),
         snapshot=tuple(snapshot or ()),
         max_snapshot_age=max_snapshot_age,
+        store=store,
         max_body_bytes=max_body_bytes,
         max_pending_bytes=max_pending_bytes,
         deadline=deadline,

@@ -62,6 +62,10 @@ def application(service: Service) -> FastAPI:
     health.add(app, service)
     if service.metrics is not None:
         health.add_metrics(app, service, service.metrics)
+    if service.reports is not None:
+        from policyeng.server.routes import history  # it needs the templates of the pages
+
+        history.add(app, service, service.reports)
     app.openapi = cache(partial(_document, app, service))  # type: ignore[method-assign]  # as FastAPI's documentation has it
     return app
 

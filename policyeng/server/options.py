@@ -49,6 +49,7 @@ class ServerOptions:
         decision_log: the folder of the decision log, or `-` for standard output; None for no log.
         decision_log_max_bytes: of a file of it, before the next is begun.
         decision_log_keep: files of it, of which the oldest goes.
+        store: the database of audits whose history it shows; None for none.
     """
 
     host: str = "127.0.0.1"
@@ -71,12 +72,14 @@ class ServerOptions:
     decision_log: Path | None = None
     decision_log_max_bytes: int = 64 << 20
     decision_log_keep: int = 10
+    store: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse to be open to others by mistake.
 
         Raises:
-            UsageError: the host is beyond loopback, and nobody has to say who they are; a certificate without a key.
+            UsageError: the host is beyond loopback, and nobody has to say who they are, or not who they are that read
+                the history; a certificate without a key.
         """
         if (self.tls_cert is None) != (self.tls_key is None):
             missing = "--tls-key" if self.tls_key is None else "--tls-cert"
@@ -88,6 +91,10 @@ class ServerOptions:
             message = f"`{self.host}` can be reached from elsewhere, and callers need not say who they are"
             remedy = "give --tokens FILE or --tls-client-ca FILE, or listen on 127.0.0.1; --insecure-listen insists"
             raise UsageError(message, place=("--host",), remedy=remedy)
+        if self.store is not None and self.tokens is None and not is_loopback(self.host):
+            message = f"`{self.host}` can be reached from elsewhere, and who reads the history need not sign in"
+            remedy = "give --tokens FILE with tokens for `history`, or listen on 127.0.0.1"
+            raise UsageError(message, place=("--store",), remedy=remedy)
 
 
 def is_loopback(host: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from policyeng.admission import Changes, admit
 from policyeng.errors import PolicyengError
@@ -21,6 +21,9 @@ from policyeng.server.state import Standing, require_fresh
 from policyeng.server.tls import Certificates
 from policyeng.server.tokens import Scope, Tokens
 from policyeng.server.watching import Watched
+
+if TYPE_CHECKING:  # it needs the libraries of the store, and a server without one does not
+    from policyeng.server.reports import Reports
 
 _log = logging.getLogger("policyeng.server")
 
@@ -91,6 +94,7 @@ class Service:
         state: what changes are judged against; None when each request brings its own.
         tokens: who may ask for what; None when nobody has to say who they are.
         certificates: of TLS; None for plain HTTP.
+        reports: what is shown of the history of audits; None for nothing.
         log, metrics: hear of every answer; without metrics there is no route for them.
         leaving: say in readiness that the server is about to end; it answers until the queue is closed.
     """
@@ -102,6 +106,7 @@ class Service:
     certificates: Certificates | None = None
     log: Log | None = None
     metrics: Metrics | None = None
+    reports: Reports | None = None
     leaving: bool = False
     queue: Queue = field(init=False)
     bodies: Bodies = field(init=False)
@@ -128,6 +133,8 @@ class Service:
             each.stop()
         if self.log is not None:
             self.log.close()
+        if self.reports is not None:
+            self.reports.close()
 
     def hear(self, answered: Answered) -> None:
         """Tell those who want to know; whatever becomes of that, the answer stays what it is."""
@@ -164,11 +171,19 @@ class Service:
         Raises:
             RefusedError: there is no certificate (403), or the token is none that may ask for it (401, 403).
         """
+        self.require_certificate(subject)
+        holder = self.tokens.current.holder(authorization, scope) if self.tokens is not None else ""
+        return "; ".join(name for name in (subject, holder) if name)
+
+    def require_certificate(self, subject: str) -> None:
+        """Refuse a client without a certificate where clients need one.
+
+        Raises:
+            RefusedError: it has shown none (403).
+        """
         if self.options.tls_client_ca is not None and not subject:
             remedy = "connect with a certificate that the server's roots have signed"
             raise RefusedError(HTTPStatus.FORBIDDEN, "the client has shown no certificate", remedy=remedy)
-        holder = self.tokens.current.holder(authorization, scope) if self.tokens is not None else ""
-        return "; ".join(name for name in (subject, holder) if name)
 
     def faults(self) -> list[str]:
         """What was read and is not in force; what was read before is."""

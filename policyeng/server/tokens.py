@@ -25,6 +25,7 @@ class Scope(StrEnum):
     CHECK = "check"
     ADMIT = "admit"
     METRICS = "metrics"
+    HISTORY = "history"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,7 @@ class Tokens:
         scheme, _, given = authorization.partition(" ")
         if scheme.lower() != "bearer" or not given.strip():
             raise _refused(HTTPStatus.UNAUTHORIZED, "the request has no token", "send `Authorization: Bearer TOKEN`")
-        digest = hashlib.sha256(given.strip().encode("latin-1", "replace")).digest()
-        holders = [token for token in self._known if hmac.compare_digest(token.digest, digest)]
+        holders = self._holders(digest_of(given.strip()))
         if not holders:
             what = 'error="invalid_token"'
             raise _refused(HTTPStatus.UNAUTHORIZED, "the token is not known", "send one that the server knows", what)
@@ -69,6 +69,18 @@ class Tokens:
             message = f"the token of `{holders[0].name}` is not for `{scope}`"
             raise _refused(HTTPStatus.FORBIDDEN, message, f"send one with the scope `{scope}`", what)
         return holders[0].name
+
+    def name_of(self, digest: bytes, scope: Scope) -> str | None:
+        """The name of whose token has this hash; None where none has, or it is not for that."""
+        return next((token.name for token in self._holders(digest) if scope in token.scopes), None)
+
+    def _holders(self, digest: bytes) -> list[Token]:
+        return [token for token in self._known if hmac.compare_digest(token.digest, digest)]
+
+
+def digest_of(token: str) -> bytes:
+    """The hash by which a token is known."""
+    return hashlib.sha256(token.encode("latin-1", "replace")).digest()
 
 
 def _refused(status: int, message: str, remedy: str, what: str = "") -> RefusedError:

@@ -25,8 +25,8 @@ from policyeng.report.places import elsewhere, place
 
 #: How many passes are listed; those beyond are counted, and the page says so.
 LISTED_PASSES = 20_000
-#: The paths of the server that shows reports: where all of them stand, and where one signs out.
-HOME, SIGN_OUT = "/", "/sign-out"
+#: The paths of the server that shows reports: where all of them stand, and where one signs in and out.
+HOME, SIGN_IN, SIGN_OUT = "/", "/sign-in", "/sign-out"
 
 
 def render(
@@ -132,6 +132,7 @@ def _environment() -> Environment:
         passed=Outcome.PASS,
         failed=Outcome.FAIL,
         home=HOME,
+        sign_in=SIGN_IN,
         sign_out=SIGN_OUT,
         rounded=partial(round, ndigits=2),
     )

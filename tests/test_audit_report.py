@@ -1,0 +1,181 @@
+"""A run of an estate as a report: many parts as one, with the past beside them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from policyeng.audit import reporting
+from policyeng.audit.reporting import Listed, csv_lines, reported, run_to_report
+from policyeng.errors import UsageError
+from policyeng.evaluation import evaluate
+from policyeng.models import Evaluation, Outcome, Severity
+from policyeng.sources import load_snapshot
+from tests.audits import START, Audited
+from tests.bundles import workspace
+from tests.command import policyeng
+from tests.report_samples import ISOLATION, PUBLIC_ACCESS, passing
+
+
+@pytest.fixture
+def audited(tmp_path: Path) -> Iterator[Audited]:
+    """Three runs: one failure, then a second, then the first is mended."""
+    audited = Audited(tmp_path)
+    audited.audit()
+    audited.put("b", {"three": {"x": 1, "owner": "o"}})
+    audited.audit()
+    audited.put("a", {"one": {"x": 0, "owner": "o"}, "two": {"x": 0, "owner": "o"}})
+    audited.audit()
+    yield audited
+    audited.close()
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    """The rows of CSV."""
+    return list(csv.DictReader(StringIO(text, newline="")))
+
+
+def test_the_findings_of_all_parts_are_in_one_report(audited: Audited) -> None:
+    """The counts, the exit, the clock and the engine are those of the run."""
+    run = run_to_report(audited.store, "production")
+    told = reported(audited.store, run).evaluation
+
+    assert run.number == 3
+    assert (told.summary, told.exit_code, told.as_of) == (run.summary, run.exit_code, run.as_of)
+    assert (told.bundle, told.engine, told.snapshot.digest) == (run.bundle, run.engine, run.content)
+    assert len(told.findings) == run.summary.pass_ + run.summary.fail
+    assert [(f.policy, f.resource) for f in told.findings if f.outcome is Outcome.FAIL] == [
+        ("T-A-1", workspace("three")["id"])
+    ]
+    assert told.findings == tuple(sorted(told.findings, key=lambda f: (f.policy, f.resource)))
+
+
+def test_a_report_on_one_part_is_that_of_check(tmp_path: Path) -> None:
+    """Audit and check agree."""
+    audited = Audited(tmp_path)
+    audited.drop("b")
+    audited.drop("c")
+    told = reported(audited.store, audited.audit()).evaluation
+    checked = evaluate(audited.held.bundle, load_snapshot(tmp_path / "estate/a.json"), as_of=START)
+    audited.close()
+
+    def said(evaluation: Evaluation) -> list[object]:
+        return [(f.policy, f.resource, f.outcome, f.denials) for f in evaluation.findings]
+
+    assert said(told) == said(checked)
+    assert (told.summary, told.snapshot.digest) == (checked.summary, checked.snapshot.digest)
+
+
+def test_trends_and_since_come_from_the_past_up_to_the_run(audited: Audited) -> None:
+    """A run of before is reported as it was then; failures are counted for each run from their spans."""
+    newest, older = (reported(audited.store, audited.store.run(number)).about.trend for number in (3, 2))
+    assert newest is not None
+    assert older is not None
+
+    assert [point.failures[Severity.HIGH] for point in newest.points] == [1, 2, 1]
+    assert [point.failures[Severity.HIGH] for point in older.points] == [1, 2]
+    assert [point.run for point in newest.points] == [1, 2, 3]
+    assert {key[1]: since.run for key, since in newest.since.items()} == {workspace("three")["id"]: 2}
+    assert {key[1]: since.as_of for key, since in older.since.items()} == {
+        workspace("one")["id"]: START,
+        workspace("three")["id"]: START + timedelta(days=1),
+    }
+
+
+def test_trends_begin_with_the_newest_runs(audited: Audited, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stood before them counts in them."""
+    monkeypatch.setattr(reporting, "RUNS", 2)
+    trend = reported(audited.store, audited.store.run(3)).about.trend
+    assert trend is not None
+    assert [(point.run, point.failures[Severity.HIGH]) for point in trend.points] == [(2, 2), (3, 1)]
+
+
+def test_csv_has_every_finding_of_every_part(audited: Audited) -> None:
+    """With since when it stands in its part."""
+    told = rows("".join(csv_lines(audited.store, audited.store.run(2))))
+
+    assert len(told) == 8
+    assert {row["resource"].rpartition("/")[2]: row["since"] for row in told if row["outcome"] == "fail"} == {
+        "one": "2026-06-01T00:00:00Z",
+        "three": "2026-06-02T00:00:00Z",
+    }
+    assert {row["file"] for row in told} == {"a.json", "b.json", "c.json"}
+
+
+def test_what_is_not_listed_is_counted_and_said() -> None:
+    """Of what needs a reader the least severe goes, and passes beyond a number."""
+    listed = Listed(needing=2, passing=1)
+    low = PUBLIC_ACCESS.model_copy(update={"policy": "AML-LOW-001", "severity": Severity.LOW})
+    listed.add([low, passing("P-1"), PUBLIC_ACCESS, passing("P-2"), passing("P-3"), ISOLATION])
+
+    assert [finding.policy for finding in listed.findings()] == ["AML-ISO-101", "AML-NET-001", "P-1"]
+    assert [problem.message for problem in listed.problems()] == [
+        "1 of the least severe findings are counted and not listed; the report as csv has them all",
+        "2 passes are counted and not listed; the report as csv has them all",
+    ]
+
+
+def test_a_part_that_could_not_be_read_is_a_problem_of_the_report(audited: Audited) -> None:
+    """The others are reported."""
+    audited.write("a", b"{")
+    told = reported(audited.store, audited.audit()).evaluation
+
+    assert any(problem.level == "error" and "a.json" in problem.place for problem in told.problems)
+    assert told.exit_code == 2
+    assert told.findings
+
+
+def test_the_run_that_is_meant_is_found_or_asked_for(audited: Audited) -> None:
+    """The only estate needs no name; a misspelt one has the nearest."""
+    store = audited.store
+    assert run_to_report(store, None).number == 3
+    assert run_to_report(store, None, 2).number == 2
+    for estate, number, said in (
+        ("prodution", None, "there is no run of estate `prodution`; did you mean `production`"),
+        (None, 9, "there is no run 9"),
+        ("other", 1, "run 1 is of estate `production`"),
+    ):
+        with pytest.raises(UsageError) as refused:
+            run_to_report(store, estate, number)
+        assert said in str(refused.value)
+
+
+def test_the_command_writes_each_format(audited: Audited, tmp_path: Path) -> None:
+    """HTML with trends, the JSON report, Markdown, text, and CSV as a file or printed."""
+    store = ("--store", audited.url)
+    for name in ("html", "json", "markdown", "text", "csv", "csv-bom"):
+        ran = policyeng("audit", "report", "production", *store, "--format", name, "--output", str(tmp_path / name))
+        assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+    printed = policyeng("audit", "report", *store, "--format", "csv", "--run", "3").stdout
+    text = policyeng("audit", "report", *store, "--group-by", "policy").stdout
+
+    written = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    assert b"Compliance over runs" in written["html"]
+    assert b"Run 3 of estate production" in written["html"]
+    assert json.loads(written["json"])["summary"]["fail"] == 1
+    assert written["csv-bom"] == "\ufeff".encode() + written["csv"]
+    assert printed.encode() == written["csv"]
+    assert "exit 1: 1 failure" in text
+    assert written["markdown"].startswith(b"## policyeng: 1 failure")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--format", "sarif"), "no report format is called `sarif`"),
+        (("--format", "csv", "--group-by", "policy"), "--group-by does nothing to csv"),
+        (("--output", "none/report.html"), "no such directory"),
+        (("--run", "0"), "Invalid value for '--run'"),
+    ],
+)
+def test_what_does_not_fit_is_refused(audited: Audited, arguments: tuple[str, ...], said: str) -> None:
+    """Before anything is written."""
+    ran = policyeng("audit", "report", "--store", audited.url, *arguments)
+    assert ran.returncode == 3
+    assert said in ran.stderr
