@@ -1,0 +1,143 @@
+"""Looking ahead: what flips, to the second, and what it is that begins or lapses there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from policyeng.audit.comparing.ahead import Coming, coming
+from policyeng.audit.comparing.nouns import Kind
+from policyeng.audit.comparing.outlooks import Ready, outlook, stored_parts
+from policyeng.audit.comparing.states import Key, State, Status, judged, keyed, status_of
+from policyeng.bundle import load_bundle
+from policyeng.models import Outcome, Problem, Snapshot
+from policyeng.verify.drawing.examples import Examples
+from tests.audits import START, Audited, exemption
+from tests.bundles import deny_when, rego, snapshot, workspace, write
+from tests.comparing import given_of
+from tests.drawn import BUNDLE
+from tests.effort import effort
+
+AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
+SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
+SOURCE = Examples(BUNDLE)
+
+
+def said(found: Sequence[Coming]) -> list[tuple[datetime, str, Kind, str]]:
+    """When, which policy, and the first cause."""
+    causes = [(one, one.flip.causes[0][0]) for one in found]
+    return [(one.at, one.flip.finding.policy, cause.kind, cause.change) for one, cause in causes]
+
+
+def state_of(folder: Path, condition: str, **more: object) -> State:
+    """One workspace under one policy."""
+    bundle = load_bundle(write(folder, {"area/p/p.rego": rego("p", deny_when(condition))}))
+    return State(bundle, snapshot(workspace("w", x=1, end="2026-06-10T12:00:00Z"), **more), AS_OF)
+
+
+def test_an_exemption_that_lapses_and_one_that_begins(tmp_path: Path) -> None:
+    """At the moments that they state; one of another policy is none."""
+    state = state_of(tmp_path, "input.resource.properties.x == 1")
+    late = exemption("w", days=20).model_copy(update={"id": "E-2", "created_at": AS_OF + 15 * DAY})
+    state = replace(state, exemptions=[exemption("w", days=10), late, exemption("w", policy="T-Z-1", days=3)])
+
+    found = list(coming(state, AS_OF + 30 * DAY))
+
+    assert said(found) == [
+        (AS_OF + 10 * DAY, "T-A-1", Kind.EXEMPTION, "lapsed"),
+        (AS_OF + 15 * DAY, "T-A-1", Kind.EXEMPTION, "began"),
+        (AS_OF + 20 * DAY, "T-A-1", Kind.EXEMPTION, "lapsed"),
+    ]
+    assert [len(list(coming(state, AS_OF + days * DAY))) for days in (9, 10, 15)] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("comparison", "later"), [(">=", timedelta(0)), (">", SECOND)])
+def test_the_second_at_which_a_policy_flips_is_found(tmp_path: Path, comparison: str, later: timedelta) -> None:
+    """From a date that stands in the resource, with the bound and after it."""
+    now = "time.parse_rfc3339_ns(input.as_of)"
+    state = state_of(tmp_path, f"{now} {comparison} time.parse_rfc3339_ns(input.resource.properties.end)")
+
+    (one,) = coming(state, AS_OF + 30 * DAY)
+
+    assert (one.at, one.flip.before, one.flip.after) == (
+        datetime(2026, 6, 10, 12, tzinfo=UTC) + later,
+        Outcome.PASS,
+        Outcome.FAIL,
+    )
+    assert one.flip.causes[0][0].kind is Kind.CLOCK
+
+
+def test_an_approval_that_lapses_is_named() -> None:
+    """On the built-in policies: of the compliant sample the approval of a restricted series ends."""
+    from policyeng.sources import load_snapshot
+
+    state = State(BUNDLE, load_snapshot("samples/workspaces/compliant.json"), datetime(2026, 12, 20, tzinfo=UTC))
+    (one,) = (
+        one for one in coming(state, datetime(2027, 1, 10, tzinfo=UTC)) if one.flip.finding.policy == "AML-SKU-101"
+    )
+
+    assert (one.at, one.flip.causes[0][0].kind) == (datetime(2027, 1, 1, tzinfo=UTC), Kind.APPROVAL)
+    assert (one.flip.causes[0][0].subject, one.flip.causes[0][0].change) == ("A-1", "lapsed")
+
+
+@settings(deadline=None, derandomize=True, max_examples=effort(12, 120), suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 2**32))
+def test_what_is_foreseen_is_what_is_found_then(seed: int) -> None:
+    """At any later clock the findings are those of now with all that flips until then."""
+    random = Random(seed)  # noqa: S311  # nothing here is secret
+    drawn = given_of(BUNDLE, SOURCE.drawn(random, kind=random.choice(["estate", "nearly-compliant", "plausible"])))
+    state = replace(drawn.state, as_of=drawn.as_of.replace(microsecond=0))
+    until = state.as_of + random.choice((30, 90)) * DAY
+    found = list(coming(state, until))
+
+    for _ in range(4):
+        at = state.as_of + timedelta(seconds=random.randrange(1, int((until - state.as_of).total_seconds())))
+        foreseen = {key: status_of(one) for key, one in keyed(judged(state).findings).items()}
+        for one in found:
+            if one.at <= at:
+                (key,) = keyed([one.flip.finding])
+                stands = one.flip.after is one.flip.finding.outcome and one.flip.exempt_after == bool(
+                    one.flip.finding.exemption
+                )
+                foreseen[key] = status_of(one.flip.finding) if stands else None
+        then = {key: status_of(one) for key, one in keyed(judged(replace(state, as_of=at)).findings).items()}
+        assert _standing(foreseen) == _standing(then), at
+
+
+def _standing(found: Mapping[Key, Status | None]) -> Mapping[Key, Status]:
+    return {key: status for key, status in found.items() if status is not None and status.stands}
+
+
+def test_an_outlook_fails_where_something_will_and_says_what_could_not_be_read(tmp_path: Path) -> None:
+    """Exit 1 for a new failure, 2 for a part without a snapshot, 0 for neither."""
+    state = replace(state_of(tmp_path, "input.resource.properties.x == 1"), exemptions=[exemption("w", days=10)])
+    unread = Ready("b", None, (Problem(level="error", message="broken"),))
+
+    def code(*parts: Ready, days: int = 30) -> int:
+        return outlook(parts, "e", AS_OF, AS_OF + days * DAY).exit_code
+
+    assert [code(Ready("a", state)), code(Ready("a", state), unread), code(Ready("a", state), days=5)] == [1, 2, 0]
+    assert outlook([unread], "e", AS_OF, AS_OF + DAY).problems[0].place == "b"
+    empty = Ready("c", replace(state, snapshot=Snapshot()))
+    assert code(empty) == 0
+
+
+def test_the_newest_run_is_looked_ahead_from_any_clock(tmp_path: Path) -> None:
+    """With what that run judged with."""
+    audited = Audited(tmp_path)
+    run = audited.audit(exemptions=[exemption("one", days=10)])
+
+    found = outlook(stored_parts(audited.store, run, START), "production", START, START + 30 * DAY, run=run.number)
+    later = START + 11 * DAY
+    nothing = outlook(stored_parts(audited.store, run, later), "production", later, later + 30 * DAY)
+    audited.close()
+
+    assert [(one.at, one.part) for one in found.coming] == [(START + 10 * DAY, "a.json")]
+    assert (found.parts, found.exit_code, nothing.coming) == (3, 1, ())

@@ -1,0 +1,187 @@
+"""The course of an estate, the lives of its findings, and other policies tried on its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from policyeng.audit.comparing.comparison import compared
+from policyeng.audit.comparing.courses import course_of, lives
+from policyeng.audit.comparing.impact import Proposed, exceeds, impact_on
+from policyeng.audit.comparing.lives import Life, lives_of
+from policyeng.audit.comparing.nouns import Kind
+from policyeng.audit.comparing.stored import Stored
+from policyeng.audit.history import Run
+from policyeng.models import Exemption
+from tests.audits import POLICIES, START, Audited, exemption, policies
+from tests.bundles import deny_when, rego, workspace
+
+Estate = Mapping[str, Mapping[str, Mapping[str, object]]]
+
+
+@pytest.fixture
+def audited(tmp_path: Path) -> Iterator[Audited]:
+    """An estate that was not audited yet."""
+    made = Audited(tmp_path)
+    yield made
+    made.close()
+
+
+def put(audited: Audited, x: int, **more: object) -> None:
+    """Workspace `one` of part `a` as it is from now on."""
+    audited.put("a", {"one": {"x": x, "owner": "o", **more}, "two": {"x": 0, "owner": "o"}})
+
+
+def lives_on(audited: Audited, name: str) -> list[Life]:
+    """The lives of what was found on a workspace."""
+    identity = workspace(name)["id"]
+    spans = [span for span in audited.store.spans("production") if span.resource == identity]
+    return list(lives_of(audited.store, "production", spans))
+
+
+def test_a_finding_begins_is_fixed_and_reopened_each_with_its_cause(audited: Audited) -> None:
+    """Of the first run nobody knows more."""
+    audited.audit()
+    put(audited, 0)
+    audited.audit()
+    audited.audit()
+    put(audited, 1, note="more")
+    audited.audit()
+
+    (life,) = lives_on(audited, "one")
+
+    assert [(turn.run, turn.turn) for turn in life.turns] == [(1, "began"), (2, "fixed"), (4, "reopened")]
+    causes = [[(cause.kind, [at.path for at in cause.paths]) for (cause,) in turn.causes] for turn in life.turns]
+    assert causes == [[], [(Kind.RESOURCE, ["/properties/x"])], [(Kind.RESOURCE, ["/properties/x"])]]
+    points = course_of("production", audited.store.runs("production"), audited.store.spans("production")).points
+    assert [(p.new, p.changed, p.fixed, p.reopened, p.fail) for p in points] == [
+        (1, 0, 0, 0, 1),
+        (0, 0, 1, 0, 0),
+        (0, 0, 0, 0, 0),
+        (1, 0, 0, 1, 1),
+    ]
+    assert [(p.pass_count, p.strict_compliance) for p in points] == [(7, 87.5), (8, 100.0), (8, 100.0), (7, 87.5)]
+
+
+def test_exemptions_policies_and_parts_make_turns(audited: Audited, tmp_path: Path) -> None:
+    """An exemption changes a finding, another policy fixes it, a part that goes takes it along."""
+    audited.audit()
+    audited.audit(exemptions=[exemption("one", days=2)])
+    audited.audit(exemptions=[exemption("one", days=2)])
+    files = {**POLICIES, "area/x/x.rego": rego("x", deny_when("input.resource.properties.x == 2"))}
+    audited.audit(bundle=policies(tmp_path / "other", files))
+    audited.audit()
+    audited.drop("a")
+    audited.audit()
+
+    (life,) = lives_on(audited, "one")
+    said = [(turn.run, turn.turn, turn.exempt, [c.kind for (c,) in turn.causes][:1]) for turn in life.turns]
+
+    assert said == [
+        (1, "began", False, []),
+        (2, "changed", True, [Kind.EXEMPTION]),
+        (3, "changed", False, [Kind.EXEMPTION]),
+        (4, "fixed", False, [Kind.POLICY]),
+        (5, "reopened", False, [Kind.POLICY]),
+        (6, "fixed", False, [Kind.RESOURCE]),
+    ]
+    assert life.turns[2].causes[0][0].change == "lapsed"
+
+
+def test_what_could_not_be_read_is_said_instead_of_a_cause(audited: Audited) -> None:
+    """A part that cannot be read ends its findings, and nobody knows why."""
+    audited.audit()
+    audited.write("a", b"{")
+    audited.audit()
+
+    (life,) = lives_on(audited, "one")
+
+    assert [(turn.turn, bool(turn.note)) for turn in life.turns] == [("began", False), ("fixed", True)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_course_is_what_comparing_run_with_run_says(audited: Audited, seed: int) -> None:
+    """Of estates, exemptions and clocks by chance: counts of spans against counts of comparisons."""
+    random = Random(seed)  # noqa: S311  # nothing here is secret
+    runs = []
+    for number in range(5):
+        for part in ("a", "b"):
+            names = random.sample(["one", "two", "three"], random.randrange(1, 4))
+            chosen = {f"{part}-{name}": {"x": random.randrange(2)} | _owner(random) for name in names}
+            audited.put(part, chosen)
+        waivers = [exemption(f"a-{name}", days=random.randrange(5)) for name in ("one", "two") if random.random() < 0.5]
+        runs.append(audited.audit(exemptions=waivers, as_of=START + timedelta(days=number)))
+
+    points = course_of("production", runs, audited.store.spans("production")).points
+
+    for earlier, later, point in zip(runs, runs[1:], points[1:], strict=False):
+        counts = [_counted(audited, earlier, later, part) for part in ("a.json", "b.json", "c.json")]
+        assert [sum(numbers) for numbers in zip(*counts, strict=True)] == [point.new, point.changed, point.fixed]
+    only = course_of("production", runs, audited.store.spans("production"), lambda span: span.policy == "T-A-1")
+    rest = course_of("production", runs, audited.store.spans("production"), lambda span: span.policy != "T-A-1")
+    for whole, one, other in zip(points, only.points, rest.points, strict=True):
+        assert (whole.fail, whole.exempt) == (one.fail + other.fail, one.exempt + other.exempt)
+        assert (whole.new, whole.reopened) == (one.new + other.new, one.reopened + other.reopened)
+
+
+def _owner(random: Random) -> dict[str, object]:
+    return {"owner": "o"} if random.random() < 0.5 else {}
+
+
+def _counted(audited: Audited, earlier: Run, later: Run, part: str) -> tuple[int, int, int]:
+    (before, old), (after, new) = (Stored(audited.store, run).state(part) for run in (earlier, later))
+    comparison = compared(before, after, found=(old, new), with_causes=False)
+    return len(comparison.new), len(comparison.changed), len(comparison.fixed)
+
+
+def test_spans_of_one_id_with_two_types_are_two_lives(audited: Audited) -> None:
+    """Though a store sorts them between each other."""
+    audited.audit()
+    (span,) = audited.store.spans("production")
+    other = span.model_copy(update={"resource_type": "other", "first": 2})
+
+    assert [len(life) for life in lives([span, other, span.model_copy(update={"first": 3})])] == [2, 1]
+
+
+def test_the_impact_of_other_policies_is_counted_by_policy_and_owner(audited: Audited, tmp_path: Path) -> None:
+    """With the clock and the exemptions of the run, or others."""
+    audited.put("b", {"three": {"x": 2, "owner": "o"}})
+    run = audited.audit(exemptions=[exemption("one")])
+    files = {**POLICIES, "area/x/x.rego": rego("x", deny_when("input.resource.properties.x in {1, 2}"))}
+    bundle = policies(tmp_path / "other", files)
+
+    same = impact_on(audited.store, run, Proposed(bundle, {}))
+    without: tuple[Exemption, ...] = ()
+    bare = impact_on(audited.store, run, Proposed(bundle, {}, without))
+    none = impact_on(audited.store, run, Proposed(audited.held.bundle, {}))
+
+    assert (same.parts, same.total.failing, [tally.name for tally in same.by_policy]) == (3, 1, ["T-A-1"])
+    assert [(one.shift, one.part, one.flip.finding.resource) for one in same.listed] == [
+        ("newly failing", "b.json", workspace("three")["id"])
+    ]
+    assert (bare.total.failing, [tally.failing for tally in bare.by_owner]) == (2, [2])
+    assert (none.total.failing, none.listed, none.by_policy) == (0, (), ())
+    assert [exceeds([same, bare], most) for most in (None, 2, 1)] == [False, False, True]
+
+
+def test_an_impact_tells_what_is_judged_no_more_from_what_passes(audited: Audited, tmp_path: Path) -> None:
+    """And what could not be judged is a problem, with its part."""
+    run = audited.audit()
+    other = policies(tmp_path / "other", {"area/x/x.rego": rego("x", deny_when("false"))})
+    gone = policies(tmp_path / "gone", {"area/y/y.rego": rego("y", deny_when("false"), identity="T-C-1")})
+    types = (tmp_path / "gone/area/y/y.rego").read_text(encoding="utf-8").replace("/workspaces", "/registries")
+    elsewhere = policies(tmp_path / "elsewhere", {"area/y/y.rego": types})
+
+    passing, unjudged, nothing = (
+        impact_on(audited.store, run, Proposed(bundle, {})) for bundle in (other, gone, elsewhere)
+    )
+
+    assert (passing.total.passing, passing.total.unjudged) == (1, 0)
+    assert (unjudged.total.passing, unjudged.total.unjudged) == (0, 1)
+    assert [(problem.level, problem.place) for problem in nothing.problems] == [
+        ("error", f"{part}.json") for part in "abc"
+    ]
