@@ -74,11 +74,11 @@ def test_the_second_at_which_a_policy_flips_is_found(tmp_path: Path, comparison:
     assert one.flip.causes[0][0].kind is Kind.CLOCK
 
 
-def test_an_approval_that_lapses_is_named() -> None:
+def test_an_approval_that_lapses_is_named(root: Path) -> None:
     """On the built-in policies: of the compliant sample the approval of a restricted series ends."""
     from policyeng.sources import load_snapshot
 
-    state = State(BUNDLE, load_snapshot("samples/workspaces/compliant.json"), datetime(2026, 12, 20, tzinfo=UTC))
+    state = State(BUNDLE, load_snapshot(root / "samples/workspaces/compliant.json"), datetime(2026, 12, 20, tzinfo=UTC))
     (one,) = (
         one for one in coming(state, datetime(2027, 1, 10, tzinfo=UTC)) if one.flip.finding.policy == "AML-SKU-101"
     )

@@ -1,0 +1,188 @@
+"""What is printed of comparisons, courses, lives, outlooks and impacts, and the published schema."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from policyeng.audit.comparing import ahead_forms, course_forms, impact_forms, markdown, text
+from policyeng.audit.comparing.ahead import Coming
+from policyeng.audit.comparing.comparison import side_of
+from policyeng.audit.comparing.courses import Course, Point
+from policyeng.audit.comparing.documents import diff_schema, render
+from policyeng.audit.comparing.impact import Impact, Shifted, Tally
+from policyeng.audit.comparing.lives import Life, Turn
+from policyeng.audit.comparing.nouns import Cause, Comparison, Flip, Kind, PathChange
+from policyeng.audit.comparing.outlooks import Outlook
+from policyeng.audit.comparing.wording import cause_sentence
+from policyeng.models import BundleRef, Outcome, Severity
+from policyeng.report.escapes import visible
+from tests.report_samples import HOSTILE, PUBLIC_ACCESS, evaluations, laws
+
+REGENERATE = (
+    ".venv/bin/python -c 'import json; from policyeng.audit.comparing.documents import diff_schema;"
+    " print(json.dumps(diff_schema(), indent=2))' > docs/diff.schema.json"
+)
+AT = datetime(2026, 6, 1, tzinfo=UTC)
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_LISTS = ("new", "fixed", "changed", "persisting")
+_TEXTS = st.sampled_from(["/properties/x", "a", "", HOSTILE])
+_CAUSES = st.builds(
+    Cause,
+    kind=st.sampled_from(Kind),
+    change=st.sampled_from(["came", "went", "changed", "began", "lapsed", "ended"]),
+    subject=_TEXTS,
+    paths=st.lists(
+        st.builds(
+            PathChange,
+            path=_TEXTS,
+            change=st.sampled_from(["came", "went", "changed"]),
+            before=st.sampled_from([None, 1, HOSTILE]),
+            after=st.sampled_from([None, {"a": [1]}, "x" * 500]),
+        ),
+        max_size=6,
+    ).map(tuple),
+    before=_TEXTS,
+    after=_TEXTS,
+)
+
+
+@st.composite
+def comparisons(draw: st.DrawFn) -> Comparison:
+    """Any comparison: the findings of an evaluation, each in one of its lists."""
+    evaluation = draw(evaluations())
+    lists: dict[str, list[object]] = {name: [] for name in _LISTS}
+    for finding in evaluation.findings:
+        name = draw(st.sampled_from(_LISTS))
+        if name == "persisting":
+            lists[name].append(finding)
+            continue
+        sides = [draw(st.sampled_from([None, *Outcome])), finding.outcome]
+        before, after = sides[::-1] if name == "fixed" else sides
+        causes = tuple(tuple(draw(st.lists(_CAUSES, min_size=1, max_size=2))) for _ in range(draw(st.integers(0, 2))))
+        reopened = draw(st.booleans())
+        lists[name].append(Flip(before=before, after=after, causes=causes, finding=finding, reopened=reopened))
+    side, code = side_of(evaluation), draw(st.sampled_from([0, 1, 2]))
+    return Comparison.model_validate(
+        {"exit_code": code, "before": side, "after": side, "problems": evaluation.problems, **lists}
+    )
+
+
+@laws
+@given(comparisons())
+def test_a_comparison_reads_back_and_fits_the_schema(comparison: Comparison) -> None:
+    """Nothing is lost, whatever the names, values and zones."""
+    rendered = render(comparison)
+
+    assert Comparison.model_validate_json(rendered) == comparison
+    Draft202012Validator(diff_schema()).validate(json.loads(rendered))
+
+
+def test_the_published_schema_is_up_to_date(root: Path) -> None:
+    """`docs/diff.schema.json` is what the models say."""
+    published = (root / "docs" / "diff.schema.json").read_text(encoding="utf-8")
+
+    assert published == json.dumps(diff_schema(), indent=2) + "\n", f"stale; write it with: {REGENERATE}"
+    Draft202012Validator.check_schema(diff_schema())
+
+
+@laws
+@given(comparisons(), st.integers(1, 200))
+def test_the_text_and_the_markdown_are_plain(comparison: Comparison, width: int) -> None:
+    """Colour adds colours alone, what people read is visible, and no name is markup."""
+    plain = text.render(comparison, width=width)
+    tabled = markdown.render(comparison)
+
+    assert _ANSI.sub("", text.render(comparison, color=True, width=width)) == plain
+    assert visible(plain, keep="\n") == plain
+    assert visible(tabled, keep="\n") == tabled
+    assert f"exit {comparison.exit_code}: " in plain
+    assert "<script" not in tabled
+    for name in _LISTS:
+        if found := getattr(comparison, name):
+            assert f"{len(found)} {name}" in " ".join(plain.split())
+
+
+@pytest.mark.parametrize(
+    ("cause", "sentence"),
+    [
+        (Cause(kind=Kind.POLICY, change="changed", before="a" * 64, after="b" * 64), "the policy changed from a"),
+        (Cause(kind=Kind.EXEMPTION, change="lapsed", subject="E", before="T"), "the exemption E lapsed (it ended T)"),
+        (
+            Cause(kind=Kind.EXEMPTION, change="ended", subject="E", before="T"),
+            "the exemption E was taken back (until T)",
+        ),
+        (Cause(kind=Kind.CLOCK, change="changed", before="a", after="b"), "the clock changed from a to b"),
+        (Cause(kind=Kind.QUOTA, change="went", subject="q"), "the quota q went"),
+    ],
+)
+def test_a_cause_is_a_sentence(cause: Cause, sentence: str) -> None:
+    """What became of what."""
+    assert cause_sentence(cause).startswith(sentence)
+
+
+def hostile_flip() -> Flip:
+    """A flip of which every text is hostile."""
+    finding = PUBLIC_ACCESS.model_copy(update={"title": HOSTILE, "resource": HOSTILE, "policy": HOSTILE})
+    cause = Cause(
+        kind=Kind.RESOURCE, change="changed", subject=HOSTILE, paths=(PathChange(path=HOSTILE, change="came"),)
+    )
+    return Flip(before=Outcome.PASS, after=Outcome.FAIL, causes=((cause,),), finding=finding)
+
+
+def forms_of_everything() -> list[tuple[str, str]]:
+    """Every form of a course, a life, an outlook and an impact with hostile names."""
+    flip, bundle = hostile_flip(), BundleRef(name=HOSTILE, revision="", digest="d")
+    point = Point(run=1, as_of=AT, parts=1, exit_code=0)
+    turn = Turn(run=1, as_of=AT, turn="new", outcome=Outcome.FAIL, causes=flip.causes, note="")
+    names = {"part": HOSTILE, "policy": HOSTILE, "resource": HOSTILE, "resource_type": "", "severity": Severity.LOW}
+    courses = [Course(estate=HOSTILE, points=(point,))]
+    lives = [Life.model_validate({"estate": HOSTILE, "turns": (turn,), **names})]
+    coming = (Coming(at=AT, part=HOSTILE, flip=flip),)
+    outlooks = [Outlook(exit_code=1, estate=HOSTILE, run=1, begins=AT, until=AT, coming=coming)]
+    tally = Tally(name=HOSTILE, failing=1)
+    listed = (Shifted(part=HOSTILE, owner=HOSTILE, shift="newly failing", flip=flip),)
+    impacts = [
+        Impact(
+            estate=HOSTILE,
+            run=1,
+            as_of=AT,
+            was=bundle,
+            would_be=bundle,
+            parts=1,
+            total=tally,
+            by_policy=(tally,),
+            by_owner=(tally,),
+            listed=listed,
+            omitted=3,
+        )
+    ]
+    said: list[tuple[str, str]] = [(name, form(courses)) for name, form in course_forms.COURSES.items()]
+    said += [(name, form(lives)) for name, form in course_forms.LIVES.items()]
+    said += [(name, form(outlooks)) for name, form in ahead_forms.FORMS.items()]
+    said += [(name, form(impacts)) for name, form in impact_forms.FORMS.items()]
+    return said
+
+
+def test_hostile_names_do_nothing_in_any_form() -> None:
+    """Every character is visible, no cell is a formula, JSON is JSON and no markup comes from a name."""
+    for name, printed in forms_of_everything():
+        assert visible(printed, keep="\r\n") == printed, name
+        if name == "json":
+            assert json.loads(printed)
+        if name == "markdown":
+            assert "<script" not in printed
+        if name == "csv":
+            rows: Sequence[Sequence[str]] = list(csv.reader(StringIO(printed, newline="")))
+            assert len({len(row) for row in rows}) == 1
+            assert not any(cell.startswith(("=", "+", "@", "\t")) for row in rows for cell in row)
