@@ -14,7 +14,7 @@ from policyeng.audit.comparing.courses import course_of, lives
 from policyeng.audit.comparing.impact import Proposed, exceeds, impact_on
 from policyeng.audit.comparing.lives import Life, lives_of
 from policyeng.audit.comparing.nouns import Kind
-from policyeng.audit.comparing.stored import Stored
+from policyeng.audit.comparing.stored import Readings, Stored
 from policyeng.audit.history import Run
 from policyeng.models import Exemption
 from tests.audits import POLICIES, START, Audited, exemption, policies
@@ -92,15 +92,46 @@ def test_exemptions_policies_and_parts_make_turns(audited: Audited, tmp_path: Pa
     assert life.turns[2].causes[0][0].change == "lapsed"
 
 
-def test_what_could_not_be_read_is_said_instead_of_a_cause(audited: Audited) -> None:
-    """A part that cannot be read ends its findings, and nobody knows why."""
+def test_what_is_in_a_part_that_cannot_be_read_is_lost_and_not_fixed(audited: Audited) -> None:
+    """And there again when it can be read."""
     audited.audit()
     audited.write("a", b"{")
     audited.audit()
+    put(audited, 1)
+    audited.audit()
 
     (life,) = lives_on(audited, "one")
+    runs = audited.store.runs("production")
+    unread = Readings(audited.store, runs).is_unread
+    points = course_of("production", runs, audited.store.spans("production"), is_unread=unread).points
 
-    assert [(turn.turn, bool(turn.note)) for turn in life.turns] == [("began", False), ("fixed", True)]
+    assert [(turn.turn, bool(turn.note), turn.causes) for turn in life.turns] == [
+        ("began", False, ()),
+        ("lost", True, ()),
+        ("again", False, ()),
+    ]
+    assert [(p.new, p.fixed, p.lost, p.reopened) for p in points] == [(1, 0, 0, 0), (0, 0, 1, 0), (1, 0, 0, 0)]
+
+
+def test_only_the_turns_that_are_wanted_are_told(audited: Audited) -> None:
+    """Of one run, of several findings of a part."""
+    audited.audit()
+    audited.put("a", {"one": {"x": 0}, "two": {"x": 1, "owner": "o"}})
+    second = audited.audit()
+
+    spans = audited.store.spans("production")
+    told = list(lives_of(audited.store, "production", spans, lambda run: run.number == second.number))
+
+    assert [(life.policy, life.resource.rpartition("/")[2], life.turns[0].turn) for life in told] == [
+        ("T-A-1", "one", "fixed"),
+        ("T-A-1", "two", "new"),
+        ("T-B-1", "one", "new"),
+    ]
+    assert [[at.path for (cause,) in life.turns[0].causes for at in cause.paths] for life in told] == [
+        ["/properties/x"],
+        ["/properties/x"],
+        ["/properties/owner"],
+    ]
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,18 +14,25 @@ from tests.bundles import deny_when, rego, workspace, write
 from tests.command import Ran, policyeng
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with three runs: workspace `one` fails, is fixed, and is reopened under an exemption of ten days."""
-    audited = Audited(tmp_path)
+    folder = tmp_path_factory.mktemp("made")
+    audited = Audited(folder)
     audited.audit()
     audited.put("a", {"one": {"x": 0, "owner": "o"}})
     audited.audit()
     audited.put("a", {"one": {"x": 1, "owner": "o"}})
     audited.audit(exemptions=[exemption("one", days=10)])
     audited.close()
-    write(tmp_path, {"other/area/x/x.rego": rego("x", deny_when("input.resource.properties.x == 0"))})
-    return tmp_path
+    write(folder, {"other/area/x/x.rego": rego("x", deny_when("input.resource.properties.x == 0"))})
+    return folder
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return shutil.copytree(made, tmp_path / "copy")
 
 
 def audit(folder: Path, *words: str) -> Ran:
@@ -63,6 +71,16 @@ def test_a_finding_has_a_life_with_causes(folder: Path) -> None:
     assert "because   the resource one changed at /properties/x, which was 0 and is 1" in ran.stdout
     assert [turn["turn"] for turn in lives[0]["turns"]] == ["began", "fixed", "reopened"]
     assert (json.loads(nothing.stdout), "nothing but passes" in nothing.stderr) == ({"lives": []}, True)
+
+
+def test_a_run_tells_all_that_flipped_in_it(folder: Path) -> None:
+    """Whatever estate it is of; a run that is not there is a mistake."""
+    lives = json.loads(audit(folder, "history", "--run", "2", "--format", "json").stdout)["lives"]
+    nothing = audit(folder, "history", "--run", "2", "--select", "T-B-1")
+
+    assert [(life["policy"], [turn["turn"] for turn in life["turns"]]) for life in lives] == [("T-A-1", ["fixed"])]
+    assert nothing.stderr == "policyeng: nothing flipped in run 2\n"
+    assert audit(folder, "history", "--run", "9").returncode == 3
 
 
 def test_the_policies_of_earlier_runs_can_be_selected_too(folder: Path) -> None:

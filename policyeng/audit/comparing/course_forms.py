@@ -34,6 +34,7 @@ _COLUMNS = (
     _Column("new", lambda point: point.new),
     _Column("changed", lambda point: point.changed),
     _Column("fixed", lambda point: point.fixed),
+    _Column("lost", lambda point: point.lost),
     _Column("reopened", lambda point: point.reopened),
     _Column("exit", lambda point: point.exit_code),
 )

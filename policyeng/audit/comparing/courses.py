@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby, pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Literal
 
 from pydantic import AwareDatetime
 
@@ -20,6 +21,7 @@ class Point(Model):
         new: findings that the run before did not have; of the first run all.
         changed: with another outcome or another mark of an exemption than in the run before.
         fixed: of the run before, that pass now or are judged no more.
+        lost: of the run before, in parts that could not be read.
         reopened: those of the new ones that stood at some time before.
     """
 
@@ -37,6 +39,7 @@ class Point(Model):
     new: int = 0
     changed: int = 0
     fixed: int = 0
+    lost: int = 0
     reopened: int = 0
 
 
@@ -47,11 +50,37 @@ class Course(Model):
     points: tuple[Point, ...]
 
 
+#: As what each turn counts.
+_COUNTED: Mapping[str, tuple[str, ...]] = {
+    "began": ("new",),
+    "new": ("new",),
+    "again": ("new",),
+    "reopened": ("new", "reopened"),
+    "changed": ("changed",),
+    "fixed": ("fixed",),
+    "lost": ("lost",),
+}
+
 #: Whether a span is looked at; None for all of them.
 Wanted = Callable[[Span], bool] | None
 
 
-def course_of(estate: str, runs: Sequence[Run], spans: Iterable[Span], wanted: Wanted = None) -> Course:
+#: Whether a part could not be read in the run of a number.
+Unread = Callable[[int, str], bool]
+
+
+def all_read(_: int, __: str) -> bool:
+    """Every part could be read."""
+    return False
+
+
+def course_of(
+    estate: str,
+    runs: Sequence[Run],
+    spans: Iterable[Span],
+    wanted: Wanted = None,
+    is_unread: Unread = all_read,
+) -> Course:
     """The course of an estate.
 
     Args:
@@ -59,12 +88,14 @@ def course_of(estate: str, runs: Sequence[Run], spans: Iterable[Span], wanted: W
         runs: all of its runs, the oldest first.
         spans: all of its spans, sorted as a store gives them.
         wanted: which spans count; all unless given.
+        is_unread: whether a part could not be read in a run; asked only where findings end.
     """
-    turns = {name: Counter[int]() for name in ("new", "changed", "fixed", "reopened")}
+    turns = {name: Counter[int]() for name in ("new", "changed", "fixed", "lost", "reopened")}
     standing = {name: Counter[int]() for name in ("fail", "exempt", "unknown", "error")}
     for one in lives(span for span in spans if wanted is None or wanted(span)):
-        for name, number in turns_of(one):
-            turns[name][number] += 1
+        for turn, span in turns_of(one, runs[0].number if runs else 0, is_unread):
+            for name in _COUNTED[turn]:
+                turns[name][number_of(turn, span)] += 1
         for span in one:
             for name in _counts_of(span):
                 standing[name][span.first] += 1
@@ -88,19 +119,38 @@ def lives(spans: Iterable[Span]) -> Iterator[list[Span]]:
         yield from by_type.values()
 
 
-def turns_of(life: Sequence[Span]) -> Iterator[tuple[str, int]]:
-    """At which runs a finding was `new`, `changed`, `fixed` or `reopened`; one that is reopened is new as well."""
-    yield "new", life[0].first
-    for span, following in pairwise(life):
-        if following.first == span.until:
-            yield "changed", following.first
-            continue
-        if span.until is not None:
-            yield "fixed", span.until
-        yield "new", following.first
-        yield "reopened", following.first
-    if life[-1].until is not None:
-        yield "fixed", life[-1].until
+#: What becomes of a finding at a run. It `began` in the first run of its estate, of which nobody knows more; it is
+#: `lost` when its part could not be read, and there `again` when it could; `changed` is its outcome or its mark.
+TurnName = Literal["began", "new", "changed", "fixed", "lost", "again", "reopened"]
+
+
+def turns_of(life: Sequence[Span], first: int, is_unread: Unread) -> Iterator[tuple[TurnName, Span]]:
+    """What becomes of a finding, in the order of its runs, each with the span that begins or ends there.
+
+    Args:
+        life: its spans, the first of them first.
+        first: the number of the first run of the estate.
+        is_unread: whether a part could not be read in a run.
+    """
+    before: TurnName | None = None
+    for at, span in enumerate(life):
+        if before is None:
+            yield "began" if span.first == first else "new", span
+        elif life[at - 1].until == span.first:
+            yield "changed", span
+        else:
+            yield "again" if before == "lost" else "reopened", span
+        before = "new"
+        follows = at + 1 < len(life) and life[at + 1].first == span.until
+        if span.until is not None and not follows:
+            before = "lost" if is_unread(span.until, span.part) else "fixed"
+            yield before, span
+
+
+def number_of(turn: TurnName, span: Span) -> int:
+    """The number of the run of a turn."""
+    ends = turn in ("fixed", "lost") and span.until is not None
+    return span.until if ends and span.until is not None else span.first
 
 
 def _counts_of(span: Span) -> list[str]:

@@ -1,36 +1,39 @@
-"""The life of one finding over the runs of an estate, each turn of it with what it comes from."""
+"""The life of a finding over the runs of an estate, each turn of it with what it comes from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 
 from pydantic import AwareDatetime
 
 from policyeng.audit.comparing.comparison import compared
-from policyeng.audit.comparing.courses import lives
+from policyeng.audit.comparing.courses import TurnName, lives, number_of, turns_of
 from policyeng.audit.comparing.nouns import Cause, Flip
-from policyeng.audit.comparing.states import Key
-from policyeng.audit.comparing.stored import Stored
+from policyeng.audit.comparing.states import Key, keyed
+from policyeng.audit.comparing.stored import Readings, Stored
 from policyeng.audit.history import History, Run, Span
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.facts.ids import folded_id
 from policyeng.models import Model, Outcome, Severity, lowered
 
+_UNEXPLAINED = "judging both runs again does not give the flip"
+_UNREAD = "its part could not be read in this run"
+
 
 class Turn(Model):
     """A run at which a finding was no longer what it was.
 
     Attributes:
-        turn: `began` in the first run of the estate, of which nobody knows more.
-        outcome: what was found; None where it passed or was judged no more.
+        turn: as of `TurnName`.
+        outcome: what was found; None where it passed, was judged no more or was lost.
         causes: as of a flip; empty with a `note` that says why.
     """
 
     run: int
     as_of: AwareDatetime
-    turn: Literal["began", "new", "changed", "fixed", "reopened"]
+    turn: TurnName
     outcome: Outcome | None = None
     exempt: bool = False
     causes: tuple[tuple[Cause, ...], ...] = ()
@@ -38,7 +41,7 @@ class Turn(Model):
 
 
 class Life(Model):
-    """One finding from its first run on."""
+    """One finding from its first run on, or those of its turns that were asked for."""
 
     estate: str
     part: str
@@ -49,27 +52,46 @@ class Life(Model):
     turns: tuple[Turn, ...]
 
 
-def lives_of(history: History, estate: str, spans: Iterable[Span], opa: OpaOptions | None = None) -> Iterator[Life]:
-    """The lives that some spans of an estate tell, whole or from some run on.
+def lives_of(
+    history: History,
+    estate: str,
+    spans: Iterable[Span],
+    wanted: Callable[[Run], bool] | None = None,
+    opa: OpaOptions | None = None,
+) -> Iterator[Life]:
+    """The lives that some spans of an estate tell; the causes of all turns of one part are found together.
 
     Args:
         history: what was kept.
         estate: its name.
         spans: sorted as a store gives them.
+        wanted: at which runs turns are told; at all unless given. A life without one is left out.
         opa: which OPA judges what OPA judged; a private server unless given.
     """
     course = _Course(history, history.runs(estate), opa)
-    for life in lives(spans):
-        first = life[0]
-        yield Life(
-            estate=estate,
-            part=first.part,
-            policy=first.policy,
-            resource=first.resource,
-            resource_type=first.resource_type,
-            severity=life[-1].severity,
-            turns=tuple(_turns(course, life)),
-        )
+    for _, of_part in groupby(spans, lambda span: span.part):
+        told = [(life, course.turns(life, wanted)) for life in lives(of_part)]
+        flips = course.flips([turn for _, turns in told for turn in turns])
+        for life, turns in told:
+            if turns:
+                yield _life(estate, life, (course.turn(turn, span, flips) for turn, span in turns))
+
+
+def _life(estate: str, life: Sequence[Span], turns: Iterable[Turn]) -> Life:
+    last = life[-1]
+    return Life(
+        estate=estate,
+        part=last.part,
+        policy=last.policy,
+        resource=last.resource,
+        resource_type=last.resource_type,
+        severity=last.severity,
+        turns=tuple(turns),
+    )
+
+
+#: By run, the flips of one part by what they are about, or why they cannot be known.
+_Flips = Mapping[int, Mapping[Key, Flip] | str]
 
 
 class _Course:
@@ -77,71 +99,59 @@ class _Course:
 
     def __init__(self, history: History, runs: Sequence[Run], opa: OpaOptions | None) -> None:
         self._history, self._opa = history, opa
-        self.runs: Mapping[int, Run] = {run.number: run for run in runs}
+        self._runs = {run.number: run for run in runs}
         self._numbers = [run.number for run in runs]
+        self._is_unread = Readings(history, runs).is_unread
         self._stored: dict[int, Stored] = {}
 
-    def before(self, number: int) -> int | None:
-        """The run of the estate before another."""
-        at = self._numbers.index(number)
-        return self._numbers[at - 1] if at else None
+    def turns(self, life: Sequence[Span], wanted: Callable[[Run], bool] | None) -> list[tuple[TurnName, Span]]:
+        """The turns of a life that are wanted."""
+        turns = turns_of(life, self._numbers[0], self._is_unread)
+        return [(turn, span) for turn, span in turns if wanted is None or wanted(self._runs[number_of(turn, span)])]
 
-    def flip(self, number: int, span: Span) -> Flip | None:
-        """What a finding flipped to at a run, with its causes.
+    def flips(self, turns: Iterable[tuple[TurnName, Span]]) -> _Flips:
+        """The flips of one part at the runs of some turns, with their causes."""
+        asked: dict[int, set[Key]] = {}
+        part = ""
+        for turn, span in turns:
+            part = span.part
+            if turn not in ("began", "lost", "again"):
+                asked.setdefault(number_of(turn, span), set()).add(_key(span))
+        return {number: self._compared(part, number, keys) for number, keys in sorted(asked.items())}
 
-        Raises:
-            UsageError: what that takes could not be read then, or retention has taken it.
-        """
-        earlier = self.before(number)
-        if earlier is None:
-            return None
-        (before, old), (after, new) = (self._of(one).state(span.part) for one in (earlier, number))
-        wanted = Key(span.policy, lowered(span.resource_type), folded_id(span.resource))
-        comparison = compared(before, after, found=(old, new), only=lambda key: key[:3] == wanted[:3])
-        return next(iter(comparison.flips), None)
+    def _compared(self, part: str, number: int, keys: set[Key]) -> Mapping[Key, Flip] | str:
+        earlier = self._numbers[self._numbers.index(number) - 1]
+        try:
+            (before, old), (after, new) = (self._of(one).state(part) for one in (earlier, number))
+        except UsageError as error:
+            return str(error)
+        comparison = compared(before, after, found=(old, new), only=lambda key: key._replace(number=0) in keys)
+        return {key: flip for flip in comparison.flips for key in keyed([flip.finding])}
+
+    def turn(self, turn: TurnName, span: Span, flips: _Flips) -> Turn:
+        """One turn with its causes."""
+        number, stands = number_of(turn, span), turn not in ("fixed", "lost")
+        found = flips.get(number, "")
+        flip = None if isinstance(found, str) else found.get(_key(span))
+        causes = flip.causes if flip and turn not in ("began", "lost", "again") else ()
+        note = {"began": "", "lost": _UNREAD, "again": ""}.get(turn, found if isinstance(found, str) else _UNEXPLAINED)
+        return Turn(
+            run=number,
+            as_of=self._runs[number].as_of,
+            turn=turn,
+            outcome=span.outcome if stands else None,
+            exempt=stands and span.exempt,
+            causes=causes,
+            note="" if causes else note,
+        )
 
     def _of(self, number: int) -> Stored:
         if number not in self._stored:
             while len(self._stored) > 1:
                 del self._stored[next(iter(self._stored))]
-            self._stored[number] = Stored(self._history, self.runs[number], self._opa)
+            self._stored[number] = Stored(self._history, self._runs[number], self._opa)
         return self._stored[number]
 
 
-def _turns(course: _Course, life: Sequence[Span]) -> Iterator[Turn]:
-    for at, span in enumerate(life):
-        earlier = life[at - 1] if at else None
-        if earlier is None:
-            turn: Literal["began", "new", "changed", "reopened"] = "new" if course.before(span.first) else "began"
-        else:
-            turn = "changed" if earlier.until == span.first else "reopened"
-        yield _turn(course, span, span.first, turn)
-        following = life[at + 1] if at + 1 < len(life) else None
-        if span.until is not None and (following is None or following.first != span.until):
-            yield _turn(course, span, span.until, "fixed")
-
-
-def _turn(
-    course: _Course, span: Span, number: int, turn: Literal["began", "new", "changed", "fixed", "reopened"]
-) -> Turn:
-    causes: tuple[tuple[Cause, ...], ...] = ()
-    note = ""
-    try:
-        flip = None if turn == "began" else course.flip(number, span)
-        causes = flip.causes if flip else ()
-        note = "" if causes or turn == "began" else _UNEXPLAINED
-    except UsageError as error:
-        note = str(error)
-    stands = turn != "fixed"
-    return Turn(
-        run=number,
-        as_of=course.runs[number].as_of,
-        turn=turn,
-        outcome=span.outcome if stands else None,
-        exempt=stands and span.exempt,
-        causes=causes,
-        note=note,
-    )
-
-
-_UNEXPLAINED = "judging both runs again does not give the flip"
+def _key(span: Span) -> Key:
+    return Key(span.policy, lowered(span.resource_type), folded_id(span.resource))

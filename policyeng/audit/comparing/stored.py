@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from policyeng.audit.comparing.states import State, judged
@@ -53,3 +54,19 @@ class Stored:
             run.engine.name,
             self._opa if run.engine.name == "opa" else None,
         )
+
+
+class Readings:
+    """Which parts could not be read in which runs of an estate, asked of the store where it is wanted."""
+
+    def __init__(self, history: History, runs: Iterable[Run]) -> None:
+        self._history, self._runs = history, {run.number: run for run in runs}
+        self._known: dict[tuple[int, str], bool] = {}
+
+    def is_unread(self, number: int, part: str) -> bool:
+        """Whether a run had a part that it could not read."""
+        asked = number, part
+        if asked not in self._known:
+            found = self._history.part(self._runs[number], part)
+            self._known[asked] = found is not None and not found.snapshot
+        return self._known[asked]
