@@ -19,6 +19,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from policyeng.models import JsonObject
+from policyeng.sources.arm_entry import types_of
 
 SUBSCRIPTION = "11111111-1111-1111-1111-111111111111"
 ROOT = f"/subscriptions/{SUBSCRIPTION}"
@@ -106,6 +107,8 @@ class Azure:
             )
         if folded in self.single:
             return Answer(body=self.single[folded])
+        if types_of(folded):
+            return error(404, "ResourceNotFound")
         return self._listed(path, folded, int(query.get("skip", "0")))
 
     def _listed(self, path: str, folded: str, skip: int) -> Answer:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from unittest.mock import patch
 
+import pytest
+
+from policyeng.audit.collecting.azure.clouds import cloud_of
 from policyeng.models import JsonObject
-from tests.azure_fake import SUBSCRIPTION, Azure, served
+from tests.azure_fake import GROUP, ML, ROOT, SUBSCRIPTION, WORKSPACE, Azure, error, served
 from tests.command import Ran, policyeng
+from tests.real_files import needed
 
 SAMPLES = Path(__file__).parents[1] / "samples" / "workspaces"
 
@@ -20,23 +25,297 @@ def sample(name: str) -> JsonObject:
     return document
 
 
-def asked(azure: Azure, *arguments: str) -> Ran:
+def asked(azure: Azure, *arguments: str, subscription: str = SUBSCRIPTION) -> Ran:
     """What the command says when it asks an Azure."""
     with served(azure) as environ, patch.dict(os.environ, environ):
-        return policyeng("snapshot", "collect", "--subscription", SUBSCRIPTION, *arguments)
+        return policyeng("snapshot", "collect", "--subscription", subscription, *arguments)
 
 
-def collected(azure: Azure, *arguments: str) -> JsonObject:
+def collected(azure: Azure, *arguments: str, subscription: str = SUBSCRIPTION) -> JsonObject:
     """The snapshot that the command makes of an Azure."""
-    ran = asked(azure, *arguments)
+    ran = asked(azure, *arguments, subscription=subscription)
     assert ran.returncode == 0, ran.stderr
     document: JsonObject = json.loads(ran.stdout)
     return document
 
 
-def test_reads_every_resource_of_a_subscription() -> None:
-    """Lists, the lists in them, and what is only named."""
-    held = sample("compliant.json")["resources"]
-    document = collected(Azure().hold(*held))
-    assert sorted(one["id"] for one in document["resources"]) == sorted(one["id"] for one in held)
+def within(document: JsonObject, kind: str) -> list[str]:
+    """The names of the resources of a type."""
+    return [one["id"].rpartition("/")[2] for one in document["resources"] if one["type"].lower() == kind.lower()]
+
+
+@pytest.mark.parametrize("name", ["compliant.json", "training.json", "inference.json"])
+def test_reads_every_resource_of_a_subscription(name: str) -> None:
+    """Lists, the lists in them, and what is only named; in pages of three."""
+    held = sample(name)["resources"]
+    document = collected(Azure(page=3).hold(*held), subscription=held[0]["id"].split("/")[2])
+    assert sorted(one["id"].lower() for one in document["resources"]) == sorted(one["id"].lower() for one in held)
     assert "incomplete" not in document
+
+
+def test_the_same_answers_give_the_same_document() -> None:
+    """However many questions are under way; never more than were allowed."""
+    azure = Azure(page=2).hold(*sample("compliant.json")["resources"])
+    azure.faults["*"] = lambda _query, _times: None
+    documents = [collected(azure, "--concurrency", number) for number in ("1", "3")]
+    for document in documents:
+        document.pop("takenAt")
+    assert documents[0] == documents[1]
+    assert azure.most_under_way <= 3
+
+
+def test_what_was_collected_is_judged_as_the_file_is(tmp_path: Path) -> None:
+    """The findings on everything that Azure holds are those on the sample, whatever the organisation adds."""
+    document = sample("compliant.json")
+    snapshot = tmp_path / "collected.json"
+    mine = {key: value for key, value in document.items() if key not in ("resources", "takenAt", "scope")}
+    snapshot.write_text(json.dumps(collected(Azure().hold(*document["resources"])) | mine), encoding="utf-8")
+    found = [
+        policyeng("check", str(path), "--format", "json", "--as-of", "2026-06-01T00:00:00Z", "--no-exemptions")
+        for path in (snapshot, SAMPLES / "compliant.json")
+    ]
+    ours, theirs = (json.loads(ran.stdout)["findings"] for ran in found)
+    for finding in (*ours, *theirs):
+        del finding["location"]
+    assert ours == theirs
+
+
+def test_recorded_bodies_of_the_service_are_taken() -> None:
+    """Workspaces, computes, locks, endpoints and registries as Azure answered them, each where it says that it is."""
+    recorded = needed() / "arm_rest_live"
+    bodies = [json.loads(path.read_bytes()) for path in sorted(recorded.rglob("GET_*.json"))]
+    entries = [entry for body in bodies for entry in body.get("value", [body]) if "/providers/" in entry.get("id", "")]
+    assert len(entries) >= 8
+    for entry in entries:
+        subscription = entry["id"].split("/")[2]
+        parent = entry["id"].partition("/workspaces/")[0] + "/workspaces/" + entry["id"].split("/")[8]
+        azure = Azure().hold(entry)
+        if entry["id"] != parent and "/registries/" not in entry["id"]:
+            azure.hold({"id": parent, "type": f"{ML}/workspaces", "location": "eastus", "properties": {}})
+        document = collected(azure, subscription=subscription)
+        if "/data/" not in entry["id"]:  # which no policy reads, and is not asked for
+            assert entry["id"] in [one["id"] for one in document["resources"]]
+        assert "incomplete" not in document
+
+
+def test_a_resource_group_and_a_workspace_narrow_it() -> None:
+    """Only what lies in them, and what that names elsewhere."""
+    azure = Azure()
+    for group, name in (("rg-ml", "ws"), ("rg-ml", "ws2"), ("rg-b", "ws3")):
+        place = f"{ROOT}/resourceGroups/{group}/providers"
+        subnet = f"{ROOT}/resourceGroups/rg-net/providers/Microsoft.Network/virtualNetworks/v-{name}"
+        compute = {"computeType": "AmlCompute", "properties": {"subnet": {"id": f"{subnet}/subnets/s"}}}
+        azure.hold(
+            {"id": f"{place}/{ML}/workspaces/{name}", "location": "eastus", "properties": {}},
+            {"id": f"{place}/{ML}/workspaces/{name}/computes/c-{name}", "properties": compute},
+            {"id": subnet, "properties": {"subnets": []}},
+            {"id": f"{place}/Microsoft.Compute/virtualMachines/vm-{name}", "properties": {}},
+        )
+    ours = (f"{ML}/workspaces", f"{ML}/workspaces/computes")
+    kinds = (*ours, "Microsoft.Network/virtualNetworks", "Microsoft.Compute/virtualMachines")
+    asking = ((), ("--resource-group", "rg-ml"), ("--resource-group", "rg-ml", "--workspace", "ws"))
+    documents = [collected(azure, *arguments) for arguments in asking]
+    whole, grouped, alone = ([within(document, kind) for kind in kinds] for document in documents)
+    assert [len(names) for names in whole] == [3, 3, 3, 3]
+    assert grouped == [["ws", "ws2"], ["c-ws", "c-ws2"], ["v-ws", "v-ws2"], ["vm-ws", "vm-ws2"]]
+    assert alone == [["ws"], ["c-ws"], ["v-ws"], []]
+
+
+def test_what_is_named_elsewhere_is_asked_for_once() -> None:
+    """Attached clusters in another subscription, their networks in turn, and hubs; what is gone is left out."""
+    elsewhere = f"/subscriptions/{'2' * 8}-2222-2222-2222-{'2' * 12}/resourceGroups/g/providers"
+    network, cluster = (
+        f"{elsewhere}/Microsoft.Network/virtualNetworks/v",
+        f"{elsewhere}/Microsoft.ContainerService/managedClusters/k",
+    )
+    hub = f"{elsewhere}/{ML}/workspaces/hub"
+    azure = Azure().hold(
+        {"id": WORKSPACE, "location": "eastus", "properties": {"hubResourceId": hub}},
+        {"id": hub, "location": "eastus", "properties": {}},
+        {"id": cluster, "properties": {"agentPoolProfiles": [{"vnetSubnetID": f"{network}/subnets/s"}]}},
+        {"id": network, "properties": {}},
+    )
+    for name, target in (
+        ("a", cluster),
+        ("b", cluster.upper()),
+        ("gone", f"{elsewhere}/Microsoft.Compute/virtualMachines/x"),
+        ("odd", f"{elsewhere}/A.B/things/x"),
+    ):
+        azure.hold(
+            {
+                "id": f"{WORKSPACE}/computes/{name}",
+                "properties": {"computeType": "Kubernetes", "properties": {}, "resourceId": target},
+            }
+        )
+    azure.faults[f"{elsewhere}/microsoft.compute".lower()] = lambda _query, _times: error(404, "ResourceNotFound")
+    document = collected(azure)
+    assert {cluster, network, hub} <= {one["id"] for one in document["resources"]}
+    assert document["incomplete"] == [
+        f"a.b/things at {elsewhere.lower()}/a.b/things/x: it is not known how to read this type"
+    ]
+    assert azure.asked[cluster.lower()] == azure.asked[network.lower()] == 1
+
+
+def test_jobs_are_bounded_by_age_and_by_number() -> None:
+    """Young ones are read and the old ones are named as not asked for; too many are a part that is missing."""
+    now = datetime.now(UTC)
+    azure = Azure(page=2).hold({"id": WORKSPACE, "location": "eastus", "properties": {}})
+    for name, days in (("new", 1), ("young", 5), ("old", 40), ("older", 50), ("oldest", 60), ("ancient", 70)):
+        created = {"createdAt": (now - timedelta(days=days)).isoformat()}
+        azure.hold({"id": f"{WORKSPACE}/jobs/{name}", "properties": {"jobType": "Command"}, "systemData": created})
+    jobs = f"{ML}/workspaces/jobs"
+    document = collected(azure)
+    assert within(document, jobs) == ["new", "young"]
+    assert [line.partition(" created")[0] for line in document["incomplete"]] == [
+        f"{jobs} at {WORKSPACE}, as asked: those"
+    ]
+    assert azure.asked[f"{WORKSPACE}/jobs".lower()] == 2  # the third page is not asked for
+    assert within(collected(azure, "--jobs-since", "P55D"), jobs) == ["new", "old", "older", "young"]
+    document = collected(azure, "--jobs-since", "P1Y", "--max-jobs", "3")
+    assert within(document, jobs) == ["new", "old", "young"]
+    assert document["incomplete"] == [f"{jobs} at {WORKSPACE}: there are more than the 3 that were read"]
+
+
+def test_versions_are_bounded() -> None:
+    """The newest of each; one line says so for all models of a workspace."""
+    azure = Azure(page=10).hold({"id": WORKSPACE, "location": "eastus", "properties": {}})
+    for model in ("a", "b"):
+        azure.hold({"id": f"{WORKSPACE}/models/{model}", "properties": {}})
+        azure.hold(*({"id": f"{WORKSPACE}/models/{model}/versions/{number}", "properties": {}} for number in range(12)))
+    document = collected(azure)
+    assert len(within(document, f"{ML}/workspaces/models/versions")) == 20
+    said = f"{ML}/workspaces/models/versions at {WORKSPACE}, as asked: only the newest 10 of each were read"
+    assert document["incomplete"] == [said]
+
+
+def test_a_compute_that_its_list_shows_in_part_is_asked_for_alone() -> None:
+    """The list leaves out the inner properties of AKS."""
+    whole = {"id": f"{WORKSPACE}/computes/k", "properties": {"computeType": "AKS", "properties": {"agentCount": 3}}}
+    azure = Azure().hold({"id": WORKSPACE, "location": "eastus", "properties": {}}, whole)
+    azure.lists[f"{WORKSPACE}/computes".lower()] = [{**whole, "properties": {"computeType": "AKS", "properties": None}}]
+    [compute] = [one for one in collected(azure)["resources"] if one["id"] == whole["id"]]
+    assert compute["properties"]["properties"] == {"agentCount": 3}
+
+
+def test_quotas_come_from_what_machine_learning_says() -> None:
+    """By family, region and scope; totals and what is not limited are none."""
+    azure = Azure().hold({"id": WORKSPACE, "location": "East US", "properties": {}})
+    place = f"{ROOT}/providers/{ML}/locations/eastus/usages".lower()
+    azure.lists[place] = [
+        quota(ROOT, "vmFamily", "Standard NCSv3 Family Cluster Dedicated vCPUs", 100),
+        quota(WORKSPACE, "workspaces", "Standard NCSv3 Family Cluster Dedicated vCPUs", 40),
+        quota(ROOT, "lowPriorityCores", "Total Cluster LowPriority Regional vCPUs", 20),
+        quota(ROOT, "dedicatedCores", "Total Cluster Dedicated Regional vCPUs", 500),
+        quota(ROOT, "vmFamily", "Standard D Family Cluster Dedicated vCPUs", -1),
+    ]
+    stated = {"region": "eastus", "family": "Standard NCSv3 Family"}
+    assert collected(azure)["quotas"] == [
+        {"scope": ROOT, "region": "eastus", "family": "lowPriorityCores", "limitVCpus": 20},
+        {"scope": ROOT, **stated, "limitVCpus": 100},
+        {"scope": WORKSPACE, **stated, "limitVCpus": 40},
+    ]
+    narrow = collected(azure, "--resource-group", "rg-ml", "--workspace", "ws")
+    assert narrow["quotas"] == [{"scope": WORKSPACE, **stated, "limitVCpus": 40}]
+
+
+def quota(scope: str, kind: str, name: str, limit: int) -> JsonObject:
+    """A usage as Machine Learning answers it."""
+    kind = f"{ML}/{kind}/usages"
+    return {"id": f"{scope}/usages/x", "type": kind, "limit": limit, "currentValue": 1, "name": {"value": name}}
+
+
+def test_metrics_are_told_in_the_words_of_a_snapshot() -> None:
+    """The percentile is that of the highest value of each hour; a day with no point begins nothing."""
+    computes = [f"{WORKSPACE}/computes/cpu", f"{WORKSPACE}/computes/vm"]
+    machine = f"{GROUP}/providers/Microsoft.Compute/virtualMachines/m"
+    azure = Azure().hold(
+        {"id": WORKSPACE, "location": "eastus", "properties": {}},
+        {"id": computes[0], "name": "cpu", "properties": {"computeType": "AmlCompute", "properties": {}}},
+        {
+            "id": computes[1],
+            "name": "vm",
+            "properties": {"computeType": "VirtualMachine", "properties": {}, "resourceId": machine},
+        },
+        {"id": machine, "properties": {}},
+    )
+    points: list[JsonObject] = [{"timeStamp": "2026-01-01T00:00:00Z"}]
+    points += [
+        {"timeStamp": f"2026-01-02T{hour:02}:00:00Z", "average": 10.0, "minimum": 1.0, "maximum": hour + 1.0}
+        for hour in range(20)
+    ]
+    split = [{"name": {"value": "computename"}, "value": "CPU"}]
+    azure.metrics[WORKSPACE.lower()] = measured("CpuUtilizationPercentage", points, split)
+    azure.metrics[machine.lower()] = measured("Available Memory Percentage", points, [])
+    used, free = collected(azure)["metrics"]
+    whole = {"name": "cpuUtilization", "unit": "percent", "average": 10.0, "p95": 19.0, "minimum": 1.0, "maximum": 20.0}
+    assert used == {**used, **whole, "resourceId": computes[0], "from": "2026-01-02T00:00:00Z"}
+    rest = {"name": "memoryUtilization", "average": 90.0, "p95": 99.0, "minimum": 80.0, "maximum": 99.0}
+    assert free == {**free, **rest, "resourceId": computes[1]}
+
+
+def measured(name: str, points: list[JsonObject], split: list[JsonObject]) -> JsonObject:
+    """What Azure Monitor answers of one metric."""
+    return {"value": [{"name": {"value": name}, "timeseries": [{"metadatavalues": split, "data": points}]}]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "no subscription is named; add `--subscription ID`"),
+        (("--subscription", "mine"), "`mine` is no id of a subscription"),
+        (("--subscription", SUBSCRIPTION, "--workspace", "ws"), "the workspace `ws` lacks its resource group"),
+        (("--subscription", SUBSCRIPTION, "--resource-group", "a/b"), "`a/b` is no name of a resource group"),
+        (("--subscription", SUBSCRIPTION, "--cloud", "AzureGlobal"), "there is no cloud `AzureGlobal`; did you mean"),
+        (("--subscription", SUBSCRIPTION, "--endpoint", "http://arm.example"), "`http` is for this machine alone"),
+        (
+            ("--subscription", SUBSCRIPTION, "--endpoint", "https://u:p@arm.example"),
+            "is no address of a resource manager",
+        ),
+        (("--subscription", SUBSCRIPTION, "--jobs-since", "a month"), "`a month` of --jobs-since is no duration"),
+        (
+            ("--subscription", SUBSCRIPTION, "--output", "/nowhere/s.json"),
+            "cannot write the snapshot: no such directory",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_anything_is_asked(arguments: tuple[str, ...], message: str) -> None:
+    """Exit 3, with the remedy."""
+    ran = policyeng("snapshot", "collect", *arguments)
+    assert ran.returncode == 3
+    assert message in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "host", "authority"),
+    [
+        ("azurecloud", "management.azure.com", "login.microsoftonline.com"),
+        ("AzureUSGovernment", "management.usgovcloudapi.net", "login.microsoftonline.us"),
+        ("AzureChinaCloud", "management.chinacloudapi.cn", "login.chinacloudapi.cn"),
+    ],
+)
+def test_each_cloud_has_its_own_hosts(name: str, host: str, authority: str) -> None:
+    """Tokens of one are never sent to another."""
+    cloud = cloud_of(name)
+    assert (cloud.endpoint, cloud.authority, cloud.audience) == (
+        f"https://{host}",
+        authority,
+        f"https://{host}/.default",
+    )
+    own = cloud_of(name, "https://arm.stack.example:444/")
+    assert (own.endpoint, own.audience) == ("https://arm.stack.example:444", "https://arm.stack.example:444/.default")
+
+
+def test_without_the_libraries_it_says_what_to_install() -> None:
+    """They are an extra."""
+    with patch("policyeng.audit.collecting.azure.find_spec", return_value=None):
+        ran = policyeng("snapshot", "collect", "--subscription", SUBSCRIPTION)
+    assert (ran.returncode, "install `policyeng[azure]`" in ran.stderr) == (3, True)
+
+
+def test_it_writes_a_file_and_can_be_quiet(tmp_path: Path) -> None:
+    """What is in the file is what would be printed."""
+    azure = Azure().hold({"id": WORKSPACE, "location": "eastus", "properties": {}}).deny(f"{WORKSPACE}/jobs")
+    ran = asked(azure, "--output", str(tmp_path / "s.json"), "--quiet")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+    document = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))
+    assert (document["scope"], within(document, f"{ML}/workspaces")) == (ROOT, ["ws"])

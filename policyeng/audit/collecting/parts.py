@@ -1,4 +1,4 @@
-"""The parts of an estate: one for each file of its directories, each file and each URL that it names."""
+"""The parts of an estate: one for each file of its directories, each file and URL that it names, or live Azure."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from policyeng.audit.collecting.live import collected, is_live, live_address, part_name
 from policyeng.audit.collecting.urls import fetched, is_url, shown
 from policyeng.bundle.reader import Wanted
 from policyeng.configuration.estates import EstateSettings
@@ -41,7 +42,7 @@ class Source:
 
     Attributes:
         name: of the part; findings and messages name its file so, wherever the directory of the estate lies.
-        address: a path or a URL.
+        address: a path, a URL, or that of live Azure.
         found: it was found in a directory, and not named.
     """
 
@@ -62,7 +63,14 @@ def parts_of(estate: EstateSettings, wanted: Wanted) -> Iterator[Collected]:
 
 
 def sources_of(estate: EstateSettings) -> Iterator[Source | Collected]:
-    """What the parts of an estate are read from; as parts that could not be read, what could not even be listed."""
+    """What the parts of an estate are read from; as parts that could not be read, what could not even be listed.
+
+    Raises:
+        UsageError: live Azure cannot be asked as the estate says.
+    """
+    if estate.subscription:
+        address = live_address(estate)
+        yield Source(part_name(address), address)
     seen: Counter[str] = Counter()
     for given in estate.inputs:
         for source in [Source(shown(given), given)] if is_url(given) else _local(Path(given)):
@@ -75,11 +83,10 @@ def read(source: Source | Collected, wanted: Wanted) -> Collected:
     """Read one part, if that has not been done."""
     if isinstance(source, Collected):
         return source
-    remote = is_url(source.address)
     try:
         with witnessed() as asked:
-            content = fetched(source.address) if remote else None
-            named = Named(source.name, None if remote else Path(source.address), source.found)
+            content = _content(source.address)
+            named = Named(source.name, Path(source.address) if content is None else None, source.found)
             inputs = read_alone(named, content, **wanted)
     except InputError as error:
         return Collected(source.name, None, [problem_of(error)])
@@ -91,7 +98,9 @@ def read(source: Source | Collected, wanted: Wanted) -> Collected:
 
 
 def is_unchanged(source: Source, asked: Iterable[Asked]) -> bool:
-    """Whether all that was asked of files while a part was read is answered as it was."""
+    """Whether all that was asked of files while a part was read is answered as it was; live Azure is always read."""
+    if is_live(source.address):
+        return False
     try:
         return all(_answer(source, question, path) == answer for question, path, answer in asked)
     except InputError:  # a URL that gives nothing is a problem of the run
@@ -113,6 +122,13 @@ def _below(source: Source, asked: Iterable[Asked], content: bytes | None) -> Ite
     above = Path(source.address).parent
     for one in asked:
         yield one._replace(path=one.path.relative_to(above) if one.path.is_relative_to(above) else one.path)
+
+
+def _content(address: str) -> bytes | None:
+    """What stands at an address; None for a path, which is read where its limits are known."""
+    if is_live(address):
+        return collected(address)
+    return fetched(address) if is_url(address) else None
 
 
 def _local(path: Path) -> Iterator[Source | Collected]:
