@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.engines import OpaOptions
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot
+from policyeng.sources import read_inputs
 from tests.bundles import deny_when, rego, write
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
@@ -21,7 +23,15 @@ TYPE = "Microsoft.MachineLearningServices/workspaces"
 HOME = f"{GROUP}/providers/{TYPE}/w"
 OTHER = f"{GROUP}/providers/{TYPE}/other"
 COMPUTES = f"{TYPE}/computes"
+SAMPLES = Path(__file__).parents[1] / "samples" / "workspaces"
+SAMPLE_ROOT = "/subscriptions/11111111-1111-1111-1111-111111111111"
+SAMPLE = f"{SAMPLE_ROOT}/resourceGroups/rg-ml/providers/{TYPE}/ws"
 REASON = "not allowed (403 AuthorizationFailed)"
+
+
+def load(document: JsonObject) -> Snapshot:
+    """A snapshot of its native form."""
+    return read_inputs(["-"], stdin=json.dumps(document).encode()).snapshot
 
 
 def workspace(identity: str = HOME, **properties: object) -> JsonObject:
@@ -137,3 +147,36 @@ def test_a_change_is_decided_with_the_same_doubts(bundle: Bundle) -> None:
     }
     assert told == bad
     assert ("AML-COST-103", Outcome.UNKNOWN) in told
+
+
+def test_only_who_needs_the_type_hears_of_it(bundle: Bundle) -> None:
+    """Everyone else says what was said of the whole."""
+    kind = "Microsoft.Capacity/reservationOrders/reservations"
+    document = json.loads((SAMPLES / "compliant.json").read_text(encoding="utf-8"))
+    whole, cut = (load({**document, "incomplete": lines}) for lines in ([], [f"{kind} at /: {REASON}"]))
+    before, after = (evaluate(bundle, snapshot, as_of=AS_OF).findings for snapshot in (whole, cut))
+    assert {one.policy for one in after if one not in before} == {"AML-COST-106"}
+
+
+@pytest.mark.parametrize(
+    ("line", "policies"),
+    [
+        (f"metrics at {SAMPLE}: {REASON}", {"AML-COST-104", "AML-OPS-101", "AML-OPS-104"}),
+        (f"quotas at {SAMPLE_ROOT}: {REASON}", {"AML-SKU-105"}),
+    ],
+)
+def test_who_reads_what_is_stated_is_unknown_without_it(bundle: Bundle, line: str, policies: set[str]) -> None:
+    """Also those that judge nothing where nothing is measured."""
+    document = json.loads((SAMPLES / "compliant.json").read_text(encoding="utf-8"))
+    found = evaluate(bundle, load({**document, "incomplete": [line]}), as_of=AS_OF).findings
+    told = {one.policy for one in found if any(REASON in unknown.msg for unknown in one.unknowns)}
+    assert told == policies
+
+
+def test_a_policy_that_may_read_anything_is_unknown(tmp_path: Path) -> None:
+    """It does not say in its header what it consults, so a gap may be about it; one that reads its own is not."""
+    blind = rego("a", deny_when("count(input.snapshot.by_type) > 1000"))
+    own = rego("b", deny_when("input.resource.properties.bad"), identity="T-B-1")
+    bundle = load_bundle(write(tmp_path, {"a/a/a.rego": blind, "a/b/b.rego": own}))
+    said = judged(bundle, f"{COMPUTES} at {OTHER}: {REASON}")
+    assert [(one.policy, one.outcome.value) for one in said.findings] == [("T-A-1", "unknown"), ("T-B-1", "pass")]

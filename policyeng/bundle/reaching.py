@@ -15,6 +15,11 @@ _STATED = frozenset(
     {"scope", "takenAt", "taken_at", "approvals", "quotas", "metrics", "principals", "incomplete"}
     | {"by_series", "by_measured", "by_principal"}
 )
+#: What a snapshot states and collectors may fail to read, with how policies name it: as a member or a key.
+_COLLECTED = {
+    name: re.compile(rf"[.\"'`](?:{named})\b(?! import)")
+    for name, named in (("metrics", "metrics|by_measured"), ("quotas", "quotas"))
+}
 #: A text, a raw text or a comment of Rego, whichever begins first.
 _APART = re.compile(r'"(?:\\.|[^"\\\n])*"|`[^`]*`|#.*')
 #: Texts that hold code.
@@ -40,15 +45,17 @@ class Reach(NamedTuple):
         clock: `as_of`.
         others: what a snapshot holds of other resources.
         workloads: workloads among that, by their own name.
+        collected: `metrics` and `quotas`, where its text or one that it leads to names them at all.
     """
 
     workspace: bool
     clock: bool
     others: bool
     workloads: bool
+    collected: frozenset[str] = frozenset()
 
 
-EVERYTHING = Reach(workspace=True, clock=True, others=True, workloads=True)
+EVERYTHING = Reach(workspace=True, clock=True, others=True, workloads=True, collected=frozenset(_COLLECTED))
 
 
 def reaches_of(policies: Iterable[Policy], modules: Sequence[tuple[str, str]]) -> tuple[Reach, ...]:
@@ -59,6 +66,9 @@ def reaches_of(policies: Iterable[Policy], modules: Sequence[tuple[str, str]]) -
         code = source if _TEMPLATE.search(source) else _APART.sub('""', source)
         texts.setdefault(named[1] if named else "", []).append(code)
     reads = {package: _Reads.of("\n".join(sources), texts) for package, sources in texts.items()}
+    for named, source in ((_PACKAGE.search(source), source) for _, source in modules):
+        package = named[1] if named else ""
+        reads[package] = reads[package]._replace(collected=reads[package].collected | _collected(source))
     return tuple(_in_rego(policy.package, reads) if policy.rules else _in_python(policy) for policy in policies)
 
 
@@ -67,6 +77,7 @@ class _Reads(NamedTuple):
 
     inputs: frozenset[str]
     packages: frozenset[str]
+    collected: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, code: str, packages: Iterable[str]) -> _Reads:
@@ -83,25 +94,31 @@ class _Reads(NamedTuple):
 
 def _in_rego(package: str, reads: Mapping[str, _Reads]) -> Reach:
     """What is reached from a package, through all the packages that it names."""
-    seen, waiting, inputs = set[str](), [package, ""], set[str]()
+    seen, waiting, inputs, collected = set[str](), [package, ""], set[str](), frozenset[str]()
     while waiting:
         here = waiting.pop()
         if here not in seen and here in reads:
             seen.add(here)
             inputs |= reads[here].inputs
+            collected |= reads[here].collected
             waiting += reads[here].packages
     if "" in inputs:
         return EVERYTHING
     parts = [tuple(name[1:].split(".")) for name in inputs]
-    return _reach({part[0] for part in parts}, {part[1:2] for part in parts if part[0] == _SNAPSHOT})
+    return _reach({part[0] for part in parts}, {part[1:2] for part in parts if part[0] == _SNAPSHOT}, collected)
 
 
-def _reach(members: set[str], of_snapshot: set[tuple[str, ...]]) -> Reach:
+def _collected(source: str) -> frozenset[str]:
+    return frozenset(name for name, named in _COLLECTED.items() if named.search(source))
+
+
+def _reach(members: set[str], of_snapshot: set[tuple[str, ...]], collected: frozenset[str]) -> Reach:
     return Reach(
         workspace=_WORKSPACE in members,
         clock=_CLOCK in members,
         others=any(not name or name[0] not in _STATED for name in of_snapshot),
         workloads=("workloads",) in of_snapshot,
+        collected=collected,
     )
 
 
@@ -116,7 +133,7 @@ def _in_python(policy: Policy) -> Reach:
     of_snapshot: set[tuple[str, ...]] = {(node.attr,) for node in further}
     if len(further) < sum(node.attr == _SNAPSHOT for node in read):  # it is given away whole
         of_snapshot.add(())
-    return _reach({node.attr for node in read}, of_snapshot)
+    return _reach({node.attr for node in read}, of_snapshot, _collected(text.decode()))
 
 
 def _is_plain(tree: ast.AST) -> bool:

@@ -43,7 +43,7 @@ class Neighbours:
         """Take the subjects, the positions of those of which not all can be read, and types that are not all there."""
         self._subjects = subjects
         self._lacking: dict[str, list[Gap]] = {}
-        for gap in lacking:
+        for gap in (gap for gap in lacking if not gap.is_stated):
             for kind in ("", lowered(gap.kind)):
                 self._lacking.setdefault(kind, []).append(gap)
         self._unreadable = frozenset(unreadable)
@@ -88,9 +88,9 @@ class Neighbours:
             if consulted.through and not consulted.naming and names is not None:
                 may_hold = any(self._may_be(name, gap) for name in names)
             else:
-                may_hold = not scope or covers(scope, gap.scope) is not False or covers(gap.scope, scope) is not False
+                may_hold = not scope or gap.meets(scope)
             if may_hold:
-                yield made(Unknown, msg=f"not all {gap.kind} could be read: {gap.reason}", path=f"{gap.scope}:")
+                yield gap.unknown
 
     def _may_be(self, name: str, gap: Gap) -> bool:
         """Whether what a resource names, and is not there, may be among what could not be read."""

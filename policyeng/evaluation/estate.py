@@ -15,7 +15,7 @@ from policyeng.errors import InputError
 from policyeng.evaluation.documents import documents_of
 from policyeng.evaluation.each_once import each_once, twice
 from policyeng.evaluation.indices import Indices, indices_of
-from policyeng.evaluation.lacking import Gap, gaps_in, is_as_asked
+from policyeng.evaluation.lacking import Gap, gaps_in, meant_for_all
 from policyeng.evaluation.remarks import remarks
 from policyeng.facts import Facts
 from policyeng.facts.ids import workspace_of
@@ -91,8 +91,7 @@ class Estate:
     @property
     def documents(self) -> list[JsonObject]:
         """What policies see of each subject, in their order."""
-        view = self.view
-        known = [*view.resources, *view.workloads, *view.approvals]
+        known = [*self.view.resources, *self.view.workloads, *self.view.approvals]
         return known + [subject.document for subject in self.subjects[len(known) :]]
 
 
@@ -114,14 +113,13 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
         "quotas": sorted((_plain(entry) for entry in snapshot.quotas), key=orjson.dumps),
         "metrics": sorted((_plain(entry) for entry in snapshot.metrics), key=orjson.dumps),
         "principals": sorted((_plain(entry) for entry in snapshot.principals), key=orjson.dumps),
-        "incomplete": [*(line for line in snapshot.incomplete if not is_as_asked(line)), *snapshot.beyond],
+        "incomplete": [*meant_for_all(snapshot.incomplete), *snapshot.beyond],
     }
     body = _listed(rows)
     declared = sorted((_plain(entry) for entry in workloads_stated), key=lambda entry: str(entry["id"]))
-    whole = {**stated, "workloads": declared, "resources": orjson.Fragment(body), "unreadable": snapshot.unreadable}
-    whole["incomplete"] = [*snapshot.incomplete, *snapshot.beyond]
-    workloads = [workload.document for workload in derived]
-    given = {**stated, "workloads": workloads, "resources": orjson.Fragment(body)}
+    said = {"incomplete": [*snapshot.incomplete, *snapshot.beyond], "unreadable": snapshot.unreadable}
+    whole = {**stated, **said, "workloads": declared, "resources": orjson.Fragment(body)}
+    given = {**stated, "workloads": [one.document for one in derived], "resources": orjson.Fragment(body)}
     gaps = gaps_in(snapshot.incomplete)
     if snapshot.carried:
         whole["carried"] = {key: _plain(entry) for key, entry in snapshot.carried.items()}
@@ -131,9 +129,12 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
         given["documents"] = [orjson.Fragment(text) for _, text in documents]
     indices = indices_of(by_id, stated)
     given |= indices._asdict()
-    view = _view(stated, resources, by_id, workloads, indices)
+    view = _view(stated, resources, by_id, given["workloads"], indices)
     subjects = [*_resource_subjects(snapshot, rows), *_other_subjects(snapshot, derived, view, list(by_id))]
-    subjects += [*(_document_subject(entry) for entry, _ in documents), *map(_gap_subject, gaps)]
+    subjects += [
+        *(_document_subject(entry) for entry, _ in documents),
+        *(_gap_subject(gap) for gap in gaps if not gap.is_stated),
+    ]
     return Estate(
         subjects=tuple(subjects),
         view=view,
@@ -237,14 +238,14 @@ class Becomes(NamedTuple):
 
 def resource_subject(key: str, resource: JsonObject, position: Mapping[str, int], notes: Notes) -> Subject:
     """A resource, by its lower-case id, among others of which `position` tells where they stand."""
-    is_workspace = lowered(resource["type"]) == WORKSPACE_TYPE
+    kind = lowered(resource["type"])
     return Subject(
         document=resource,
-        judged_type=lowered(resource["type"]),
+        judged_type=kind,
         reported_id=resource["id"],
         reported_type=resource["type"],
         home=resource["id"],
-        workspace=position[key] if is_workspace else position.get(workspace_of(key) or "", -1),
+        workspace=position[key] if kind == WORKSPACE_TYPE else position.get(workspace_of(key) or "", -1),
         unreadable=notes.unreadable,
         location=_location(notes.origin),
         carried=notes.carried,
@@ -267,9 +268,8 @@ def workload_subject(workload: Workload, position: Mapping[str, int], origin: Or
     )
 
 
-def _document_subject(entry: Document) -> Subject:
-    location = Location(file=entry.file, line=entry.line)
-    return Subject(entry.content, "document", entry.name, "document", "", -1, {}, location)
+def _document_subject(one: Document) -> Subject:
+    return Subject(one.content, "document", one.name, "document", "", -1, {}, Location(file=one.file, line=one.line))
 
 
 def _gap_subject(gap: Gap) -> Subject:
@@ -285,8 +285,8 @@ def _other_subjects(
     origins = snapshot.origins
     subjects = [workload_subject(one, position, origins.get(lowered(one.reported_id))) for one in derived]
     for approval in view.approvals:
-        identity, location = approval["id"], _location(origins.get(lowered(approval["id"])))
-        subjects.append(Subject(approval, "approval", identity, "approval", approval["scope"], -1, {}, location))
+        at = _location(origins.get(lowered(approval["id"])))
+        subjects.append(Subject(approval, "approval", approval["id"], "approval", approval["scope"], -1, {}, at))
     return subjects
 
 

@@ -1,8 +1,11 @@
 """Types of which a snapshot does not hold all: lines of `incomplete` in one form, that collectors write.
 
 `TYPE at ID: reason` says that not all resources of the type at and below the id could be read. What is not there may
-exist then: policies that judge the type are unknown of that scope, and those that consult it of what it may be about.
-`TYPE at ID, as asked: reason` says that not all were asked for, which keeps nobody from judging what was.
+exist then: policies that judge the type are unknown of that scope, and those that consult it of what it may be about;
+so are those that may read anything. `metrics at ID: reason` and `quotas at ID: reason` are for policies whose text
+names these. `TYPE at ID, as asked: reason` says that not all were asked for, which keeps nobody from judging what was.
+
+Lines of this form policies do not see: they would take one for what concerns them, whatever it is about.
 """
 
 from __future__ import annotations
@@ -11,22 +14,42 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from policyeng.models import lowered
+from policyeng.facts.ids import covers
+from policyeng.models import Unknown, lowered, made
 from policyeng.sources.arm_entry import types_of
 from policyeng.workloads.derive import DERIVED_FROM
 
 _LINE = re.compile(
-    r"(?P<kind>[A-Za-z]\w*(?:\.\w+)+(?:/\w+)+) at (?P<scope>/\S*?)(?P<asked>, as asked)?: (?P<reason>.+)", re.S
+    r"(?P<kind>metrics|quotas|[A-Za-z]\w*(?:\.\w+)+(?:/\w+)+)"
+    r" at (?P<scope>/\S*?)(?P<asked>, as asked)?: (?P<reason>.+)",
+    re.S,
 )
 _SCOPE = re.compile(r"/(?:subscriptions/[^/]+(?:/resourceGroups/[^/]+)?)?", re.IGNORECASE)
 
 
 class Gap(NamedTuple):
-    """Resources of a type, as it is spelled, at and below a scope, of which not all are in the snapshot."""
+    """Resources of a type, as it is spelled, at and below a scope, of which not all are in the snapshot.
+
+    The type may also be `metrics` or `quotas`: what a snapshot states beside resources.
+    """
 
     kind: str
     scope: str
     reason: str
+
+    @property
+    def is_stated(self) -> bool:
+        """Whether it is of what a snapshot states beside resources."""
+        return "/" not in self.kind and self.kind != "workload"
+
+    @property
+    def unknown(self) -> Unknown:
+        """What a policy that needs it says."""
+        return made(Unknown, msg=f"not all {self.kind} could be read: {self.reason}", path=f"{self.scope}:")
+
+    def meets(self, scope: str) -> bool:
+        """Whether it may be about what lies at and below a scope, or about what that lies in."""
+        return covers(scope, self.scope) is not False or covers(self.scope, scope) is not False
 
 
 def gaps_in(lines: Iterable[str]) -> tuple[Gap, ...]:
@@ -41,6 +64,11 @@ def gaps_in(lines: Iterable[str]) -> tuple[Gap, ...]:
                 gap = Gap(kind, said["scope"], said["reason"])
                 found.setdefault((lowered(kind), lowered(gap.scope)), gap)
     return tuple(sorted(found.values()))
+
+
+def meant_for_all(lines: Iterable[str]) -> list[str]:
+    """The lines that policies see: those of another form."""
+    return [line for line in lines if _said(line) is None]
 
 
 def is_as_asked(line: str) -> bool:

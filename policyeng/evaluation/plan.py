@@ -10,6 +10,7 @@ from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.engines import Pair
 from policyeng.evaluation.consulted import Neighbours
 from policyeng.evaluation.estate import Estate, Subject
+from policyeng.evaluation.lacking import Gap
 from policyeng.evaluation.narrowing import Narrowing
 from policyeng.evaluation.pointers import unread
 from policyeng.evaluation.selectors import Selector, selector_of
@@ -45,6 +46,7 @@ def plan(
         if consults:
             given = parameters[number] if parameters is not None else policy.header.defaults
             consults = neighbours.telling(consults, given)
+        lost = _lost(bundle, number, estate.gaps) if taken and estate.gaps else ()
         for index in sorted(taken):
             subject = subjects[index]
             unknowns: tuple[Unknown, ...] = ()
@@ -54,7 +56,21 @@ def plan(
                 unknowns = _unknowns(selector_of(policy.header), subject, subjects)
             if consults and not subject.is_gap:
                 unknowns += neighbours.unknowns(consults, index)
+            if lost and not subject.is_gap:
+                unknowns += tuple(gap.unknown for gap in lost if not gap.is_stated or gap.meets(subject.home))
             yield Planned(Pair(number, index, subject.workspace), undecided or unknowns)
+
+
+def _lost(bundle: Bundle, number: int, gaps: Sequence[Gap]) -> Sequence[Gap]:
+    """What is not all there of what a policy may read without saying so in its header.
+
+    Policies in the forms of others judge documents, which are all there.
+    """
+    policy, reach = bundle.policies[number], bundle.reaches[number]
+    if policy.input_form != "policy":
+        return ()
+    is_blind = reach.others and not policy.header.consults
+    return [gap for gap in gaps if (gap.kind in reach.collected if gap.is_stated else is_blind)]
 
 
 def partly_read(subjects: Iterable[Subject]) -> frozenset[int]:

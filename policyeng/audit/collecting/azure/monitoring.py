@@ -62,11 +62,11 @@ def tasks(client: Client, gathered: Gathered, wanted: Wanted) -> Iterator[Task]:
         by_workspace.setdefault(workspace_of(identity) or "", {})[lowered(str(compute.get("name")))] = identity
         is_machine = folded(inside(compute, "properties", "computeType")) == "virtualmachine"
         if is_machine and isinstance(target, str) and f"/providers/{_MACHINES}/" in lowered(target):
-            yield partial(read, target, _OF_MACHINES, "", _always(identity))
+            yield partial(read, target, identity, _OF_MACHINES, "", _always(identity))
     for workspace, by_name in sorted(by_workspace.items()):
-        yield partial(read, workspace, _OF_COMPUTES, "ComputeName eq '*'", partial(_named, by_name))
+        yield partial(read, workspace, workspace, _OF_COMPUTES, "ComputeName eq '*'", partial(_named, by_name))
     for endpoint in gathered.of_type(_ENDPOINTS):
-        yield partial(read, endpoint["id"], _OF_ENDPOINTS, "", _always(endpoint["id"]))
+        yield partial(read, endpoint["id"], endpoint["id"], _OF_ENDPOINTS, "", _always(endpoint["id"]))
 
 
 def _always(identity: str) -> _Measured:
@@ -81,6 +81,7 @@ def _read(
     client: Client,
     gathered: Gathered,
     wanted: Wanted,
+    asked: str,
     home: str,
     meanings: Mapping[str, _Meaning],
     split: str,
@@ -94,7 +95,7 @@ def _read(
         "interval": "PT1H",
         "aggregation": "Average,Minimum,Maximum",
     } | ({"$filter": split, "top": "1000"} if split else {})
-    answer = client.get(f"{home}/providers/Microsoft.Insights/metrics", query)
+    answer = client.get(f"{asked}/providers/Microsoft.Insights/metrics", query)
     if isinstance(answer, Loss):
         if not answer.is_absent:
             gathered.lack("metrics", home, answer)

@@ -43,7 +43,7 @@ def _read(client: Client, gathered: Gathered, wanted: Wanted, region: str) -> It
     for name in ("usages", "quotas"):
         for page in pages(client, f"{home}/{name}", {"api-version": USAGES_VERSION}):
             if isinstance(page, Loss):
-                gathered.lack("quotas", f"{home}/{name}", page)
+                gathered.lack("quotas", wanted.root, page._replace(reason=f"{name} in {region}: {page.reason}"))
             else:
                 for quota in filter(None, (_quota(entry, region) for entry in page.entries)):
                     found.setdefault((quota["scope"].lower(), quota["family"].lower()), quota)
