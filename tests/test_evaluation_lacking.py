@@ -180,3 +180,10 @@ def test_a_policy_that_may_read_anything_is_unknown(tmp_path: Path) -> None:
     bundle = load_bundle(write(tmp_path, {"a/a/a.rego": blind, "a/b/b.rego": own}))
     said = judged(bundle, f"{COMPUTES} at {OTHER}: {REASON}")
     assert [(one.policy, one.outcome.value) for one in said.findings] == [("T-A-1", "unknown"), ("T-B-1", "pass")]
+
+
+def test_a_snapshot_that_holds_only_gaps_was_not_evaluated(bundle: Bundle) -> None:
+    """What could not be read is unknown, and a run that found nothing else is no good one."""
+    said = judged(bundle, f"{TYPE} at {ROOT}: {REASON}", resources=())
+    assert (said.exit_code, said.summary.unknown > 0) == (2, True)
+    assert said.problems[-1].message.startswith("nothing was evaluated: 0 resources and")

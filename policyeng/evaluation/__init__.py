@@ -120,7 +120,8 @@ def concluded(prepared: Prepared, judged: Sequence[Finding], terms: Terms) -> Ev
     homes = homes_of(estate.subjects)
     findings, notes = exempting.apply(judged, terms.exemptions, bundle.policies, homes, terms.moment)
     said = [*terms.problems, *problems_of(prepared), *notes]
-    if not findings:
+    gaps = {(gap.kind, gap.scope) for gap in estate.gaps}
+    if all((finding.resource_type, finding.resource) in gaps for finding in findings):
         said.append(Problem(level="error", message=_nothing_evaluated(bundle, estate)))
     engine = EngineRef.model_construct(name=terms.engine, version=engine_version(terms.engine, terms.opa))
     return Evaluation.model_construct(
@@ -200,5 +201,6 @@ def problems_of(prepared: Prepared) -> list[Problem]:
 
 
 def _nothing_evaluated(bundle: Bundle, estate: Estate) -> str:
-    seen = f"{len(estate.subjects)} resources and {len(bundle.policies)} policies, and none of them applies"
+    there = sum(not subject.is_gap for subject in estate.subjects)
+    seen = f"{there} resources and {len(bundle.policies)} policies, and none of them applies"
     return f"nothing was evaluated: {seen}; see `policyeng policies list` for what the policies judge"
