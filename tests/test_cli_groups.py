@@ -86,5 +86,6 @@ def test_no_command_shows_the_argument_of_a_group() -> None:
             names[f"{group.name} {name}"] = {parameter.name for parameter in command.params}
 
     assert {name for name, shown in names.items() if shown & {"trust", "opa"}} == set()
-    judging = {"policyeng admit", "policyeng check", "policyeng verify"}
+    judging = {f"policyeng {name}" for name in ("admit", "check", "diff", "verify")}
+    judging |= {f"audit {name}" for name in ("ahead", "history", "impact", "replay", "run", "schedule")}
     assert {name for name, shown in names.items() if "opa_url" in shown} == judging

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Container
 from datetime import timedelta
+from functools import cache
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
 _POINTER = re.compile(r"(workspace:)?(/([^~/]|~[01])*)+")
-
-_DURATION = TypeAdapter(timedelta)
 
 #: What stands before a JSON Pointer into the workspace of the judged resource.
 WORKSPACE = "workspace:"
@@ -46,12 +45,18 @@ def duration(text: str) -> timedelta:
         ValueError: it is not one, or goes back in time.
     """
     try:
-        read = _DURATION.validate_python(text) if text.startswith("P") else None
+        read = _durations().validate_python(text) if text.startswith("P") else None
     except ValidationError:
         read = None
     if read is None or read < timedelta():
         raise ValueError(f"`{text}` is no duration such as `P30D` or `PT6H`, and no `{PARAMETER}NAME`")
     return read
+
+
+@cache
+def _durations() -> TypeAdapter[timedelta]:
+    """What reads them; made when a header that is not stored yet needs it, as making it loads much of pydantic."""
+    return TypeAdapter(timedelta)
 
 
 def require_parameters(clock: str | tuple[str, ...], known: Container[str]) -> None:
