@@ -1,8 +1,8 @@
 """How long audits of a fleet take: the first, one of an unchanged fleet, one after a change of one workspace.
 
 `python -m benchmarks.fleet` prints a table; `--to FILE` writes it as a page. Each workspace is a file with its
-resources. Beside it, OPA and Conftest judge the same files with those policies that are in Rego, as whoever audits with
-them has to: from the beginning each time, and without keeping anything. All are processes from their start to their end.
+resources. Beside it, OPA and Conftest judge the same files with those policies that are in Rego, as whoever audits
+with them has to: from the beginning each time, and without keeping anything. All are processes from start to end.
 """
 
 from __future__ import annotations
@@ -185,8 +185,8 @@ How long `policyeng audit run` takes for the first time, for an unchanged fleet,
 {table}
 
 Processes from start to end, one after the other, on {machine}, {day}. OPA and Conftest read documents in which the
-indices that policies need are worked out already, keep nothing, and begin anew each time. An audit reads, brings into one form,
-judges, and stores every resource and every finding.
+indices that policies need are worked out already, keep nothing, and begin anew each time. An audit reads, brings into
+one form, judges, and stores every resource and every finding.
 """
 
 

@@ -99,7 +99,7 @@ def test_everything_can_stand_in_the_file(tmp_path: Path) -> None:
             "blame": f"{path}:13",
             "parameters": f"{path}:15",
             "modes": f"{path}:19",
-            **dict.fromkeys(("store", "estates", "notify"), "default"), 
+            **dict.fromkeys(("store", "estates", "notify"), "default"),
         },
     )
 
