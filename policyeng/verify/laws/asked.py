@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -36,14 +36,14 @@ class Asked:
 
     Attributes:
         folder: an empty directory with the snapshot, the parameters and the exemptions as files.
-        command: how a process judges with the same bundle; empty where none can be given it.
+        naming: the options that name the same bundle to a process; None where it cannot be given to one.
     """
 
     trial: Trial
     folder: Path
     parameters: Mapping[str, JsonObject]
     exemptions: Sequence[Exemption]
-    command: Sequence[str]
+    naming: Sequence[str] | None
 
     @property
     def file(self) -> Path:
@@ -75,6 +75,12 @@ class Asked:
             "parameters": self.parameters,
             "exemptions": self.exemptions,
         }
+
+    def placed(self, answer: Answer) -> Answer:
+        """An answer of a path that does not know where all fields stand, with the places that are expected."""
+        places = {pair: row.get("location") for pair, row in self.expected.findings.items()}
+        rows = {pair: {**row, "location": places.get(pair)} for pair, row in answer.findings.items()}
+        return replace(answer, findings=rows)
 
     def answer(self, report: str, exit_code: int) -> Answer:
         """A JSON report as an answer, with one name for the input however it came."""

@@ -1,10 +1,8 @@
-"""Law 13: check and admission agree, and every other path by which the same thing is judged."""
+"""Law 13: check, admission and audit agree, and every other path by which the same thing is judged."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess  # the command line is a process of its own
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
@@ -22,29 +20,10 @@ from policyeng.verify.example_documents import snapshot_text
 from policyeng.verify.laws.admitting import admitted, unlike_the_whole
 from policyeng.verify.laws.asked import Answer, Asked
 from policyeng.verify.laws.law import Grounds, Law, Trial, Violation
+from policyeng.verify.laws.processes import audited, can_audit, checked
 from policyeng.verify.toml_text import is_sayable, toml_of
 
 _NAME = "paths"
-#: Seconds that a process has for one estate.
-_PATIENCE = 600
-#: What Python needs of its environment to start, and to find what it keeps; no policy has any business with the rest.
-_NEEDED = (
-    "DYLD_LIBRARY_PATH",
-    "HOME",
-    "LD_LIBRARY_PATH",
-    "PATH",
-    "POLICYENG_CACHE_DIR",
-    "PYTHONHOME",
-    "PYTHONPATH",
-    "SYSTEMROOT",
-    "TEMP",
-    "TMP",
-    "TMPDIR",
-    "USERPROFILE",
-    "XDG_CACHE_HOME",
-)
-#: A machine elsewhere, where sets are in another order, too.
-_ELSEWHERE = {"PYTHONHASHSEED": "1", "TZ": "Asia/Kathmandu"}
 
 
 def _evaluate(asked: Asked) -> Answer | None:
@@ -57,10 +36,8 @@ def _evaluate(asked: Asked) -> Answer | None:
     trial = asked.trial
     built = trial.snapshot.model_copy(update={"unreadable": asked.inputs.snapshot.unreadable})
     judged: Evaluation = policyeng.evaluate(trial.bundle, built, **asked.options)  # type: ignore[arg-type]  # as above
-    answer = asked.answer(render(judged), judged.exit_code)
-    places = {pair: row.get("location") for pair, row in asked.expected.findings.items()}
-    rows = {pair: {**row, "location": places.get(pair)} for pair, row in answer.findings.items()}
-    return Answer(rows, None, answer.exit_code)
+    answer = asked.placed(asked.answer(render(judged), judged.exit_code))
+    return Answer(answer.findings, None, answer.exit_code)
 
 
 def _load_snapshot(asked: Asked) -> Answer:
@@ -75,46 +52,22 @@ def _load_snapshot(asked: Asked) -> Answer:
     return Answer(answer.findings, None, answer.exit_code)
 
 
-def _process(asked: Asked, given: str, *more: str) -> Answer | None:
-    """`policyeng check` as a process, in a directory and an environment that hold nothing else."""
-    if not asked.command:
-        return None
-    words = [*asked.command, "--format", "json", "--as-of", asked.trial.example.as_of.isoformat(), *more]
-    if asked.exemptions:
-        words += ["--exemptions", str(asked.folder / "exemptions.json")]
-    kept = {name: os.environ[name] for name in _NEEDED if name in os.environ}
-    sources = os.pathsep.join(filter(None, [str(Path(policyeng.__file__).parents[1]), kept.get("PYTHONPATH")]))
-    ended = subprocess.run(  # noqa: S603  # our own command line, with files that we wrote
-        [*words, given],
-        input=asked.file.read_bytes() if given == "-" else b"",
-        capture_output=True,
-        cwd=asked.folder,
-        env={**kept, **_ELSEWHERE, "PYTHONPATH": sources},
-        timeout=_PATIENCE,
-        check=False,
-    )
-    try:
-        return asked.answer(ended.stdout.decode(), ended.returncode)
-    except (KeyError, ValueError):
-        said = ended.stderr.decode(errors="replace").strip().splitlines()
-        return Answer({}, [{"message": said[-1] if said else "nothing"}], ended.returncode)
-
-
 #: Every path by which an estate is judged, by the name that a violation gives it; None where it is not open.
 PATHS: Mapping[str, Callable[[Asked], Answer | None]] = {
     "policyeng.evaluate": _evaluate,
     "policyeng.load_snapshot": _load_snapshot,
     "policyeng.admit": admitted,
-    "policyeng check FILE": lambda asked: _process(asked, str(asked.file)),
-    "policyeng check -": lambda asked: _process(asked, "-"),
-    "policyeng check FILE --jobs 2": lambda asked: _process(asked, str(asked.file), "--jobs", "2"),
+    "policyeng check FILE": lambda asked: checked(asked, str(asked.file)),
+    "policyeng check -": lambda asked: checked(asked, "-"),
+    "policyeng check FILE --jobs 2": lambda asked: checked(asked, str(asked.file), "--jobs", "2"),
+    "policyeng audit run": audited,
 }
 
 
 def _violated(trial: Trial) -> Violation | None:
-    command = trial.grounds.once(_NAME, lambda: _command(trial.grounds))
+    naming = trial.grounds.once(_NAME, lambda: _naming(trial.grounds))
     with TemporaryDirectory() as folder:
-        asked = _asked(trial, Path(folder).resolve(), command)
+        asked = _asked(trial, Path(folder).resolve(), naming)
         for name, path in PATHS.items():
             answer = path(asked)
             if answer is None:
@@ -126,7 +79,7 @@ def _violated(trial: Trial) -> Violation | None:
         return unlike_the_whole(trial, _NAME, asked.inputs.snapshot)
 
 
-def _asked(trial: Trial, folder: Path, command: Sequence[str]) -> Asked:
+def _asked(trial: Trial, folder: Path, naming: Sequence[str] | None) -> Asked:
     parameters = {
         policy: {name: value for name, value in own.items() if is_sayable(value)}
         for policy, own in trial.example.parameters.items()
@@ -134,7 +87,7 @@ def _asked(trial: Trial, folder: Path, command: Sequence[str]) -> Asked:
     # An empty one, too: it ends the search for the configuration in the directories above.
     (folder / "policyeng.toml").write_text(toml_of(parameters), encoding="utf-8")
     (folder / "snapshot.json").write_text(snapshot_text(trial.example), encoding="utf-8")
-    return Asked(trial, folder, parameters, _exempted(trial, folder), command)
+    return Asked(trial, folder, parameters, _exempted(trial, folder), naming)
 
 
 def _exempted(trial: Trial, folder: Path) -> Sequence[Exemption]:
@@ -186,15 +139,16 @@ def _spoken(answer: Answer) -> Sequence[str]:
     return () if answer.findings or not answer.problems else (f"it says: {answer.problems[0].get('message')}",)
 
 
-def _command(grounds: Grounds) -> Sequence[str]:
-    """How a process is given the bundle; empty, and said aloud, where it cannot be."""
+def _naming(grounds: Grounds) -> Sequence[str] | None:
+    """How a process is given the bundle; None, and said aloud, where it cannot be."""
     bundle = grounds.bundle
     roots = [str(root.resolve()) for root in bundle.roots if root.resolve() != built_in_root()]
     if reason := _lost(bundle, roots) if sys.executable else "no Python is known to start one with":
         grounds.remark(_NAME, f"`policyeng check` was not tried as a process: {reason}")
-        return ()
-    words = [sys.executable, "-P", "-m", "policyeng", "check"]
-    words += [word for root in roots for word in ("--policy", root)]
+        return None
+    if not can_audit():
+        grounds.remark(_NAME, "`policyeng audit run` was not tried: its libraries are not installed")
+    words = [word for root in roots for word in ("--policy", root)]
     words += [word for given in bundle.given for word in ("--data", given)]
     return [*words, *(word for policy in bundle.policies if bundle.idle for word in ("--select", policy.id))]
 
@@ -213,8 +167,8 @@ def _lost(bundle: Bundle, roots: Sequence[str]) -> str:
 LAW = Law(
     13,
     _NAME,
-    "check and admission agree: every path by which the same is judged says the same, and a decision from what a "
-    "change affects is that from everything judged before and after it, byte for byte",
+    "check, admission and audit agree: every path by which the same is judged says the same, and a decision from what "
+    "a change affects is that from everything judged before and after it, byte for byte",
     "W. McKeeman, Differential Testing for Software, Digital Technical Journal 10 (1998)",
     _violated,
     every=100,
