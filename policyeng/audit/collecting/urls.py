@@ -39,6 +39,7 @@ def fetched(url: str, max_bytes: int = DEFAULT_MAX_BYTES) -> bytes:
     try:
         with _opener().open(_request(url), timeout=TIMEOUT) as response:
             content: bytes = response.read(max_bytes + 1)
+            left: int | None = response.length
     except HTTPError as error:
         with error:
             raise _refused(place, f"the server answers {error.code}") from None
@@ -47,6 +48,8 @@ def fetched(url: str, max_bytes: int = DEFAULT_MAX_BYTES) -> bytes:
     except (OSError, HTTPException, ValueError) as error:
         raise _refused(place, _reason(error)) from None
     refuse_size(len(content), place, max_bytes)
+    if left:
+        raise _refused(place, f"cut off {left} bytes before its end")
     return content
 
 
@@ -57,8 +60,9 @@ class _OntoNoWorse(HTTPRedirectHandler):
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> Request | None:
         """The request that follows."""
-        allowed = SCHEMES[:1] if is_url(req.full_url) and req.type == "https" else SCHEMES
+        allowed = SCHEMES[:1] if req.type == "https" else SCHEMES
         if not newurl.lower().startswith(allowed):
+            fp.close()
             raise InputError(
                 f"leads to `{shown(newurl)}`", place=(shown(req.full_url),), remedy="name that one, if it is right"
             )

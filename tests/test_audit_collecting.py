@@ -1,0 +1,169 @@
+"""What the parts of an estate are: files below directories, files, and documents at URLs."""
+
+from __future__ import annotations
+
+import base64
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import orjson
+import pytest
+
+from policyeng.audit.collecting import parts_of
+from policyeng.audit.collecting.urls import fetched, shown
+from policyeng.bundle import load_bundle
+from policyeng.configuration.estates import EstateSettings
+from policyeng.errors import InputError
+from tests.audits import Audited
+from tests.bundles import workspace, write
+
+SNAPSHOT = orjson.dumps({"snapshotVersion": 1, "resources": [workspace("w", x=0, owner="o")]})
+
+
+class _Answers(BaseHTTPRequestHandler):
+    """Answers by path; `/private` wants the user `me` with `p:w`, and `/away` leads to another host."""
+
+    def do_GET(self) -> None:  # as it is called
+        """Answer."""
+        path = self.path.partition("?")[0]
+        expected = "Basic " + base64.b64encode(b"me:p:w").decode()
+        if path == "/away":
+            self.send_response(302)
+            self.send_header("Location", f"http://localhost:{self.headers['Host'].rpartition(':')[2]}/asked")
+            self.end_headers()
+        elif path == "/elsewhere":
+            self.send_response(302)
+            self.send_header("Location", "ftp://elsewhere/x")
+            self.end_headers()
+        elif path == "/asked":
+            self._give(str(self.headers.get("Authorization")).encode())
+        elif path == "/short":
+            self.send_response(200)
+            self.send_header("Content-Length", "100")
+            self.end_headers()
+            self.wfile.write(b"{")
+        elif path == "/private" and self.headers.get("Authorization") != expected:
+            self.send_error(401)
+        elif path in ("/private", "/w.json"):
+            self._give(SNAPSHOT)
+        else:
+            self.send_error(404)
+
+    def _give(self, content: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # as it is called
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[str]:
+    """Host and port of a server."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Answers) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+def parts(*inputs: str | Path) -> list[tuple[str, int | None, list[str]]]:
+    """The parts of an estate: names, resources (None where nothing was read), and what is said of them."""
+    estate = EstateSettings(name="e", inputs=tuple(map(str, inputs)))
+    return [
+        (part.name, None if part.snapshot is None else len(part.snapshot.resources), [p.message for p in part.problems])
+        for part in parts_of(estate, load_bundle().wanted)
+    ]
+
+
+def test_each_file_of_a_directory_is_a_part_by_its_path(tmp_path: Path) -> None:
+    """Also in folders; other files are passed over with a warning."""
+    text = SNAPSHOT.decode()
+    write(tmp_path, {"a/w.json": text, "b.yaml": text, "notes.json": '{"a": 1}', "README.md": "x", ".git/c.json": text})
+    found = parts(tmp_path)
+    assert [part[:2] for part in found] == [("a/w.json", 1), ("b.yaml", 1), ("notes.json", None)]
+    assert found[2][2][0].startswith("holds nothing to judge: of no readable format")
+
+
+def test_a_file_that_is_named_is_a_part(tmp_path: Path) -> None:
+    """One that holds nothing to judge is then an error."""
+    write(tmp_path, {"w.json": SNAPSHOT.decode(), "notes.json": '{"a": 1}'})
+    assert parts(tmp_path / "w.json") == [("w.json", 1, [])]
+    (_, nothing, said) = parts(tmp_path / "notes.json")[0]
+    assert nothing is None
+    assert said[0].startswith("of no readable format")
+
+
+def test_two_parts_of_one_name_are_an_error(tmp_path: Path) -> None:
+    """The first is judged, and the remedy named."""
+    write(tmp_path, {"a/w.json": SNAPSHOT.decode(), "b/w.json": SNAPSHOT.decode()})
+    found = parts(tmp_path / "a", tmp_path / "b")
+    assert [part[:2] for part in found] == [("w.json", 1), ("w.json (2)", None)]
+    assert "name the directory above both" in found[1][2][0]
+
+
+def test_an_input_that_is_not_there_is_said(tmp_path: Path) -> None:
+    """And hides no other."""
+    write(tmp_path, {"w.json": SNAPSHOT.decode()})
+    found = parts(tmp_path / "gone", tmp_path / "w.json")
+    assert [part[1] for part in found] == [None, 1]
+    assert "cannot be read (no such file or directory)" in found[0][2][0]
+
+
+def test_a_url_is_a_part_without_its_secrets(host: str) -> None:
+    """User, password, query and fragment are neither in the name nor in what is said."""
+    url = f"http://me:p%3Aw@{host}/private?sig=secret#x"
+    assert parts(url) == [(f"http://{host}/private", 1, [])]
+    wrong = f"http://me:wrong@{host}/private?sig=secret"
+    (name, nothing, said) = parts(wrong)[0]
+    assert (name, nothing) == (f"http://{host}/private", None)
+    assert said == ["the server answers 401; see that it can be reached, and that it may be read without signing in"]
+    assert shown(url) == f"http://{host}/private"
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/nothing", "the server answers 404"),
+        ("/elsewhere", "leads to `ftp://elsewhere/x`"),
+        ("/short", "cut off 99 bytes before its end"),
+    ],
+)
+def test_what_cannot_be_fetched_is_said(host: str, path: str, message: str) -> None:
+    """With the URL as the place."""
+    with pytest.raises(InputError, match=message) as refused:
+        fetched(f"http://{host}{path}")
+    assert refused.value.place[0] == f"http://{host}{path}"
+
+
+def test_a_server_that_is_not_there_is_said() -> None:
+    """As the system says it."""
+    with pytest.raises(InputError, match="connection refused"):
+        fetched("http://127.0.0.1:1/x.json")
+
+
+def test_what_is_too_large_is_refused(host: str) -> None:
+    """Before all of it was read."""
+    with pytest.raises(InputError, match="larger than the limit of 10 bytes"):
+        fetched(f"http://{host}/w.json", max_bytes=10)
+
+
+def test_a_password_is_not_sent_where_a_url_leads(host: str) -> None:
+    """Another host must not learn it."""
+    assert fetched(f"http://me:secret@{host}/away") == b"None"
+
+
+def test_a_run_states_its_inputs_without_secrets(host: str, tmp_path: Path) -> None:
+    """Neither the run nor anything else in the store has them."""
+    audited = Audited(tmp_path)
+    audited.estate = EstateSettings(name="e", inputs=(f"http://me:p%3Aw@{host}/private?sig=secret",))
+    run = audited.audit()
+    assert (run.exit_code, run.inputs) == (0, (f"http://{host}/private",))
+    audited.close()
+    stored = b"".join(path.read_bytes() for path in tmp_path.glob("audits.db*"))
+    assert b"secret" not in stored
