@@ -1,0 +1,299 @@
+"""Audits that take over what holds come to what audits that judge everything come to, byte for byte.
+
+`python -m tests.test_audit_incremental COUNT SEED` tries so many courses of audits of random estates.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+
+import orjson
+import pytest
+
+from policyeng.audit.history import Run
+from policyeng.audit.running import judging, processes, run_estate
+from policyeng.audit.store import open_store
+from policyeng.audit.store.kept import Store
+from policyeng.bundle import Bundle, load_bundle
+from policyeng.configuration import Settings
+from policyeng.configuration.estates import EstateSettings
+from policyeng.in_force import Held
+from policyeng.models import Exemption, JsonObject
+from policyeng.verify.drawing.examples import Examples
+from tests.audits import Audited, exemption, policies
+from tests.bundles import deny_when, rego
+from tests.effort import effort
+
+START = datetime(2026, 6, 1, tzinfo=UTC)
+DAY = timedelta(days=1)
+_SCHEMAS = "https://azuremlschemas.azureedge.net/latest"
+#: How many seconds pass between audits, as powers of ten: from some minutes to some years.
+_PASSING = (2.0, 8.0)
+
+
+@pytest.fixture
+def audited(tmp_path: Path):  # type: ignore[no-untyped-def]  # a generator of `Audited`
+    """An estate of three parts."""
+    made = Audited(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the parts that were judged, in order."""
+    return counted(monkeypatch.setattr)
+
+
+def counted(put: Callable[[object, str, object], None]) -> list[str]:
+    """Have the names of parts noted when they are judged."""
+    names: list[str] = []
+    judge = judging.judged_part
+
+    def noting(part, *given):  # type: ignore[no-untyped-def]  # as `judged_part`
+        names.append(part.name)
+        return judge(part, *given)
+
+    put(processes, "judged_part", noting)
+    return names
+
+
+def test_what_did_not_change_is_not_judged_again(audited: Audited, judged: list[str]) -> None:
+    """Nothing of it is read but bytes; the run says what the first one said."""
+    first, second = audited.audit(), audited.audit()
+
+    assert judged == ["a.json", "b.json", "c.json"]
+    assert (second.summary, second.exit_code, second.parts) == (first.summary, first.exit_code, first.parts)
+    assert [part.snapshot for part in audited.store.parts(second)] == [
+        part.snapshot for part in audited.store.parts(first)
+    ]
+    assert {audited.store.evaluation(part).as_of for part in audited.store.parts(second)} == {second.as_of}
+
+
+def test_what_changed_is_judged_again_alone(audited: Audited, judged: list[str]) -> None:
+    """Also if it is as old and as long as before; and what comes or goes."""
+    audited.audit()
+    file = audited.folder / "estate" / "b.json"
+    times = file.stat()
+    file.write_bytes(file.read_bytes().replace(b'"x":0', b'"x":1'))
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    audited.put("d", {"five": {"owner": "o"}})
+    audited.drop("c")
+    del judged[:]
+
+    run = audited.audit()
+
+    assert judged == ["b.json", "d.json"]
+    assert run.summary.fail == 2
+    assert [span.part for span in audited.store.spans("production") if span.until is None] == ["a.json", "b.json"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda audited: {"bundle": policies(audited.folder / "others", _others())},
+        lambda _: {"parameters": {"T-A-1": {}}},
+        lambda _: {"exemptions": [exemption("one")]},
+        lambda _: {"settings": Settings.model_validate({"fail_on": "critical"})},
+        lambda _: {"settings": Settings.model_validate({"strict_unknown": True})},
+    ],
+    ids=["policies", "parameters", "exemptions", "fail_on", "strict_unknown"],
+)
+def test_everything_is_judged_again_under_another_rule(
+    audited: Audited, judged: list[str], change: Callable[[Audited], Mapping[str, object]]
+) -> None:
+    """What parts are judged with is the same for all of them."""
+    audited.audit()
+    del judged[:]
+
+    audited.audit(**change(audited))  # type: ignore[arg-type]  # fields of Held by name
+
+    assert judged == ["a.json", "b.json", "c.json"]
+
+
+def _others() -> Mapping[str, str]:
+    return {"area/x/x.rego": rego("x", deny_when("input.resource.properties.x == 2"))}
+
+
+def test_a_moment_that_passes_has_a_part_judged_again(audited: Audited, judged: list[str]) -> None:
+    """Only where it stands; so has a clock that goes back, and `full`."""
+    text = "time.parse_rfc3339_ns(input.as_of) > time.parse_rfc3339_ns(input.resource.properties.until)"
+    late = rego("late", deny_when(text), identity="T-L-1", more="clock: compared")
+    audited.held = Held(policies(audited.folder / "dated", {"area/late/late.rego": late}), (), {}, Settings())
+    audited.put("b", {"three": {"until": "2026-06-10T00:00:00Z"}})
+    runs = [audited.audit(as_of=START + days * DAY) for days in (0, 5, 10)]
+    assert judged == ["a.json", "b.json", "c.json", "b.json"]
+    assert [run.summary.fail for run in runs] == [0, 0, 1]
+    del judged[:]
+
+    audited.audit(as_of=START)
+    audited.audit(as_of=START, full=True)
+
+    assert judged == 2 * ["a.json", "b.json", "c.json"]
+
+
+def test_an_exemption_that_ends_ends_everywhere(audited: Audited) -> None:
+    """What is said of exemptions is that of all parts together, taken over or not."""
+    given = [exemption("one", days=3), exemption("four"), exemption("nobody")]
+
+    runs = [audited.audit(as_of=START + days * DAY, exemptions=given) for days in (0, 1, 2, 5)]
+    full = audited.audit(as_of=START + 5 * DAY, exemptions=given, full=True)
+
+    said = [{(problem.place, problem.message) for problem in run.problems} for run in (*runs, full)]
+    assert said[0] == said[1] == said[2] != said[3] == said[4]
+    assert [run.summary.exempt for run in runs] == [1, 1, 1, 0]
+    assert runs[-1].content == full.content
+
+
+def test_what_lies_beside_a_part_counts(tmp_path: Path, judged: list[str]) -> None:
+    """A file that it names, and one that comes to lie where it was looked for."""
+    folder = tmp_path / "estate"
+    folder.mkdir()
+    job = folder / "compute.yml"
+    job.write_text(f"$schema: {_SCHEMAS}/amlCompute.schema.json\nname: c\ntype: amlcompute\n")
+    estate = EstateSettings(name="e", inputs=(str(job),))
+    held = Held(load_bundle(), (), {}, Settings())
+    with open_store(f"sqlite:///{tmp_path}/a.db", create=True) as store:
+        for _ in range(2):
+            run_estate(store, estate, held, as_of=START)
+        assert judged == ["compute.yml"]
+        (folder / "workspace.yml").write_text(
+            f"$schema: {_SCHEMAS}/workspace.schema.json\nname: w\nlocation: westeurope\n"
+        )
+
+        run_estate(store, estate, held, as_of=START)
+
+    assert judged == ["compute.yml", "compute.yml"]
+
+
+def test_several_processes_take_over_too(audited: Audited) -> None:
+    """In the order of the parts."""
+    audited.audit(jobs=2)
+    audited.put("b", {"three": {"x": 1, "owner": "o"}})
+
+    run = audited.audit(jobs=2)
+    full = audited.audit(as_of=run.as_of, full=True)
+
+    assert [part.name for part in audited.store.parts(run)] == ["a.json", "b.json", "c.json"]
+    assert run.content == full.content
+
+
+@dataclass
+class Course:
+    """Audits of one random estate that changes: in one store what holds is taken over, in the other all is judged."""
+
+    folder: Path
+    random: Random
+    bundles: Sequence[Bundle]
+    judged: list[str]
+    clock: datetime = START
+    exemptions: list[Exemption] = field(default_factory=list)
+    parameters: Mapping[str, JsonObject] = field(default_factory=dict)
+    bundle: int = 0
+    taken: int = 0
+
+    def step(self, stores: Sequence[Store]) -> None:
+        """Change something, audit in both, and compare."""
+        self._change()
+        held = Held(self.bundles[self.bundle], tuple(self.exemptions), self.parameters, Settings())
+        estate = EstateSettings(name="e", inputs=(str(self.folder / "estate"),))
+        runs: list[Run] = []
+        for store, full in zip(stores, (False, True), strict=True):
+            del self.judged[:]
+            runs.append(run_estate(store, estate, held, as_of=self.clock, full=full))
+            self.taken += runs[0].parts - len(self.judged) if not full else 0
+        documents = [
+            run.model_dump(mode="json", exclude={"started_at", "finished_at", "hash", "previous"}) for run in runs
+        ]
+        assert documents[0] == documents[1]
+        kept = [[store.evaluation(part) for part in store.parts(run)] for store, run in zip(stores, runs, strict=True)]
+        assert kept[0] == kept[1]
+        spans = [list(store.spans("e")) for store in stores]
+        assert spans[0] == spans[1]
+
+    def _change(self) -> None:
+        random, folder = self.random, self.folder / "estate"
+        folder.mkdir(exist_ok=True)
+        files = sorted(folder.iterdir())
+        if not files:
+            for number in range(3):
+                self._draw(folder / f"{number}.json")
+            return
+        if random.random() < 0.8:
+            try:
+                self.clock += timedelta(seconds=random.choice((1, 1, 1, -1)) * 10 ** random.uniform(*_PASSING))
+            except OverflowError:
+                self.clock = START
+        for file in files:
+            if random.random() < 0.15:
+                self._draw(file)
+        if random.random() < 0.1:
+            self._draw(folder / f"{random.randrange(9)}.json")
+        if random.random() < 0.1 and len(files) > 1:
+            random.choice(files).unlink()
+        if random.random() < 0.15:
+            self.bundle = random.randrange(len(self.bundles))
+        if random.random() < 0.15:
+            self.parameters = Examples(self.bundles[0]).parameters(random, {}) if self.bundle == 0 else {}
+        if self.bundle:
+            self.parameters = {}
+
+    def _draw(self, file: Path) -> None:
+        examples = Examples(self.bundles[0])
+        example = examples.drawn(self.random, kind=self.random.choice(("plausible", "nearly-compliant", "estate")))
+        self.exemptions = [
+            *(given for given in self.exemptions if self.random.random() < 0.7),
+            *(given.model_copy(update={"id": f"{file.stem}-{given.id}"}) for given in example.exemptions[:2]),
+        ]
+        self.exemptions = list({given.id: given for given in self.exemptions}.values())
+        file.write_bytes(orjson.dumps({"snapshotVersion": 1, **example.document}))
+
+
+def courses(count: int, seed: int, folder: Path, judged: list[str], steps: int = 8) -> int:
+    """Try courses of audits; how many parts were taken over."""
+    folder.mkdir(parents=True, exist_ok=True)
+    bundles = [load_bundle(), policies(folder / "policies", _DATED)]
+    taken = 0
+    for number in range(count):
+        inner = folder / str(number)
+        inner.mkdir()
+        course = Course(inner, Random(f"{seed}/{number}"), bundles, judged)  # noqa: S311  # nothing here is secret
+        with (
+            open_store(f"sqlite:///{inner}/some.db", create=True) as some,
+            open_store(f"sqlite:///{inner}/all.db", create=True) as whole,
+        ):
+            for _ in range(steps):
+                course.step((some, whole))
+        taken += course.taken
+    return taken
+
+
+_AS_OF = "time.parse_rfc3339_ns(input.as_of)"
+#: One that says what it does with the clock, one that does not, one that reads none.
+_DATED: Mapping[str, str] = {
+    "area/a/a.rego": rego("a", deny_when("input.resource.location == `eastus`"), identity="T-A-1"),
+    "area/b/b.rego": rego(
+        "b", deny_when(f"{_AS_OF} > time.parse_rfc3339_ns(`2027-01-01T00:00:00Z`)"), identity="T-B-1"
+    ),
+    "area/c/c.rego": rego("c", deny_when(f"time.weekday({_AS_OF}) == `Monday`"), identity="T-C-1", severity="low"),
+}
+
+
+def test_courses_of_audits_come_to_the_same(tmp_path: Path, judged: list[str]) -> None:
+    """Random estates, edits, clocks, policies, parameters and exemptions."""
+    assert courses(effort(2, 20), 7, tmp_path / "courses", judged) > 0
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as temporary:
+        number, chosen = int(sys.argv[1]), int(sys.argv[2])
+        taken_over = courses(number, chosen, Path(temporary), counted(setattr))
+        said = f"{number} courses of audits of seed {chosen} are the same with and without --full"
+        sys.stdout.write(f"{said}; {taken_over} parts were taken over\n")
