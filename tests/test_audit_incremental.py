@@ -33,6 +33,7 @@ from tests.effort import effort
 
 START = datetime(2026, 6, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
+PARTS_OF = ["a.json", "b.json", "c.json"]
 _SCHEMAS = "https://azuremlschemas.azureedge.net/latest"
 #: How many seconds pass between audits, as powers of ten: from some minutes to some years.
 _PASSING = (2.0, 8.0)
@@ -55,13 +56,13 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def counted(put: Callable[[object, str, object], None]) -> list[str]:
     """Have the names of parts noted when they are judged."""
     names: list[str] = []
-    judge = judging.judged_part
+    judge = judging.read_and_judged
 
-    def noting(part, *given):  # type: ignore[no-untyped-def]  # as `judged_part`
-        names.append(part.name)
-        return judge(part, *given)
+    def noting(source, *given):  # type: ignore[no-untyped-def]  # as `read_and_judged`
+        names.append(source.source.name + " in part" if isinstance(source, judging.Resumed) else source.name)
+        return judge(source, *given)
 
-    put(processes, "judged_part", noting)
+    put(processes, "read_and_judged", noting)
     return names
 
 
@@ -139,6 +140,16 @@ def test_a_moment_that_passes_has_a_part_judged_again(audited: Audited, judged: 
     assert judged == 2 * ["a.json", "b.json", "c.json"]
 
 
+def test_a_policy_that_says_nothing_of_its_clock_is_judged_alone(audited: Audited, judged: list[str]) -> None:
+    """The others are not; what is put together is what judging everything gives."""
+    audited.held = Held(policies(audited.folder / "dated", _DATED), (), {}, Settings())
+    runs = [audited.audit(as_of=START + days * DAY) for days in (0, 1, 2)]
+
+    assert judged == [*PARTS_OF, *(f"{name} in part" for name in 2 * PARTS_OF)]
+    assert [run.summary.fail for run in runs] == [4, 0, 0]
+    assert runs[2].content == audited.audit(as_of=START + 2 * DAY, full=True).content
+
+
 def test_an_exemption_that_ends_ends_everywhere(audited: Audited) -> None:
     """What is said of exemptions is that of all parts together, taken over or not."""
     given = [exemption("one", days=3), exemption("four"), exemption("nobody")]
@@ -175,7 +186,7 @@ def test_what_lies_beside_a_part_counts(tmp_path: Path, judged: list[str]) -> No
 
 def test_several_processes_take_over_too(audited: Audited) -> None:
     """In the order of the parts."""
-    audited.audit(jobs=2)
+    audited.audit()
     audited.put("b", {"three": {"x": 1, "owner": "o"}})
 
     run = audited.audit(jobs=2)
@@ -288,7 +299,7 @@ _DATED: Mapping[str, str] = {
 
 def test_courses_of_audits_come_to_the_same(tmp_path: Path, judged: list[str]) -> None:
     """Random estates, edits, clocks, policies, parameters and exemptions."""
-    assert courses(effort(2, 20), 7, tmp_path / "courses", judged) > 0
+    assert courses(effort(1, 20), 7, tmp_path / "courses", judged) > 0
 
 
 if __name__ == "__main__":

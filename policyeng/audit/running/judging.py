@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from policyeng.audit.collecting.parts import Collected
+from policyeng.audit.collecting.parts import Collected, Source, read
 from policyeng.audit.running.holding import Basis
 from policyeng.audit.store.contents import packed
 from policyeng.audit.store.drafting import Entry
@@ -16,12 +16,13 @@ from policyeng.bundle import Bundle
 from policyeng.engines import OpaOptions
 from policyeng.errors import InputError
 from policyeng.evaluation import evaluate, prepare
-from policyeng.evaluation import holding as evaluating
 from policyeng.evaluation import terms as evaluation_terms
+from policyeng.evaluation.holding import Holding, held, taken_over
 from policyeng.exemptions import in_force_of
 from policyeng.in_force import Held
 from policyeng.models import Evaluation, Exemption, JsonObject, Problem, Severity, Snapshot, Summary
 from policyeng.sources.problems import problem_of
+from policyeng.sources.witness import Asked
 
 #: How the place of what is said of an exemption begins.
 _EXEMPTION = "exemption "
@@ -71,15 +72,44 @@ class JudgedPart:
     basis: Basis | None = None
 
 
-def terms_of(held: Held, as_of: datetime, engine: str, opa: OpaOptions | None) -> Terms:
+def terms_of(in_force: Held, as_of: datetime, engine: str, opa: OpaOptions | None) -> Terms:
     """What every part is judged with, at a clock; one without a zone is in UTC."""
     moment = as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC)
-    settings = held.settings
-    return Terms(held.exemptions, held.parameters, moment, engine, opa, settings.fail_on, settings.strict_unknown)
+    settings = in_force.settings
+    return Terms(
+        in_force.exemptions, in_force.parameters, moment, engine, opa, settings.fail_on, settings.strict_unknown
+    )
 
 
-def judged_part(part: Collected, bundle: Bundle, terms: Terms) -> JudgedPart:
-    """Judge a part that was read.
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """A part that is as it was, of which some policies have to be judged again.
+
+    Attributes:
+        asked: what was asked of files to read it.
+        before: what came of it, as far as it holds.
+    """
+
+    source: Source
+    asked: Sequence[Asked]
+    before: Holding
+
+
+def read_and_judged(source: Source | Collected | Resumed, bundle: Bundle, terms: Terms) -> JudgedPart:
+    """Read a part, if that has not been done, and judge it, or what of it has to be judged again.
+
+    Raises:
+        EngineError: the bundle does not compile, or the engine does not answer.
+    """
+    if not isinstance(source, Resumed):
+        return judged_part(read(source, bundle.wanted), bundle, terms)
+    part = read(source.source, bundle.wanted)
+    is_same = list(part.asked) == list(source.asked)  # it may have changed since it was compared
+    return judged_part(part, bundle, terms, source.before if is_same else None)
+
+
+def judged_part(part: Collected, bundle: Bundle, terms: Terms, before: Holding | None = None) -> JudgedPart:
+    """Judge a part that was read; of one that was judged before only what does not hold any more.
 
     Raises:
         EngineError: the bundle does not compile, or the engine does not answer.
@@ -92,15 +122,16 @@ def judged_part(part: Collected, bundle: Bundle, terms: Terms) -> JudgedPart:
     except InputError as error:
         return unread(part.name, [problem_of(InputError(error.message, place=(part.name,), remedy=error.remedy))])
     snapshot = snapshot_of(kept.contents[kept.digest], kept.contents)
-    holding = evaluating.held(prepare(bundle, snapshot, terms.parameters), terms.with_problems(part.problems))
+    prepared, given = prepare(bundle, snapshot, terms.parameters), terms.with_problems(part.problems)
+    holding = taken_over(before, given, lambda: prepared) if before else held(prepared, given)
     evaluation, exempting = apart(holding.evaluation)
-    held = kept_evaluation(evaluation, len(part.problems))
+    stored = kept_evaluation(evaluation, len(part.problems))
     entry = Entry(
         name=part.name,
         snapshot=kept.digest,
-        evaluation=held.digest,
-        contents={digest: packed(content) for digest, content in (*kept.contents.items(), *held.contents.items())},
-        standing=standing_in(held.contents[held.findings]),
+        evaluation=stored.digest,
+        contents={digest: packed(content) for digest, content in (*kept.contents.items(), *stored.contents.items())},
+        standing=standing_in(stored.contents[stored.findings]),
         exit_code=evaluation.exit_code,
         summary=evaluation.summary.model_dump_json(by_alias=True),
     )

@@ -12,8 +12,8 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from threading import Thread
 
-from policyeng.audit.collecting.parts import Collected, Source, read
-from policyeng.audit.running.judging import JudgedPart, Terms, judged_part
+from policyeng.audit.collecting.parts import Collected, Source
+from policyeng.audit.running.judging import JudgedPart, Resumed, Terms, read_and_judged
 from policyeng.bundle import Bundle
 from policyeng.bundle.carrying import unpacked
 from policyeng.errors import EngineError
@@ -23,7 +23,11 @@ _AHEAD = 2
 
 
 def judged_parts(
-    sources: Iterable[Source | Collected | JudgedPart], bundle: Bundle, policies: bytes, terms: Terms, jobs: int
+    sources: Iterable[Source | Collected | Resumed | JudgedPart],
+    bundle: Bundle,
+    policies: bytes,
+    terms: Terms,
+    jobs: int,
 ) -> Iterator[JudgedPart]:
     """Read and judge parts, in their order.
 
@@ -41,11 +45,11 @@ def judged_parts(
         yield from _spread(sources, policies, terms, jobs)
         return
     for source in sources:
-        yield source if isinstance(source, JudgedPart) else judged_part(read(source, bundle.wanted), bundle, terms)
+        yield source if isinstance(source, JudgedPart) else read_and_judged(source, bundle, terms)
 
 
 def _spread(
-    sources: Iterable[Source | Collected | JudgedPart], policies: bytes, terms: Terms, jobs: int
+    sources: Iterable[Source | Collected | Resumed | JudgedPart], policies: bytes, terms: Terms, jobs: int
 ) -> Iterator[JudgedPart]:
     # New processes and no forks: this one may have threads, such as those of a schedule.
     pool = ProcessPoolExecutor(jobs, get_context("spawn"), _begin, (policies, terms))
@@ -89,5 +93,5 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _judge(source: Source | Collected) -> JudgedPart:
-    return judged_part(read(source, _Held.bundle.wanted), _Held.bundle, _Held.terms)
+def _judge(source: Source | Collected | Resumed) -> JudgedPart:
+    return read_and_judged(source, _Held.bundle, _Held.terms)

@@ -18,14 +18,16 @@ from policyeng import __version__, _native
 from policyeng.audit.collecting.parts import Collected, Source, is_unchanged
 from policyeng.audit.history import Run
 from policyeng.audit.running.holding import Basis, read_back
-from policyeng.audit.running.judging import JudgedPart, Terms
+from policyeng.audit.running.judging import JudgedPart, Resumed, Terms
 from policyeng.audit.store.contents import in_batches, packed
 from policyeng.audit.store.digests import PartRow, canonical, digest_of
 from policyeng.audit.store.drafting import Entry
-from policyeng.audit.store.judged import heads_of, rows_of
+from policyeng.audit.store.judged import findings_of, heads_of, rows_of
 from policyeng.audit.store.kept import Store
+from policyeng.audit.store.kept_evaluations import evaluation_of
 from policyeng.bundle import Policy
 from policyeng.engines import engine_version
+from policyeng.evaluation.holding import Holding
 from policyeng.exemptions import in_force_of, unused
 from policyeng.models import Summary
 
@@ -48,7 +50,7 @@ class Earlier:
         self._rows: Mapping[str, PartRow] = rows_of(store, last) if last else {}
         self._saying = cache(lambda used: frozenset(_said_of_exemptions(terms, policies, used)))
 
-    def resumed(self, sources: Iterable[Source | Collected]) -> Iterator[Source | Collected | JudgedPart]:
+    def resumed(self, sources: Iterable[Source | Collected]) -> Iterator[Source | Collected | Resumed | JudgedPart]:
         """The parts of an estate in their order, those that still hold as what they were found to be.
 
         Raises:
@@ -60,8 +62,7 @@ class Earlier:
             for source in batch:
                 found = held.get(source.name) if isinstance(source, Source) else None
                 head = heads.get(found[0].evaluation) if found else None
-                taken = self._taken(*found, head) if found and head else None
-                yield taken or source
+                yield (self._taken(source, *found, head) if found and head else None) or source
 
     def _held(self, source: Source | Collected) -> tuple[PartRow, Basis] | None:
         row = self._rows.get(source.name)
@@ -70,15 +71,21 @@ class Earlier:
         basis = read_back(row.holding)
         now = self._terms.as_of
         is_in_time = now == self._as_of or (self._as_of < now and (basis.until is None or now < basis.until))
-        if basis.grounds != self.grounds or basis.again or not is_in_time or not is_unchanged(source, basis.asked):
+        if basis.grounds != self.grounds or not is_in_time or not is_unchanged(source, basis.asked):
             return None
         return row, basis
 
-    def _taken(self, row: PartRow, basis: Basis, head: bytes) -> JudgedPart | None:
-        before, now = (b',"asOf":' + to_json(moment) for moment in (self._as_of, self._terms.as_of))
-        if head.count(before) != 1:  # it was judged at another clock than its run says
+    def _taken(
+        self, source: Source | Collected, row: PartRow, basis: Basis, head: bytes
+    ) -> Resumed | JudgedPart | None:
+        if basis.again and isinstance(source, Source):
+            findings = findings_of(self._store, head)
+            before = Holding(evaluation_of(head, findings), basis.until, tuple(basis.again)) if findings else None
+            return before and Resumed(source, basis.asked, before)
+        then, now = (b',"asOf":' + to_json(moment) for moment in (self._as_of, self._terms.as_of))
+        if head.count(then) != 1:  # it was judged at another clock than its run says
             return None
-        content = head.replace(before, now)
+        content = head.replace(then, now)
         digest = digest_of(content)
         entry = Entry(
             row.name, row.snapshot, digest, {digest: packed(content)}, row.standing, row.exit_code, row.summary

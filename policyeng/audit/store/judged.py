@@ -10,6 +10,7 @@ from policyeng.audit.history import Run
 from policyeng.audit.store.contents import fetch
 from policyeng.audit.store.digests import PartRow
 from policyeng.audit.store.kept import Store
+from policyeng.audit.store.kept_evaluations import findings_digest
 from policyeng.audit.store.tables import PARTS
 
 
@@ -28,3 +29,14 @@ def heads_of(store: Store, rows: Iterable[PartRow]) -> Mapping[str, bytes]:
     """
     with store.reading() as connection:
         return fetch(connection, [row.evaluation for row in rows])
+
+
+def findings_of(store: Store, head: bytes) -> bytes | None:
+    """The findings that a head names; None where they are gone.
+
+    Raises:
+        StoreError: they are not what was stored.
+    """
+    digest = findings_digest(head)
+    with store.reading() as connection:
+        return fetch(connection, [digest]).get(digest)
