@@ -10,7 +10,7 @@ from policyeng.audit.history import Run
 from policyeng.audit.store.contents import fetch
 from policyeng.audit.store.digests import PartRow
 from policyeng.audit.store.kept import Store
-from policyeng.audit.store.kept_evaluations import findings_digest
+from policyeng.audit.store.kept_evaluations import head_of
 from policyeng.audit.store.tables import PARTS
 
 
@@ -37,6 +37,6 @@ def findings_of(store: Store, head: bytes) -> bytes | None:
     Raises:
         StoreError: they are not what was stored.
     """
-    digest = findings_digest(head)
+    digest = head_of(head).findings
     with store.reading() as connection:
         return fetch(connection, [digest]).get(digest)
