@@ -88,10 +88,15 @@ def test_the_index_is_json_that_no_name_ends() -> None:
 def test_passes_beyond_a_number_are_counted_and_that_is_said() -> None:
     """A report on many parts holds those that need a reader, and a count of the others."""
     evaluation = evaluation_of([passing("AML-OPS-103"), passing("AML-OPS-104")])
-    more = evaluation.model_copy(update={"summary": evaluation.summary.model_copy(update={"pass_": 123_456})})
+    more = evaluation.model_copy(
+        update={"summary": evaluation.summary.model_copy(update={"pass_": 123_456, "fail": 7})}
+    )
 
     assert "are counted and not listed" not in render(evaluation)
     assert "Of 123,456 passes, 123,454 are counted and not listed." in render(more)
+    assert "<h1>7 failures</h1>" in render(more)
+    assert ", and what is listed of them</caption>" in render(more)
+    assert ", and what is listed of them</caption>" not in render(evaluation)
 
 
 def test_a_page_says_what_judged_what_and_when() -> None:

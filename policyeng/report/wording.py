@@ -161,9 +161,11 @@ def having(evaluation: Evaluation, outcome: Outcome) -> list[Finding]:
 
 def headline(evaluation: Evaluation) -> str:
     """Count what needs a reader (`2 failures, 1 exempt, 1 unknown, 1 error, 1 problem`), or say that all pass."""
-    failures, exempted = len(failed(evaluation)), len(exempt(evaluation))
-    unknown, error = len(having(evaluation, Outcome.UNKNOWN)), len(having(evaluation, Outcome.ERROR))
-    problems = len(evaluation.problems)
+    summary, problems = (
+        evaluation.summary,
+        len(evaluation.problems),
+    )  # a report on many parts may list some findings only
+    failures, exempted, unknown, error = summary.fail - summary.exempt, summary.exempt, summary.unknown, summary.error
     parts = (
         count(failures, "failure") if failures else "",
         f"{exempted} exempt" if exempted else "",
@@ -173,37 +175,42 @@ def headline(evaluation: Evaluation) -> str:
     )
     words = ", ".join(filter(None, parts))
     if words or evaluation.findings:
-        return words or f"all {count(len(evaluation.findings), 'finding')} pass"
+        return words or f"all {count(summary.pass_, 'finding')} pass"
     return "nothing was evaluated"
 
 
 def verdict(evaluation: Evaluation) -> str:
     """Give the exit code and in words what decided it."""
-    failing = failed(evaluation)
-    failures = len(failing)
+    summary = evaluation.summary
+    failures = summary.fail - summary.exempt
     if evaluation.exit_code == 0:
-        words = _compliant(failures, len(exempt(evaluation)))
+        words = _compliant(failures, summary.exempt)
         unknown = evaluation.summary.unknown
         words += f"; {count(unknown, 'finding')} could not be decided" if unknown else ""
     elif evaluation.exit_code == 1:
         unread = sum(map(is_unread, evaluation.problems))
-        words = _failing(failing, having(evaluation, Outcome.UNKNOWN), unread)
+        words = _failing(failures, evaluation, unread)
     else:
         words = f"could not decide: {', '.join(_undecided(evaluation))}"
         words += f"; {count(failures, 'failure')} besides" if failures else ""
     return f"exit {evaluation.exit_code}: {words}"
 
 
-def _failing(failures: Sequence[Finding], unknown: Sequence[Finding], unread: int) -> str:
+def _failing(failures: int, evaluation: Evaluation, unread: int) -> str:
     """What failed a run; an evaluation does not say whether unknown findings counted, and sometimes they must have."""
-    undecided = f"{count(len(unknown), 'finding')} that could not be decided"
+    unknown = evaluation.summary.unknown
+    undecided = f"{count(unknown, 'finding')} that could not be decided"
     if not failures:
         parts = f"{count(unread, 'unread part')} of the inputs"
-        both = [words for words, number in ((undecided, len(unknown)), (parts, unread)) if number]
+        both = [words for words, number in ((undecided, unknown), (parts, unread)) if number]
         return f"{' and '.join(both)}, which --strict-unknown counts"
-    if max((finding.severity.rank for finding in unknown), default=-1) > max(f.severity.rank for f in failures):
-        return f"{count(len(failures), 'failure')} and {undecided}, at least one of all at or above --fail-on"
-    return f"{count(len(failures), 'failure')}, at least one at or above --fail-on"
+    if _worst(having(evaluation, Outcome.UNKNOWN)) > _worst(failed(evaluation)):
+        return f"{count(failures, 'failure')} and {undecided}, at least one of all at or above --fail-on"
+    return f"{count(failures, 'failure')}, at least one at or above --fail-on"
+
+
+def _worst(findings: Iterable[Finding]) -> int:
+    return max((finding.severity.rank for finding in findings), default=-1)
 
 
 def _compliant(failures: int, exempted: int) -> str:

@@ -56,6 +56,9 @@ class Findings:
         self.needing, self.passing = rows[:needing], rows[needing : needing + listed]
         self.counts = Counter(row.outcome for row in rows)
         self.unlisted = evaluation.summary.pass_ - len(self.passing)
+        summary = evaluation.summary
+        #: Whether tables count what the evaluation has, and not what of it is listed.
+        self.whole = len(rows) == summary.pass_ + summary.fail + summary.unknown + summary.error
         self.resources = len({finding.resource for finding in evaluation.findings})
         self.severities = Counter((row.outcome, row.finding.severity) for row in rows)
 
