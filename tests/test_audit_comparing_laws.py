@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from random import Random
+from unittest.mock import patch
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from policyeng.audit.comparing.comparison import compared
 from policyeng.audit.comparing.nouns import Comparison, Flip
+from policyeng.audit.comparing.splicing import Splicing
 from policyeng.audit.comparing.states import Key, Status, judged, keyed, status_of
 from policyeng.models import Evaluation, Outcome
 from policyeng.verify.drawing.examples import Examples
@@ -78,3 +80,14 @@ def test_a_cause_undone_undoes_the_flip(seed: int) -> None:
         for together in flip.causes:
             again = keyed(judged(undone(before, after, together).state).findings)
             assert status_of(again.get(key)) == status_of(were.get(key)), (key, together)
+
+
+@LAW
+@given(st.integers(0, 2**32))
+def test_sharing_what_stays_changes_no_cause(seed: int) -> None:
+    """States that differ in resources are spliced; made ready one by one they give the same causes."""
+    before, after = (one.state for one in pair_of(seed))
+    spliced = compared(before, after)
+
+    with patch.object(Splicing, "fits", lambda _: False):
+        assert compared(before, after) == spliced

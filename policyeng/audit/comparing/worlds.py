@@ -7,9 +7,19 @@ from functools import cached_property
 from typing import NamedTuple
 
 from policyeng import exemptions as exempting
-from policyeng.audit.comparing.items import Item, Items, differing, edits_of, items_of, partly_reverted, snapshot_of
+from policyeng.audit.comparing.items import (
+    Entry,
+    Item,
+    Items,
+    differing,
+    edits_of,
+    items_of,
+    partly_reverted,
+    snapshot_of,
+)
 from policyeng.audit.comparing.nouns import Kind
 from policyeng.audit.comparing.paths import Edit
+from policyeng.audit.comparing.splicing import Splicing
 from policyeng.audit.comparing.states import Key, State, Status, keyed, status_of
 from policyeng.errors import BundleError, EngineError, UsageError
 from policyeng.evaluation import Prepared, evaluated, homes_of, prepare
@@ -38,6 +48,8 @@ class Factor(NamedTuple):
 
 #: What does not stand in the snapshot.
 _BESIDE = (Kind.POLICY, Kind.PARAMETERS, Kind.EXEMPTION, Kind.ENGINE, Kind.CLOCK)
+#: What changes nothing of how a snapshot is made ready.
+_WITHOUT = (Kind.EXEMPTION, Kind.ENGINE, Kind.CLOCK)
 
 
 class Worlds:
@@ -48,6 +60,7 @@ class Worlds:
         self._asked = {key[:3] for key in asked}
         self._known: dict[frozenset[Factor], Mapping[Key, Status] | None] = {}
         self._prepared: dict[frozenset[Factor], Prepared] = {}
+        self._spliced: dict[frozenset[Factor], Splicing | None] = {}
 
     @cached_property
     def items(self) -> tuple[Items, Items]:
@@ -126,39 +139,61 @@ class Worlds:
 
     def _ready(self, undone: frozenset[Factor]) -> Prepared:
         """What is judged, made ready; clock, engine and exemptions change nothing of it."""
-        hangs_on = frozenset(f for f in undone if f.kind not in (Kind.CLOCK, Kind.ENGINE, Kind.EXEMPTION))
-        if hangs_on not in self._prepared:
+        resources = frozenset(factor for factor in undone if factor.kind is Kind.RESOURCE)
+        others = frozenset(factor for factor in undone if factor.kind not in _WITHOUT) - resources
+        if resources and "opa" not in (self.before.engine, self.after.engine):
+            splicing = self._splicing(others)
+            spliced = splicing.after(self._changes(resources)) if splicing is not None else None
+            if spliced is not None:
+                return spliced
+        return self._whole(resources | others).only(
+            lambda policy, subject: (
+                (policy.id, lowered(subject.reported_type), folded_id(subject.reported_id)) in self._asked
+            )
+        )
+
+    def _whole(self, undone: frozenset[Factor]) -> Prepared:
+        """A state made ready with all of its pairs."""
+        if undone not in self._prepared:
             if len(self._prepared) >= _KEPT:
                 del self._prepared[next(iter(self._prepared))]
-            kinds = {factor.kind for factor in hangs_on}
+            kinds = {factor.kind for factor in undone}
             bundle = (self.before if Kind.POLICY in kinds else self.after).bundle
             parameters = (self.before if Kind.PARAMETERS in kinds else self.after).parameters
-            prepared = prepare(bundle, self._snapshot(hangs_on), parameters)
-            self._prepared[hangs_on] = prepared.only(
-                lambda policy, subject: (
-                    (policy.id, lowered(subject.reported_type), folded_id(subject.reported_id)) in self._asked
-                )
-            )
-        return self._prepared[hangs_on]
+            self._prepared[undone] = prepare(bundle, self._snapshot(undone), parameters)
+        return self._prepared[undone]
 
-    def _snapshot(self, undone: frozenset[Factor]) -> Snapshot:
-        whole = {factor.item for factor in undone if factor.kind not in _BESIDE and factor.path is None}
+    def _splicing(self, undone: frozenset[Factor]) -> Splicing | None:
+        """What is the same in states that differ in resources; None where these are made ready one by one."""
+        if undone not in self._spliced:
+            while len(self._spliced) >= _KEPT:
+                del self._spliced[next(iter(self._spliced))]
+            prepared = self._whole(undone)
+            self._spliced[undone] = Splicing(prepared, self._asked) if Splicing.fits(prepared) else None
+        return self._spliced[undone]
+
+    def _changes(self, undone: Iterable[Factor]) -> dict[Item, tuple[Entry, ...]]:
+        """What stands under items of which some or all is as it was before."""
+        before, after = self.items
+        whole: set[Item] = set()
         places: dict[Item, set[str]] = {}
         for factor in undone:
-            if factor.path is not None and factor.item not in whole:
-                places.setdefault(factor.item, set()).add(factor.path)
-        if not whole and not places:
-            return self.after.snapshot
-        before, after = self.items
-        items = {**after}
-        for item in whole:
-            if item in before:
-                items[item] = before[item]
+            if factor.path is None:
+                whole.add(factor.item)
             else:
-                del items[item]
-        for item, paths in places.items():
-            items[item] = partly_reverted(after[item], (edit for edit in self.edits(item) if edit.path in paths))
-        return snapshot_of(self.after.snapshot, items)
+                places.setdefault(factor.item, set()).add(factor.path)
+        changes = {
+            item: partly_reverted(after[item], (edit for edit in self.edits(item) if edit.path in paths))
+            for item, paths in places.items()
+        }
+        return changes | {item: before.get(item, ()) for item in whole}
+
+    def _snapshot(self, undone: Iterable[Factor]) -> Snapshot:
+        changes = self._changes(factor for factor in undone if factor.kind not in _BESIDE)
+        if not changes:
+            return self.after.snapshot
+        items = {**self.items[1], **changes}
+        return snapshot_of(self.after.snapshot, {item: entries for item, entries in items.items() if entries})
 
 
 #: How many snapshots are kept ready: the next question is often about the same one, at another clock.

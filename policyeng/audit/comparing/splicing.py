@@ -1,0 +1,99 @@
+"""A snapshot that was made ready once, with some of its resources as they are elsewhere: what stays is shared.
+
+Making thousands of resources ready takes seconds, and the search for causes asks for many states that differ in one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import orjson
+
+from policyeng.audit.comparing.items import Entry, Item
+from policyeng.engines import embedded
+from policyeng.evaluation import Prepared
+from policyeng.evaluation.changing import Layout
+from policyeng.evaluation.estate import Becomes, Notes, Subject
+from policyeng.evaluation.narrowing import Taking
+from policyeng.evaluation.plan import plan
+from policyeng.evaluation.selectors import selector_of
+from policyeng.facts.ids import folded_id
+from policyeng.models import lowered
+
+#: What is asked about: the id of a policy, the lower-case type and the folded id of what it judges.
+Asked = Collection[tuple[str, str, str]]
+#: What stands under an item, or nothing.
+Entries = tuple[Entry, ...]
+
+
+class Splicing:
+    """One snapshot that was made ready, of which resources change; only what is asked about is judged."""
+
+    def __init__(self, prepared: Prepared, asked: Asked) -> None:
+        """Take what was made ready with all of its pairs; `fits` says whether it can be spliced."""
+        self._prepared = prepared
+        self._layout = Layout(prepared)
+        numbers = {policy.id: number for number, policy in enumerate(prepared.bundle.policies)}
+        self._policies: dict[tuple[str, str], list[int]] = {}
+        for policy, kind, identity in asked:
+            if policy in numbers:
+                self._policies.setdefault((kind, identity), []).append(numbers[policy])
+        subjects = prepared.estate.subjects
+        self._positions = [at for at, subject in enumerate(subjects) if _key(subject) in self._policies]
+        embedded.documents_of(prepared.work(datetime.min.replace(tzinfo=UTC)))  # of which changed copies are made
+
+    @staticmethod
+    def fits(prepared: Prepared) -> bool:
+        """Whether a snapshot can be spliced: each id stands once, nothing is missing, and no documents are judged."""
+        snapshot, estate = prepared.snapshot, prepared.estate
+        if snapshot.documents or estate.gaps or any(one.input_form != "policy" for one in prepared.bundle.policies):
+            return False
+        view = estate.view
+        held = {folded_id(str(resource.get("id"))) for resource in snapshot.resources}
+        others = [folded_id(one.reported_id) for one in estate.subjects[len(view.resources) :]]
+        workloads = others[: len(view.workloads)]
+        whole = len(snapshot.resources) == len(view.resources) == len(held)
+        return whole and len({*workloads}) == len(workloads) and held.isdisjoint(others[len(view.workloads) :])
+
+    def after(self, changes: Mapping[Item, Entries]) -> Prepared | None:
+        """The snapshot with these resources, ready to be judged; None where one of them is none that can be judged."""
+        becomes: dict[str, Becomes] = {}
+        for item, entries in changes.items():
+            made = _becomes(entries)
+            if made is None:
+                return None
+            becomes[item.key] = made
+        changed = self._layout.changed(becomes)
+        rows = (*changed.resources, *changed.workloads)
+        positions = {changed.position[at] for at in self._positions if at in changed.position}
+        positions |= {row.now for row in rows if row.after is not None and _key(row.after) in self._policies}
+        prepared, wanted = changed.prepared, dict[int, set[int]]()
+        for at in positions:
+            subject = prepared.estate.subjects[at]
+            taking = Taking(subject)
+            for number in self._policies.get(_key(subject), ()):
+                judges = selector_of(prepared.bundle.policies[number].header).judges
+                if any(one.kind == subject.judged_type and taking.takes(one) for one in judges):
+                    wanted.setdefault(number, set()).add(at)
+        pairs = plan(prepared.bundle, prepared.estate, prepared.parameters, wanted, changed.partly)
+        return replace(prepared, planned=tuple(pairs))
+
+
+def _key(subject: Subject) -> tuple[str, str]:
+    return lowered(subject.reported_type), folded_id(subject.reported_id)
+
+
+def _becomes(entries: Entries) -> Becomes | None:
+    if not entries:
+        return Becomes(None)
+    if len(entries) > 1:
+        return None
+    (entry,) = entries
+    named = all(isinstance(entry.document.get(name), str) and entry.document[name] for name in ("id", "type"))
+    try:
+        orjson.dumps(entry.document)
+    except TypeError:  # a number that JSON has no room for
+        return None
+    return Becomes(entry.document, Notes(entry.unreadable, entry.carried)) if named else None
