@@ -1,15 +1,17 @@
 """What will be found if nothing changes: the same inputs judged at later clocks, and the second at which each flips.
 
-Findings can change with the clock in two ways. Exemptions begin and end at moments that they state. Policies that look
-at the clock are judged at every moment that stands in their data, in their code or in the snapshot, moved by as many
-days as their numbers say, and between each two of these; between two that differ the second is found by halving.
+From one clock it goes on to the moment until which the evaluation holds (`evaluation.holding`), which is that of an
+exemption or one with which a policy compares the clock. For policies of which nobody knows these moments it also
+judges at every moment that stands in their data, in their code or in the snapshot, moved by as many days as their
+numbers say, and between each two of them. The second of a flip between two clocks is found by halving.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+from functools import cached_property
 
 import orjson
 from pydantic import AwareDatetime
@@ -18,6 +20,8 @@ from policyeng import exemptions as exempting
 from policyeng.audit.comparing.nouns import Became, Cause, Flip, Kind
 from policyeng.audit.comparing.states import Key, State, Status, judged, keyed, status_of
 from policyeng.evaluation import Prepared, evaluated, homes_of, prepare
+from policyeng.evaluation.holding import Holding, held
+from policyeng.evaluation.terms import Terms
 from policyeng.facts.ids import folded_id
 from policyeng.garbage import uncollected
 from policyeng.models import Approval, Finding, Model, Outcome, lowered
@@ -51,8 +55,8 @@ def coming(state: State, until: datetime, part: str = "", *, threads: int = 1) -
         UsageError: a parameter does not exist or does not fit its schema, or the engine does not exist.
         EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
     """
-    look = _Look(state, threads)
-    found = sorted(look.turns(until), key=lambda turn: (turn[0], turn[1]))
+    look = _Look(state, until, threads)
+    found = sorted(look.turns(), key=lambda turn: (turn[0], turn[1]))
     for at, key, was, now in found:
         yield Coming(at=at, part=part, flip=look.flip(at, key, was, now))
 
@@ -60,8 +64,8 @@ def coming(state: State, until: datetime, part: str = "", *, threads: int = 1) -
 class _Look:
     """One snapshot, judged at many clocks."""
 
-    def __init__(self, state: State, threads: int) -> None:
-        self._state, self._threads = state, threads
+    def __init__(self, state: State, until: datetime, threads: int) -> None:
+        self._state, self._until, self._threads = state, until, threads
         self._whole = prepare(state.bundle, state.snapshot, state.parameters)
         self._homes = homes_of(self._whole.estate.subjects)
         policies = zip(state.bundle.policies, state.bundle.reaches, strict=True)
@@ -79,21 +83,39 @@ class _Look:
         marked, _ = exempting.apply(findings, state.exemptions, state.bundle.policies, self._homes, at)
         return keyed(marked)
 
-    def found(self, at: datetime) -> dict[Key, Finding]:
-        """Everything that is found at a clock."""
-        return self._marked([*self._still, *self._judged(self._clocked, at)], at)
-
-    def turns(self, until: datetime) -> Iterator[tuple[datetime, Key, Finding | None, Finding | None]]:
+    def turns(self) -> Iterator[tuple[datetime, Key, Finding | None, Finding | None]]:
         """When which finding flips, from what to what."""
-        begin = self._state.as_of
-        earlier, was = begin, self.found(begin)
-        for at in self._samples(begin, until):
-            now = self.found(at)
-            for key in sorted({**was, **now}):
-                old, new = was.get(key), now.get(key)
+        at = self._state.as_of
+        holding = self._held(at)
+        earlier = self._found(at, holding)
+        while (following := self._next(at, holding)) is not None:
+            holding = self._held(following)
+            later = self._found(following, holding)
+            for key in sorted({**earlier, **later}):
+                old, new = earlier.get(key), later.get(key)
                 if status_of(old) != status_of(new) and (_stands(old) or _stands(new)):
-                    yield self._exactly(key, earlier, at, new), key, old, new
-            earlier, was = at, now
+                    yield self._exactly(key, at, following, new), key, old, new
+            at, earlier = following, later
+
+    def _held(self, at: datetime) -> Holding:
+        """What the policies that look at the clock say at a moment, and until when they say it."""
+        state = self._state
+        return held(self._clocked, Terms(at, state.exemptions, state.engine, state.opa, self._threads))
+
+    def _found(self, at: datetime, holding: Holding) -> dict[Key, Finding]:
+        """Everything that is found at a clock."""
+        return self._marked([*self._still, *holding.evaluation.findings], at)
+
+    def _next(self, at: datetime, holding: Holding) -> datetime | None:
+        """The next clock to judge at, a whole second or the last one; None after that."""
+        if at >= self._until:
+            return None
+        ends = [self._until]
+        if holding.until is not None:
+            ends.append(max(_next_second(holding.until), at + _SECOND))
+        if holding.again:
+            ends += [one for one in self._samples if one > at][:1]
+        return min(ends)
 
     def _exactly(self, key: Key, before: datetime, after: datetime, new: Finding | None) -> datetime:
         """The first second after one moment, up to another, at which a finding is what it is at the latter."""
@@ -111,14 +133,14 @@ class _Look:
                 before = middle
         return after
 
-    def _samples(self, begin: datetime, until: datetime) -> list[datetime]:
-        """The clocks to judge at."""
-        estate = self._whole.estate
+    @cached_property
+    def _samples(self) -> list[datetime]:
+        """The clocks to judge at for policies of which nobody knows when they say something else."""
+        begin, estate = self._state.as_of, self._whole.estate
         types = {subject.judged_type for subject in estate.subjects}
         known = moments(self._state.bundle, self._whole.parameters, [orjson.loads(estate.document)], types)
-        known += [at.astimezone(UTC) for one in self._state.exemptions for at in (one.created_at, one.expires_at)]
-        within = [at for at in known if begin < at <= until]
-        return [at for at in samples([*within, until], begin) if begin < at <= until]
+        within = [at for at in known if begin < at <= self._until]
+        return [at for at in samples([*within, self._until], begin) if begin < at <= self._until]
 
     def flip(self, at: datetime, key: Key, was: Finding | None, now: Finding | None) -> Flip:
         """One flip with its causes."""
@@ -181,6 +203,11 @@ def _status(state: State, key: Key, at: datetime) -> Status | None:
     policies = [policy for policy in state.bundle.policies if policy.id == key.policy]
     alone = replace(state, bundle=state.bundle.only(policies), as_of=at)
     return status_of(keyed(judged(alone).findings).get(key))
+
+
+def _next_second(moment: datetime) -> datetime:
+    """The first whole second after a moment."""
+    return moment.replace(microsecond=0) + _SECOND
 
 
 def _stands(finding: Finding | None) -> bool:
