@@ -92,6 +92,34 @@ def test_directories_and_standard_input_are_sides_too(folder: Path) -> None:
     assert diff(folder, "-", "one", stdin=native(workspace("w", x=1))).returncode == 0
 
 
+def test_directories_are_compared_file_by_file(folder: Path) -> None:
+    """Each file is a snapshot of its own; one that is on one side only has come or gone."""
+    shared = workspace("shared", x=1)
+    files = {
+        "one/a.json": native(workspace("a", x=0), shared),
+        "one/b.json": native(workspace("b", x=1), shared),
+        "one/gone.json": native(workspace("g", x=1)),
+        "two/a.json": native(workspace("a", x=1), shared),
+        "two/b.json": native(workspace("b", x=1), shared),
+        "two/came.json": native(workspace("c", x=1)),
+    }
+    write(folder, files)
+
+    ran = diff(folder, "one", "two", "--parts", "--format", "json")
+    comparison = Comparison.model_validate_json(ran.stdout)
+    sides = comparison.new, comparison.fixed
+    names = [[flip.finding.resource.rpartition("/")[2] for flip in flips] for flips in sides]
+
+    assert (ran.returncode, names, comparison.problems) == (1, [["a", "c"], ["g"]], ())
+    assert [flip.causes[0][0].change for flip in comparison.flips] == ["changed", "came", "went"]
+    assert (len(comparison.persisting), comparison.before.summary.fail, comparison.after.summary.fail) == (3, 4, 5)
+    assert diff(folder, "one", "one", "--parts").returncode == 0
+
+    write(folder, {"two/b.json": BROKEN})
+    broken = diff(folder, "one", "two", "--parts")
+    assert (broken.returncode, "b.json" in broken.stdout, "2 new" in broken.stdout) == (2, True, True)
+
+
 def test_what_cannot_be_read_is_undecided(folder: Path) -> None:
     """On either side; what could be compared is printed all the same."""
     write(folder, {"broken/w.json": native(workspace("w", x=1)), "broken/x.json": BROKEN})
@@ -112,6 +140,8 @@ def test_what_cannot_be_read_is_undecided(folder: Path) -> None:
         (["good.json", "bad.json", "--as-of-before", "soon"], "`soon` is no time for --as-of-before"),
         (["good.json", "bad.json", "--output", "json"], "`json` is not FORMAT=PATH"),
         (["good.json", "bad.json", "--from", "x"], "no input format is called `x`"),
+        (["good.json", "bad.json", "--parts"], "--parts compares directories"),
+        (["b", "old", "--parts", "--from", "native"], "--parts reads each file for itself"),
         (["good.json", " "], "an input or an option is empty"),
     ],
 )

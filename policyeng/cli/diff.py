@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -16,8 +15,9 @@ from policyeng import cache
 from policyeng.audit.comparing import documents, markdown, text
 from policyeng.audit.comparing.comparison import compared
 from policyeng.audit.comparing.nouns import Comparison
-from policyeng.audit.comparing.states import Gate, State
+from policyeng.audit.comparing.states import State
 from policyeng.cli import options
+from policyeng.cli.diff_sides import Reading, Side, by_parts
 from policyeng.cli.groups import with_group
 from policyeng.cli.loading import chosen, moment_of, plain_format, settings_of
 from policyeng.cli.printing import busy, look, say
@@ -27,7 +27,7 @@ from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.in_force import Held, held_of
 from policyeng.sources import FORMATS as SOURCES
-from policyeng.sources import Given, given, given_parameters, read_inputs
+from policyeng.sources import given, given_parameters, read_inputs
 
 _FORMATS: Mapping[str, Callable[[Comparison], str]] = {
     "text": text.render,
@@ -37,6 +37,9 @@ _FORMATS: Mapping[str, Callable[[Comparison], str]] = {
 
 Before = Annotated[str, typer.Argument(metavar="BEFORE", help="A file or a directory; - is standard input.")]
 After = Annotated[str, typer.Argument(metavar="AFTER", help="The same, later; - is standard input.")]
+Parts = Annotated[
+    bool, typer.Option("--parts", help="Compare file with file of two directories, each a snapshot of its own.")
+]
 NoCauses = Annotated[bool, typer.Option("--no-causes", help="Do not look for the causes, which judges again.")]
 
 
@@ -100,17 +103,6 @@ class _Asked:
         return replace(self, policies=policies, flags=flags, config=config)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """How both sides are read and judged."""
-
-    from_format: str | None
-    said: Given
-    show_skipped: bool
-    engine: str
-    opa: OpaOptions
-
-
 def diff(
     before: Before,
     after: After,
@@ -134,6 +126,7 @@ def diff(
     as_of: options.AsOf = None,
     engine: options.Engine = "embedded",
     jobs: options.Jobs = 0,
+    parts: Parts = False,
     no_causes: NoCauses = False,
     no_cache: options.NoCache = False,
     *,
@@ -149,6 +142,7 @@ def diff(
     Examples:
       policyeng diff monday.json tuesday.json
       policyeng diff main/ branch/ --format markdown
+      policyeng diff snapshots/monday/ snapshots/tuesday/ --parts
       policyeng diff estate.json estate.json --as-of-before 2026-01-01 --as-of 2026-07-01
       policyeng diff estate.json estate.json --policy-before policies-1.0/ --policy policies-1.1/
     """
@@ -159,39 +153,34 @@ def diff(
     flags |= {"profile": profile, "strict_unknown": strict_unknown, **trust}
     from_ = chosen(from_, SOURCES, "input format") if from_ else None
     at, said = moment_of(as_of), given(scope or "", workspace or "", given_parameters(parameters or ()))
-    reading = _Reading(from_, said, show_skipped, engine, opa)
+    was = moment_of(earlier.as_of, "--as-of-before") if earlier.as_of else at
+    reading = Reading(from_, said, show_skipped, engine, opa, jobs or os.cpu_count() or 1, not no_causes)
     asked = _Asked(policy or (), data or (), flags, config, no_exemptions)
     with cache.switched_off(no_cache):
         held = asked.held()
         theirs = asked.before(earlier).held() if earlier.differs else held
-        old = _state(before, theirs, moment_of(earlier.as_of, "--as-of-before") if earlier.as_of else at, reading)
-        new = _state(after, held, at, reading)
-        gate = Gate(held.settings.fail_on, held.settings.strict_unknown)
-        with busy("comparing"):
-            comparison = compared(old, new, gate, threads=jobs or os.cpu_count() or 1, with_causes=not no_causes)
+        comparing = by_parts if parts else _whole
+        comparison = comparing(Side(before, theirs, was), Side(after, held, at), reading)
     _print(comparison, format_, outputs)
     return comparison.exit_code
 
 
-def _state(named: str, held: Held, as_of: datetime, reading: _Reading) -> State:
+def _whole(before: Side, after: Side, reading: Reading) -> Comparison:
+    """Compare what each side reads as one snapshot."""
+    old, new = _state(before, reading), _state(after, reading)
+    with busy("comparing"):
+        return compared(old, new, after.gate, threads=reading.threads, with_causes=reading.with_causes)
+
+
+def _state(side: Side, reading: Reading) -> State:
     """What a side is judged with, and what was read of it."""
-    with busy(f"reading {named}"):
-        stdin = sys.stdin.buffer.read() if named == "-" and sys.stdin is not None else None
-        read = read_inputs(
-            [named], from_format=reading.from_format, stdin=stdin, said=reading.said, **held.bundle.wanted
-        )
+    with busy(f"reading {side.named}"):
+        stdin = sys.stdin.buffer.read() if side.named == "-" and sys.stdin is not None else None
+        wanted = side.held.bundle.wanted
+        read = read_inputs([side.named], from_format=reading.from_format, stdin=stdin, said=reading.said, **wanted)
     for line in reading_lines(read.read, read.skipped, show_skipped=reading.show_skipped):
         say(line, error=True)
-    return State(
-        held.bundle,
-        read.snapshot,
-        as_of,
-        held.exemptions,
-        held.parameters,
-        reading.engine,
-        reading.opa,
-        (*read.problems, *held.problems),
-    )
+    return side.state(read.snapshot, reading, (*read.problems, *side.held.problems))
 
 
 def _print(comparison: Comparison, format_: str, outputs: Sequence[tuple[str, Path]]) -> None:
