@@ -142,6 +142,8 @@ class Azure:
 def _handler(azure: Azure) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else each answer waits for the acknowledgement of its head
+        wbufsize = -1
 
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
@@ -174,6 +176,7 @@ def _handler(azure: Azure) -> type[BaseHTTPRequestHandler]:
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
                 self.wfile.write(content[: said.cut])
+                self.wfile.flush()
                 if said.cut is not None:  # as a cable that is pulled out
                     self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     self.close_connection = True

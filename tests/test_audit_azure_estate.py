@@ -37,10 +37,10 @@ def test_a_subscription_is_one_part_that_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_workspace_is_read_as_the_snapshot_command_reads_it(tmp_path: Path) -> None:
-    """The findings are those of `check` on what it writes, whether it is one process that judges or several."""
+    """The findings are those of `check` on what it writes, also where another process asks."""
     more = 'resource_group = "rg-ml"\nworkspace = "ws"\n'
     azure = open_workspace().deny(f"{WORKSPACE}/computes")
-    ran = audited(azure, tmp_path, "run", "live", more=more)
+    ran = audited(azure, tmp_path, "run", "live", "--jobs", "2", more=more)
     with served(azure) as environ, patch.dict(os.environ, environ):
         words = ("--subscription", SUBSCRIPTION, "--resource-group", "rg-ml", "--workspace", "ws")
         shot = policyeng("snapshot", "collect", *words)

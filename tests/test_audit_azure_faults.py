@@ -125,10 +125,15 @@ def test_slow_answers_are_given_up() -> None:
 
 
 def test_what_is_not_there_is_absent() -> None:
-    """A type that Azure has no list of, at a place that is there, has nothing; an old type may be gone altogether."""
+    """A type that Azure has no list of, at a place that is there, has nothing.
+
+    An old type may be gone altogether, and a service may never have been used.
+    """
     azure = estate()
     azure.faults[f"{WORKSPACE}/connections".lower()] = lambda _query, _times: error(404, "NotFound")
     azure.faults[f"{WORKSPACE}/services".lower()] = lambda _query, _times: error(400, "NoRegisteredProviderFound")
+    unused = error(409, "MissingSubscriptionRegistration")
+    azure.faults[f"{ROOT}/providers/microsoft.advisor".lower()] = lambda _query, _times: unused
     assert missing(asked(azure)) == []
 
 

@@ -35,14 +35,11 @@ _SIGN_IN = "sign in with `az login`, or set AZURE_TENANT_ID, AZURE_CLIENT_ID and
 _RETRIES = 8
 #: What ARM says of types and versions that a cloud does not have, in lower case.
 _UNKNOWN_TYPES = frozenset(
-    {
-        "invalidresourcetype",
-        "noregisteredproviderfound",
-        "invalidapiversionparameter",
-        "missingsubscriptionregistration",
-    }
-    | {"resourcetypenotsupported", "disallowedprovider", "subscriptionnotregistered"}
+    {"invalidresourcetype", "noregisteredproviderfound", "invalidapiversionparameter"}
+    | {"resourcetypenotsupported", "disallowedprovider"}
 )
+#: What it says where a subscription has never used a service, in lower case: then there is nothing of it.
+_UNUSED = frozenset({"missingsubscriptionregistration", "subscriptionnotregistered"})
 
 
 class Loss(NamedTuple):
@@ -52,11 +49,13 @@ class Loss(NamedTuple):
         reason: for the reader.
         status: of HTTP; 0 where there was no answer at all.
         is_unknown: Azure knows no such type here.
+        is_unused: the subscription has nothing of the service.
     """
 
     reason: str
     status: int = 0
     is_unknown: bool = False
+    is_unused: bool = False
 
     @property
     def is_denied(self) -> bool:
@@ -66,7 +65,7 @@ class Loss(NamedTuple):
     @property
     def is_absent(self) -> bool:
         """Whether there is nothing of the kind."""
-        return self.status == 404 or self.is_unknown
+        return self.status == 404 or self.is_unknown or self.is_unused
 
 
 class _Patience(RetryPolicy[HttpRequest, HttpResponse]):
@@ -180,6 +179,8 @@ class Client:
             return body if isinstance(body, dict) else Loss("the answer is not a JSON object", status)
         code = _code(body)
         said = f"{status} {shortened(code)}" if code else str(status)
+        if code.lower() in _UNUSED:
+            return Loss(f"the service is not used ({said})", status, is_unused=True)
         if status in (401, 403):
             return Loss(f"not allowed ({said})", status)
         if status == 429:

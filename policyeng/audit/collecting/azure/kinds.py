@@ -40,7 +40,6 @@ _VERSIONS: Mapping[str, str] = {
         RESERVATIONS: "2022-11-01",
         "Microsoft.Compute/virtualMachines": "2024-07-01",
         BUDGETS: "2023-11-01",
-        "Microsoft.ContainerInstance/containerGroups": "2023-05-01",
         "Microsoft.ContainerService/managedClusters": "2024-09-01",
         "Microsoft.DataFactory/factories": "2018-06-01",
         "Microsoft.DataLakeAnalytics/accounts": "2016-11-01",
@@ -116,14 +115,12 @@ AT_SCOPE = (
     _listed("Microsoft.Authorization/roleDefinitions"),
     _listed("Microsoft.Authorization/locks"),
 )
-#: What is listed in a subscription or a resource group.
+#: What is listed in a subscription or a resource group. Machines and clusters are read where workspaces name them:
+#: others have nothing to do with Machine Learning, and would be judged.
 IN_GROUP = (
     _listed(f"{ML}/registries", may_lack=True, below=(_listed(DIAGNOSTICS),)),
     _listed("Microsoft.Network/privateEndpoints"),
     _listed(NETWORKS),
-    _listed("Microsoft.Compute/virtualMachines"),
-    _listed("Microsoft.ContainerService/managedClusters", may_lack=True),
-    _listed("Microsoft.ContainerInstance/containerGroups", may_lack=True),
 )
 EVERYWHERE = Listing(RESERVATIONS, "/providers/Microsoft.Capacity/reservations")
 

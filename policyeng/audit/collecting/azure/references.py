@@ -25,7 +25,6 @@ _NAMES = {
         "/properties/agentPoolProfiles/*/vnetSubnetID",
         "/properties/agentPoolProfiles/*/podSubnetID",
     ),
-    "Microsoft.ContainerInstance/containerGroups": ("/properties/subnetIds/*/id",),
 }
 _SUBNETS = f"{lowered(NETWORKS)}/subnets"
 

@@ -25,7 +25,7 @@ from policyeng.audit.collecting.azure.kinds import (
 from policyeng.audit.collecting.azure.pages import pages
 from policyeng.audit.collecting.azure.wanted import Wanted
 from policyeng.errors import InputError
-from policyeng.facts.ids import is_at_or_under, resource_group_of
+from policyeng.facts.ids import resource_group_of
 from policyeng.facts.words import inside
 from policyeng.models import JsonObject, lowered
 
@@ -68,7 +68,6 @@ class Survey:
             yield partial(self._list, listing, wanted.scope)
         yield partial(self._list, EVERYWHERE, "")
         yield partial(self._list, Listing(BUDGETS, f"/providers/{BUDGETS}"), wanted.root)
-        yield self._advice
 
     def _beside(self) -> Iterator[Task]:
         """What is asked once it is known what there is."""
@@ -77,6 +76,7 @@ class Survey:
         for _, identity in sorted(groups.items()):
             home = identity.partition("/providers/")[0]
             yield partial(self._list, Listing(BUDGETS, f"/providers/{BUDGETS}"), home)
+        yield self._advice
         yield from quotas.tasks(self._client, known, self._wanted)
         yield from monitoring.tasks(self._client, known, self._wanted)
 
@@ -95,7 +95,7 @@ class Survey:
 
     def _without_workspaces(self, loss: Loss) -> None:
         """Say what nobody knows where workspaces are not listed."""
-        if loss.status == 404 and not loss.is_unknown:
+        if loss.status == 404 and not (loss.is_unknown or loss.is_unused):
             message, remedy = "there is no such scope, or the identity that asks must not know of it", _READER
             raise InputError(message, place=(self._wanted.scope,), remedy=remedy)
         if not loss.is_absent:
@@ -152,12 +152,12 @@ class Survey:
         return ()
 
     def _advice(self) -> Iterable[Task]:
-        """Read the advice for what lies in the scope; Azure lists that of a whole subscription."""
-        wanted = self._wanted
+        """Read the advice on what was read; Azure lists that on everything in a subscription."""
+        wanted, known = self._wanted, frozenset(self.gathered.resources)
         for entry in self._entries(Listing(ADVICE, f"/providers/{ADVICE}"), wanted.root):
             if isinstance(entry, Loss):
                 self._lack(Listing(ADVICE, ""), wanted.scope, entry)
-            elif not isinstance(entry, dict) or is_at_or_under(str(entry.get("id")), wanted.scope):
+            elif lowered(str(inside(entry, "id"))).partition(f"/providers/{lowered(ADVICE)}")[0] in known:
                 self.gathered.take(entry, ADVICE, wanted.scope)
         return ()
 
