@@ -226,8 +226,10 @@ def test_versions_are_bounded() -> None:
         azure.hold(*({"id": f"{WORKSPACE}/models/{model}/versions/{number}", "properties": {}} for number in range(12)))
     document = collected(azure)
     assert len(within(document, f"{ML}/workspaces/models/versions")) == 20
-    said = f"{ML}/workspaces/models/versions at {WORKSPACE}, as asked: only the newest 10 of each were read"
-    assert document["incomplete"] == [said]
+    place = f"{ML}/workspaces/models/versions at {WORKSPACE.lower()}"
+    assert document["incomplete"] == [f"{place}, as asked: only the newest 10 of each were read"]
+    azure.deny("/versions")
+    assert collected(azure)["incomplete"] == [f"{place}: not allowed (403 AuthorizationFailed)"]
 
 
 def test_a_compute_that_its_list_shows_in_part_is_asked_for_alone() -> None:

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from unittest.mock import patch
@@ -270,6 +271,7 @@ def test_an_interrupted_run_ends_at_once_and_leaves_no_file(tmp_path: Path) -> N
         with process:
             while not azure.asked[COMPUTES.lower()]:
                 assert process.poll() is None
+                threading.Event().wait(0.01)
             begun = time.monotonic()
             process.send_signal(signal.SIGINT)
             assert process.wait(timeout=10) == 130

@@ -25,7 +25,7 @@ from policyeng.audit.collecting.azure.kinds import (
 from policyeng.audit.collecting.azure.pages import pages
 from policyeng.audit.collecting.azure.wanted import Wanted
 from policyeng.errors import InputError
-from policyeng.facts.ids import resource_group_of
+from policyeng.facts.ids import resource_group_of, workspace_of
 from policyeng.facts.words import inside
 from policyeng.models import JsonObject, lowered
 
@@ -124,8 +124,9 @@ class Survey:
     def _lack(self, listing: Listing, home: str, loss: Loss) -> None:
         if loss.is_absent and (listing.may_lack or not loss.is_unknown):
             return
+        where = (workspace_of(home) if listing.newest else home) or "/"  # one line for all models of a workspace
         for kind in (listing.kind, *(below.kind for below in listing.below)):
-            self.gathered.lack(kind, home or "/", loss)
+            self.gathered.lack(kind, where, loss)
 
     def _entries(self, listing: Listing, home: str) -> Iterator[JsonObject | Loss]:
         query = {"api-version": version_of(listing.kind), **listing.query}
@@ -135,9 +136,8 @@ class Survey:
             if isinstance(page, Loss):
                 yield page
             elif listing.newest and number:
-                workspace = home.rpartition("/")[0].rpartition("/")[0]
                 reason = f"only the newest {listing.newest} of each were read"
-                self.gathered.leave(listing.kind, workspace, reason)
+                self.gathered.leave(listing.kind, workspace_of(home) or home, reason)
                 return
             else:
                 yield from page.entries  # type: ignore[misc]  # `take` refuses those that are no objects
