@@ -132,7 +132,10 @@ def test_a_resource_group_and_a_workspace_narrow_it() -> None:
 
 
 def test_what_is_named_elsewhere_is_asked_for_once() -> None:
-    """Attached clusters in another subscription, their networks in turn, and hubs; what is gone is left out."""
+    """Attached clusters in another subscription, their networks in turn, and hubs with what lies in them.
+
+    What is gone is left out; the budgets of the other subscription count for the hub.
+    """
     elsewhere = f"/subscriptions/{'2' * 8}-2222-2222-2222-{'2' * 12}/resourceGroups/g/providers"
     network, cluster = (
         f"{elsewhere}/Microsoft.Network/virtualNetworks/v",
@@ -158,8 +161,11 @@ def test_what_is_named_elsewhere_is_asked_for_once() -> None:
             }
         )
     azure.faults[f"{elsewhere}/microsoft.compute".lower()] = lambda _query, _times: error(404, "ResourceNotFound")
+    azure.hold({"id": f"{hub}/computes/shared", "properties": {"computeType": "AmlCompute", "properties": {}}})
+    budget = f"{elsewhere.partition('/resourceGroups')[0]}/providers/Microsoft.Consumption/budgets/b"
+    azure.hold({"id": budget, "properties": {}})
     document = collected(azure)
-    assert {cluster, network, hub} <= {one["id"] for one in document["resources"]}
+    assert {cluster, network, hub, f"{hub}/computes/shared", budget} <= {one["id"] for one in document["resources"]}
     assert document["incomplete"] == [
         f"a.b/things at {elsewhere.lower()}/a.b/things/x: it is not known how to read this type"
     ]

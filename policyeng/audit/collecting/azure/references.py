@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from policyeng.audit.collecting.azure.client import Client, Loss
@@ -29,15 +29,16 @@ _NAMES = {
 _SUBNETS = f"{lowered(NETWORKS)}/subnets"
 
 
-def tasks(client: Client, gathered: Gathered) -> Iterator[Task]:
+def tasks(client: Client, gathered: Gathered, inside: Callable[[str], Iterable[Task]]) -> Iterator[Task]:
     """Ask for what is named and was not read; none are left once each was asked for.
 
-    What is not there is left out: that it is not there is what policies are after.
+    What is not there is left out: that it is not there is what policies are after. Of a hub all is read, by `inside` of
+    its id, because its projects work with what lies in it.
     """
     named = {target for kind in _NAMES for resource in gathered.of_type(kind) for target in _named(resource, kind)}
     for target, kind in sorted(named):
         if lowered(target) not in gathered.resources and gathered.first_time(target):
-            yield partial(_ask, client, gathered, target, kind)
+            yield partial(_ask, client, gathered, inside, target, kind)
 
 
 def _named(resource: JsonObject, kind: str) -> Iterator[tuple[str, str]]:
@@ -54,11 +55,14 @@ def _named(resource: JsonObject, kind: str) -> Iterator[tuple[str, str]]:
                 yield lowered(identity), kinds[0]
 
 
-def _ask(client: Client, gathered: Gathered, target: str, kind: str) -> Iterable[Task]:
+def _ask(
+    client: Client, gathered: Gathered, inside: Callable[[str], Iterable[Task]], target: str, kind: str
+) -> Iterable[Task]:
     version = version_of(kind)
     answer = client.get(target, {"api-version": version}) if version else Loss("it is not known how to read this type")
     if not isinstance(answer, Loss):
-        gathered.take(answer, kind, target)
+        resource = gathered.take(answer, kind, target)
+        if resource and kind == lowered(WORKSPACES):
+            yield from inside(resource["id"])
     elif not answer.is_absent:
         gathered.lack(kind, target, answer)
-    return ()

@@ -25,7 +25,7 @@ from policyeng.audit.collecting.azure.kinds import (
 from policyeng.audit.collecting.azure.pages import pages
 from policyeng.audit.collecting.azure.wanted import Wanted
 from policyeng.errors import InputError
-from policyeng.facts.ids import resource_group_of, workspace_of
+from policyeng.facts.ids import scopes_of, workspace_of
 from policyeng.facts.words import inside
 from policyeng.models import JsonObject, lowered
 
@@ -56,7 +56,7 @@ class Survey:
 
         crew.do(self._at_scope(), told)
         self._require_something()
-        while tasks := list(references.tasks(self._client, known)):
+        while tasks := list(references.tasks(self._client, known, self._in_workspace)):
             crew.do(tasks, told)
         crew.do(self._beside(), told)
         return known
@@ -71,10 +71,9 @@ class Survey:
 
     def _beside(self) -> Iterator[Task]:
         """What is asked once it is known what there is."""
-        known, workspaces = self.gathered, list(self.gathered.of_type(WORKSPACES))
-        groups = {resource_group_of(one["id"]) or "": one["id"] for one in workspaces}
-        for _, identity in sorted(groups.items()):
-            home = identity.partition("/providers/")[0]
+        known = self.gathered
+        above = {scope for one in known.of_type(WORKSPACES) for scope in scopes_of(one["id"])[:2]}
+        for home in sorted(above - {lowered(self._wanted.root)}):
             yield partial(self._list, Listing(BUDGETS, f"/providers/{BUDGETS}"), home)
         yield self._advice
         yield from quotas.tasks(self._client, known, self._wanted)
