@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from unittest.mock import patch
@@ -369,3 +370,11 @@ def test_it_writes_a_file_and_can_be_quiet(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
     document = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))
     assert (document["scope"], within(document, f"{ML}/workspaces")) == (ROOT, ["ws"])
+
+
+def test_every_option_is_on_the_page() -> None:
+    """An option that the page does not know is not documented."""
+    page = (SAMPLES.parents[1] / "docs" / "collecting.md").read_text(encoding="utf-8")
+    options = set(re.findall(r"--[a-z][a-z-]+", policyeng("snapshot", "collect", "--help").stdout)) - {"--help"}
+    assert len(options) >= 11
+    assert [option for option in sorted(options) if f"`{option}`" not in page] == []

@@ -95,6 +95,10 @@ def test_what_passes_is_tried_again(answer: Answer) -> None:
             error(429, "TooManyRequests", Retry_After="3600"),
             "throttled (429 TooManyRequests) for longer than the patience of 0.5 s",
         ),
+        (
+            error(429, "TooManyRequests", Retry_After="0.2"),
+            "throttled (429 TooManyRequests) for longer than the patience of 0.5 s",
+        ),
         (error(500, "InternalServerError"), "failed (500 InternalServerError)"),
         (error(400, "BadRequest"), "refused (400 BadRequest)"),
         (error(400, "NoRegisteredProviderFound"), "refused (400 NoRegisteredProviderFound)"),
@@ -190,6 +194,22 @@ def test_workspaces_that_are_denied_leave_nothing_in_them_known() -> None:
     ran = asked(estate().deny(f"{ROOT}/providers/{TYPE}"))
     kinds = {line.partition(" at ")[0].removeprefix(TYPE) for line in missing(ran)}
     assert {"", "/computes", "/jobs", "/onlineEndpoints", "/onlineEndpoints/deployments", "/datastores"} <= kinds
+
+
+@pytest.mark.parametrize("status", [400, 404])
+def test_a_version_that_a_cloud_does_not_have_is_no_absence(status: int) -> None:
+    """Of workspaces, jobs and what is named elsewhere; the network that could be read is no whole snapshot."""
+    machine = f"{GROUP}/providers/Microsoft.Compute/virtualMachines/m"
+    azure = estate().hold({"id": f"{COMPUTES}/m", "properties": {"properties": {}, "resourceId": machine}})
+    code = {400: "NoRegisteredProviderFound", 404: "InvalidResourceType"}[status]
+    for place in (f"{WORKSPACE}/jobs", machine):
+        azure.faults[place.lower()] = lambda _query, _times: error(status, code)
+    assert missing(asked(azure)) == [
+        f"{TYPE}/jobs at {WORKSPACE}: refused ({status} {code})",
+        f"microsoft.compute/virtualmachines at {machine.lower()}: refused ({status} {code})",
+    ]
+    azure.faults[f"{ROOT}/providers/{TYPE}".lower()] = lambda _query, _times: error(status, code)
+    assert f"{TYPE}/computes at {ROOT}: refused ({status} {code})" in missing(asked(azure))
 
 
 @pytest.mark.parametrize(("status", "code"), [(401, "InvalidAuthenticationToken"), (403, "AuthorizationFailed")])

@@ -64,8 +64,8 @@ class Loss(NamedTuple):
 
     @property
     def is_absent(self) -> bool:
-        """Whether there is nothing of the kind."""
-        return self.status == 404 or self.is_unknown or self.is_unused
+        """Whether there surely is nothing of the kind; a type that Azure does not know may be one of another version."""
+        return self.is_unused or (self.status == 404 and not self.is_unknown)
 
 
 class _Patience(RetryPolicy[HttpRequest, HttpResponse]):

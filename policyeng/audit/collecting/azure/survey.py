@@ -94,10 +94,10 @@ class Survey:
 
     def _without_workspaces(self, loss: Loss) -> None:
         """Say what nobody knows where workspaces are not listed."""
-        if loss.status == 404 and not (loss.is_unknown or loss.is_unused):
+        if loss.is_absent and not loss.is_unused:
             message, remedy = "there is no such scope, or the identity that asks must not know of it", _READER
             raise InputError(message, place=(self._wanted.scope,), remedy=remedy)
-        if not loss.is_absent:
+        if not loss.is_unused:
             for kind in (WORKSPACES, *below_workspaces()):
                 self.gathered.lack(kind, self._wanted.scope, loss)
 
@@ -121,7 +121,7 @@ class Survey:
                 yield partial(self._again, resource)
 
     def _lack(self, listing: Listing, home: str, loss: Loss) -> None:
-        if loss.is_absent and (listing.may_lack or not loss.is_unknown):
+        if loss.is_absent or (listing.may_lack and loss.is_unknown):
             return
         where = (workspace_of(home) if listing.newest else home) or "/"  # one line for all models of a workspace
         for kind in (listing.kind, *(below.kind for below in listing.below)):
