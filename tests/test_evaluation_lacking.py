@@ -12,6 +12,7 @@ from policyeng.admission import admit
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.engines import OpaOptions
 from policyeng.evaluation import evaluate
+from policyeng.evaluation.lacking import Gap, Gaps
 from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot
 from policyeng.sources import read_inputs
 from tests.bundles import deny_when, rego, write
@@ -187,3 +188,22 @@ def test_a_snapshot_that_holds_only_gaps_was_not_evaluated(bundle: Bundle) -> No
     said = judged(bundle, f"{TYPE} at {ROOT}: {REASON}", resources=())
     assert (said.exit_code, said.summary.unknown > 0) == (2, True)
     assert said.problems[-1].message.startswith("nothing was evaluated: 0 resources and")
+
+
+def test_gaps_are_found_by_where_they_are() -> None:
+    """As they are when each is asked whether it meets a scope."""
+    scopes = [
+        "/",
+        ROOT,
+        GROUP,
+        HOME,
+        OTHER,
+        f"{HOME}/computes/c",
+        f"{ROOT}x",
+        "/providers/A.B/c/d",
+        "/subscriptions/{s}",
+    ]
+    scopes += ["/providers/Microsoft.Management/managementGroups/m", f"{ROOT}/resourceGroups/{{g}}/providers/A.B/c/d"]
+    gaps = [Gap(COMPUTES, scope, REASON) for scope in scopes]
+    for scope in (*scopes, "", "nowhere"):
+        assert sorted(Gaps(gaps).near(scope)) == sorted(gap for gap in gaps if gap.meets(scope)), scope

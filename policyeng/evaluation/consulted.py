@@ -10,13 +10,14 @@ from typing import NamedTuple
 from policyeng.bundle.header import Consulted
 from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.evaluation.estate import Subject
-from policyeng.evaluation.lacking import Gap
+from policyeng.evaluation.lacking import Gap, Gaps
 from policyeng.evaluation.pointers import unread, values_at
 from policyeng.facts.ids import covers, folded_id, is_open, scopes_of
 from policyeng.models import JsonObject, Unknown, lowered, made
 
 #: No more unknowns than these come from one entry of `consults`: a thousand fields may be unread for one reason.
 _MOST = 5
+_NONE: tuple[Sequence[Gap], Gaps] = ((), Gaps(()))
 
 
 class _Gaps(NamedTuple):
@@ -42,10 +43,11 @@ class Neighbours:
     def __init__(self, subjects: Sequence[Subject], unreadable: Iterable[int], lacking: Sequence[Gap] = ()) -> None:
         """Take the subjects, the positions of those of which not all can be read, and types that are not all there."""
         self._subjects = subjects
-        self._lacking: dict[str, list[Gap]] = {}
+        by_kind: dict[str, list[Gap]] = {}
         for gap in (gap for gap in lacking if not gap.is_stated):
             for kind in ("", lowered(gap.kind)):
-                self._lacking.setdefault(kind, []).append(gap)
+                by_kind.setdefault(kind, []).append(gap)
+        self._lacking = {kind: (gaps, Gaps(gaps)) for kind, gaps in by_kind.items()}
         self._unreadable = frozenset(unreadable)
         self._gaps: dict[int, _Gaps] = {}
 
@@ -83,21 +85,14 @@ class Neighbours:
 
     def _lost(self, consulted: Consulted, index: int, names: Iterable[str] | None) -> Iterator[Unknown]:
         """One unknown for each type of which what a policy consults may not be there; `names` are those of `_names`."""
-        scope = scope_of(self._subjects[index], consulted) if consulted.within else ""
-        for gap in self._lacking.get(lowered(consulted.type), ()):
-            if consulted.through and not consulted.naming and names is not None:
-                may_hold = any(self._may_be(name, gap) for name in names)
-            else:
-                may_hold = not scope or gap.meets(scope)
-            if may_hold:
-                yield gap.unknown
-
-    def _may_be(self, name: str, gap: Gap) -> bool:
-        """Whether what a resource names, and is not there, may be among what could not be read."""
-        parts, place = name.split("/"), name_below(gap.scope)
-        if "/".join((parts[0], *parts[1::2])) != lowered(gap.kind) or name in self._by_name:
-            return False
-        return place[:1] in ("", "/") or name == place or name.startswith(f"{place}/")
+        every, placed = self._lacking.get(lowered(consulted.type), _NONE)
+        if every and consulted.through and not consulted.naming and names is not None:
+            named = [name for name in names if name not in self._by_name]
+            yield from (gap.unknown for gap in every if any(_may_be(name, gap) for name in named))
+        elif every and consulted.within:
+            yield from (gap.unknown for gap in placed.near(scope_of(self._subjects[index], consulted)))
+        else:
+            yield from (gap.unknown for gap in every)
 
     def _gaps_in(self, consulted: Consulted) -> _Gaps:
         gaps = self._gaps.get(id(consulted))
@@ -190,6 +185,14 @@ class Neighbours:
         if not is_open(scope) and folded_id(scope) in scopes_of(scope):
             near = (*gaps.by_scope.get(folded_id(scope), ()), *gaps.unplaced)
         return (at for at in near if covers(scope, self._subjects[at].home) is not False)
+
+
+def _may_be(name: str, gap: Gap) -> bool:
+    """Whether what a resource names, and is not there, may be among what could not be read."""
+    parts, place = name.split("/"), name_below(gap.scope)
+    if "/".join((parts[0], *parts[1::2])) != lowered(gap.kind):
+        return False
+    return place[:1] in ("", "/") or name == place or name.startswith(f"{place}/")
 
 
 def scope_of(subject: Subject, consulted: Consulted) -> str:

@@ -11,10 +11,10 @@ Lines of this form policies do not see: they would take one for what concerns th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from policyeng.facts.ids import covers
+from policyeng.facts.ids import covers, is_open, segments
 from policyeng.models import Unknown, lowered, made
 from policyeng.sources.arm_entry import types_of
 from policyeng.workloads.derive import DERIVED_FROM
@@ -50,6 +50,40 @@ class Gap(NamedTuple):
     def meets(self, scope: str) -> bool:
         """Whether it may be about what lies at and below a scope, or about what that lies in."""
         return covers(scope, self.scope) is not False or covers(self.scope, scope) is not False
+
+
+class Gaps:
+    """Gaps by where they are: there may be one in each of thousands of workspaces."""
+
+    def __init__(self, gaps: Iterable[Gap]) -> None:
+        self._at: dict[tuple[str, ...], list[Gap]] = {}
+        self._below: dict[tuple[str, ...], list[Gap]] = {}
+        self._loose: list[Gap] = []
+        for gap in gaps:
+            parts = _place(gap.scope)
+            if parts is None:
+                self._loose.append(gap)
+                continue
+            self._at.setdefault(parts, []).append(gap)
+            for depth in range(len(parts)):
+                self._below.setdefault(parts[:depth], []).append(gap)
+
+    def near(self, scope: str) -> Iterator[Gap]:
+        """Those that meet a scope."""
+        parts = _place(scope)
+        if parts is None:
+            yield from (gap for gaps in self._at.values() for gap in gaps if gap.meets(scope))
+        else:
+            for depth in range(len(parts) + 1):
+                yield from self._at.get(parts[:depth], ())
+            yield from self._below.get(parts, ())
+        yield from (gap for gap in self._loose if gap.meets(scope))
+
+
+def _place(scope: str) -> tuple[str, ...] | None:
+    """The segments of an id of which these alone say what it lies in; None for others."""
+    parts = segments(scope)
+    return parts if parts is not None and parts[:1] in ((), ("subscriptions",)) and not is_open(scope) else None
 
 
 def gaps_in(lines: Iterable[str]) -> tuple[Gap, ...]:

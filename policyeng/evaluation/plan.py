@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from itertools import islice
 from typing import NamedTuple
 
 from policyeng.bundle import Bundle
@@ -10,11 +11,14 @@ from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.engines import Pair
 from policyeng.evaluation.consulted import Neighbours
 from policyeng.evaluation.estate import Estate, Subject
-from policyeng.evaluation.lacking import Gap
+from policyeng.evaluation.lacking import Gap, Gaps
 from policyeng.evaluation.narrowing import Narrowing
 from policyeng.evaluation.pointers import unread
 from policyeng.evaluation.selectors import Selector, selector_of
 from policyeng.models import JsonObject, Unknown, made
+
+#: No more unknowns than these say that a policy which may read anything lacks something.
+_MOST = 5
 
 
 class Planned(NamedTuple):
@@ -46,7 +50,7 @@ def plan(
         if consults:
             given = parameters[number] if parameters is not None else policy.header.defaults
             consults = neighbours.telling(consults, given)
-        lost = _lost(bundle, number, estate.gaps) if taken and estate.gaps else ()
+        blind, stated = _lost(bundle, number, estate.gaps) if taken and estate.gaps else ((), None)
         for index in sorted(taken):
             subject = subjects[index]
             unknowns: tuple[Unknown, ...] = ()
@@ -56,21 +60,24 @@ def plan(
                 unknowns = _unknowns(selector_of(policy.header), subject, subjects)
             if consults and not subject.is_gap:
                 unknowns += neighbours.unknowns(consults, index)
-            if lost and not subject.is_gap:
-                unknowns += tuple(gap.unknown for gap in lost if not gap.is_stated or gap.meets(subject.home))
+            if not subject.is_gap:
+                unknowns += (*blind, *(gap.unknown for gap in (stated.near(subject.home) if stated else ())))
             yield Planned(Pair(number, index, subject.workspace), undecided or unknowns)
 
 
-def _lost(bundle: Bundle, number: int, gaps: Sequence[Gap]) -> Sequence[Gap]:
+def _lost(bundle: Bundle, number: int, gaps: Sequence[Gap]) -> tuple[tuple[Unknown, ...], Gaps | None]:
     """What is not all there of what a policy may read without saying so in its header.
 
+    That is anything where it reaches others and says nothing of them, and metrics and quotas where it names them.
     Policies in the forms of others judge documents, which are all there.
     """
     policy, reach = bundle.policies[number], bundle.reaches[number]
     if policy.input_form != "policy":
-        return ()
+        return (), None
     is_blind = reach.others and not policy.header.consults
-    return [gap for gap in gaps if (gap.kind in reach.collected if gap.is_stated else is_blind)]
+    unknowns = (gap.unknown for gap in gaps if is_blind and not gap.is_stated)
+    stated = [gap for gap in gaps if gap.is_stated and gap.kind in reach.collected]
+    return tuple(islice(unknowns, _MOST)), Gaps(stated) if stated else None
 
 
 def partly_read(subjects: Iterable[Subject]) -> frozenset[int]:

@@ -64,7 +64,7 @@ class Loss(NamedTuple):
 
     @property
     def is_absent(self) -> bool:
-        """Whether there surely is nothing of the kind; a type that Azure does not know may be one of another version."""
+        """Whether there surely is nothing of the kind; a type that Azure does not know may have another version."""
         return self.is_unused or (self.status == 404 and not self.is_unknown)
 
 
