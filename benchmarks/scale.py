@@ -3,8 +3,9 @@
     python -m benchmarks.scale --workspaces 2000 --resources 40 --jobs 1,2 --rounds 3
 
 Each run is `policyeng audit run` in a process of its own on a new store; every number of jobs has to give the same
-content. Each round runs each number once. Gains are of the clock, so they say something on an idle machine only; the
-seconds of CPU say more on another: those of the process that writes are the part that no other process can take.
+content. Each round runs each number once. Gains are of the clock, so they say something on an idle machine only. What
+the seconds of CPU would allow there stands beside them: the process that writes takes its own, and the others share the
+rest.
 """
 
 from __future__ import annotations
@@ -83,18 +84,22 @@ def audited(folder: Path, jobs: int) -> Audited:
 
 def table(runs: Mapping[int, Sequence[Audited]]) -> Iterator[str]:
     """The figures as Markdown: medians of seconds, gains round by round, and the most memory of any round."""
-    yield "| jobs | s | gain | CPU s | of which writes | CPU ms per part | most PSS MB | most RSS MB | store MB |"
-    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    yield "| jobs | s | gain | CPU s | of which writes | gain by CPU | CPU ms a part | PSS MB | RSS MB | store MB |"
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     first = next(iter(runs.values()))
+    cores = os.cpu_count() or 1
     for jobs, own in runs.items():
         gains = [one.seconds / mine.seconds for one, mine in zip(first, own, strict=True)]
         cpu = statistics.median(run.cpu for run in own)
+        least = [max(run.head, run.cpu / min(jobs, cores)) for run in own]
+        allowed = statistics.median(one.cpu / mine for one, mine in zip(first, least, strict=True))
         cells = [
             f"{jobs}",
             f"{statistics.median(run.seconds for run in own):.1f}",
             f"{statistics.median(gains):.2f} ({min(gains):.2f} to {max(gains):.2f})",
             f"{cpu:.1f}",
             f"{statistics.median(run.head for run in own):.1f}",
+            f"{allowed:.2f}",
             f"{1000 * cpu / own[0].parts:.1f}",
             f"{max(run.pss_mb for run in own):.0f}",
             f"{max(run.rss_mb for run in own):.0f}",

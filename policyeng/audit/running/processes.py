@@ -18,8 +18,8 @@ from policyeng.bundle import Bundle
 from policyeng.bundle.carrying import unpacked
 from policyeng.errors import EngineError
 
-#: So many parts are asked for ahead, for each process.
-_AHEAD = 2
+#: So many parts are asked for ahead, for each process: work for as long as the store takes to write a batch.
+_AHEAD = 8
 
 
 def judged_parts(
