@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -47,6 +48,8 @@ UNREADABLE = {
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
     """A session with two workers, which see this checkout and nothing of the machine."""
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.fail("Spark runs on Java, and there is none: run `make packages`")
     given = {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}
     with pytest.MonkeyPatch.context() as patch:
         for name, value in given.items():
@@ -169,6 +172,16 @@ def test_findings_are_those_of_check(spark: SparkSession, bundle: Bundle, tmp_pa
     for name in UNREADABLE:
         assert rows[name][0]["outcome"] == "error", name
         assert {(row["exit_code"], row["policy"]) for row in rows[name]} == {(2, None)}, name
+
+
+def test_a_profile_is_that_of_check(spark: SparkSession, bundle: Bundle, tmp_path: Path) -> None:
+    """And what cannot be decided may count as a failure."""
+    content = (SAMPLES / "workspaces/regulated.json").read_bytes()
+    options = ("--profile", "azureml-v2", "--strict-unknown")
+
+    frame = judge(table(spark, {"a.json": content}), bundle, as_of=AS_OF, profile="azureml-v2", strict_unknown=True)
+
+    assert reported(frame.collect()) == checked("a.json", content, tmp_path, *options)
 
 
 def test_a_table_is_taken_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
