@@ -5,6 +5,7 @@ Slack and Discord have one address each, which is turned to a server of the test
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Iterator
 from email.message import EmailMessage
@@ -103,7 +104,7 @@ def test_teams_gets_an_adaptive_card(tmp_path: Path, monkeypatch: pytest.MonkeyP
     texts = _texts(request.body["attachments"][0]["content"])
     assert request.body["attachments"][0]["contentType"] == "application/vnd.microsoft.card.adaptive"
     assert texts[0] == TITLE
-    assert "high T-A-1 fails on one" in texts[1]
+    assert re.sub(r"\\([\W_])", r"\1", texts[1]) == BODY  # apprise escapes what CommonMark would obey
 
 
 def _texts(card: JsonObject) -> list[str]:
