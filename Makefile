@@ -49,6 +49,7 @@ packages:
 	@missing=; \
 	command -v chromium >/dev/null || missing="$$missing chromium"; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
+	command -v systemd-analyze >/dev/null || missing="$$missing systemd"; \
 	command -v java >/dev/null || missing="$$missing default-jre-headless"; \
 	[ -z "$$missing" ] || { echo "== installing$$missing"; sudo=$$([ "$$(id -u)" -eq 0 ] || echo sudo); \
 		$$sudo apt-get update --quiet=2 && $$sudo env DEBIAN_FRONTEND=noninteractive \
