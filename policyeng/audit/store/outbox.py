@@ -140,7 +140,7 @@ class Outbox:
             if told is None:
                 upsert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
                 marking = upsert(TOLD).values(estate=estate, run=run).on_conflict_do_nothing()
-            if not connection.execute(marking).rowcount:
+            if connection.execute(marking.returning(TOLD.c.run)).first() is None:
                 return False
             _insert(connection, messages, now)
         return True
@@ -220,7 +220,7 @@ def _claimed(connection: Connection, notice: Notice, now: datetime) -> bool:
         .where(NOTICES.c.id == notice.id, NOTICES.c.attempts == notice.attempts, NOTICES.c.sent.is_(None))
         .values(attempts=notice.attempts + 1, due=_text(later))
     )
-    return connection.execute(claiming).rowcount == 1
+    return connection.execute(claiming.returning(NOTICES.c.id)).first() is not None
 
 
 def _unsent() -> Select[tuple[object, ...]]:
