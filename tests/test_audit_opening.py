@@ -9,6 +9,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
+from sqlalchemy.schema import Column, Index, SchemaItem, Table
 
 from policyeng.audit.store import open_store
 from policyeng.audit.store.opening import HEAD, shown, writing
@@ -18,9 +19,14 @@ from tests.command import policyeng
 
 
 def test_the_migrations_make_the_tables_that_are_used(store_url: str) -> None:
-    """Nothing is missing, and nothing is of another type."""
+    """Nothing is missing, and nothing is of another type; messages that wait to be sent are looked at elsewhere."""
+
+    def ours(entry: SchemaItem, *_: object) -> bool:
+        table = entry.table if isinstance(entry, Column | Index) else entry
+        return not isinstance(table, Table) or table.name in METADATA.tables
+
     with open_store(store_url, create=True) as store, store.engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        context = MigrationContext.configure(connection, opts={"compare_type": True, "include_object": ours})
         assert compare_metadata(context, METADATA) == []
 
 
