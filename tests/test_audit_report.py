@@ -13,6 +13,7 @@ import pytest
 
 from policyeng.audit import reporting
 from policyeng.audit.reporting import Listed, csv_lines, reported, run_to_report
+from policyeng.audit.store.retention import prune
 from policyeng.errors import UsageError
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Outcome, Severity
@@ -163,6 +164,19 @@ def test_the_command_writes_each_format(audited: Audited, tmp_path: Path) -> Non
     assert printed.encode() == written["csv"]
     assert "exit 1: 1 failure" in text
     assert written["markdown"].startswith(b"## policyeng: 1 failure")
+
+
+def test_a_run_whose_findings_are_gone_is_refused(audited: Audited) -> None:
+    """In every format; the newest has its trends still, which need the spans alone."""
+    prune(audited.store, now=START, keep_runs=1)
+
+    for name in ("html", "csv", "json"):
+        ran = policyeng("audit", "report", "--store", audited.url, "--run", "1", "--format", name)
+        assert ran.returncode == 3
+        assert "retention took" in ran.stderr
+    trend = reported(audited.store, audited.store.run(3)).about.trend
+    assert trend is not None
+    assert [point.failures[Severity.HIGH] for point in trend.points] == [1, 2, 1]
 
 
 @pytest.mark.parametrize(

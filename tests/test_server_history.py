@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -12,6 +13,7 @@ import pytest
 
 from policyeng.audit.history import Run
 from policyeng.audit.store import open_store
+from policyeng.audit.store.retention import prune
 from policyeng.errors import StoreError, UsageError
 from policyeng.server.app import application
 from policyeng.server.options import ServerOptions
@@ -19,8 +21,10 @@ from policyeng.server.problems import RefusedError
 from policyeng.server.reports import Reports
 from policyeng.server.service import Service
 from policyeng.server.sessions import LASTING, Attempts, Sessions
+from policyeng.server.tls import Certificates
 from policyeng.server.tokens import Tokens, read_tokens
-from tests.audits import Audited
+from tests.audits import START, Audited
+from tests.certificates import Root
 from tests.command import policyeng
 from tests.servers import service_of, with_client
 
@@ -123,6 +127,28 @@ def test_a_session_shows_all_until_one_signs_out(service: Service) -> None:
     assert after.headers["location"] == "/sign-in"
 
 
+def test_under_tls_the_cookie_never_goes_elsewhere(service: Service, tmp_path: Path) -> None:
+    """Browsers take the prefix over TLS alone, from this host alone."""
+    service.certificates = Certificates(*Root().issue(tmp_path, "server"))
+    [signed] = ask(service, sign_in("open"))
+
+    name, *attributes = signed.headers["set-cookie"].split("; ")
+    assert name.startswith("__Host-policyeng=")
+    assert {"Secure", "HttpOnly", "Path=/", "SameSite=strict"} <= set(attributes)
+    assert not [attribute for attribute in attributes if attribute.startswith("Domain")]
+
+
+def test_who_needs_a_certificate_needs_it_for_every_page(service: Service, tmp_path: Path) -> None:
+    """Also with a session, and also to begin one."""
+    [signed] = ask(service, sign_in("open"))
+    cookie = signed.headers["set-cookie"].partition(";")[0]
+    service.options = replace(service.options, tls_client_ca=tmp_path, tls_cert=tmp_path, tls_key=tmp_path)
+    page, again = ask(service, get("/", cookie=cookie), sign_in("open"))
+
+    assert (page.status_code, again.status_code) == (403, 403)
+    assert "the client has shown no certificate" in page.text
+
+
 def test_every_page_is_kept_out_of_frames_and_caches(service: Service) -> None:
     """The page states itself what it may load: a stricter policy beside it would take its own script away."""
     for answer in ask(service, get("/"), get("/sign-in"), sign_in("wrong"), sign_in("open"), get("/"), get("/runs/1")):
@@ -205,6 +231,15 @@ def test_programs_send_their_token_as_ever(service: Service) -> None:
     assert wrong.headers["content-type"] == "application/problem+json"
     assert (none.status_code, none.json()["detail"]) == (404, "there is no run of estate `none`")
     assert (odd.status_code, odd.json()["detail"]) == (404, "there is no run `1x`")
+
+
+def test_a_run_whose_findings_are_gone_says_so(service: Service, audited: Audited) -> None:
+    """The newest is there still."""
+    prune(audited.store, now=START, keep_runs=1)
+    gone, there = ask(service, get("/runs/1", authorization="Bearer open"), get("/runs/2", authorization="Bearer open"))
+
+    assert (gone.status_code, there.status_code) == (410, 200)
+    assert "retention took" in gone.json()["detail"]
 
 
 def test_without_tokens_only_this_machine_s_names_are_answered(open_service: Service) -> None:

@@ -73,6 +73,9 @@ class _Pages:
                 if holder is None:
                     return RedirectResponse(SIGN_IN, HTTPStatus.SEE_OTHER, _HEADERS)
                 return _html(await show(request, holder))
+            except UsageError as error:  # retention has taken what the run found
+                gone = RefusedError(HTTPStatus.GONE, error.message, remedy=error.remedy)
+                return _refusal(request, gone)
             except PolicyengError as error:
                 return _refusal(request, error)
 
