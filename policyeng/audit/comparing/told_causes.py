@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from itertools import islice
 
 import orjson
@@ -15,7 +14,6 @@ from policyeng.audit.comparing.paths import edits, shown
 from policyeng.audit.comparing.states import Key, State
 from policyeng.audit.comparing.worlds import Factor, Worlds
 from policyeng.engines import engine_version
-from policyeng.models import Exemption
 from policyeng.report.wording import rfc3339
 
 #: No more places of one item are named than these; whoever wants them all looks at the snapshots.
@@ -91,14 +89,14 @@ def _exemption(worlds: Worlds, name: str) -> Cause:
     if before is None:
         change = "began"
     elif after is None:
-        known = {one.id: one for one in worlds.after.exemptions}.get(name)
-        change = "lapsed" if _has_lapsed(known, worlds.after.as_of) else "ended"
+        change = "lapsed" if _has_lapsed(worlds, name) else "ended"
     return Cause(kind=Kind.EXEMPTION, change=change, subject=name, before=ends[0], after=ends[1])
 
 
-def _has_lapsed(exemption: Exemption | None, as_of: datetime) -> bool:
-    """Whether an exemption is still stated and over."""
-    return exemption is not None and exemption.expires_at <= as_of
+def _has_lapsed(worlds: Worlds, name: str) -> bool:
+    """Whether an exemption is over by its own time; a store keeps only those in force, so the earlier one may tell."""
+    stated = {one.id: one for one in (*worlds.before.exemptions, *worlds.after.exemptions)}
+    return stated[name].expires_at <= worlds.after.as_of
 
 
 def _change(before: object, after: object) -> Became:
