@@ -27,7 +27,7 @@ from tests.command import ROOT, policyeng
 from tests.receiving import WebServer, listening
 
 #: Seconds after which something that should have come does not.
-_PATIENCE = 20
+_PATIENCE = 60
 
 
 class Folder:
