@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 
 from policyeng.audit.history import Run
-from policyeng.audit.running import run_estate
+from policyeng.audit.running.estates import run_estate
 from policyeng.audit.store import open_store
 from policyeng.audit.store.kept import Store
 from policyeng.bundle import Bundle, load_bundle

@@ -18,7 +18,8 @@ import orjson
 import pytest
 
 from policyeng.audit.history import Run
-from policyeng.audit.running import judging, processes, run_estate
+from policyeng.audit.running import judging, processes
+from policyeng.audit.running.estates import run_estate
 from policyeng.audit.store import open_store
 from policyeng.audit.store.kept import Store
 from policyeng.bundle import Bundle, load_bundle

@@ -193,13 +193,3 @@ def test_without_the_extra_it_says_how_to_install_it(
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert cli.run(["serve"]) == 3
     assert "pip install 'policyeng[server]'" in capsys.readouterr().err
-
-
-def test_the_other_commands_load_no_server() -> None:
-    """What serves costs half a second to load."""
-    script = (
-        "import sys, policyeng.cli.app; print([name for name in sys.modules if name.startswith(('fastapi', 'uvi'))])"
-    )
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
-
-    assert ran.stdout.strip() == "[]"

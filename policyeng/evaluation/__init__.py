@@ -30,7 +30,7 @@ from policyeng.models import (
     Summary,
 )
 
-__all__ = ["Prepared", "evaluate", "evaluated", "exit_code", "prepare", "summary_of"]
+__all__ = ["Prepared", "added", "evaluate", "evaluated", "exit_code", "prepare", "summary_of"]
 
 #: How a problem begins that tells of a part of the inputs which was not read; so it is known from a report, too.
 _INCOMPLETE = "the snapshot is incomplete"
@@ -177,10 +177,22 @@ def fails(finding: Finding, fail_on: Severity, *, strict_unknown: bool = False) 
 
 def summary_of(findings: Sequence[Finding]) -> Summary:
     """Counts by outcome and both ways of counting compliance."""
-    outcomes = Counter(finding.outcome for finding in findings)
-    exempt = sum(finding.exemption is not None for finding in findings)
+    outcomes = Counter(finding.outcome.value for finding in findings)
+    return _summary(outcomes, exempt=sum(finding.exemption is not None for finding in findings))
+
+
+def added(summaries: Iterable[Summary]) -> Summary:
+    """The summary over the findings of several evaluations."""
+    counted = list(summaries)
+    outcomes = Counter[str]()
+    for each in counted:
+        outcomes.update({"pass": each.pass_, "fail": each.fail, "unknown": each.unknown, "error": each.error})
+    return _summary(outcomes, exempt=sum(each.exempt for each in counted))
+
+
+def _summary(outcomes: Counter[str], exempt: int) -> Summary:
     passed, unknown = outcomes[Outcome.PASS], outcomes[Outcome.UNKNOWN]
-    total = len(findings) or 1
+    total = outcomes.total() or 1
     return Summary.model_construct(
         pass_=passed,
         fail=outcomes[Outcome.FAIL],

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from policyeng.audit.comparing.comparison import compared, side_of
 from policyeng.audit.comparing.nouns import Comparison, Flip, Side
 from policyeng.audit.comparing.states import Gate, State, judged
-from policyeng.audit.running.tally import added
+from policyeng.evaluation import added
 from policyeng.models import Evaluation, Finding, Problem, Snapshot, SnapshotRef, Summary
 
 

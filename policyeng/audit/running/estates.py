@@ -11,12 +11,13 @@ from policyeng.audit.running.holding import rests_on
 from policyeng.audit.running.judging import Terms, missed, terms_of
 from policyeng.audit.running.processes import judged_parts
 from policyeng.audit.running.taking_over import Earlier, grounds_of
-from policyeng.audit.running.tally import Tally, added
+from policyeng.audit.running.tally import Tally
 from policyeng.audit.store.drafting import drafted
 from policyeng.audit.store.kept import Store
 from policyeng.bundle.carrying import packed
 from policyeng.configuration.estates import EstateSettings
 from policyeng.engines import OpaOptions, engine_version
+from policyeng.evaluation import added
 from policyeng.exemptions import in_force_of
 from policyeng.in_force import Held
 from policyeng.models import BundleRef, EngineRef

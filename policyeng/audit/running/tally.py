@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from policyeng.audit.running.judging import JudgedPart
 from policyeng.models import Problem, Summary
 
-_COUNTS = ("pass_", "fail", "unknown", "error", "exempt")
-
 
 class Tally:
     """Adds up parts.
@@ -49,19 +47,3 @@ class Tally:
     def exit_code(self, problems: Iterable[Problem]) -> int:
         """What `check` of all parts would end with, given the problems of the run."""
         return max(self._exit_code, 2 * any(problem.level == "error" for problem in problems))
-
-
-def added(summaries: Iterable[Summary]) -> Summary:
-    """The summary over the findings of several evaluations."""
-    counted = list(summaries)
-    passed, failed, unknown, error, exempt = (sum(getattr(each, name) for each in counted) for name in _COUNTS)
-    total = passed + failed + unknown + error or 1
-    return Summary(
-        pass_=passed,
-        fail=failed,
-        unknown=unknown,
-        error=error,
-        exempt=exempt,
-        strict_compliance=round(100 * passed / total, 2),
-        azure_compliance=round(100 * (passed + exempt + unknown) / total, 2),
-    )

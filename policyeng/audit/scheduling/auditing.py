@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from policyeng.audit.history import Run
 from policyeng.audit.notifying.telling import lines_of, tell, tell_failure
-from policyeng.audit.running import run_estate
+from policyeng.audit.running.estates import run_estate
 from policyeng.audit.store import open_store
 from policyeng.audit.store.locks import RUNNING
 from policyeng.audit.store.spans import Turned

@@ -80,7 +80,7 @@ def run(
       policyeng audit run production --jobs 2
       policyeng audit run --input snapshots/ --estate production --store sqlite:///audits.db
     """
-    from policyeng.audit.running import run_estate
+    from policyeng.audit.running.estates import run_estate
     from policyeng.audit.store import open_store
 
     require_text(select, ignore)
