@@ -28,7 +28,7 @@ from benchmarks.family import cpu_seconds
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.carrying import packed, unpacked
 from policyeng.evaluation import evaluate
-from policyeng.sources.inputs import read_alone
+from policyeng.sources.inputs import read_named
 from policyeng.sources.opening import Named
 from policyeng.spark import judge
 from policyeng.spark.table import Rows
@@ -66,7 +66,7 @@ def judged(paths: Sequence[Path]) -> Counts:
     """Judge files in this process and make their rows."""
     counts: Counts = Counter()
     for path in paths:
-        read = read_alone(Named(str(path), None), path.read_bytes(), **_bundles[0].wanted)
+        read = read_named([Named(str(path), None)], path.read_bytes(), **_bundles[0].wanted)
         evaluation = evaluate(_bundles[0], read.snapshot, as_of=AS_OF, problems=read.problems)
         rows = Rows()
         rows.add(str(path), evaluation)

@@ -12,6 +12,7 @@ import orjson
 import pytest
 
 from policyeng.audit.collecting import parts_of
+from policyeng.audit.collecting.parts import Source, is_unchanged, read, sources_of
 from policyeng.audit.collecting.urls import fetched, shown
 from policyeng.bundle import load_bundle
 from policyeng.configuration.estates import EstateSettings
@@ -167,3 +168,33 @@ def test_a_run_states_its_inputs_without_secrets(host: str, tmp_path: Path) -> N
     audited.close()
     stored = b"".join(path.read_bytes() for path in tmp_path.glob("audits.db*"))
     assert b"secret" not in stored
+
+
+def test_the_files_of_a_folder_can_be_one_part(tmp_path: Path) -> None:
+    """A workspace and its computes in files of their own are judged as `check` of their folder judges them."""
+    one, two = workspace("one"), workspace("two")
+    compute = {"id": f"{one['id']}/computes/c", "type": f"{one['type']}/computes", "properties": {}}
+    files = {"a/workspace.json": one, "a/deep/computes.json": compute, "two.json": two, "a/.hidden/x.json": two}
+    write(tmp_path / "in", {name: orjson.dumps(held).decode() for name, held in files.items()})
+    estate = EstateSettings(name="e", inputs=(str(tmp_path / "in"),), together=True)
+    found = {part.name: part.snapshot for part in parts_of(estate, load_bundle().wanted)}
+
+    assert {name: held and len(held.resources) for name, held in found.items()} == {"a": 2, "in": 1}
+    assert {origin.file for held in found.values() if held for origin in held.origins.values()} == {
+        *("a/workspace.json", "a/deep/computes.json", "in/two.json")
+    }
+
+
+def test_a_folder_is_taken_over_until_a_file_comes_goes_or_changes(tmp_path: Path) -> None:
+    """Also where what is new lies deeper; what lies in another folder is no concern of it."""
+    write(tmp_path / "in", {"a/w.json": SNAPSHOT.decode(), "b/w.json": SNAPSHOT.decode()})
+    estate = EstateSettings(name="e", inputs=(str(tmp_path / "in"),), together=True)
+    wanted = load_bundle().wanted
+    sources = [source for source in sources_of(estate) if isinstance(source, Source)]
+    asked = [read(source, wanted).asked for source in sources]
+
+    assert [is_unchanged(source, one) for source, one in zip(sources, asked, strict=True)] == [True, True]
+    write(tmp_path / "in", {"a/deep/more.json": "{}"})
+    assert [is_unchanged(source, one) for source, one in zip(sources, asked, strict=True)] == [False, True]
+    (tmp_path / "in/b/w.json").write_bytes(SNAPSHOT + b" ")
+    assert not is_unchanged(sources[1], asked[1])

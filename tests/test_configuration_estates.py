@@ -58,6 +58,7 @@ def test_an_estate_has_what_its_table_says(tmp_path: Path) -> None:
         (f'{ESTATE}jitter = "-PT1S"', "`jitter` does not fit", 1),
         (f'{ESTATE}timezone = "Mars/Olympus"', "no time zone `Mars/Olympus`", 1),
         (f'{ESTATE}timezone = "../etc"', "no time zone", 1),
+        (f'{ESTATE}together = "yes"', "`together` does not fit", 1),
         (f"{ESTATE}timezone = 1", "`timezone` of an estate is not text", 1),
         ('[[estates]]\nname = "a"\ninputs = "snapshots"', "`inputs` is not a list of text", 1),
         ('[[estates]]\nname = "a"\ninputs = ["ftp://h/x"]', "`ftp` is no scheme", 1),

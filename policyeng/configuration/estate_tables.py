@@ -16,7 +16,7 @@ from policyeng.errors import UsageError, nearest
 
 _KEYS = tuple(EstateSettings.model_fields)
 _DURATIONS = ("every", "jitter", "grace")
-_TEXTS = tuple(name for name in _KEYS if name not in (*_DURATIONS, "inputs"))
+_TEXTS = tuple(name for name in _KEYS if name not in (*_DURATIONS, "inputs", "together"))
 _TABLES = 'write `[[estates]]`, and below it `name = "..."` and `inputs = ["..."]`'
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -77,6 +77,8 @@ def _estate(entry: Mapping[str, object], place: str, folder: Path) -> EstateSett
             raise UsageError(f"unknown key `{key}`{nearest(key, _KEYS)}", place=(place,), remedy=f"known are {known}")
         if key in (*_TEXTS, *_DURATIONS) and not (isinstance(stated, str) and stated.strip()):
             raise UsageError(f"`{key}` of an estate is not text", place=(place,), remedy=_TABLES)
+        if key == "together" and not isinstance(stated, bool):
+            raise UsageError("`together` does not fit", place=(place,), remedy="write true or false")
     if "name" not in entry:
         raise UsageError("the estate has no `name`", place=(place,), remedy=_TABLES)
     fields = {key: str(entry[key]) for key in _TEXTS if key in entry}
@@ -85,7 +87,9 @@ def _estate(entry: Mapping[str, object], place: str, folder: Path) -> EstateSett
     _require_times(fields, entry, place)
     inputs = tuple(input_of(given, folder, place) for given in _inputs(entry.get("inputs", []), place))
     durations = {key: _duration(key, str(entry[key]), place) for key in _DURATIONS if key in entry}
-    return EstateSettings.model_validate({**fields, **durations, "inputs": inputs})
+    return EstateSettings.model_validate(
+        {**fields, **durations, "inputs": inputs, "together": entry.get("together", False)}
+    )
 
 
 def _inputs(value: object, place: str) -> list[str]:

@@ -13,6 +13,8 @@ class EstateSettings(Model):
     Attributes:
         name: letters, digits, `-`, `_` and `.`; unique.
         inputs: directories, files and http(s) URLs; those that a configuration file names are relative to it.
+        together: the files of each folder directly below an input are one snapshot, and those directly in it another;
+            otherwise each file is one.
         subscription, resource_group, workspace: what is read from live Azure instead of inputs.
         cloud: which Azure, by the name that the Azure CLI has for it.
         cron: when a schedule runs it, as five fields.
@@ -24,6 +26,7 @@ class EstateSettings(Model):
 
     name: str
     inputs: tuple[str, ...] = ()
+    together: bool = False
     subscription: str = ""
     resource_group: str = ""
     workspace: str = ""

@@ -117,25 +117,25 @@ def read_inputs(
 
 
 @uncollected()
-def read_alone(
-    named: Named,
+def read_named(
+    named: Iterable[Named | Link | InputError],
     content: bytes | None = None,
     *,
     documents: bool = False,
     resources: bool = True,
     max_bytes: int = DEFAULT_MAX_BYTES,
 ) -> Inputs:
-    """Read one document into a snapshot, as `read_inputs` reads several.
+    """Read documents into one snapshot, as `read_inputs` reads those behind paths.
 
     Args:
-        named: the document; its `file` is how messages and origins name it.
-        content: its bytes, where it lies in no file.
-        documents: keep it as it was written, too.
+        named: the documents; their `file` is how messages and origins name them.
+        content: the bytes of the one that lies in no file.
+        documents: keep them as they were written, too.
         resources: find Azure resources.
         max_bytes: the largest document that is read.
     """
     found = Gathering(FORMATS if resources else {}, max_bytes, documents=documents)
-    return _joined(found, gathered(found, [named], content, Given()), ())
+    return _joined(found, gathered(found, named, content, Given()), ())
 
 
 def _joined(found: Gathering, done: Sequence[tuple[Part, Loaded]], more: Iterable[Problem]) -> Inputs:

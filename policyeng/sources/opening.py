@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from policyeng.errors import InputError
-from policyeng.sources.witness import note_content
+from policyeng.sources.witness import note_content, note_names
 from policyeng.strict.json_text import refuse_size
 
 STDIN = "<stdin>"
@@ -38,9 +38,12 @@ class Link(NamedTuple):
 
 
 def named_inputs(
-    paths: Iterable[str | Path], suffixes: tuple[str, ...] = (".json",)
+    paths: Iterable[str | Path], suffixes: tuple[str, ...] = (".json",), *, deep: bool = True
 ) -> Iterator[Named | Link | InputError]:
-    """The documents behind the inputs, in their order; a directory stands for every file below it of those suffixes."""
+    """The documents behind the inputs, in their order; a directory stands for every file below it of those suffixes.
+
+    Without `deep` it stands for the files that lie directly in it.
+    """
     for given in paths:
         if str(given) == "-":
             yield Named(STDIN, None)
@@ -51,7 +54,7 @@ def named_inputs(
         except (OSError, ValueError) as error:
             yield _unreadable(path, error)
             continue
-        yield from _below(path, suffixes) if is_directory else (Named(display(path), path),)
+        yield from _below(path, suffixes, deep=deep) if is_directory else (Named(display(path), path),)
 
 
 def content_of(named: Named, stdin: bytes | None, max_bytes: int) -> bytes:
@@ -80,12 +83,12 @@ def display(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def _below(directory: Path, suffixes: tuple[str, ...]) -> Iterator[Named | Link | InputError]:
+def _below(directory: Path, suffixes: tuple[str, ...], *, deep: bool) -> Iterator[Named | Link | InputError]:
     faults: list[OSError] = []
     links: list[Path] = []
     files = [
         Path(folder) / name
-        for folder, names in _walked(directory, faults, links)
+        for folder, names in _walked(directory, faults, links, deep=deep)
         for name in names
         if name.lower().endswith(suffixes) and not (Path(folder) / name).is_fifo()
     ]
@@ -101,10 +104,13 @@ def _below(directory: Path, suffixes: tuple[str, ...]) -> Iterator[Named | Link 
             yield Named(display(path), path, found=True)
 
 
-def _walked(directory: Path, faults: list[OSError], links: list[Path]) -> Iterator[tuple[str, list[str]]]:
+def _walked(
+    directory: Path, faults: list[OSError], links: list[Path], *, deep: bool
+) -> Iterator[tuple[str, list[str]]]:
     """The folders below a directory with their files, hidden ones and those of tools aside."""
     for folder, inner, names in os.walk(directory, onerror=faults.append):
-        inner[:] = [name for name in inner if name == _SDK or not (name.startswith(".") or name in _TOOLS)]
+        note_names(Path(folder), sorted([*inner, *names]))
+        inner[:] = [name for name in inner if deep and (name == _SDK or not (name.startswith(".") or name in _TOOLS))]
         links += (Path(folder) / name for name in inner if (Path(folder) / name).is_symlink())
         yield folder, names
 

@@ -14,7 +14,7 @@ from policyeng.bundle.carrying import unpacked
 from policyeng.errors import UsageError
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Exemption, JsonObject, Problem, Severity, Snapshot
-from policyeng.sources.inputs import read_alone
+from policyeng.sources.inputs import read_named
 from policyeng.sources.opening import Named
 from policyeng.spark.table import Rows
 
@@ -75,7 +75,7 @@ class Worker:
             missing = Problem(level="error", message="the row holds no snapshot", place=name)
             return self._evaluated(bundle, Snapshot(), [missing])
         content = snapshot.encode() if isinstance(snapshot, str) else snapshot
-        read = read_alone(Named(name, None), content, max_bytes=self.max_bytes, **bundle.wanted)
+        read = read_named([Named(name, None)], content, max_bytes=self.max_bytes, **bundle.wanted)
         return self._evaluated(bundle, read.snapshot, read.problems)
 
     def _evaluated(self, bundle: Bundle, snapshot: Snapshot, problems: Iterable[Problem]) -> Evaluation:

@@ -1,4 +1,4 @@
-"""The parts of an estate: one for each file of its directories, each file and URL that it names, or live Azure."""
+"""The parts of an estate: the files or folders of its directories, each file and URL that it names, or live Azure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from policyeng.audit.collecting.live import collected, is_live, live_address, part_name
 from policyeng.audit.collecting.urls import fetched, is_url, shown
@@ -14,7 +14,7 @@ from policyeng.bundle.reader import Wanted
 from policyeng.configuration.estates import EstateSettings
 from policyeng.errors import InputError
 from policyeng.models import Problem, Snapshot
-from policyeng.sources.inputs import SUFFIXES, read_alone
+from policyeng.sources.inputs import SUFFIXES, read_named
 from policyeng.sources.opening import Link, Named, display, named_inputs
 from policyeng.sources.problems import problem_of
 from policyeng.sources.witness import Asked, answer, digest_of, witnessed
@@ -44,11 +44,13 @@ class Source:
         name: of the part; findings and messages name its file so, wherever the directory of the estate lies.
         address: a path, a URL, or that of live Azure.
         found: it was found in a directory, and not named.
+        extent: the address is of a file, or the part is all files of a folder, or of it and all below (`tree`).
     """
 
     name: str
     address: str
     found: bool = False
+    extent: Literal["file", "folder", "tree"] = "file"
 
 
 def parts_of(estate: EstateSettings, wanted: Wanted) -> Iterator[Collected]:
@@ -73,7 +75,8 @@ def sources_of(estate: EstateSettings) -> Iterator[Source | Collected]:
         yield Source(part_name(address), address)
     seen: Counter[str] = Counter()
     for given in estate.inputs:
-        for source in [Source(shown(given), given)] if is_url(given) else _local(Path(given)):
+        local = _folders if estate.together else _local
+        for source in [Source(shown(given), given)] if is_url(given) else local(Path(given)):
             seen[source.name] += 1
             again = seen[source.name]
             yield source if again == 1 else Collected(f"{source.name} ({again})", None, [_twice(source.name)])
@@ -86,8 +89,7 @@ def read(source: Source | Collected, wanted: Wanted) -> Collected:
     try:
         with witnessed() as asked:
             content = _content(source.address)
-            named = Named(source.name, Path(source.address) if content is None else None, source.found)
-            inputs = read_alone(named, content, **wanted)
+            inputs = read_named(_documents(source, content), content, **wanted)
     except InputError as error:
         return Collected(source.name, None, [problem_of(error)])
     said = [*inputs.problems]
@@ -95,6 +97,21 @@ def read(source: Source | Collected, wanted: Wanted) -> Collected:
         return Collected(source.name, inputs.snapshot, said, list(_below(source, asked, content)))
     said += [Problem(level="warning", message=f"holds nothing to judge: {why}", place=at) for at, why in inputs.skipped]
     return Collected(source.name, None, said)
+
+
+def _documents(source: Source, content: bytes | None) -> Iterator[Named | Link | InputError]:
+    """What is to be read of a part."""
+    if content is not None:
+        yield Named(source.name, None, source.found)
+    elif source.extent == "file":
+        yield Named(source.name, Path(source.address), source.found)
+    else:
+        above = Path(source.address).parent
+        for named in named_inputs([source.address], SUFFIXES, deep=source.extent == "tree"):
+            if isinstance(named, Named) and named.path is not None:
+                yield named._replace(file=display(named.path.relative_to(above)))
+            else:
+                yield named
 
 
 def is_unchanged(source: Source, asked: Iterable[Asked]) -> bool:
@@ -141,6 +158,20 @@ def _local(path: Path) -> Iterator[Source | Collected]:
         elif named.path is not None:
             within = named.path.relative_to(path) if named.found else Path(named.path.name)
             yield Source(display(within), str(named.path), named.found)
+
+
+def _folders(path: Path) -> Iterator[Source | Collected]:
+    """A part for each folder directly below a directory, and one for the files that lie directly in it."""
+    seen: set[Path] = set()
+    for source in _local(path):
+        if isinstance(source, Collected) or not source.found:
+            yield source
+            continue
+        first, *more = Path(source.address).relative_to(path).parts
+        folder = path / first if more else path
+        if folder not in seen:
+            seen.add(folder)
+            yield Source(display(Path(folder.name)), str(folder), found=True, extent="tree" if more else "folder")
 
 
 def _twice(name: str) -> Problem:

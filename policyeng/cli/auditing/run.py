@@ -39,6 +39,10 @@ Given = Annotated[
         "--input", metavar="INPUT", help="A directory, a file or a URL of an estate that is not configured; repeatable."
     ),
 ]
+Together = Annotated[
+    bool,
+    typer.Option("--together", help="Of `--input`, take the files of a folder for one snapshot, not each for one."),
+]
 Named = Annotated[str | None, typer.Option("--estate", metavar="NAME", help="The name of the estate of `--input`.")]
 Processes = Annotated[
     int,
@@ -53,6 +57,7 @@ def run(
     estates: Names = None,
     input_: Given = None,
     estate: Named = None,
+    together: Together = False,
     store: StoreUrl = None,
     policy: options.Policies = None,
     data: options.GivenData = None,
@@ -88,7 +93,7 @@ def run(
     flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
     flags |= {"profile": profile, "strict_unknown": strict_unknown, "store": store, **trust}
     settings = settings_of(flags, config)
-    chosen = estates_of(settings, estates or (), input_ or (), estate)
+    chosen = estates_of(settings, estates or (), input_ or (), estate, together=together)
     held = held_of(policy or (), data or (), settings, no_exemptions=no_exemptions)
     with open_store(settings.store, create=True) as opened:
 
@@ -120,7 +125,7 @@ def audited(
 
 
 def estates_of(
-    settings: Settings, names: Sequence[str], inputs: Sequence[str], name: str | None
+    settings: Settings, names: Sequence[str], inputs: Sequence[str], name: str | None, *, together: bool = False
 ) -> Sequence[EstateSettings]:
     """The estates that a command line names, all that are configured where it names none.
 
@@ -132,9 +137,10 @@ def estates_of(
             remedy = "write `--input PATH --estate NAME`, or the names of configured estates alone"
             raise UsageError("`--input` and `--estate` go together, and with no other estate", remedy=remedy)
         require_name(name, "flag --estate")
-        return [
-            EstateSettings(name=name, inputs=tuple(input_of(given, Path.cwd(), "flag --input") for given in inputs))
-        ]
+        read = tuple(input_of(given, Path.cwd(), "flag --input") for given in inputs)
+        return [EstateSettings(name=name, inputs=read, together=together)]
+    if together:
+        raise UsageError("`--together` goes with `--input`", remedy="write `together = true` below `[[estates]]`")
     configured = {estate.name: estate for estate in settings.estates}
     if not configured:
         remedy = "add `[[estates]]` to `policyeng.toml`, or write `--input PATH --estate NAME`"
