@@ -287,6 +287,8 @@ def test_an_interrupted_run_ends_at_once_and_leaves_no_file(tmp_path: Path) -> N
             env={**os.environ, **environ, "PYTHONPATH": str(Path(__file__).parents[1])},
             stderr=subprocess.PIPE,
             text=True,
+            # What runs in the background of a shell has interrupts ignored, and so would what it starts.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         with process:
             while not azure.asked[COMPUTES.lower()]:

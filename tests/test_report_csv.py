@@ -43,6 +43,7 @@ def test_a_row_says_what_a_finding_says() -> None:
         "undecided": "",
         "exemption": "",
         "exempt_until": "",
+        "exempt_because": "",
         "remediation": PUBLIC_ACCESS.remediation,
         "source": PUBLIC_ACCESS.source,
         "file": "samples/inference.json",

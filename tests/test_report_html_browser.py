@@ -280,6 +280,21 @@ def test_without_scripts_everything_is_there_to_read(opened: Open) -> None:
     assert page.url.endswith("#policy-3") or "#policy-" in page.url
 
 
+def test_a_reader_may_be_quicker_than_the_page(opened: Open) -> None:
+    """What is asked before an answer to the last question is drawn goes by that answer."""
+    page = opened().page
+
+    page.get_by_label("Group by").select_option("policy")
+    expect(page.get_by_role("status")).to_contain_text("groups")
+    page.evaluate(
+        "() => { const by = document.querySelector('#stage form').elements.group;"
+        " by.value = ''; by.dispatchEvent(new Event('input', {bubbles: true}));"
+        " document.getElementById('unfold').click(); }"
+    )
+    expect(page.get_by_role("status")).not_to_contain_text("groups")
+    expect(page.locator("#table .finding")).not_to_have_count(0)
+
+
 @pytest.mark.parametrize("scripts", [True, False])
 def test_hostile_names_do_nothing(opened: Open, scripts: bool) -> None:
     """No script, no element, no link of theirs; each character is shown."""

@@ -22,7 +22,7 @@
 
   // ---- what is to be seen
 
-  const state = { key: "", direction: 1, page: 0, open: new Set(), unfolded: false, shown: [], groups: [] };
+  const state = { key: "", direction: 1, by: "", page: 0, open: new Set(), unfolded: false, shown: [], groups: [] };
 
   const words = new Map();
   const wordsOf = (finding) => {
@@ -124,7 +124,7 @@
 
   /** The findings and heads of groups, one after the other, that the pages are cut from. */
   const strip = (all) => {
-    if (!fields.group.value) return state.shown;
+    if (!state.by) return state.shown;
     return state.groups.flatMap((group) => [group, ...(all || state.unfolded || state.open.has(group.name) ? group.members : [])]);
   };
 
@@ -156,7 +156,7 @@
   const renew = () => {
     state.shown = filtered();
     if (state.key) state.shown.sort(compare);
-    const by = fields.group.value;
+    const by = state.by = fields.group.value; // what is drawn before the next time goes by this one
     state.groups = by ? grouped(state.shown, by) : [];
     state.page = 0;
     lay();
