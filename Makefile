@@ -56,7 +56,7 @@ packages:
 			apt-get install --yes --quiet=2 --no-install-recommends $$missing >/dev/null; }
 
 # Before a release, or after a change to what draws: half an hour.
-thorough: export POLICYENG_THOROUGH := 1
+thorough: export THOROUGH_TESTS := 1
 thorough: python
 
 setup: .venv/native.stamp

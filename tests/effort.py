@@ -1,10 +1,10 @@
-"""How much the suite tries: enough for every change, and with `POLICYENG_THOROUGH=1` (`make thorough`) much more."""
+"""How much the suite tries: enough for every change, and with `THOROUGH_TESTS=1` (`make thorough`) much more."""
 
 from __future__ import annotations
 
 import os
 
-THOROUGH = os.environ.get("POLICYENG_THOROUGH", "") not in ("", "0")
+THOROUGH = os.environ.get("THOROUGH_TESTS", "") not in ("", "0")
 
 
 def effort(usual: int, thorough: int) -> int:
