@@ -151,6 +151,16 @@ def test_a_policy_that_says_nothing_of_its_clock_is_judged_alone(audited: Audite
     assert runs[2].content == audited.audit(as_of=START + 2 * DAY, full=True).content
 
 
+def test_at_the_same_clock_nothing_is_judged_again(audited: Audited, judged: list[str]) -> None:
+    """Nor is what is said of exemptions lost, where some policies are judged again at every other clock."""
+    audited.held = Held(policies(audited.folder / "dated", _DATED), [exemption("nobody")], {}, Settings())
+    runs = [audited.audit(as_of=START) for _ in range(2)]
+
+    assert judged == [*PARTS_OF]
+    assert [problem.place for problem in runs[0].problems] == ["exemption E-nobody"]
+    assert runs[1].problems == runs[0].problems
+
+
 def test_an_exemption_that_ends_ends_everywhere(audited: Audited) -> None:
     """What is said of exemptions is that of all parts together, taken over or not."""
     given = [exemption("one", days=3), exemption("four"), exemption("nobody")]

@@ -78,7 +78,7 @@ class Earlier:
     def _taken(
         self, source: Source | Collected, row: PartRow, basis: Basis, head: bytes
     ) -> Resumed | JudgedPart | None:
-        if basis.again and isinstance(source, Source):
+        if basis.again and isinstance(source, Source) and self._as_of != self._terms.as_of:
             findings = findings_of(self._store, head)
             before = Holding(evaluation_of(head, findings), basis.until, tuple(basis.again)) if findings else None
             return before and Resumed(source, basis.asked, before)
