@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-import statistics
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-BANNED = {"issue", "record", "match", "result", "data", "info", "manager", "handler", "utils", "helper", "misc"}
-#: Names that are not ours to choose, each with whose it is.
-GIVEN = {"INFO": "a severity of the documents", "data": "OPA's word for the base document"}
+#: Words that describe nothing; a name that needs one has no subject yet.
+VAGUE = {"manager", "utils", "helper", "helpers", "misc"}
 SUPPRESSION = re.compile(r"#\s*(noqa|type: ignore|pragma)[^#]*(#\s*\S.*)?$")
 
 
@@ -21,29 +19,18 @@ def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]
     return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
-def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """Lines of a function without its docstring."""
-    documented = ast.get_docstring(node, clean=False)
-    return (node.end_lineno or node.lineno) - node.lineno + 1 - (documented.count("\n") + 1 if documented else 0)
-
-
 def annotated(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether every argument and the return are annotated."""
     arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     return node.returns is not None and all(entry.annotation or entry.arg in {"self", "cls"} for entry in arguments)
 
 
-def banned(tree: ast.AST) -> list[str]:
-    """Names we gave that are on the list of banned words."""
+def vague(tree: ast.AST) -> list[str]:
+    """Find the names in a module that describe nothing."""
     given = [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef | ast.FunctionDef)]
     given += [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
     given += [node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)]
-    return sorted({name for name in given if name.lower() in BANNED and name not in GIVEN})
-
-
-def body(text: str) -> str:
-    """A policy below its header: from the `package` line, or from the function under `@policy(...)`."""
-    return re.split(r"^(?:package|def) ", text, maxsplit=1, flags=re.MULTILINE)[-1]
+    return sorted({name for name in given if name.lower() in VAGUE})
 
 
 def measures() -> Iterator[tuple[str, str, str, bool]]:
@@ -51,29 +38,6 @@ def measures() -> Iterator[tuple[str, str, str, bool]]:
     paths = sorted((ROOT / "policyeng").rglob("*.py"))
     texts = {path: path.read_text(encoding="utf-8") for path in paths}
     trees = {path: ast.parse(text) for path, text in texts.items()}
-    policies = [
-        path
-        for path in (ROOT / "policies").rglob("*")
-        if path.suffix in {".rego", ".py"} and path.stem == path.parent.name and path.parent.parent.name != "lib"
-    ]
-    whole = sorted(len(path.read_text(encoding="utf-8").splitlines()) for path in policies)
-    bodies = [len(body(path.read_text(encoding="utf-8")).splitlines()) for path in policies]
-    yield (
-        "1 lines per policy below its header, median",
-        f"{statistics.median(bodies):g}",
-        "40",
-        statistics.median(bodies) <= 40,
-    )
-    what = f"{statistics.median(whole):g}, {whole[-1]}"
-    yield "1 lines per policy file with its header, median and longest", what, "-, 80", whole[-1] <= 80
-    lengths = sorted(length(node) for tree in trees.values() for node in functions(tree))
-    p95, longest = lengths[int(len(lengths) * 0.95)], lengths[-1]
-    yield "8 lines per function, p95 and longest", f"{p95}, {longest}", "30, 50", p95 <= 30 and longest <= 50
-    module = max(len(text.splitlines()) for text in texts.values())
-    yield "8 lines per module, longest", str(module), "300", module <= 300
-    crate = [path for place in ("src", "examples") for path in (ROOT / "native" / place).rglob("*.rs")]
-    module = max(len(path.read_text(encoding="utf-8").splitlines()) for path in crate)
-    yield "8 lines per module of Rust, longest", str(module), "300", module <= 300
     every = [node for tree in trees.values() for node in functions(tree)]
     share = 100 * sum(map(annotated, every)) / len(every)
     yield "9 functions annotated", f"{share:.1f} %", "100 %", share == 100
@@ -100,8 +64,8 @@ def measures() -> Iterator[tuple[str, str, str, bool]]:
         "3, True",
         rate <= 3 and reasoned,
     )
-    words = {path.name: names for path, tree in trees.items() if (names := banned(tree))}
-    yield "15 banned words in names", str(words or 0), "0", not words
+    words = {path.name: names for path, tree in trees.items() if (names := vague(tree))}
+    yield "15 vague words in names", str(words or 0), "0", not words
 
 
 def main() -> int:
