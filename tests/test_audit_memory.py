@@ -1,23 +1,45 @@
-"""What an audit holds in memory does not grow with the number of its parts, beside some kilobytes for each."""
+"""The memory of an audit does not grow with the number of its parts."""
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
+from unittest.mock import patch
 
-from benchmarks import scale
 from benchmarks.estates import fleet
+from policyeng.audit.running import processes
+from policyeng.audit.running.judging import JudgedPart, read_and_judged
+from policyeng.models import Evaluation, Snapshot
+from tests.command import policyeng
 
 
-def test_parts_go_by_one_after_the_other(tmp_path: Path) -> None:
-    """Ten times as many parts take about as much; held together they would take 60 MB more."""
-    sizes = {}
-    for parts in (30, 300):
-        folder = tmp_path / str(parts)
-        folder.mkdir()
-        for name, content in fleet(parts, 10):
-            (folder / name).write_bytes(content)
-        run = scale.audited(folder, jobs=1)
-        assert run.parts == parts
-        sizes[parts] = run.rss_mb
+def test_an_audit_keeps_one_part_at_a_time(tmp_path: Path) -> None:
+    """What a part is read into and evaluated to is gone before the next part but one, where batches are short."""
+    for name, content in fleet(20, 10):
+        (tmp_path / name).write_bytes(content)
+    alive: list[int] = []
 
-    assert sizes[300] < sizes[30] + 25
+    def counted(*arguments: object) -> JudgedPart:
+        kinds = (JudgedPart, Snapshot, Evaluation)
+        alive.append(sum(type(each) in kinds for each in gc.get_objects()))
+        return read_and_judged(*arguments)  # type: ignore[arg-type]  # whatever it is called with
+
+    words = [
+        "audit",
+        "run",
+        "--input",
+        str(tmp_path),
+        "--store",
+        f"sqlite:///{tmp_path}/audits.db",
+        "--estate",
+        "fleet",
+    ]
+    with (
+        patch.object(processes, "read_and_judged", counted),
+        patch("policyeng.audit.store.drafting._BATCH", 1),
+    ):
+        ran = policyeng(*words, "--jobs", "1", "--as-of", "2026-06-01T00:00:00Z")
+
+    assert ran.returncode == 1, ran.stderr
+    assert len(alive) == 20
+    assert max(alive) - alive[0] <= 3, alive

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 
 from policyeng.facts import Facts
 from policyeng.facts.permissions import action_matches, covered, granted, is_conditional, is_sound
+from tests.growth import assert_linear
 
 ROLES = Path(__file__).resolve().parents[1] / "policies" / "facts" / "roles" / "data.json"
 ML = "Microsoft.MachineLearningServices"
@@ -280,9 +280,7 @@ def test_what_is_wholly_cut_back_grants_nothing(pattern: str, taken: list[str], 
         assert granted([{"actions": [pattern], "notActions": taken}], action) is False
 
 
-def test_a_hostile_pattern_is_decided_at_once() -> None:
+def test_a_hostile_pattern_takes_linear_time() -> None:
     """Many stars do not make matching slow."""
-    begun = time.perf_counter()
-    assert not action_matches("*a" * 60 + "*b", "a" * 5000)
     assert not covered("*a" * 200, ["*a" * 201] * 50)
-    assert time.perf_counter() - begun < 2
+    assert_linear(lambda size: action_matches("*a" * 60 + "*b", "a" * size), 5000)

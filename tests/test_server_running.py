@@ -137,8 +137,8 @@ def test_a_reload_is_asked_for_and_a_bad_one_is_said(folder: Path) -> None:
 
 def test_a_restart_under_load_loses_nothing(folder: Path) -> None:
     """One that is told to end is unready first, answers all that was asked, half-sent bodies too, and ends with 0."""
-    options = ("--snapshot", "state.json", "--drain-seconds", "1", "--deadline", "20")
-    with running(folder, *options) as (old, first), running(folder, *options) as (new, second):
+    options = ("--snapshot", "state.json", "--deadline", "60", "--drain-seconds")
+    with running(folder, *options, "1") as (old, first), running(folder, *options, "60") as (new, second):
         load = Load(first, second)
         wait_for(lambda: load.seen.total() > 20)
         slow = begun(first, DENIED)
@@ -154,10 +154,8 @@ def test_a_restart_under_load_loses_nothing(folder: Path) -> None:
         hanging = begun(second, DENIED)
         new.send_signal(signal.SIGTERM)
         time.sleep(0.2)
-        began = time.monotonic()
         new.send_signal(signal.SIGTERM)
-        assert new.wait(30) == 128 + signal.SIGTERM
-        assert time.monotonic() - began < 0.9  # it would drain for a second, and wait for the body
+        assert new.wait(30) == 128 + signal.SIGTERM  # neither drains for a minute nor waits for the body
         hanging.close()
 
     assert load.seen.keys() == {"200 False"}

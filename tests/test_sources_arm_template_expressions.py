@@ -325,14 +325,14 @@ def test_alike_expressions_stand_in_alike() -> None:
 )
 def test_what_grows_without_end_is_unresolved(variables: dict[str, object]) -> None:
     """In bounded time and memory, and without an exception."""
-    start = time.monotonic()
+    start = time.thread_time()
     last = "v2999" if "v2999" in variables else "v59"
     template = Template({"variables": variables}, "", {}, Place(GROUP), Work())
     found = Resolver(template.scope).value(f"[variables('{last}')]")
     unknown = first_unresolved(found)
     assert unknown is not None
     assert "make more than" in unknown.reason or "lead deeper" in unknown.reason or "deeper than" in unknown.reason
-    assert time.monotonic() - start < 20
+    assert time.thread_time() - start < 20
 
 
 @pytest.mark.parametrize("text", [f"[{'f(' * 3000}{')' * 3000}]", f"[f(){'.a' * 3000}]", f"[f({'1,' * MAX_LENGTH}1)]"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from policyeng.models import JsonObject
@@ -337,9 +335,7 @@ def test_pipelines_that_multiply_end() -> None:
     """Thirty steps that each hold the same thirty are not read out."""
     inner = {str(number): {"type": "pipeline", "component": "c.yml"} for number in range(30)}
     files: dict[str, object] = {"c.yml": {"type": "pipeline", "jobs": inner}}
-    begun = time.perf_counter()
     placed = only({**PIPELINE, "jobs": inner}, files)
-    assert time.perf_counter() - begun < 5
     assert placed.unreadable["/properties/jobs"] == "the pipeline has more than 2,000 steps, and no more are read"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from policyeng.errors import InputError
 from policyeng.sources.witness import note_content, note_names
@@ -69,7 +69,7 @@ def content_of(named: Named, stdin: bytes | None, max_bytes: int) -> bytes:
         return stdin
     try:
         with named.path.open("rb") as stream:
-            content = stream.read(max_bytes + 1)
+            content = _read_at_most(stream, max_bytes + 1)
     except (OSError, ValueError) as error:
         note_content(named.path, None)
         raise _unreadable(named.path, error) from None
@@ -113,6 +113,15 @@ def _walked(
         inner[:] = [name for name in inner if deep and (name == _SDK or not (name.startswith(".") or name in _TOOLS))]
         links += (Path(folder) / name for name in inner if (Path(folder) / name).is_symlink())
         yield folder, names
+
+
+def _read_at_most(stream: BinaryIO, count: int) -> bytes:
+    """Read in pieces, because `stream.read(count)` takes memory for all of `count` before it reads."""
+    pieces = []
+    while count > 0 and (piece := stream.read(min(count, 1 << 20))):
+        pieces.append(piece)
+        count -= len(piece)
+    return b"".join(pieces)
 
 
 def _unreadable(path: Path, error: OSError | ValueError) -> InputError:

@@ -1,0 +1,38 @@
+"""How the cost of work grows with its size, measured so that other work on the machine does not count."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+#: Work that grows with its size takes 4 times as much for 4 times the size, quadratic work 16 times.
+FACTOR = 4
+_LINEAR = 9
+#: Below this the clock of the processor measures its own steps.
+_SMALLEST_SECONDS = 0.005
+
+
+def cpu_growth(work: Callable[[int], object], size: int, *, rounds: int = 3) -> float:
+    """Return how many times the CPU time of this thread grows from `size` to `FACTOR * size`.
+
+    Each size takes its best of some rounds, because another process can only make a round slower. The smaller size
+    counts as 5 ms at the least.
+    """
+    small, large = (min(_cpu_seconds(work, at) for _ in range(rounds)) for at in (size, FACTOR * size))
+    return large / max(small, _SMALLEST_SECONDS)
+
+
+def assert_linear(work: Callable[[int], object], size: int) -> None:
+    """Fail where the work grows much faster than its size.
+
+    Raises:
+        AssertionError: four times the size takes more than nine times the CPU time.
+    """
+    growth = cpu_growth(work, size)
+    assert growth < _LINEAR, f"{FACTOR} times the size took {growth:.1f} times the CPU time"
+
+
+def _cpu_seconds(work: Callable[[int], object], size: int) -> float:
+    started = time.thread_time()
+    work(size)
+    return time.thread_time() - started
