@@ -32,7 +32,7 @@ class Slow:
 
     def write(self, lines: bytes) -> None:
         """Once it is open, unless it refuses."""
-        assert self.open.wait(20)
+        assert self.open.wait(60)
         if self.refusing:
             raise OSError(28, "No space left on device")
         self.lines += map(orjson.loads, lines.splitlines())

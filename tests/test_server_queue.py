@@ -33,7 +33,7 @@ class Gated(Watched[Held]):
     def current(self) -> Held:
         """What is in force, once the gate is open."""
         self.asked += 1
-        assert self.open.wait(20)
+        assert self.open.wait(60)
         return self.in_force
 
 
