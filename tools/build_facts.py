@@ -8,9 +8,11 @@ same bytes: keys are sorted and each row is one line. `--verify` writes nothing 
 
 Tables (each row cites an id of `sources.csv`): `series.csv` says which series a VM family is, `more_sizes.csv` the
 sizes the list lacks, `corrections.csv` what it cuts off or counts wrongly, `vm_series.csv` and `isolated.csv` what the
-documents say, `training_targets.csv` which features they give each training target, `retirement_names.csv` which
-series a name in RETIREMENTS means, `more_retirements.csv` and `more_roles.json` further rows, `roles_elsewhere.csv` the
-built-in roles that reach no Machine Learning action.
+documents say, `training_targets.csv` which features they give each training target, `offered_series.csv` and
+`offered_targets.csv` what the service supports today beyond the documents (a series of the list for managed endpoints
+counts for clusters and instances too), `retirement_names.csv` which series a name in RETIREMENTS means,
+`more_retirements.csv` and `more_roles.json` further rows, `replacements.csv` the series that the vendor recommends
+instead of a retired one, `roles_elsewhere.csv` the built-in roles that reach no Machine Learning action.
 """
 
 from __future__ import annotations
@@ -79,8 +81,8 @@ def vm_sizes(listed: Mapping[str, Row]) -> dict[str, Row]:
     return sizes
 
 
-def vm_series() -> dict[str, Row]:
-    """The documents' table of supported series."""
+def series_table(name: str) -> dict[str, Row]:
+    """Return a table of supported series: `vm_series` of the documents, `offered_series` of the vendor today."""
     return {
         row["series"]: {
             "category": row["category"],
@@ -88,13 +90,13 @@ def vm_series() -> dict[str, Row]:
             "supported_by": row["supported_by"].split(";"),
             "source": row["source"],
         }
-        for row in table("vm_series.csv")
+        for row in table(f"{name}.csv")
     }
 
 
-def training_targets() -> dict[str, Row]:
-    """The documents' table of training targets, by the words of a workload: `yes`, `no` or what else it says."""
-    return {row.pop("target"): dict(row) for row in table("training_targets.csv")}
+def targets_table(name: str) -> dict[str, Row]:
+    """Return a table of training targets, by the words of a workload: `yes`, `no` or what else the source gives."""
+    return {row.pop("target"): dict(row) for row in table(f"{name}.csv")}
 
 
 def isolated_sizes(page: Mapping[str, Any]) -> dict[str, Row]:
@@ -136,6 +138,7 @@ def vendor_retirements(pages: Mapping[str, Any]) -> list[Row]:
 
 def retirements(pages: Mapping[str, Any], sizes: Mapping[str, Row]) -> list[Row]:
     """Every retirement with the sizes it concerns, by date, then series, then size."""
+    move_to = {row["series"]: row["move_to"] for row in table("replacements.csv")}
     of_series: dict[str, list[str]] = {}
     for key, size in sizes.items():
         of_series.setdefault(size["series"], []).append(key)
@@ -146,7 +149,10 @@ def retirements(pages: Mapping[str, Any], sizes: Mapping[str, Row]) -> list[Row]
         if not keys or any(key not in sizes for key in keys):
             raise SystemExit(f"a retirement names {row['applies_to']}, which no size of the catalogue is")
         made = {"sizes": keys, "series": series, "date": row["date"], "status": row["status"], "source": row["source"]}
-        rows.append(made | ({"note": row["note"]} if row["note"] else {}))
+        replaced_by = move_to.get(series or sizes[keys[0]]["series"])
+        rows.append(
+            made | ({"move_to": replaced_by} if replaced_by else {}) | ({"note": row["note"]} if row["note"] else {})
+        )
     return sorted(rows, key=lambda row: (row["date"], row["series"] or "", row["sizes"]))
 
 
@@ -155,7 +161,7 @@ def retired_sizes(rows: Iterable[Row]) -> dict[str, Row]:
     index: dict[str, Row] = {}
     for row in rows:
         for size in row["sizes"]:
-            index.setdefault(size, {"date": row["date"], "source": row["source"]})
+            index.setdefault(size, {key: row[key] for key in ("date", "source", "move_to") if key in row})
     return index
 
 
@@ -203,13 +209,15 @@ def build(paths: argparse.Namespace) -> Facts:
     return {
         "isolated_sizes": isolated_sizes(isolated_in),
         "isolation_ended": isolation_ended(isolated_in),
+        "offered_series": series_table("offered_series"),
+        "offered_targets": targets_table("offered_targets"),
         "retired_sizes": retired_sizes(retired),
         "retirements": retired,
         "roles": roles(roles_in),
         "roles_elsewhere": roles_elsewhere(),
         "sources": sources(),
-        "training_targets": training_targets(),
-        "vm_series": vm_series(),
+        "training_targets": targets_table("training_targets"),
+        "vm_series": series_table("vm_series"),
         "vm_sizes": sizes,
     }
 

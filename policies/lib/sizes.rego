@@ -2,6 +2,8 @@
 # description: What the catalogue says of a VM size and of a series, names compared without case.
 package lib.sizes
 
+import data.lib.times
+
 # facts_of(size): the catalogue's row of a size; undefined when the catalogue does not know it.
 facts_of(size) := data.facts.vm_sizes[lower(size)] if is_string(size)
 
@@ -12,13 +14,21 @@ is_isolated(size) if {
 	data.facts.isolated_sizes[lower(size)]
 }
 
-# series_rows(series, extra): what is stated of a series, the documents' table first, then the parameter `extra_series`.
-series_rows(series, extra) := array.concat(_documented(series), _rows(extra, series))
+# series_rows(series, parameters): the rows of a series: of the documents' table, of the vendor's list of today where the
+# parameter `vendor_series` is true, and of the parameter `extra_series`.
+series_rows(series, parameters) := array.concat(
+	array.concat(_listed(data.facts.vm_series, series), _offered(series, parameters)),
+	_rows(parameters.extra_series, series),
+)
 
-# The catalogue spells the series of a size as the table does, so that few names need a walk through it.
-_documented(series) := [row] if {
-	row = data.facts.vm_series[series]
-} else := _rows(data.facts.vm_series, series)
+_offered(series, parameters) := _listed(data.facts.offered_series, series) if {
+	parameters.vendor_series == true
+} else := []
+
+# The catalogue spells the series of a size as the tables do, so that few names need a walk through a table.
+_listed(table, series) := [row] if {
+	row = table[series]
+} else := _rows(table, series)
 
 _rows(table, series) := [row |
 	name := lower(series)
@@ -26,10 +36,10 @@ _rows(table, series) := [row |
 	lower(key) == name
 ]
 
-is_supported(series, extra) if count(series_rows(series, extra)) > 0
+is_supported(series, parameters) if count(series_rows(series, parameters)) > 0
 
-needs_approval(series, extra) if {
-	some row in series_rows(series, extra)
+needs_approval(series, parameters) if {
+	some row in series_rows(series, parameters)
 	_needs_approval(row)
 }
 
@@ -37,6 +47,21 @@ _needs_approval(row) if row.restriction == "approval"
 
 _needs_approval(row) if row.restricted == true
 
-# supported_by(series, extra): the kinds of compute that offer a supported series. A row that does not say means both,
-# as every row of the documents does.
-supported_by(series, extra) := object.get(series_rows(series, extra)[0], "supported_by", ["cluster", "instance"])
+# supported_by(series, parameters): the kinds of compute that offer a supported series. A row without the column means
+# both, as every row of the documents does.
+supported_by(series, parameters) := object.get(
+	series_rows(series, parameters)[0],
+	"supported_by",
+	["cluster", "instance"],
+)
+
+# retirement(size, as_of): the row of a size that is retired at a moment in RFC 3339; undefined for any other size.
+retirement(size, as_of) := row if {
+	row = data.facts.retired_sizes[lower(size)]
+	times.ordered(as_of) >= times.ordered(concat("", [row.date, "T00:00:00Z"]))
+}
+
+# successor(row): where to move from a retired size.
+successor(row) := concat(" ", ["a size of the series", row.move_to]) if {
+	row.move_to
+} else := "a size that is still offered"

@@ -13,8 +13,18 @@ facts := {
 		"NC": {"restriction": "none", "supported_by": ["cluster"]},
 		"M": {"restriction": "approval", "supported_by": ["cluster", "instance"]},
 	},
+	"offered_series": {"EDSv4": {"restriction": "none", "supported_by": ["cluster"]}, "HX": {"restriction": "approval"}},
 	"isolated_sizes": {"standard_nc6": {"name": "Standard_NC6"}},
+	"retired_sizes": {
+		"standard_nc6": {"date": "2023-08-31", "source": "page", "move_to": "NCasT4_v3"},
+		"standard_a8": {"date": "2021-03-01", "source": "page"},
+	},
 }
+
+# The parameters of the documents' reading, and those of today, each with further series.
+old(series) := {"extra_series": series, "vendor_series": false}
+
+today(series) := {"extra_series": series, "vendor_series": true}
 
 extra := {
 	"dsV5": {"category": "general purpose", "restricted": true, "source": "team"},
@@ -37,23 +47,42 @@ test_what_is_no_size_is_not_known if {
 }
 
 test_series_of_the_table_and_of_the_parameter if {
-	sizes.is_supported("nc", {}) with data.facts as facts
-	sizes.is_supported("DSv5", extra) with data.facts as facts
-	not sizes.is_supported("DSv5", {}) with data.facts as facts
-	not sizes.is_supported("DS", extra) with data.facts as facts
+	sizes.is_supported("nc", old({})) with data.facts as facts
+	sizes.is_supported("DSv5", old(extra)) with data.facts as facts
+	not sizes.is_supported("DSv5", old({})) with data.facts as facts
+	not sizes.is_supported("DS", old(extra)) with data.facts as facts
 }
 
 test_approval_is_needed_when_either_says_so if {
-	sizes.needs_approval("m", {}) with data.facts as facts
-	sizes.needs_approval("DSv5", extra) with data.facts as facts
-	sizes.needs_approval("NC", {"nc": {"restricted": true}}) with data.facts as facts
-	not sizes.needs_approval("NC", extra) with data.facts as facts
-	not sizes.needs_approval("DSv6", extra) with data.facts as facts
+	sizes.needs_approval("m", old({})) with data.facts as facts
+	sizes.needs_approval("DSv5", old(extra)) with data.facts as facts
+	sizes.needs_approval("NC", old({"nc": {"restricted": true}})) with data.facts as facts
+	not sizes.needs_approval("NC", old(extra)) with data.facts as facts
+	not sizes.needs_approval("DSv6", old(extra)) with data.facts as facts
 }
 
 test_kinds_of_compute if {
-	sizes.supported_by("nc", {}) == ["cluster"] with data.facts as facts
-	sizes.supported_by("DSv5", extra) == ["cluster", "instance"] with data.facts as facts
-	sizes.supported_by("dsv6", extra) == ["instance"] with data.facts as facts
-	not sizes.supported_by("DSv7", extra) with data.facts as facts
+	sizes.supported_by("nc", old({})) == ["cluster"] with data.facts as facts
+	sizes.supported_by("DSv5", old(extra)) == ["cluster", "instance"] with data.facts as facts
+	sizes.supported_by("dsv6", old(extra)) == ["instance"] with data.facts as facts
+	not sizes.supported_by("DSv7", old(extra)) with data.facts as facts
+}
+
+test_series_of_today if {
+	sizes.is_supported("edsv4", today({})) with data.facts as facts
+	sizes.is_supported("NC", today({})) with data.facts as facts
+	not sizes.is_supported("EDSv4", old({})) with data.facts as facts
+	sizes.needs_approval("HX", today({})) with data.facts as facts
+	not sizes.needs_approval("HX", old({})) with data.facts as facts
+	sizes.supported_by("EDSv4", today({"EDSv4": {"restricted": true, "supported_by": []}})) == ["cluster"] with data.facts as facts
+	sizes.needs_approval("EDSv4", today({"EDSv4": {"restricted": true}})) with data.facts as facts
+	not sizes.is_supported("NC", today({})) with data.facts as {}
+}
+
+test_retired_sizes if {
+	sizes.retirement("STANDARD_NC6", "2023-08-31T00:00:00Z").move_to == "NCasT4_v3" with data.facts as facts
+	not sizes.retirement("Standard_NC6", "2023-08-30T23:59:59Z") with data.facts as facts
+	not sizes.retirement("Standard_D4s_v5", "2099-01-01T00:00:00Z") with data.facts as facts
+	sizes.successor({"move_to": "NCasT4_v3"}) == "a size of the series NCasT4_v3"
+	sizes.successor({"date": "2021-03-01"}) == "a size that is still offered"
 }

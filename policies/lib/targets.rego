@@ -19,48 +19,53 @@ _may_train("training") := true
 
 _may_train(null) := true
 
-# unsupported(workload, feature, extra): the runs with the feature whose target does not support it, each as `shown`.
-# `extra` is the parameter `extra_targets`.
-unsupported(workload, feature, extra) := {shown(run) |
+# unsupported(workload, feature, parameters): the runs with the feature whose target does not support it, each as
+# `shown`. Of the parameters, `extra_targets` and `vendor_targets` count.
+unsupported(workload, feature, parameters) := {shown(run) |
 	workload.purpose == "training"
 	some run in workload.runs
 	run.features[feature] == true
-	support(feature, run.target, extra) == "no"
+	support(feature, run.target, parameters) == "no"
 }
 
-# doubts(workload, feature, extra): why it is not known of a run whether its target supports the feature.
-doubts(workload, feature, extra) := {doubt |
+# doubts(workload, feature, parameters): why it is not known of a run whether its target supports the feature.
+doubts(workload, feature, parameters) := {doubt |
 	some run in workload.runs
 	run.features[feature] != false
-	doubt = _doubt(workload, run, feature, extra)
+	doubt = _doubt(workload, run, feature, parameters)
 }
 
-_doubt(workload, run, feature, extra) := run.reason if {
+_doubt(workload, run, feature, parameters) := run.reason if {
 	run.target == null
-} else := "the documents support it on this target in the local mode of the SDK only" if {
-	support(feature, run.target, extra) == "sdk-local-mode"
-} else := "the documents do not list the target for training" if {
-	support(feature, run.target, extra) == "unlisted"
+} else := "the target supports it in the local mode of the SDK only" if {
+	support(feature, run.target, parameters) == "sdk-local-mode"
+} else := "no list of training targets has this target" if {
+	support(feature, run.target, parameters) == "unlisted"
 } else := "it is not known whether the work has the feature" if {
-	support(feature, run.target, extra) == "no"
+	support(feature, run.target, parameters) == "no"
 	run.features[feature] == null
 } else := "it is not known whether this is training" if {
-	support(feature, run.target, extra) == "no"
+	support(feature, run.target, parameters) == "no"
 	workload.purpose == null
 }
 
-# support(feature, target, extra): `yes`, `no`, `sdk-local-mode` or `unlisted`. What the documents say goes first, the
-# parameter decides what they leave open.
-support(feature, target, extra) := said if {
-	said = data.facts.training_targets[target][feature]
-	said in {"yes", "no"}
+# support(feature, target, parameters): `yes`, `no`, `sdk-local-mode` or `unlisted`. The vendor's list of today goes first
+# where the parameter `vendor_targets` is true, then the documents' table; `extra_targets` decides what they leave open.
+support(feature, target, parameters) := listed if {
+	listed = _listed(feature, target, parameters)
+	listed in {"yes", "no"}
 } else := "yes" if {
-	_stated(extra, target) == true
+	_stated(parameters.extra_targets, target) == true
 } else := "no" if {
-	_stated(extra, target) == false
-} else := said if {
-	said = data.facts.training_targets[target][feature]
+	_stated(parameters.extra_targets, target) == false
+} else := listed if {
+	listed = _listed(feature, target, parameters)
 } else := "unlisted" if is_string(target)
+
+_listed(feature, target, parameters) := listed if {
+	parameters.vendor_targets == true
+	listed = data.facts.offered_targets[target][feature]
+} else := data.facts.training_targets[target][feature]
 
 _stated(extra, target) := [supported | some name, supported in extra; lower(trim_space(name)) == target][0]
 

@@ -23,11 +23,14 @@ OPEN: Mapping[str, Unknown] = {
 }
 
 
-def needs_approval(series: str, facts: Facts, extra_series: Mapping[str, JsonObject]) -> bool:
-    """Whether the documents' table or the parameter `extra_series` restricts a series."""
-    row = facts.series(series)
-    added = any(lowered(name) == lowered(series) and more["restricted"] is True for name, more in extra_series.items())
-    return added or (row is not None and row.restriction == "approval")
+def needs_approval(series: str, facts: Facts, parameters: JsonObject) -> bool:
+    """Return whether a table of the catalogue or a policy's parameter `extra_series` restricts a series.
+
+    The vendor's table of today counts where the parameter `vendor_series` is true.
+    """
+    rows = [facts.series(series), facts.offered_series(series) if parameters["vendor_series"] is True else None]
+    added = (row for name, row in parameters["extra_series"].items() if lowered(name) == lowered(series))
+    return any(row.restriction == "approval" for row in rows if row) or any(row["restricted"] is True for row in added)
 
 
 def lapse_of(approval: JsonObject) -> datetime | None:

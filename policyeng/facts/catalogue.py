@@ -20,6 +20,17 @@ from policyeng.models.documents import Accelerator
 
 _Value = TypeVar("_Value")
 
+_TABLES = (
+    "sources",
+    "vm_sizes",
+    "vm_series",
+    "offered_series",
+    "isolated_sizes",
+    "retired_sizes",
+    "roles",
+    "roles_elsewhere",
+)
+
 
 @dataclass(frozen=True)
 class VmSize:
@@ -42,7 +53,7 @@ class VmSize:
 
 @dataclass(frozen=True)
 class VmSeries:
-    """One series of the documents' table: `restriction` is `none` or `approval`."""
+    """A series that Azure Machine Learning supports: `restriction` is `none` or `approval`."""
 
     name: str
     category: str
@@ -53,10 +64,14 @@ class VmSeries:
 
 @dataclass(frozen=True)
 class Retirement:
-    """The day from which a size is no longer offered; it begins at midnight UTC."""
+    """The day from which a size is no longer offered; it begins at midnight UTC.
+
+    `move_to` is the series that the vendor recommends instead, None where it recommends none.
+    """
 
     date: date
     source: str
+    move_to: str | None = None
 
     @property
     def _begins(self) -> datetime:
@@ -98,7 +113,7 @@ class Facts:
         Raises:
             BundleError: one of its tables is not an object.
         """
-        for name in ("sources", "vm_sizes", "vm_series", "isolated_sizes", "retired_sizes", "roles", "roles_elsewhere"):
+        for name in _TABLES:
             if not isinstance(document.get(name, {}), dict):
                 raise BundleError("not a JSON object", place=(f"facts/{name}",), remedy="give one row for each name")
         return cls(document)
@@ -115,12 +130,11 @@ class Facts:
 
     def series(self, name: str) -> VmSeries | None:
         """A series of the documents' table; other series that sizes belong to are not in it."""
-        spelled = self._series_names.get(lowered(name))
-        if spelled is None:
-            return None
-        row = self._table("vm_series")[spelled]
-        made = {"name": spelled, **row, "supported_by": tuple(row.get("supported_by", ()))}
-        return _value(VmSeries, made, f"vm_series/{spelled}")
+        return self._series_of("vm_series", name)
+
+    def offered_series(self, name: str) -> VmSeries | None:
+        """Return a series that the service offers today and that is not in the documents' table, or None."""
+        return self._series_of("offered_series", name)
 
     def is_isolated(self, name: str) -> bool:
         """Say whether a size has its host to itself, by the documents or by the vendor."""
@@ -132,7 +146,7 @@ class Facts:
         if row is None:
             return None
         try:
-            return Retirement(date.fromisoformat(row["date"]), row["source"])
+            return Retirement(date.fromisoformat(row["date"]), row["source"], row.get("move_to"))
         except (KeyError, TypeError, ValueError) as error:
             raise _malformed(f"retired_sizes/{lowered(name)}", error) from error
 
@@ -157,9 +171,19 @@ class Facts:
             names.setdefault(lowered(str(row.get("series"))), []).append(name)
         return names
 
+    def _series_of(self, table: str, name: str) -> VmSeries | None:
+        spelled = self._series_names[table].get(lowered(name))
+        if spelled is None:
+            return None
+        row = self._table(table)[spelled]
+        made = {"name": spelled, **row, "supported_by": tuple(row.get("supported_by", ()))}
+        return _value(VmSeries, made, f"{table}/{spelled}")
+
     @cached_property
-    def _series_names(self) -> Mapping[str, str]:
-        return {lowered(name): name for name in self._table("vm_series")}
+    def _series_names(self) -> Mapping[str, Mapping[str, str]]:
+        """By table, the names of its series as it spells them, by themselves in lower case."""
+        tables = ("vm_series", "offered_series")
+        return {table: {lowered(name): name for name in self._table(table)} for table in tables}
 
     @cached_property
     def _role_names(self) -> Mapping[str, str]:

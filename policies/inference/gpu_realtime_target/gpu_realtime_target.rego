@@ -2,8 +2,10 @@
 # scope: package
 # title: GPU web services run only on supported targets
 # description: >-
-#   A web service that needs a GPU does not work, or loses its acceleration, on a target that offers none. "Using GPU for
-#   inference when deployed as a web service is supported only on AKS." Newer targets are added with the parameter.
+#   A web service that needs a GPU does not work, or loses its acceleration, on a target that offers none. By
+#   default these serve with a GPU: AKS, Kubernetes and managed online endpoints, as the vendor lists them for version 2 of
+#   the service ("Compute targets for inference", 2026-03-31). Document 001 allows only AKS; the profile `documents` keeps
+#   to it.
 # related_resources:
 #   - ref: https://learn.microsoft.com/azure/machine-learning/concept-compute-target
 # custom:
@@ -18,11 +20,12 @@
 #   when_absent: unknown
 #   remediation:
 #     text: >-
-#       Deploy the service to one of the targets in `gpu_realtime_targets` (AKS by default: an endpoint with `compute:
-#       azureml:<aks compute>`, `az ml online-endpoint create --file <file>`), or serve the model without a GPU.
+#       Deploy the service to one of the targets in `gpu_realtime_targets` (by default a managed online endpoint, or a
+#       Kubernetes endpoint with `compute: azureml:<compute>`: `az ml online-endpoint create --file <file>`), or serve
+#       the model without a GPU.
 #     patches:
 #       - {patch: [{op: replace, path: /target, value: aks}], provided: [AML-INF-110]}
-#   source: 001 "Compute targets for inference"
+#   source: '001 "Compute targets for inference"; 000 "Choose a compute target for deployment"; learn.microsoft.com/azure/machine-learning/concept-compute-target (2026-03-31) "Compute targets for inference"'
 #   parameters:
 #     gpu_realtime_targets:
 #       type: array
@@ -30,7 +33,7 @@
 #         type: string
 #         enum: [local, compute-instance, compute-cluster, serverless, kubernetes, aks, aci, managed-online, attached-vm,
 #           databricks, data-lake-analytics, hdinsight, batch, synapse-spark, functions, iot-edge]
-#       default: [aks]
+#       default: [aks, managed-online, kubernetes]
 #       description: the targets that serve real-time inference with a GPU
 #   insensitive_to: [/tags, /cadence, /model]
 #   since: 0.1.0

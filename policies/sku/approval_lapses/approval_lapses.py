@@ -23,7 +23,7 @@ def _by_series(given: PolicyInput, scope: str) -> Mapping[str, Sequence[_User]]:
     unplaced = given.snapshot.once(("AML-SKU-106", "open"), lambda: [*filter(is_open, given.snapshot.by_scope)])
     for compute, workspace in managed(given.snapshot.by_id, given.snapshot.by_scope, with_open(scope, unplaced)):
         size = known_size(compute, given.facts)
-        if size is not None and needs_approval(size.series, given.facts, given.parameters["extra_series"]):
+        if size is not None and needs_approval(size.series, given.facts, given.parameters):
             found.setdefault(lowered(size.series), []).append((compute, workspace))
     return found
 
@@ -62,7 +62,12 @@ def _left(given: PolicyInput, moment: datetime) -> list[tuple[str, bool]]:
     source='001 "Supported VM series and sizes"',
     parameters={
         "approval_notice_days": {"type": "integer", "minimum": 0, "default": 30, "description": "days before the end"},
-        "extra_series": {"type": "object", "additionalProperties": _ROWS, "default": {}, "description": "newer series"},
+        "extra_series": {"type": "object", "additionalProperties": _ROWS, "default": {}, "description": "further series"},
+        "vendor_series": {
+            "type": "boolean",
+            "default": True,
+            "description": "whether the series that the vendor lists today (`facts/offered_series`) count",
+        },
     },
     monotone_in={"parameter:approval_notice_days": "higher"},
     since="0.1.0",

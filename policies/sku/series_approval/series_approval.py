@@ -8,6 +8,7 @@ from policyeng.facts.computes import known_size, own_size
 from policyeng.models import lowered
 
 _MESSAGE = "the series needs an approval that is in force here"
+_RETIRED = "the size is retired, so its series can no longer be requested"
 _EXPECTED = "an approval of the series: granted, in force, at or above the workspace, for the region"
 
 
@@ -24,7 +25,7 @@ def series_approval(given: PolicyInput) -> Iterator[Denial | Unknown]:
         yield Unknown(msg="the size is not in the catalogue, so its series is not known", path=path)
         return
     series = size.series
-    if not needs_approval(series, given.facts, given.parameters["extra_series"]):
+    if not needs_approval(series, given.facts, given.parameters):
         return
     of_series = [given.snapshot.approvals[position] for position in given.snapshot.by_series.get(lowered(series), ())]
     asked = (given.resource, given.workspace, given.as_of)
@@ -33,6 +34,13 @@ def series_approval(given: PolicyInput) -> Iterator[Denial | Unknown]:
         return
     lost = {lack for approval in near if may_count(approval["lacks"]) for lack in approval["lacks"]}
     yield from (OPEN[lack] for lack in lost)
-    if not lost:
+    if lost:
+        return
+    retirement = given.facts.retirement(size.name)
+    if retirement is None or not retirement.has_come(given.as_of):
         actual = {"series": series, "approvals": near}
         yield Denial(msg=_MESSAGE, path=path, actual=actual, expected=_EXPECTED)
+        return
+    retired = {"size": own.size if own else None, "series": series, "retired on": retirement.date.isoformat()}
+    successor = f"a size of the series {retirement.move_to}" if retirement.move_to else "a size that is still offered"
+    yield Denial(msg=_RETIRED, path=path, actual={**retired, "approvals": near}, expected={"move to": successor})

@@ -18,9 +18,10 @@
 #     /properties/endpointComputeType: pass, /properties/computeLocation: pass, "workspace:/location": pass}
 #   remediation:
 #     text: >-
-#       Request the series from Azure support (Help + support > New support request > Service and subscription limits >
-#       Machine Learning), state the grant under `approvals` of the snapshot, or choose a size of a series without
-#       restriction. Newer series are stated in `extra_series`.
+#       If the denial gives a retirement date, the series can no longer be requested; recreate the compute with a size
+#       of the series that it names. Otherwise request the series from Azure support (Help + support > New support
+#       request > Service and subscription limits > Machine Learning) and state the grant under `approvals` of the
+#       snapshot, or choose a size of a series without restriction.
 #   source: '001 "Supported VM series and sizes"'
 #   parameters:
 #     extra_series:
@@ -29,7 +30,11 @@
 #         properties: {category: {type: string, pattern: '\S'}, restricted: {type: boolean}, source: {type: string,
 #           pattern: '\S'}, supported_by: {type: array, items: {type: string, enum: [cluster, instance]}}}}
 #       default: {}
-#       description: newer series by name, and whether each is restricted; the documents' table stays as it is
+#       description: further series by name, and whether each is restricted; the tables stay as they are
+#     vendor_series:
+#       type: boolean
+#       default: true
+#       description: whether the series that the vendor lists today (`facts/offered_series`) count
 #   insensitive_to: [/tags, /properties/properties/vmPriority, /properties/properties/scaleSettings]
 #   clock: compared
 #   since: 0.1.0
@@ -47,9 +52,17 @@ deny contains {
 	"actual": {"series": series, "approvals": near},
 	"expected": "an approval of the series: granted, in force, at or above the workspace, for the region",
 } if {
-	is_restricted
-	not approvals.one_counts(of_series, asked)
-	count(open) == 0
+	is_unapproved
+	not retired
+}
+
+deny contains {
+	"msg": "the size is retired, so its series can no longer be requested",
+	"path": computes.size_pointer(input.resource),
+	"actual": {"size": computes.size(input.resource), "series": series, "retired on": retired.date, "approvals": near},
+	"expected": {"move to": sizes.successor(retired)},
+} if {
+	is_unapproved
 }
 
 unknown contains approvals.open[lack] if {
@@ -65,7 +78,15 @@ unknown contains {"msg": "the size is not in the catalogue, so its series is not
 
 series := sizes.series(computes.size(input.resource))
 size_is_unknown if not series
-is_restricted if sizes.needs_approval(series, input.parameters.extra_series)
+is_restricted if sizes.needs_approval(series, input.parameters)
+
+is_unapproved if {
+	is_restricted
+	not approvals.one_counts(of_series, asked)
+	count(open) == 0
+}
+
+retired := sizes.retirement(computes.size(input.resource), input.as_of)
 
 # In the order of the snapshot, which is by id.
 near := [{"id": approval.id, "lacks": approvals.lacking(approval, asked)} | some approval in of_series]

@@ -2,9 +2,10 @@
 # scope: package
 # title: The series is supported by this kind of compute
 # description: >-
-#   The table of supported series has a column "Supported by"; today it reads "Compute clusters and instance" for every
-#   series. The parameter `supported_by` replaces it per series where a region or a newer series differs. A series that
-#   is in no table is unknown here; AML-SKU-102 denies it.
+#   The table of supported series has a column "Supported by". In the document it reads "Compute clusters and instance"
+#   for every series; in the vendor's list of today (`facts/offered_series`) some series support only clusters. The
+#   parameter `supported_by` replaces it per series where a region differs. A series that is in no table is unknown here;
+#   AML-SKU-102 denies it.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-compute-target]
 # custom:
 #   id: AML-SKU-107
@@ -25,7 +26,7 @@
 #       type: object
 #       additionalProperties: {type: array, items: {type: string, enum: [cluster, instance]}}
 #       default: {}
-#       description: the kinds of compute that support a series, by its name; goes before the documents' table
+#       description: the kinds of compute that support a series, by its name; goes before the tables
 #     extra_series:
 #       type: object
 #       additionalProperties:
@@ -35,7 +36,11 @@
 #           pattern: '\S'}, supported_by: {type: array, items: {type: string, enum: [cluster, instance]}}}
 #         additionalProperties: false
 #       default: {}
-#       description: newer series by name, and which kinds of compute support each (both, unless it says so)
+#       description: further series by name, and which kinds of compute support each (both, unless it says so)
+#     vendor_series:
+#       type: boolean
+#       default: true
+#       description: whether the series that the vendor lists today (`facts/offered_series`) count
 #   insensitive_to: [/tags, /location, /properties/properties/vmPriority]
 #   since: 0.1.0
 package sku.series_per_kind
@@ -65,14 +70,14 @@ unknown contains {"msg": "the size is not in the catalogue, so its series is not
 
 is_in_no_table if {
 	name = series
-	not sizes.is_supported(name, input.parameters.extra_series)
+	not sizes.is_supported(name, input.parameters)
 }
 
 kind := {"amlcompute": "cluster", "computeinstance": "instance"}[computes.kind(input.resource)]
 
 supporting := array.concat(
 	[kinds | some name, kinds in input.parameters.supported_by; lower(name) == lower(series)],
-	[sizes.supported_by(series, input.parameters.extra_series)],
+	[sizes.supported_by(series, input.parameters)],
 )[0]
 
 series := sizes.series(computes.size(input.resource))

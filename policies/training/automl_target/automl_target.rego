@@ -3,8 +3,9 @@
 # title: Automated ML runs on a target that supports it
 # description: >-
 #   "Not all resources can be used for automated machine learning, machine learning pipelines, or designer." Training
-#   is judged, experimentation is not; of a pipeline each step with automated ML. A target that the documents do not list
-#   is unknown, and so is Databricks, where they say "SDK local mode only"; the parameter decides those.
+#   is judged, experimentation is not; of a pipeline each step with automated ML. The vendor's list of
+#   today goes first, then the documents' table. A target in neither is unknown, and so is one with "SDK local mode
+#   only"; the parameter `extra_targets` decides those.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-compute-target#training-compute-targets]
 # custom:
 #   id: AML-TRN-101
@@ -18,7 +19,7 @@
 #       job create --file job.yml --set compute=azureml:<cluster>`).
 #     patches:
 #       - {patch: [{op: replace, path: /target, value: compute-cluster}], provided: [AML-ISO-102, AML-TRN-107]}
-#   source: 001 "Training compute targets"
+#   source: '001 "Training compute targets"; learn.microsoft.com/azure/machine-learning/concept-compute-target (2026-03-31)'
 #   parameters:
 #     extra_targets:
 #       type: object
@@ -27,7 +28,11 @@
 #           databricks, data-lake-analytics, hdinsight, batch, synapse-spark, functions, iot-edge]
 #       additionalProperties: {type: boolean}
 #       default: {}
-#       description: whether further targets support automated ML; the rows of the documents stay as they are
+#       description: whether further targets support automated ML; the rows of the lists stay as they are
+#     vendor_targets:
+#       type: boolean
+#       default: true
+#       description: whether the targets that the vendor lists today (`facts/offered_targets`) count, before the documents
 #   insensitive_to: [/tags, /accelerator, /cadence]
 #   since: 0.1.0
 package training.automl_target
@@ -42,9 +47,9 @@ deny contains {
 	"actual": run,
 	"expected": "a target that supports automated ML, such as a compute cluster",
 } if {
-	some run in targets.unsupported(input.resource, "automl", input.parameters.extra_targets)
+	some run in targets.unsupported(input.resource, "automl", input.parameters)
 }
 
 unknown contains {"msg": doubt, "path": "/target"} if {
-	some doubt in targets.doubts(input.resource, "automl", input.parameters.extra_targets)
+	some doubt in targets.doubts(input.resource, "automl", input.parameters)
 }

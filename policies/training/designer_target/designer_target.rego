@@ -2,9 +2,10 @@
 # scope: package
 # title: Designer runs on compute clusters
 # description: >-
-#   "Not all resources can be used for automated machine learning, machine learning pipelines, or designer": of the
-#   documents' targets only compute clusters run designer. Its jobs look like any other in Azure, so the workload has to
-#   be declared with the feature. A target that the documents do not list is unknown unless the parameter decides.
+#   "Not all resources can be used for automated machine learning, machine learning pipelines, or designer": in the
+#   documents only compute clusters run designer; in the vendor's list of today, which goes first, also instances,
+#   serverless compute and Kubernetes. Its jobs look like any other in Azure, so the workload has to be declared with the
+#   feature. A target in neither list is unknown unless the parameter `extra_targets` decides.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-compute-target#training-compute-targets]
 # custom:
 #   id: AML-TRN-103
@@ -18,7 +19,7 @@
 #       create --type amlcompute --name <cluster> --max-instances 4`).
 #     patches:
 #       - {patch: [{op: replace, path: /target, value: compute-cluster}], provided: [AML-ISO-102, AML-TRN-107]}
-#   source: 001 "Training compute targets"
+#   source: '001 "Training compute targets"; learn.microsoft.com/azure/machine-learning/concept-compute-target (2026-03-31)'
 #   parameters:
 #     extra_targets:
 #       type: object
@@ -27,7 +28,11 @@
 #           databricks, data-lake-analytics, hdinsight, batch, synapse-spark, functions, iot-edge]
 #       additionalProperties: {type: boolean}
 #       default: {}
-#       description: whether further targets support designer; the rows of the documents stay as they are
+#       description: whether further targets support designer; the rows of the lists stay as they are
+#     vendor_targets:
+#       type: boolean
+#       default: true
+#       description: whether the targets that the vendor lists today (`facts/offered_targets`) count, before the documents
 #   insensitive_to: [/tags, /accelerator, /cadence]
 #   since: 0.1.0
 package training.designer_target
@@ -42,9 +47,9 @@ deny contains {
 	"actual": run,
 	"expected": "a target that supports designer, such as a compute cluster",
 } if {
-	some run in targets.unsupported(input.resource, "designer", input.parameters.extra_targets)
+	some run in targets.unsupported(input.resource, "designer", input.parameters)
 }
 
 unknown contains {"msg": doubt, "path": "/target"} if {
-	some doubt in targets.doubts(input.resource, "designer", input.parameters.extra_targets)
+	some doubt in targets.doubts(input.resource, "designer", input.parameters)
 }

@@ -4,7 +4,8 @@
 # description: >-
 #   "Not all resources can be used for automated machine learning, machine learning pipelines, or designer." Training
 #   is judged (experimentation is not), each step of a pipeline on its own target; a batch deployment that scores with a
-#   pipeline is not. A target that the documents do not list is unknown unless the parameter decides.
+#   pipeline is not. The vendor's list of today goes first, then the documents' table; a target in neither is unknown
+#   unless the parameter `extra_targets` decides.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-compute-target#training-compute-targets]
 # custom:
 #   id: AML-TRN-102
@@ -18,7 +19,7 @@
 #       the pipeline or in `compute:` of the step, and submit the job again (`az ml job create --file pipeline.yml`).
 #     patches:
 #       - {patch: [{op: replace, path: /target, value: compute-cluster}], provided: [AML-ISO-102, AML-TRN-107]}
-#   source: 001 "Training compute targets"
+#   source: '001 "Training compute targets"; learn.microsoft.com/azure/machine-learning/concept-compute-target (2026-03-31)'
 #   parameters:
 #     extra_targets:
 #       type: object
@@ -27,7 +28,11 @@
 #           databricks, data-lake-analytics, hdinsight, batch, synapse-spark, functions, iot-edge]
 #       additionalProperties: {type: boolean}
 #       default: {}
-#       description: whether further targets support pipelines; the rows of the documents stay as they are
+#       description: whether further targets support pipelines; the rows of the lists stay as they are
+#     vendor_targets:
+#       type: boolean
+#       default: true
+#       description: whether the targets that the vendor lists today (`facts/offered_targets`) count, before the documents
 #   insensitive_to: [/tags, /accelerator, /cadence]
 #   since: 0.1.0
 package training.pipeline_target
@@ -42,9 +47,9 @@ deny contains {
 	"actual": run,
 	"expected": "a target that supports pipelines, such as a compute cluster",
 } if {
-	some run in targets.unsupported(input.resource, "pipeline", input.parameters.extra_targets)
+	some run in targets.unsupported(input.resource, "pipeline", input.parameters)
 }
 
 unknown contains {"msg": doubt, "path": "/target"} if {
-	some doubt in targets.doubts(input.resource, "pipeline", input.parameters.extra_targets)
+	some doubt in targets.doubts(input.resource, "pipeline", input.parameters)
 }
