@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import tomllib
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,87 +32,134 @@ def folder(tmp_path: Path, **profiles: object) -> Path:
     return write(tmp_path / "policies", {"area/a/a.rego": POLICY, **files})
 
 
-@pytest.fixture
-def v2(bundle: Bundle) -> JsonObject:
-    """The parameters of `azureml-v2`."""
-    return dict(profile_of(bundle, "azureml-v2").parameters)
-
-
 def test_every_profile_that_we_ship_is_well_formed(bundle: Bundle) -> None:
-    """Policies and parameters exist, values fit, and each says what it is for and where it comes from."""
+    """Policies and parameters exist, values fit, and each names its purpose and its source."""
     profiles = profiles_of(bundle)
 
-    assert [profile.name for profile in profiles] == ["azureml-v2"]
+    assert [profile.name for profile in profiles] == ["azureml-v2", "documents"]
     for profile in profiles:
         assert profile.title
         assert profile.description
         assert profile.source
-        assert profile.parameters
 
 
 def test_the_policies_that_ask_for_series_take_the_same_tables(bundle: Bundle) -> None:
-    """One table serves all four, so they demand the same of its rows, and a row says all that the documents' says."""
+    """One table serves all four: they demand the same of its rows."""
     headers = [policy.header for policy in bundle.policies if policy.id in SERIES]
     schemas = [{**header.parameters["extra_series"], "description": ""} for header in headers]
 
     assert len(schemas) == len(SERIES)
     assert all(schema == schemas[0] for schema in schemas)
     assert schemas[0]["additionalProperties"]["required"] == ["category", "restricted", "source"]
+    assert all(header.defaults["vendor_series"] is True for header in headers)
 
 
-def test_the_series_of_version_2_are_one_table(bundle: Bundle, v2: JsonObject) -> None:
-    """Said once for the four policies that ask: series that have sizes and are in no other table."""
-    tables = [v2[identity]["extra_series"] for identity in SERIES]
-    with_sizes = {row["series"] for row in bundle.data["facts"]["vm_sizes"].values()}
+def test_the_documents_leave_out_every_list_of_today(bundle: Bundle) -> None:
+    """Each parameter that adds to the documents is off, or as the documents have it."""
+    chosen = profile_of(bundle, "documents").parameters
 
-    assert all(table == tables[0] for table in tables)
-    assert tables[0].keys() <= with_sizes
-    assert not tables[0].keys() & bundle.data["facts"]["vm_series"].keys()
-    for row in tables[0].values():
-        assert isinstance(row["restricted"], bool)
-        assert row["category"] in {known["category"] for known in bundle.data["facts"]["vm_series"].values()} | {
-            "storage optimized"
-        }
+    for policy in bundle.policies:
+        for name in ("vendor_series", "vendor_targets"):
+            if name in policy.header.parameters:
+                assert chosen[policy.id][name] is False
+        for name in ("extra_series", "extra_targets"):
+            if name in policy.header.parameters:
+                assert chosen[policy.id][name] == {}
+    assert chosen["AML-INF-101"] == {"gpu_realtime_targets": ["aks"]}
+    assert profile_of(bundle, "azureml-v2").parameters == {}
+
+
+def outcome(bundle: Bundle, policy: str, size: str, kind: str = "AmlCompute", **more: Any) -> str:
+    """Return the outcome of a policy for a compute of a size."""
+    cluster = {
+        "id": f"{workspace()['id']}/computes/c",
+        "type": "Microsoft.MachineLearningServices/workspaces/computes",
+        "properties": {"computeType": kind, "properties": {"vmSize": size}},
+    }
+    snapshot = Snapshot.model_validate({"resources": [workspace(), cluster]})
+    alone = bundle.only(entry for entry in bundle.policies if entry.id == policy)
+    (finding,) = policyeng.evaluate(alone, snapshot, as_of=datetime(2026, 11, 22, tzinfo=UTC), **more).findings
+    return finding.outcome.value
 
 
 @pytest.mark.parametrize(
-    ("size", "policy", "plain", "profiled"),
+    ("size", "policy", "documents", "today"),
     [
         ("Standard_E4s_v3", "AML-SKU-102", "fail", "pass"),
         ("standard_e4S_v3", "AML-SKU-101", "pass", "pass"),
         ("Standard_NC4as_T4_v3", "AML-SKU-102", "fail", "pass"),
         ("Standard_NC4as_T4_v3", "AML-SKU-101", "pass", "fail"),
         ("Standard_FX12mds", "AML-SKU-107", "unknown", "pass"),
-        ("Standard_D4s_v5", "AML-SKU-102", "fail", "fail"),
+        ("Standard_D4s_v5", "AML-SKU-102", "fail", "pass"),
+        ("Standard_DC4as_v5", "AML-SKU-102", "fail", "fail"),
+        ("Standard_NG32adms_V620_v1", "AML-SKU-102", "fail", "fail"),
+        ("Standard_B2s", "AML-SKU-102", "fail", "fail"),
+        ("Standard_X1", "AML-SKU-102", "unknown", "unknown"),
+        ("Standard_X1", "AML-SKU-103", "fail", "fail"),
+        ("Standard_NC6s_v3", "AML-SKU-102", "pass", "pass"),
     ],
 )
-def test_newer_series_are_supported_with_the_profile(
-    bundle: Bundle, size: str, policy: str, plain: str, profiled: str
+def test_newer_series_are_supported_by_default(
+    bundle: Bundle, size: str, policy: str, documents: str, today: str
 ) -> None:
-    """And those that need a quota request are restricted."""
-    cluster = {
-        "id": f"{workspace()['id']}/computes/c",
-        "type": "Microsoft.MachineLearningServices/workspaces/computes",
-        "properties": {"computeType": "AmlCompute", "properties": {"vmSize": size}},
-    }
-    snapshot = Snapshot.model_validate({"resources": [workspace(), cluster]})
-    for profile, expected in ((None, plain), ("azureml-v2", profiled)):
-        alone = bundle.only(entry for entry in bundle.policies if entry.id == policy)
-        (finding,) = policyeng.evaluate(alone, snapshot, profile=profile).findings
-        assert finding.outcome == expected
+    """And those that need a quota request are restricted; `azureml-v2` is another name of the default."""
+    profiles = ("documents", None, "azureml-v2")
+    outcomes = [outcome(bundle, policy, size, profile=profile) for profile in profiles]
+
+    assert outcomes == [documents, today, today]
 
 
-def test_a_managed_endpoint_serves_with_a_gpu_in_version_2(bundle: Bundle) -> None:
-    """Where 001 and 000 disagree, the profile follows 000."""
+@pytest.mark.parametrize("policy", ["AML-SKU-102", "AML-SKU-103", "AML-SKU-107"])
+@pytest.mark.parametrize(
+    "size",
+    [
+        "Standard_NC24ads_A100_v4",
+        "Standard_NC40ads_H100_v5",
+        "Standard_ND96asr_v4",
+        "Standard_ND96amsr_A100_v4",
+        "Standard_ND96isr_H100_v5",
+        "Standard_ND96isr_H200_v5",
+        "Standard_ND96isr_MI300X_v5",
+        "Standard_NC4as_T4_v3",
+        "Standard_E4ds_v4",
+        "Standard_E4as_v5",
+        "Standard_D4as_v4",
+        "Standard_D4as_v5",
+        "Standard_D4ds_v5",
+        "Standard_D4s_v5",
+        "Standard_HB120rs_v3",
+        "Standard_HX176rs",
+        "Standard_L8s_v3",
+    ],
+)
+def test_the_sizes_of_today_pass(bundle: Bundle, size: str, policy: str) -> None:
+    """On clusters and on instances."""
+    assert outcome(bundle, policy, size) == "pass"
+    assert outcome(bundle, policy, size, kind="ComputeInstance") == "pass"
+
+
+def test_a_further_series_adds_to_the_lists(bundle: Bundle) -> None:
+    """A team that adds one series keeps those of today."""
+    row = {"category": "general purpose", "restricted": False, "source": "the team"}
+    added = {"*": {"extra_series": {"DSv6": row}}}
+
+    assert outcome(bundle, "AML-SKU-102", "Standard_D4s_v6") == "fail"
+    assert outcome(bundle, "AML-SKU-102", "Standard_D4s_v6", parameters=added) == "pass"
+    assert outcome(bundle, "AML-SKU-102", "Standard_D4as_v5", parameters=added) == "pass"
+    assert outcome(bundle, "AML-SKU-102", "Standard_D4s_v6", parameters=added, profile="documents") == "pass"
+
+
+def test_a_managed_endpoint_serves_with_a_gpu_by_default(bundle: Bundle) -> None:
+    """Where 001 and 000 disagree, the default follows 000."""
     declared = {"id": "scoring", "purpose": "realtime-inference", "target": "managed-online", "accelerator": "gpu"}
     snapshot = Snapshot.model_validate({"resources": [], "workloads": [declared]})
     outcomes = [
         finding.outcome
-        for profile in (None, "azureml-v2")
+        for profile in ("documents", None, "azureml-v2")
         for finding in policyeng.evaluate(bundle, snapshot, profile=profile).findings
         if finding.policy == "AML-INF-101"
     ]
-    assert outcomes == ["fail", "pass"]
+    assert outcomes == ["fail", "pass", "pass"]
 
 
 def test_what_is_given_goes_before_the_profile_and_that_before_the_default(tmp_path: Path) -> None:

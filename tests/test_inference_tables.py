@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from policyeng.bundle import Bundle, load_bundle
+from policyeng.bundle.profiles import with_profile
 from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject
 from policyeng.verify.cases import DEFAULT_AS_OF, Baselines, Case, estate
@@ -90,10 +91,12 @@ def alone(policy: str) -> Bundle:
     return whole.only([found])
 
 
-def outcome(policy: str, case: Case) -> str:
-    """What a policy says of the work of a case: an outcome, or `not_judged`."""
+def outcome(policy: str, case: Case, profile: str | None = "documents") -> str:
+    """Return the outcome of a policy for the work of a case, or `not_judged`."""
     judged = case.judged or str(BASELINES.resources[case.baseline or ""]["id"])
-    findings = evaluate(alone(policy), estate(BASELINES, case, policy), as_of=DEFAULT_AS_OF).findings
+    parameters = with_profile(load_bundle(), profile, {})
+    judged_alone = evaluate(alone(policy), estate(BASELINES, case, policy), as_of=DEFAULT_AS_OF, parameters=parameters)
+    findings = judged_alone.findings
     return next((finding.outcome.value for finding in findings if finding.resource == judged), "not_judged")
 
 

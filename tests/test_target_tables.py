@@ -14,6 +14,7 @@ from typing import get_args
 import pytest
 
 from policyeng.bundle import load_bundle
+from policyeng.bundle.profiles import with_profile
 from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject, Snapshot
 from policyeng.models.documents import Target
@@ -88,8 +89,10 @@ def trace_of_designer(target: str) -> JsonObject:
 
 
 @cache
-def outcomes(extra: tuple[tuple[str, bool], ...] = ()) -> Mapping[tuple[str, str], str]:
-    """By policy and by what is judged, what the built-in bundle says; `extra` is `extra_targets`."""
+def outcomes(
+    extra: tuple[tuple[str, bool], ...] = (), profile: str | None = "documents"
+) -> Mapping[tuple[str, str], str]:
+    """Return the outcomes of the built-in bundle by policy and resource; `extra` is `extra_targets`."""
     pairs = [(target, feature) for target in get_args(Target) for feature in COLUMNS]
     snapshot = Snapshot.model_validate(
         {
@@ -104,7 +107,8 @@ def outcomes(extra: tuple[tuple[str, bool], ...] = ()) -> Mapping[tuple[str, str
             ],
         }
     )
-    parameters = {policy: {"extra_targets": dict(extra)} for policy in COLUMNS.values()}
+    given = {policy: {"extra_targets": dict(extra)} for policy in COLUMNS.values()}
+    parameters = with_profile(load_bundle(), profile, given)
     moment = datetime(2026, 6, 1, tzinfo=UTC)
     findings = evaluate(load_bundle(), snapshot, as_of=moment, parameters=parameters).findings
     return {(finding.policy, finding.resource): finding.outcome.value for finding in findings}
@@ -137,6 +141,25 @@ def test_a_target_that_the_documents_do_not_list(target: str, feature: str) -> N
     judged = [f"{target}-{feature}", *([f"{WS}/jobs/{target}-{feature}"] if target in COMPUTES else [])]
     for extra, expected in (((), "unknown"), (((target, True),), "pass"), (((target, False),), "fail")):
         assert {outcomes(extra)[COLUMNS[feature], name] for name in judged} == {expected}
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("serverless", ("pass", "pass", "pass")),
+        ("compute-instance", ("pass", "pass", "pass")),
+        ("kubernetes", ("fail", "pass", "pass")),
+        ("synapse-spark", ("unknown", "pass", "fail")),
+        ("compute-cluster", ("pass", "pass", "pass")),
+        ("local", ("pass", "fail", "fail")),
+        ("aks", ("unknown", "unknown", "unknown")),
+    ],
+)
+def test_the_list_of_today_counts_by_default(target: str, expected: tuple[str, ...]) -> None:
+    """The vendor's page of 2026-03-31, "Training compute targets", goes before the documents' table."""
+    found = tuple(outcomes(profile=None)[policy, f"{target}-{feature}"] for feature, policy in COLUMNS.items())
+
+    assert found == expected
 
 
 @pytest.mark.parametrize("feature", COLUMNS)

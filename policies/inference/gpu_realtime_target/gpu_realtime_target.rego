@@ -25,7 +25,7 @@
 #       the model without a GPU.
 #     patches:
 #       - {patch: [{op: replace, path: /target, value: aks}], provided: [AML-INF-110]}
-#   source: '001 "Compute targets for inference"; 000 "Choose a compute target for deployment"; learn.microsoft.com/azure/machine-learning/concept-compute-target (2026-03-31) "Compute targets for inference"'
+#   source: '001 "Compute targets for inference"; 000 "Choose a compute target for deployment"; aml-compute-targets-2026'
 #   parameters:
 #     gpu_realtime_targets:
 #       type: array

@@ -19,7 +19,7 @@
 #       job create --file job.yml --set compute=azureml:<cluster>`).
 #     patches:
 #       - {patch: [{op: replace, path: /target, value: compute-cluster}], provided: [AML-ISO-102, AML-TRN-107]}
-#   source: '001 "Training compute targets"; learn.microsoft.com/azure/machine-learning/concept-compute-target (2026-03-31)'
+#   source: '001 "Training compute targets"; aml-compute-targets-2026'
 #   parameters:
 #     extra_targets:
 #       type: object
