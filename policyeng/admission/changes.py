@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import orjson
@@ -12,9 +12,12 @@ from policyeng.admission.named import aligned, as_arm_reads_it, why_not
 from policyeng.bundle.spellings import Spellings
 from policyeng.errors import InputError, nearest
 from policyeng.evaluation.estate import Becomes, Notes
+from policyeng.facts import managed_networks
 from policyeng.facts.ids import folded_id, is_at_or_under
-from policyeng.models import Change, JsonObject, Operation, Problem, Snapshot, lowered, made
+from policyeng.facts.managed_networks import Part, workspace_of_part
+from policyeng.models import WORKSPACE_TYPE, Change, JsonObject, Operation, Problem, Snapshot, lowered, made
 from policyeng.sources.spelling import NO_SPELLINGS
+from policyeng.strict.json_pointer import value_at
 from policyeng.strict.json_text import require_json
 from policyeng.strict.merge_patch import merged
 
@@ -25,6 +28,7 @@ Changes = Change | Mapping[str, object] | str | Sequence["Change | Mapping[str, 
 _NOTES = ("unreadable", "carried", "origins")
 
 _PLACE = "change"
+_DELETED = "it is deleted as a resource of its own, and what then counts is not known"
 _REMEDY = 'give a resource with `id` and `type`, an id to delete, or `{"operation": ..., "id": ..., ...}`'
 
 
@@ -207,7 +211,40 @@ def made_of(
             is_patched = change.operation is Operation.PATCH
             becomes[key] = Becomes(resource, _noted(now.notes if is_patched else Notes(), change))
             fresh |= set() if is_patched else {key}
+    becomes |= dict(_with_managed_networks(touched, becomes, held, snapshot))
     return Made(becomes, frozenset(touched), frozenset(fresh), tuple(problems))
+
+
+def _with_managed_networks(
+    touched: Collection[str], becomes: Mapping[str, Becomes], held: Mapping[str, JsonObject], snapshot: Snapshot
+) -> Iterator[tuple[str, Becomes]]:
+    """What workspaces become because of the managed networks that are resources of their own, by id.
+
+    A managed network that changes replaces what its workspace states. One that stays counts for a workspace that is
+    written anew and does not state its isolation mode.
+    """
+    parts: dict[str, list[str]] = {}
+    for key in sorted(becomes):
+        if workspace := workspace_of_part(key):
+            parts.setdefault(workspace, []).append(key)
+    for workspace in dict.fromkeys(workspace_of_part(key) or key for key in sorted(touched)):
+        now = becomes[workspace] if workspace in becomes else _held(held.get(workspace), snapshot)
+        if now.resource is None or lowered(now.resource["type"]) != WORKSPACE_TYPE:
+            continue
+        changing = parts.get(workspace, [])
+        default = managed_networks.default_network_of(workspace)
+        if not changing and default in held and value_at(now.resource, managed_networks.ISOLATION_MODE) is None:
+            changing = [default]
+        if changing:
+            after = {key: becomes[key] if key in becomes else _held(held[key], snapshot) for key in changing}
+            yield workspace, _with_managed_network(now, after)
+
+
+def _with_managed_network(workspace: Becomes, parts: Mapping[str, Becomes]) -> Becomes:
+    there = [Part(part.resource, part.notes.unreadable) for part in parts.values() if part.resource is not None]
+    found = managed_networks.with_parts(workspace.resource or {}, workspace.notes.unreadable, there)
+    deleted = {managed_networks.place_of(key): _DELETED for key, part in parts.items() if part.resource is None}
+    return Becomes(found.resource, workspace.notes._replace(unreadable={**found.unreadable, **deleted}))
 
 
 def _gone(key: str, arm_id: str, held: Mapping[str, JsonObject], becomes: Mapping[str, Becomes]) -> set[str]:

@@ -56,7 +56,7 @@ def _fields(
         holder, inner = held_by(path, subject, subjects)
         origin = snapshot.origins.get(lowered(holder))
         if origin is not None and inner.startswith("/") and origin.file in snapshot.texts:
-            yield path, origin, pointer_in(origin, inner)
+            yield path, origin, origin.pointer_to(inner)
 
 
 def held_by(path: str, subject: Subject, subjects: Sequence[Subject]) -> tuple[str, str]:
@@ -67,13 +67,3 @@ def held_by(path: str, subject: Subject, subjects: Sequence[Subject]) -> tuple[s
         holder, _, pointer = path.partition(NEIGHBOUR)
         return holder, f"/{pointer}"
     return subject.reported_id, path
-
-
-def pointer_in(origin: Origin, path: str) -> str:
-    """Where a field of a resource stands in its file: as `fields` says of it or of what is nearest above it."""
-    parts = path.split("/")
-    for length in range(len(parts), 0, -1):
-        above = "/".join(parts[:length])
-        if above in origin.fields:
-            return origin.fields[above] + path[len(above) :]
-    return origin.pointer + path

@@ -129,6 +129,15 @@ class Origin(Model):
     column: int = 1
     fields: SkipValidation[Mapping[str, str]] = Field(default={})
 
+    def pointer_to(self, path: str) -> str:
+        """The JSON Pointer in the file of a field: as `fields` gives it for the field or the nearest one above it."""
+        parts = path.split("/")
+        for length in range(len(parts), 0, -1):
+            above = "/".join(parts[:length])
+            if above in self.fields:
+                return self.fields[above] + path[len(above) :]
+        return self.pointer + path
+
 
 class Carried(Model):
     """What a format can say about a resource, and why everything else is unreadable.

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from policyeng.errors import PolicyengError
-from policyeng.evaluation.places import pointer_in
 from policyeng.facts.ids import folded_id
 from policyeng.models import Decision, Denial, Finding, JsonObject, Origin, Outcome, Unknown
 from policyeng.report.escapes import visible
@@ -107,7 +106,7 @@ def _reasons(finding: Finding, fields: Mapping[str, Mapping[str, str]]) -> Seque
 
 
 def _moved(reason: _Reason, there: Origin) -> _Reason:
-    return reason.model_copy(update={"path": pointer_in(there, reason.path)})
+    return reason.model_copy(update={"path": there.pointer_to(reason.path)})
 
 
 def _warnings(decision: Decision, asked: Asked) -> Iterator[str]:

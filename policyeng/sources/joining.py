@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar, get_args
 
-from policyeng.models import Origin, Problem, Snapshot, lowered
+from policyeng.facts import managed_networks
+from policyeng.facts.ids import folded_id, may_hold, name_of
+from policyeng.facts.managed_networks import Part, workspace_of_part
+from policyeng.models import WORKSPACE_TYPE, Origin, Problem, Snapshot, lowered
 from policyeng.sources.apart import kept_apart
 from policyeng.sources.reading import Collection, Loaded, Noun, Placed
+from policyeng.strict.json_pointer import value_at
 
 T = TypeVar("T")
 
@@ -38,6 +42,7 @@ def joined(documents: Sequence[Loaded]) -> tuple[Snapshot, tuple[Problem, ...]]:
     """
     documents = kept_apart(documents)
     resources, problems = _each_once(_resources(documents))
+    resources = _with_managed_networks(resources)
     origins = {entry.key: entry.origin for entry in resources}
     nouns: dict[str, tuple[Noun, ...]] = {}
     for collection in _COLLECTIONS:
@@ -74,6 +79,72 @@ def _resources(documents: Iterable[Loaded]) -> Iterator[_Entry[Placed]]:
         for placed, origin in zip(every, document.origins(every), strict=True):
             identity = placed.resource["id"]
             yield _Entry(document.file, lowered(identity), f"resource `{identity}`", placed, placed.resource, origin)
+
+
+def _with_managed_networks(entries: list[_Entry[Placed]]) -> list[_Entry[Placed]]:
+    """The resources, workspaces with the managed network that is a resource of its own in them.
+
+    Where both state an isolation mode, and not the same one, it is unreadable. A managed network whose workspace is not
+    known makes those of its file unreadable that it may belong to; one workspace of its name, in a subscription or
+    resource group that is not known, is its own.
+    """
+    parts = {entry.key: entry for entry in entries if workspace_of_part(entry.key)}
+    if not parts:
+        return entries
+    workspaces = {
+        folded_id(entry.key): entry for entry in entries if lowered(entry.value.resource["type"]) == WORKSPACE_TYPE
+    }
+    held: dict[str, list[_Entry[Placed]]] = {}
+    lost: dict[str, str] = {}
+    for part in parts.values():
+        home = workspace_of_part(part.key)
+        near = [key for key, entry in workspaces.items() if entry.origin.file == part.origin.file]
+        possible = [home] if home in workspaces else [key for key in near if may_hold(key, home)]
+        if len(possible) == 1 and name_of(possible[0]) == name_of(home):
+            held.setdefault(possible[0], []).append(part)
+        else:
+            reason = f"it is not known whether `{part.value.resource['id']}` belongs to it"
+            lost |= dict.fromkeys(possible, reason)
+    joined_ones = {key: _with_parts(workspaces[key], several) for key, several in held.items()}
+    return [_opened(joined_ones.get(folded_id(entry.key), entry), lost) for entry in entries]
+
+
+def _opened(entry: _Entry[Placed], lost: Mapping[str, str]) -> _Entry[Placed]:
+    if (reason := lost.get(folded_id(entry.key))) is None:
+        return entry
+    unreadable = {**entry.value.unreadable, managed_networks.SETTINGS: reason}
+    return entry._replace(value=entry.value._replace(unreadable=unreadable))
+
+
+def _with_parts(workspace: _Entry[Placed], parts: Sequence[_Entry[Placed]]) -> _Entry[Placed]:
+    own = workspace.value
+    # An outbound rule goes into the network that it belongs to.
+    parts = sorted(parts, key=lambda part: part.key.count("/"))
+    found = managed_networks.with_parts(
+        own.resource, own.unreadable, [Part(part.value.resource, _unread(part.value)) for part in parts]
+    )
+    unreadable = dict(found.unreadable)
+    for part in parts:
+        if managed_networks.differs(own.resource, part.value.resource):
+            reason = f"the workspace and `{part.value.resource['id']}` state different isolation modes"
+            unreadable[managed_networks.ISOLATION_MODE] = reason
+    origins = {part.value.resource["id"]: part.origin for part in parts}
+    fields = {
+        pointer: origins[arm_id].pointer_to(inner)
+        for pointer, (arm_id, inner) in found.fields.items()
+        if origins[arm_id].file == workspace.origin.file
+    }
+    return workspace._replace(
+        value=own._replace(resource=found.resource, unreadable=unreadable),
+        origin=workspace.origin.model_copy(update={"fields": {**workspace.origin.fields, **fields}}),
+    )
+
+
+def _unread(part: Placed) -> Mapping[str, str]:
+    """What is unreadable of a managed network, also because its format does not say it."""
+    if part.carried is None or value_at(part.resource, managed_networks.ISOLATION_MODE) is not None:
+        return part.unreadable
+    return {managed_networks.ISOLATION_MODE: part.carried.reason, **part.unreadable}
 
 
 def _stated(documents: Iterable[Loaded], collection: Collection) -> Iterator[_Entry[Noun]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from policyeng.evaluation.places import pointer_in
 from policyeng.masking import masked
 from policyeng.models import JsonObject, Place, Snapshot, lowered
 from policyeng.report.escapes import compact, visible
@@ -79,7 +78,7 @@ def _place(edit: Edit, path: str, snapshot: Snapshot) -> Place | None:
     origin = snapshot.origins.get(lowered(edit.identity))
     if origin is None or origin.file not in snapshot.texts:
         return None
-    [(line, column)] = snapshot.texts[origin.file].places([pointer_in(origin, path)])
+    [(line, column)] = snapshot.texts[origin.file].places([origin.pointer_to(path)])
     return Place(file=origin.file, line=line, column=column)
 
 
