@@ -383,3 +383,42 @@ def test_a_document_that_is_no_file_has_a_limit() -> None:
     assert not read.snapshot.resources
     assert [(problem.level, problem.place) for problem in read.problems] == [("error", "row 7")]
     assert "larger than the limit of 100 bytes" in read.problems[0].message
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("name", ["w.json", "w.yaml"])
+def test_what_windows_writes_is_read(here: Path, encoding: str, name: str) -> None:
+    """With or without a byte order mark; places are those that an editor shows."""
+    text = json.dumps([resource("größe", a=1), resource("b")], ensure_ascii=False, indent=1)
+    text = text if name == "w.json" else f"# größe\nsnapshotVersion: 1\nresources: {text}\n"
+    plain, other = here / "plain", here / "other"
+    for folder, content in ((plain, text.encode()), (other, text.encode(encoding))):
+        folder.mkdir()
+        (folder / name).write_bytes(content)
+    expected = read_inputs([plain])
+    assert len(expected.snapshot.resources) == 2
+
+    for read in (
+        read_inputs([other]),
+        read_inputs([other / name]),
+        read_inputs(["-"], stdin=(other / name).read_bytes()),
+    ):
+        assert (read.problems, read.skipped) == ((), ())
+        assert read.snapshot.resources == expected.snapshot.resources
+        places = [(origin.line, origin.column) for origin in read.snapshot.origins.values()]
+        assert places == [(origin.line, origin.column) for origin in expected.snapshot.origins.values()]
+
+
+@pytest.mark.parametrize("encoding", ["utf-32", "utf-32-le"])
+@pytest.mark.parametrize("name", ["w.json", "w.yaml"])
+def test_an_encoding_that_is_not_read_is_an_error_in_a_directory(here: Path, encoding: str, name: str) -> None:
+    """It may hold what would fail, so it is not skipped; text of something else is."""
+    text = json.dumps(resource("a"))
+    (here / name).write_bytes(text.encode(encoding))
+    (here / "cut.json").write_bytes(text.encode("utf-16")[:-1])
+    (here / "other.json").write_bytes('{"a": 1}'.encode(encoding))
+    read = read_inputs(["."])
+
+    said = "encoded as UTF-16 or UTF-32; save it as UTF-8"
+    assert [problem.place for problem in read.problems if said in problem.message] == ["cut.json:1:1", f"{name}:1:1"]
+    assert [skipped.file for skipped in read.skipped] == ["other.json"]

@@ -45,7 +45,7 @@ class Whole(NamedTuple):
 
 
 def workspace_of_part(arm_id: str) -> str:
-    """The id of the workspace that a managed network or a rule belongs to, as `folded_id` gives it; empty for others."""
+    """The id of the workspace, as `folded_id` gives it, of a managed network or an outbound rule; empty for others."""
     workspace, found, below = folded_id(arm_id).partition(_BELOW_WORKSPACE)
     _, _, rest = below.partition("/")
     is_part = found and "/providers/microsoft.machinelearningservices/workspaces/" in workspace

@@ -172,8 +172,7 @@ class Gathering:
 
 def concerns_machine_learning(content: bytes) -> bool:
     """Whether a file names Azure Machine Learning, be it read or not."""
-    folded = content.lower()
-    return any(mark in folded for mark in _MARKS)
+    return _names_any(_MARKS, content)
 
 
 def _may_be_left_out(named: Named, content: bytes | None) -> bool:
@@ -183,8 +182,13 @@ def _may_be_left_out(named: Named, content: bytes | None) -> bool:
     """
     if content is None or not named.found or concerns_machine_learning(content):
         return False
-    folded = content.lower()
-    return not (named.file.lower().endswith(JSON_SUFFIXES) and any(mark in folded for mark in _OF_AZURE))
+    return not (named.file.lower().endswith(JSON_SUFFIXES) and _names_any(_OF_AZURE, content))
+
+
+def _names_any(marks: Iterable[bytes], content: bytes) -> bool:
+    """Whether any of the marks is in a content; the zeros of UTF-16 and UTF-32 that cannot be read are no obstacle."""
+    folded = content.lower().replace(b"\0", b"")
+    return any(mark in folded for mark in marks)
 
 
 def _key(named: Named) -> Path | str:

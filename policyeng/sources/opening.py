@@ -9,6 +9,7 @@ from typing import BinaryIO, NamedTuple
 
 from policyeng.errors import InputError
 from policyeng.sources.witness import note_content, note_names
+from policyeng.strict.encodings import as_utf8
 from policyeng.strict.json_text import refuse_size
 
 STDIN = "<stdin>"
@@ -58,7 +59,7 @@ def named_inputs(
 
 
 def content_of(named: Named, stdin: bytes | None, max_bytes: int) -> bytes:
-    """The bytes of one document.
+    """The bytes of one document, as UTF-8 without a byte order mark where it is UTF-8 or UTF-16.
 
     Raises:
         InputError: it does not exist, cannot be read, or is larger than the limit.
@@ -66,7 +67,7 @@ def content_of(named: Named, stdin: bytes | None, max_bytes: int) -> bytes:
     if named.path is None:
         if stdin is None:
             raise InputError("there is no standard input", place=(STDIN,), remedy="pipe a document in, or name a file")
-        return stdin
+        return as_utf8(stdin)
     try:
         with named.path.open("rb") as stream:
             content = _read_at_most(stream, max_bytes + 1)
@@ -75,7 +76,7 @@ def content_of(named: Named, stdin: bytes | None, max_bytes: int) -> bytes:
         raise _unreadable(named.path, error) from None
     note_content(named.path, content)
     refuse_size(len(content), named.file, max_bytes)
-    return content
+    return as_utf8(content)
 
 
 def display(path: Path) -> str:
