@@ -27,6 +27,7 @@ verification_scope = "write"
 require_signature = true
 strict_unknown = true
 blame = "Introduced"
+exclude = ["build/", "/tests/x.json"]
 
 [parameters."AML-INF-101"]
 limit = 3
@@ -70,6 +71,7 @@ def test_everything_can_stand_in_the_file(tmp_path: Path) -> None:
         select=("network", "AML-RBAC-101"),
         ignore=("cost",),
         exemptions=(tmp_path / "exemptions.yaml", Path("/etc/more.yaml")),
+        exclude=(f"{tmp_path}/**/build/", f"{tmp_path}/tests/x.json"),
         max_exemption_days=90,
         verification_key=tmp_path / "public.pem",
         verification_algorithm="ES256",
@@ -97,8 +99,9 @@ def test_everything_can_stand_in_the_file(tmp_path: Path) -> None:
             "require_signature": f"{path}:11",
             "strict_unknown": f"{path}:12",
             "blame": f"{path}:13",
-            "parameters": f"{path}:15",
-            "modes": f"{path}:19",
+            "exclude": f"{path}:14",
+            "parameters": f"{path}:16",
+            "modes": f"{path}:20",
             **dict.fromkeys(("store", "estates", "notify"), "default"),
         },
     )

@@ -422,3 +422,67 @@ def test_an_encoding_that_is_not_read_is_an_error_in_a_directory(here: Path, enc
     said = "encoded as UTF-16 or UTF-32; save it as UTF-8"
     assert [problem.place for problem in read.problems if said in problem.message] == ["cut.json:1:1", f"{name}:1:1"]
     assert [skipped.file for skipped in read.skipped] == ["other.json"]
+
+
+def test_a_directory_of_a_repository_is_read_without_its_other_files(here: Path) -> None:
+    """What is about something else, and documents of policyeng, are skipped; each is named with the reason."""
+    written(here / "a.json", resource("a"))
+    provider = "Microsoft.MachineLearningServices/workspaces"
+    rule = {"if": {"field": "type", "equals": provider}, "then": {"effect": "deny"}}
+    other: dict[str, object] = {
+        "assignment.json": {
+            "name": "n",
+            "type": "Microsoft.Authorization/policyDefinitions",
+            "properties": {"x": rule},
+        },
+        "dashboard.json": {"type": "Microsoft.Portal/dashboards", "properties": {"lenses": [provider]}},
+        "decision.json": {"decisionVersion": 1, "allowed": True, "asOf": "x", "bundle": {}, "changes": []},
+        "exemptions.json": {"exemptions": []},
+        "identity.json": {"identity": {"type": "SystemAssigned"}},
+        "notes.json": {"todo": f"look at {provider}"},
+        "policy.json": {"properties": {"policyRule": rule, "displayName": provider}},
+        "report.json": {"reportVersion": 1, "findings": []},
+        "role.json": {"roleName": "r", "actions": ["*"], "assignableScopes": ["${current_scope_resource_id}"]},
+        "sarif.json": {"version": "2.1.0", "runs": [{"results": [{"id": f"/subscriptions/s/{provider}"}]}]},
+        "bom.json": {"bomFormat": "CycloneDX", "components": []},
+        "template.json": {
+            "$schema": "https://schema.management.azure.com/schemas/2021-01-01/tenantDeploymentTemplate.json#",
+            "resources": [{"type": "Microsoft.Subscription/aliases", "apiVersion": "2021-10-01", "name": ""}],
+        },
+    }
+    for name, document in other.items():
+        written(here / name, document)
+    texts = {
+        "azure-pipelines.yml": f"trigger: none\nsteps:\n- script: az rest # {provider}\n",
+        "cases.yaml": f"baseline: workspace\npass:\n  x: {{patch: {{type: {provider}}}}}\n",
+        "mkdocs.yml": f"nav: [{provider}]\nextension: !!python/name:x.y z\n",
+        "planned.yaml": "# $schema: https://azuremlschemas.azureedge.net/latest/workspace.schema.json\n",
+        "workflow.yml": "name: build\non: push\njobs:\n  test: {runs-on: ubuntu-latest}\n",
+    }
+    for name, text in texts.items():
+        (here / name).write_text(text, encoding="utf-8")
+    read = read_inputs(["."])
+
+    assert ids(read.snapshot.resources) == ["a"]
+    assert read.problems == ()
+    assert sorted(skipped.file for skipped in read.skipped) == sorted([*other, *texts])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"id": "/subscriptions/s", "properties": {',
+        '{"type": "Microsoft.MachineLearningServices/workspaces/computes", "properties": {}}',
+        '{"properties": {"computeType": "AmlCompute"}}',
+        '{"snapshotVersion": 1, "resources": [{"id": "x"}]}',
+        '[{"ResourceId": "/subscriptions/s/providers/Microsoft.MachineLearningServices/workspaces/w"}]',
+    ],
+)
+def test_a_broken_file_of_machine_learning_is_an_error_in_a_directory(here: Path, text: str) -> None:
+    """Its structure is that of a format, so it may hold what would fail."""
+    written(here / "a.json", resource("a"))
+    (here / "b.json").write_text(text, encoding="utf-8")
+    read = read_inputs(["."])
+
+    assert [problem.level for problem in read.problems] == ["error"]
+    assert str(read.problems[0].place).startswith("b.json")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,6 +22,7 @@ from policyeng.cli.loading import (
     plain_format,
     require_text,
     settings_of,
+    walk_of,
 )
 from policyeng.cli.printing import busy, look, say
 from policyeng.cli.reading import reading_lines
@@ -38,6 +39,7 @@ from policyeng.sources import (
     FORMATS,
     ChangesRead,
     Given,
+    Walk,
     given,
     given_parameters,
     is_resource_id,
@@ -94,6 +96,7 @@ class _Request:
     given_data: Sequence[str]
     from_format: str | None
     said: Given
+    walk: Walk
     show_skipped: bool
     no_exemptions: bool
     as_of: datetime
@@ -119,6 +122,8 @@ def admit(
     workspace: options.Workspace = None,
     parameters: options.TemplateParameters = None,
     show_skipped: options.ShowSkipped = False,
+    exclude: options.Exclude = None,
+    no_gitignore: options.NoGitignore = False,
     format_: options.PlainFormat = "text",
     output: options.Output = None,
     profile: options.Profile = None,
@@ -143,12 +148,16 @@ def admit(
     """
     format_, outputs = plain_format(format_), [output_of(entry, _FORMATS) for entry in output or ()]
     flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
-    flags |= {"profile": profile, "strict_unknown": strict_unknown, "blame": blame}
+    flags |= {"profile": profile, "strict_unknown": strict_unknown, "blame": blame, "exclude": exclude}
     settings = settings_of({**flags, **trust}, config)
     at, said = moment_of(as_of), given(scope or "", workspace or "", given_parameters(parameters or ()))
     from_ = chosen(from_, FORMATS if whole else CHANGE_FORMATS, "input format") if from_ else None
     named, files, facts = (inputs or (), snapshot or (), delete or ()), policy or (), data or ()
-    request = _Request(*named, whole, files, facts, from_, said, show_skipped, no_exemptions, at, engine, opa, jobs)
+    others = [*files, *facts, *(parameters or ()), config, *(path for _, path in outputs)]
+    walk = walk_of(settings, others, gitignore=not no_gitignore)
+    request = _Request(
+        *named, whole, files, facts, from_, said, walk, show_skipped, no_exemptions, at, engine, opa, jobs
+    )
     _require_inputs(request)
     with cache.switched_off(no_cache):
         decision = _decision(request, settings)
@@ -194,7 +203,7 @@ def _decision(request: _Request, settings: Settings) -> Decision:
     with busy("reading"):
         wants_stdin = "-" in (*request.inputs, *request.snapshots) and sys.stdin is not None
         stdin = sys.stdin.buffer.read() if wants_stdin else None
-        before = read_inputs(request.snapshots, stdin=stdin, said=request.said)
+        before = read_inputs(request.snapshots, stdin=stdin, said=request.said, walk=request.walk)
         read = _changes(request, before.snapshot, stdin)
     for line in reading_lines(read.read, read.skipped, show_skipped=request.show_skipped):
         say(line, error=True)
@@ -222,9 +231,15 @@ def _decision(request: _Request, settings: Settings) -> Decision:
 def _changes(request: _Request, before: Snapshot, stdin: bytes | None) -> ChangesRead:
     if not request.inputs:
         return ChangesRead((), (), {})
+    how: dict[str, Any] = {
+        "from_format": request.from_format,
+        "stdin": stdin,
+        "said": request.said,
+        "walk": request.walk,
+    }
     if request.whole:
-        return read_whole(request.inputs, before, from_format=request.from_format, stdin=stdin, said=request.said)
-    return read_changes(request.inputs, from_format=request.from_format, stdin=stdin, said=request.said)
+        return read_whole(request.inputs, before, **how)
+    return read_changes(request.inputs, **how)
 
 
 def _print(decision: Decision, format_: str) -> None:

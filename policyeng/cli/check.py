@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from policyeng import cache
 from policyeng.cli.judging import Judged, Request, judged_of, say_errors
-from policyeng.cli.loading import chosen, moment_of, require_text, settings_of
+from policyeng.cli.loading import chosen, moment_of, require_text, settings_of, walk_of
 from policyeng.cli.printing import look, say
 from policyeng.cli.reporting import Shown
 from policyeng.cli.writing import output_of, write
@@ -37,6 +37,8 @@ def check(
     workspace: options.Workspace = None,
     parameters: options.TemplateParameters = None,
     show_skipped: options.ShowSkipped = False,
+    exclude: options.Exclude = None,
+    no_gitignore: options.NoGitignore = False,
     format_: options.Format = "text",
     output: options.Output = None,
     profile: options.Profile = None,
@@ -71,11 +73,16 @@ def check(
     _refuse_reports(minimise, suggest, format_, bool(group_by), bool(outputs or baseline))
     group_by = _grouping(group_by, [format_, *(name for name, _ in outputs)]) if group_by else None
     flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
-    settings = settings_of({**flags, "profile": profile, "strict_unknown": strict_unknown, **trust}, config)
+    flags |= {"profile": profile, "strict_unknown": strict_unknown, "exclude": exclude}
+    settings = settings_of({**flags, **trust}, config)
     from_ = chosen(from_, SOURCES, "input format") if from_ else None
     at, said = moment_of(as_of), given(scope or "", workspace or "", given_parameters(parameters or ()))
     files, facts = policy or (), data or ()
-    request = Request(inputs, files, facts, from_, said, show_skipped, no_exemptions, at, engine, opa, jobs, baseline)
+    others = [*files, *facts, *(parameters or ()), config, baseline, *(path for _, path in outputs)]
+    walk = walk_of(settings, others, gitignore=not no_gitignore)
+    request = Request(
+        inputs, files, facts, from_, said, walk, show_skipped, no_exemptions, at, engine, opa, jobs, baseline
+    )
     with cache.switched_off(no_cache):
         judged = judged_of(request, settings)
         shown = Shown(judged, group_by, settings.profile, owner_tag)

@@ -19,7 +19,7 @@ from policyeng.audit.comparing.states import State
 from policyeng.cli import options
 from policyeng.cli.diff_sides import Reading, Side, by_parts
 from policyeng.cli.groups import with_group
-from policyeng.cli.loading import chosen, moment_of, plain_format, settings_of
+from policyeng.cli.loading import chosen, moment_of, plain_format, settings_of, walk_of
 from policyeng.cli.printing import busy, look, say
 from policyeng.cli.reading import reading_lines
 from policyeng.cli.writing import output_of, write
@@ -118,6 +118,8 @@ def diff(
     workspace: options.Workspace = None,
     parameters: options.TemplateParameters = None,
     show_skipped: options.ShowSkipped = False,
+    exclude: options.Exclude = None,
+    no_gitignore: options.NoGitignore = False,
     format_: options.PageFormat = "text",
     output: options.Output = None,
     profile: options.Profile = None,
@@ -150,14 +152,16 @@ def diff(
     if before == after == "-":
         raise UsageError("standard input is named twice", remedy="name a file for one of the two")
     flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
-    flags |= {"profile": profile, "strict_unknown": strict_unknown, **trust}
+    flags |= {"profile": profile, "strict_unknown": strict_unknown, "exclude": exclude, **trust}
     from_ = chosen(from_, SOURCES, "input format") if from_ else None
     at, said = moment_of(as_of), given(scope or "", workspace or "", given_parameters(parameters or ()))
     was = moment_of(earlier.as_of, "--as-of-before") if earlier.as_of else at
-    reading = Reading(from_, said, show_skipped, engine, opa, jobs or os.cpu_count() or 1, not no_causes)
+    others = [*(policy or ()), *(data or ()), *(parameters or ()), config, *(path for _, path in outputs)]
     asked = _Asked(policy or (), data or (), flags, config, no_exemptions)
     with cache.switched_off(no_cache):
         held = asked.held()
+        walk = walk_of(held.settings, others, gitignore=not no_gitignore)
+        reading = Reading(from_, said, walk, show_skipped, engine, opa, jobs or os.cpu_count() or 1, not no_causes)
         theirs = asked.before(earlier).held() if earlier.differs else held
         comparing = by_parts if parts else _whole
         comparison = comparing(Side(before, theirs, was), Side(after, held, at), reading)
@@ -177,7 +181,14 @@ def _state(side: Side, reading: Reading) -> State:
     with busy(f"reading {side.named}"):
         stdin = sys.stdin.buffer.read() if side.named == "-" and sys.stdin is not None else None
         wanted = side.held.bundle.wanted
-        read = read_inputs([side.named], from_format=reading.from_format, stdin=stdin, said=reading.said, **wanted)
+        read = read_inputs(
+            [side.named],
+            from_format=reading.from_format,
+            stdin=stdin,
+            said=reading.said,
+            walk=reading.walk,
+            **wanted,
+        )
     for line in reading_lines(read.read, read.skipped, show_skipped=reading.show_skipped):
         say(line, error=True)
     return side.state(read.snapshot, reading, (*read.problems, *side.held.problems))

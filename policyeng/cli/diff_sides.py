@@ -17,7 +17,7 @@ from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.in_force import Held
 from policyeng.models import Problem, Snapshot
-from policyeng.sources import Given
+from policyeng.sources import Given, Walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class Reading:
 
     from_format: str | None
     said: Given
+    walk: Walk
     show_skipped: bool
     engine: str
     opa: OpaOptions

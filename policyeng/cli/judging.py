@@ -18,7 +18,7 @@ from policyeng.engines import OpaOptions
 from policyeng.evaluation import evaluate
 from policyeng.in_force import held_of
 from policyeng.models import Evaluation, Snapshot
-from policyeng.sources import Given, read_baseline, read_inputs
+from policyeng.sources import Given, Walk, read_baseline, read_inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ class Request:
     given_data: Sequence[str]
     from_format: str | None
     said: Given
+    walk: Walk
     show_skipped: bool
     no_exemptions: bool
     as_of: datetime
@@ -64,6 +65,7 @@ def judged_of(request: Request, settings: Settings) -> Judged:
             from_format=request.from_format,
             stdin=stdin,
             said=request.said,
+            walk=request.walk,
             **held.bundle.wanted,
         )
     snapshot = read.snapshot

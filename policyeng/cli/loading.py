@@ -14,6 +14,7 @@ from policyeng.configuration import ENVIRONMENT_PREFIX, Settings, candidates, re
 from policyeng.errors import BundleError, UsageError, nearest
 from policyeng.in_force import bundle_of
 from policyeng.report.wording import count
+from policyeng.sources import Walk, whole_paths
 
 
 def chosen(given: str, known: Iterable[str], noun: str) -> str:
@@ -50,6 +51,13 @@ def settings_of(flags: Mapping[str, object], config: Path | None) -> Settings:
         UsageError: a setting is unknown or does not fit.
     """
     return resolve(flags, os.environ, Path.cwd(), config, flags_elsewhere=ENVIRONMENT)
+
+
+def walk_of(settings: Settings, others: Iterable[str | Path | None], *, gitignore: bool) -> Walk:
+    """What is left out of the directories of a run; `others` are the values of options that name files."""
+    named = [other.removeprefix("@") if isinstance(other, str) else other for other in others]
+    named += [*settings.exemptions, settings.verification_key]
+    return Walk(settings.exclude, gitignore, whole_paths(named))
 
 
 def settings_files(config: Path | None) -> tuple[Path, ...]:

@@ -87,7 +87,17 @@ TemplateParameters = Annotated[
 ShowSkipped = Annotated[
     bool,
     typer.Option(
-        "--show-skipped", envvar="POLICYENG_SHOW_SKIPPED", help="List the files that hold nothing to judge, and why."
+        "--show-skipped", envvar="POLICYENG_SHOW_SKIPPED", help="List the files and folders that are left out, and why."
+    ),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(metavar="GLOB", help="Leave this out of directories, written as in a .gitignore; repeatable."),
+]
+NoGitignore = Annotated[
+    bool,
+    typer.Option(
+        "--no-gitignore", envvar="POLICYENG_NO_GITIGNORE", help="Read what .gitignore files list in directories, too."
     ),
 ]
 StrictUnknown = Annotated[

@@ -21,13 +21,20 @@ TEXTS = {
     "--fail-on": "fail_on",
     "--as-of": "as_of",
 }
-TEXT_LISTS = {"--select": "select", "--ignore": "ignore", "--output": "output", "--parameters": "parameters"}
+TEXT_LISTS = {
+    "--select": "select",
+    "--ignore": "ignore",
+    "--output": "output",
+    "--parameters": "parameters",
+    "--exclude": "exclude",
+}
 PATH_LISTS = {"--policy": "policy", "--exemptions": "exemptions"}
 FLAGS = {
     "--no-exemptions": "no_exemptions",
     "--no-cache": "no_cache",
     "--strict-unknown": "strict_unknown",
     "--show-skipped": "show_skipped",
+    "--no-gitignore": "no_gitignore",
 }
 
 #: Variables that are no option of `check`.

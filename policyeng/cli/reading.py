@@ -21,7 +21,11 @@ def reading_lines(every: Sequence[Read], skipped: Sequence[Skipped], *, show_ski
     if skipped or len(formats) > 1:
         what = ", ".join(f"{number} {name}" for name, number in sorted(formats.items())) or "nothing"
         files = len({read.file for read in every})
-        left = f"; {count(len(skipped), 'file')} skipped" if skipped else ""
+        folders = sum(left.file.endswith("/") for left in skipped)
+        parts = [
+            count(number, noun) for number, noun in ((len(skipped) - folders, "file"), (folders, "folder")) if number
+        ]
+        left = f"; {' and '.join(parts)} skipped" if skipped else ""
         hint = " (--show-skipped lists them)" if skipped and not show_skipped else ""
         yield f"policyeng: read {count(files, 'file')} ({what}){left}{hint}"
     if show_skipped:

@@ -12,6 +12,7 @@ ENVIRONMENT = (
     "workspace",
     "parameters",
     "show-skipped",
+    "no-gitignore",
     "format",
     "group-by",
     "owner-tag",

@@ -12,6 +12,7 @@ from policyeng.configuration.settings import NAMES, Given, Settings, known
 from policyeng.configuration.toml_file import candidates, found, from_file
 from policyeng.errors import UsageError, nearest
 from policyeng.models import Blame, Severity
+from policyeng.sources.walking import excluded
 
 __all__ = ["ENVIRONMENT_PREFIX", "Settings", "candidates", "resolve"]
 
@@ -44,9 +45,12 @@ def resolve(
     file = found(config or environ.get(f"{ENVIRONMENT_PREFIX}CONFIG"), directory)
     if file is not None:
         given |= from_file(file)
-    given |= from_environment(environ, flags_elsewhere)
-    given |= from_flags(flags)
-    return _settings(given)
+    said = {**dict(from_environment(environ, flags_elsewhere)), **dict(from_flags(flags))}
+    if "exclude" in said:
+        patterns, origin = said["exclude"]
+        listed = patterns if isinstance(patterns, list | tuple) else [patterns]
+        said["exclude"] = Given(excluded(map(str, listed), directory), origin)
+    return _settings({**given, **said})
 
 
 def _settings(given: Mapping[str, Given]) -> Settings:

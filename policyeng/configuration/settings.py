@@ -22,6 +22,8 @@ class Settings(Model):
         strict_unknown: what cannot be decided fails it, too.
         select, ignore: policy ids, areas, controls or severities.
         exemptions: exemption files; those named in a configuration file are relative to it.
+        exclude: what is left out of directories, as `policyeng.sources.excluded` gives it; that of a configuration
+            file is relative to it.
         max_exemption_days: the longest life of an exemption.
         verification_key: a public key; the signatures of bundles are verified with it. One that a configuration file
             names is relative to it.
@@ -42,6 +44,7 @@ class Settings(Model):
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     exemptions: tuple[Path, ...] = ()
+    exclude: tuple[str, ...] = ()
     max_exemption_days: int = Field(default=365, ge=1, le=36500)
     verification_key: Path | None = None
     verification_algorithm: str = ""
@@ -64,7 +67,7 @@ class Settings(Model):
 
 NAMES = tuple(name for name in Settings.model_fields if name != "origins")
 #: Settings that are lists of text, for which text alone stands, too.
-LISTS = ("select", "ignore", "exemptions")
+LISTS = ("select", "ignore", "exemptions", "exclude")
 #: Settings that are tables, which only a file can give.
 TABLES = ("parameters", "modes", "estates", "notify")
 

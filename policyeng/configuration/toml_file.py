@@ -9,6 +9,7 @@ from policyeng.configuration.places import File
 from policyeng.configuration.settings import LISTS, NAMES, Given, known
 from policyeng.configuration.tables import enforcements, require_parameters
 from policyeng.errors import UsageError, nearest
+from policyeng.sources.walking import excluded
 
 FILE_NAME = "policyeng.toml"
 
@@ -111,4 +112,6 @@ def _value(key: str, value: object, file: File, place: str) -> object:
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list) or not all(isinstance(entry, str) and entry for entry in listed):
         raise UsageError(f"`{key}` is not a list of text", place=(place,), remedy=f'write `{key} = ["..."]`')
+    if key == "exclude":
+        return excluded(listed, file.path.parent)
     return [file.path.parent / entry for entry in listed] if key == "exemptions" else listed

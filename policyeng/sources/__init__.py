@@ -12,15 +12,17 @@ from policyeng.sources.baseline_report import read_baseline
 from policyeng.sources.changes import CHANGE_FORMATS, ChangesRead, parse_changes, read_changes, read_whole
 from policyeng.sources.exemptions_file import ExemptionsRead, exemptions_of, load_exemptions, read_exemptions
 from policyeng.sources.formats import FORMATS
-from policyeng.sources.gathering import Skipped
 from policyeng.sources.inputs import Inputs, Read, load_snapshot, read_inputs
+from policyeng.sources.opening import Skipped
 from policyeng.sources.surroundings import Given, given
 from policyeng.sources.template_parameters import given_parameters
+from policyeng.sources.walking import EVERYTHING, Walk, excluded, whole_paths
 from policyeng.strict.json_text import DEFAULT_MAX_BYTES
 
 __all__ = [
     "CHANGE_FORMATS",
     "DEFAULT_MAX_BYTES",
+    "EVERYTHING",
     "FORMATS",
     "ChangesRead",
     "ExemptionsRead",
@@ -28,6 +30,8 @@ __all__ = [
     "Inputs",
     "Read",
     "Skipped",
+    "Walk",
+    "excluded",
     "exemptions_of",
     "given",
     "given_parameters",
@@ -40,4 +44,5 @@ __all__ = [
     "read_exemptions",
     "read_inputs",
     "read_whole",
+    "whole_paths",
 ]

@@ -5,42 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from policyeng.errors import InputError
 from policyeng.models import Document, Problem
+from policyeng.sources.concerning import (
+    concerns_machine_learning,
+    is_shaped_as_ours,
+    is_something_else,
+    may_be_ours,
+    other_document,
+)
 from policyeng.sources.documents import read_documents
 from policyeng.sources.loading import Part, belongs_to_workspace, parts_of
-from policyeng.sources.opening import Link, Named, content_of, display
+from policyeng.sources.opening import Found, Named, Skipped, content_of, display
 from policyeng.sources.problems import problem_of
 from policyeng.sources.reading import Format, Loaded, Refusal
 from policyeng.sources.source_code import is_superseded, made_of
 from policyeng.sources.surroundings import lies_beside
 from policyeng.sources.texts import JSON_SUFFIXES, SOURCE_CODE, read_text
 
-#: What stands in every file that concerns Machine Learning, in lower case; a broken file with one of them is an error.
-_MARKS = (
-    b"microsoft.machinelearningservices",
-    b"machinelearningservices.azure.com",
-    b"amlarc.azureml.com",
-    b"azuremlschemas",
-    b"azuremlsdk2.blob",
-    b"azureml/sdk-2-0",
-    b"azurerm_machine_learning",
-)
-
-#: What stands in JSON that may hold resources of Azure, in lower case.
-_OF_AZURE = (b"microsoft.", b"snapshotversion", b"/subscriptions/", b"deploymenttemplate")
+#: Formats that documents of all of Azure have, so that a broken one may have nothing of Machine Learning.
+_GENERAL_FORMATS = ("arm-template", "arm-rest", "resource-graph")
 
 #: What is found in a directory for its resources alone.
 _NEVER_WRITTEN = (*SOURCE_CODE, *(suffix for suffix in JSON_SUFFIXES if suffix != ".json"))
-
-
-class Skipped(NamedTuple):
-    """A file, or one document of it, in which nothing is judged, and why."""
-
-    file: str
-    reason: str
 
 
 @dataclass(slots=True)
@@ -68,12 +57,12 @@ class Gathering:
     _positions: dict[Path | str, int] = field(default_factory=dict)
     _count: int = 0
 
-    def add(self, named: Named | Link | InputError, stdin: bytes | None = None) -> None:
+    def add(self, named: Found, stdin: bytes | None = None) -> None:
         """Look at a file; what cannot be read becomes a problem, or is skipped where nothing is lost."""
         self._count += 1
         position = self._count
-        if isinstance(named, Link):
-            self.skipped.append(Skipped(named.file, "a link to a directory, which is not followed; name it to read it"))
+        if isinstance(named, Skipped):
+            self.skipped.append(named)
             return
         if isinstance(named, InputError):
             self._problems.append((position, problem_of(named)))
@@ -137,7 +126,7 @@ class Gathering:
         if reading.nothing:
             self.skipped.append(Skipped(document.file, reading.nothing))
         for refusal in reading.refusals:
-            harmless = part.named.found and refusal.holds_nothing
+            harmless = part.named.found and (refusal.holds_nothing or _is_something_else(part, refusal))
             if harmless and empty:
                 self.skipped.append(Skipped(document.file, refusal.message))
             else:
@@ -160,35 +149,32 @@ class Gathering:
             self.files.append(named.file)
         if not self.formats:
             return
-        for part in parts_of(named, read_text(content, named.file, max_bytes=self.max_bytes), self.formats):
-            if isinstance(part, Part):
+        text = read_text(content, named.file, max_bytes=self.max_bytes)
+        for part in parts_of(named, text, self.formats):
+            document = part.document
+            other = other_document(document) if named.found else ""
+            if other:
+                self.skipped.append(Skipped(named.file, other))
+            elif isinstance(part, Part):
                 self.parts.append(part)
-            elif named.found and not concerns_machine_learning(content):
+            elif named.found and not is_shaped_as_ours(document):
                 self.skipped.append(Skipped(":".join(part.place), part.message))
             else:
                 level: Literal["error", "warning"] = "warning" if self.documents else "error"
                 self._problems.append((self._positions[_key(named)], problem_of(part, level)))
 
 
-def concerns_machine_learning(content: bytes) -> bool:
-    """Whether a file names Azure Machine Learning, be it read or not."""
-    return _names_any(_MARKS, content)
+def _is_something_else(part: Part, refusal: Refusal) -> bool:
+    """Whether a part that is refused has nothing of Machine Learning, in a format that is not of it alone."""
+    pointer = refusal.pointer.removeprefix(part.pointer)
+    return part.name in _GENERAL_FORMATS and is_something_else(part.document, pointer)
 
 
 def _may_be_left_out(named: Named, content: bytes | None) -> bool:
-    """Whether nothing is lost where a file cannot be read: nobody named it, and it has nothing of Machine Learning.
-
-    Broken JSON may hold resources of a snapshot that do not say what they are, so it has nothing of Azure either.
-    """
-    if content is None or not named.found or concerns_machine_learning(content):
+    """Whether a file that cannot be read was found in a directory and holds nothing to evaluate."""
+    if content is None or not named.found:
         return False
-    return not (named.file.lower().endswith(JSON_SUFFIXES) and _names_any(_OF_AZURE, content))
-
-
-def _names_any(marks: Iterable[bytes], content: bytes) -> bool:
-    """Whether any of the marks is in a content; the zeros of UTF-16 and UTF-32 that cannot be read are no obstacle."""
-    folded = content.lower().replace(b"\0", b"")
-    return any(mark in folded for mark in marks)
+    return not may_be_ours(content, is_json=named.file.lower().endswith(JSON_SUFFIXES))
 
 
 def _key(named: Named) -> Path | str:

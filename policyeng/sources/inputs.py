@@ -6,19 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from policyeng.errors import InputError, UsageError
+from policyeng.errors import UsageError
 from policyeng.garbage import uncollected
 from policyeng.models import Problem, Snapshot
 from policyeng.sources.documents import left_out
 from policyeng.sources.formats import FORMATS, chosen
-from policyeng.sources.gathering import Gathering, Skipped
+from policyeng.sources.gathering import Gathering
 from policyeng.sources.joining import joined
 from policyeng.sources.loading import Part, loaded
-from policyeng.sources.opening import Link, Named, named_inputs
+from policyeng.sources.opening import Found, Skipped, named_inputs
 from policyeng.sources.problems import raise_errors
 from policyeng.sources.reading import Loaded
 from policyeng.sources.surroundings import Given, given
 from policyeng.sources.texts import JSON_SUFFIXES, SOURCE_CODE, YAML_SUFFIXES
+from policyeng.sources.walking import EVERYTHING, Walk, excluded
 from policyeng.strict.json_text import DEFAULT_MAX_BYTES
 
 #: What is looked for in directories where resources are.
@@ -50,9 +51,7 @@ class Inputs(NamedTuple):
     skipped: tuple[Skipped, ...] = ()
 
 
-def gathered(
-    found: Gathering, inputs: Iterable[Named | Link | InputError], stdin: bytes | None, said: Given
-) -> list[tuple[Part, Loaded]]:
+def gathered(found: Gathering, inputs: Iterable[Found], stdin: bytes | None, said: Given) -> list[tuple[Part, Loaded]]:
     """Look at the inputs and read the documents in them; what could not be read is with `found` afterwards.
 
     Args:
@@ -92,6 +91,7 @@ def read_inputs(
     documents: bool = False,
     resources: bool = True,
     said: Given | None = None,
+    walk: Walk = EVERYTHING,
 ) -> Inputs:
     """Read files, directories (every JSON and YAML file below them) and standard input (`-`) into one snapshot.
 
@@ -103,6 +103,7 @@ def read_inputs(
         documents: keep every input as it was written, too.
         resources: find Azure resources; without them only documents are read, and no format is none.
         said: what the user says that the documents do not.
+        walk: what is left out of directories.
 
     Raises:
         UsageError: there is no such format, or nothing judges what it holds.
@@ -112,13 +113,13 @@ def read_inputs(
         raise UsageError(f"`{from_format}` is a format of Azure resources, and the policies judge documents only")
     suffixes = (".json", *YAML_SUFFIXES) if not resources else SUFFIXES
     found = Gathering(formats if resources else {}, max_bytes, documents=documents)
-    done = gathered(found, named_inputs(paths, suffixes), stdin, said or Given())
+    done = gathered(found, named_inputs(paths, suffixes, walk), stdin, said or Given())
     return _joined(found, done, left_out(paths) if documents else ())
 
 
 @uncollected()
 def read_named(
-    named: Iterable[Named | Link | InputError],
+    named: Iterable[Found],
     content: bytes | None = None,
     *,
     documents: bool = False,
@@ -156,6 +157,8 @@ def load_snapshot(
     scope: str = "",
     workspace: str = "",
     parameters: Mapping[str, object] | None = None,
+    exclude: Sequence[str] = (),
+    gitignore: bool = True,
 ) -> Snapshot:
     """Read one file or directory, all of it or nothing.
 
@@ -167,12 +170,17 @@ def load_snapshot(
         scope: the ARM id of the resource group that templates and plans are deployed to.
         workspace: the ARM id or the name of the workspace that Azure CLI files belong to.
         parameters: values of template parameters, by name.
+        exclude: patterns, as in a `.gitignore` of the current directory, of what is left out of a directory.
+        gitignore: leave out what `.gitignore` files list.
 
     Raises:
         InputError: something in it cannot be read; names the place and the remedy of the first fault.
-        UsageError: there is no such format, or `scope` or `workspace` is none.
+        UsageError: there is no such format, or `scope`, `workspace` or a pattern is none.
     """
     said = given(scope, workspace, {name.lower(): value for name, value in (parameters or {}).items()})
-    inputs = read_inputs([path], from_format=from_format, documents=documents, resources=resources, said=said)
+    walk = Walk(excluded(exclude, Path.cwd()), gitignore)
+    inputs = read_inputs(
+        [path], from_format=from_format, documents=documents, resources=resources, said=said, walk=walk
+    )
     raise_errors(inputs.problems)
     return inputs.snapshot

@@ -17,7 +17,12 @@ from policyeng.sources.texts import Text
 
 
 class UnrecognisedError(InputError):
-    """Content of no readable format."""
+    """A document of no readable format."""
+
+    def __init__(self, message: str, document: object, *, place: tuple[str, ...], remedy: str) -> None:
+        """Keep the document beside what `InputError` takes."""
+        super().__init__(message, place=place, remedy=remedy)
+        self.document = document
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,7 @@ def parts_of(named: Named, text: Text, formats: Mapping[str, Format]) -> Iterato
             readable = ", ".join(f"`{known}`: {each.SUMMARY}" for known, each in formats.items())
             place = (named.file, pointer) if pointer else (named.file,)
             message = f"of no readable format: {seen(document)}"
-            yield UnrecognisedError(message, place=place, remedy=f"readable are {readable}")
+            yield UnrecognisedError(message, document, place=place, remedy=f"readable are {readable}")
 
 
 def belongs_to_workspace(part: Part) -> bool:

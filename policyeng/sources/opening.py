@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from policyeng.errors import InputError
+from policyeng.sources.walking import EVERYTHING, Rules, Walk
 from policyeng.sources.witness import note_content, note_names
 from policyeng.strict.encodings import as_utf8
 from policyeng.strict.json_text import refuse_size
@@ -16,6 +17,7 @@ STDIN = "<stdin>"
 #: Folders that tools fill; hidden ones are not looked into either, except this one of the Azure ML SDK.
 _TOOLS = frozenset({"__pycache__", "node_modules"})
 _SDK = ".azureml"
+_NAME_IT = "name it to read it"
 
 
 class Named(NamedTuple):
@@ -32,15 +34,19 @@ class Named(NamedTuple):
     found: bool = False
 
 
-class Link(NamedTuple):
-    """A link to a directory that was found in a directory; it is not followed."""
+class Skipped(NamedTuple):
+    """A file, a folder, or one document of a file, in which nothing is evaluated, and why."""
 
     file: str
+    reason: str
+
+
+Found = Named | Skipped | InputError
 
 
 def named_inputs(
-    paths: Iterable[str | Path], suffixes: tuple[str, ...] = (".json",), *, deep: bool = True
-) -> Iterator[Named | Link | InputError]:
+    paths: Iterable[str | Path], suffixes: tuple[str, ...] = (".json",), walk: Walk = EVERYTHING, *, deep: bool = True
+) -> Iterator[Found]:
     """The documents behind the inputs, in their order; a directory stands for every file below it of those suffixes.
 
     Without `deep` it stands for the files that lie directly in it.
@@ -55,7 +61,7 @@ def named_inputs(
         except (OSError, ValueError) as error:
             yield _unreadable(path, error)
             continue
-        yield from _below(path, suffixes, deep=deep) if is_directory else (Named(display(path), path),)
+        yield from _below(path, suffixes, walk, deep=deep) if is_directory else (Named(display(path), path),)
 
 
 def content_of(named: Named, stdin: bytes | None, max_bytes: int) -> bytes:
@@ -84,36 +90,54 @@ def display(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def _below(directory: Path, suffixes: tuple[str, ...], *, deep: bool) -> Iterator[Named | Link | InputError]:
+def _below(directory: Path, suffixes: tuple[str, ...], walk: Walk, *, deep: bool) -> Iterator[Found]:
     faults: list[OSError] = []
-    links: list[Path] = []
-    files = [
-        Path(folder) / name
-        for folder, names in _walked(directory, faults, links, deep=deep)
-        for name in names
-        if name.lower().endswith(suffixes) and not (Path(folder) / name).is_fifo()
-    ]
+    files: list[Path] = []
+    skipped: list[Skipped] = []
+    top = directory.resolve()
+    rules = Rules(top, walk)
+    for folder, inner, names in os.walk(directory, onerror=faults.append):
+        note_names(Path(folder), sorted([*inner, *names]))
+        here, whole = Path(folder), top / Path(folder).relative_to(directory)
+        visible = [name for name in inner if deep and (name == _SDK or not name.startswith("."))]
+        why_not = {name: _why_not_entered(here / name, rules.why_left_out(whole / name, "/")) for name in visible}
+        inner[:] = [name for name in visible if not why_not[name]]
+        skipped += (Skipped(f"{display(here / name)}/", why) for name, why in why_not.items() if why)
+        for path in (here / name for name in names if name.lower().endswith(suffixes)):
+            files.append(path)
+            if why := _why_not_followed(path, top) or rules.why_left_out(whole / path.name):
+                skipped.append(Skipped(display(path), why))
     yield from (_unreadable(Path(fault.filename), fault) for fault in faults)
     if not files and not faults:
         sought = " or ".join(f"`*{suffix}`" for suffix in suffixes)
         remedy = "name a directory with JSON or YAML documents, or a file"
         yield InputError(f"the directory holds no {sought} file", place=(display(directory),), remedy=remedy)
-    yield from (Link(display(path)) for path in sorted(links))
-    real = {path.resolve() for path in files if not path.is_symlink()}
-    for path in sorted(files):
-        if not path.is_symlink() or path.resolve() not in real:  # findings stand in the file, not in a link to it
+    yield from sorted(skipped)
+    left = {entry.file for entry in skipped}
+    kept = [path for path in sorted(files) if display(path) not in left]
+    real = {path.resolve() for path in kept if not path.is_symlink()}
+    for path in kept:
+        if not path.is_symlink() or path.resolve() not in real:  # findings name the file, not a link to it
             yield Named(display(path), path, found=True)
 
 
-def _walked(
-    directory: Path, faults: list[OSError], links: list[Path], *, deep: bool
-) -> Iterator[tuple[str, list[str]]]:
-    """The folders below a directory with their files, hidden ones and those of tools aside."""
-    for folder, inner, names in os.walk(directory, onerror=faults.append):
-        note_names(Path(folder), sorted([*inner, *names]))
-        inner[:] = [name for name in inner if deep and (name == _SDK or not (name.startswith(".") or name in _TOOLS))]
-        links += (Path(folder) / name for name in inner if (Path(folder) / name).is_symlink())
-        yield folder, names
+def _why_not_entered(folder: Path, why: str) -> str:
+    """Why a folder is not walked, with why the rules leave it out; empty when it is."""
+    if folder.is_symlink():
+        return f"a link to a directory, which is not followed; {_NAME_IT}"
+    return f"a folder that tools fill; {_NAME_IT}" if folder.name in _TOOLS else why
+
+
+def _why_not_followed(path: Path, top: Path) -> str:
+    """Why a file is not opened; empty when it is, if the rules do not leave it out."""
+    if path.is_fifo():
+        return "no regular file"
+    if not path.is_symlink():
+        return ""
+    try:
+        return "" if path.resolve().is_relative_to(top) else f"a link that leads out of the directory; {_NAME_IT}"
+    except (OSError, RuntimeError):
+        return "a link that leads to itself"
 
 
 def _read_at_most(stream: BinaryIO, count: int) -> bytes:

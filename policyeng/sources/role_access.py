@@ -147,7 +147,10 @@ def _placed_definition(resource: JsonObject, pointer: str, *, given_id: bool) ->
     """A role is written before its scopes exist, so a placeholder there leaves the rest of it readable."""
     scopes = resource["properties"]["assignableScopes"]
     placeholder = next((scope for scope in scopes if is_placeholder(scope)), None)
-    if placeholder is None or given_id or not resource["id"].startswith("/"):
+    if placeholder is not None and not given_id and not resource["id"].startswith("/"):
+        message = f"a template of a role, whose scope `{shortened(placeholder)}` is a placeholder"
+        return Refusal(pointer, message, "replace the placeholder", holds_nothing=True)
+    if placeholder is None or given_id:
         return read_entry(resource, pointer)
     return Placed(resource, pointer, {_SCOPES: f"`{shortened(placeholder)}` holds a placeholder"})
 

@@ -15,7 +15,7 @@ from policyeng.configuration.estates import EstateSettings
 from policyeng.errors import InputError
 from policyeng.models import Problem, Snapshot
 from policyeng.sources.inputs import SUFFIXES, read_named
-from policyeng.sources.opening import Link, Named, display, named_inputs
+from policyeng.sources.opening import Found, Named, Skipped, display, named_inputs
 from policyeng.sources.problems import problem_of
 from policyeng.sources.witness import Asked, answer, digest_of, witnessed
 
@@ -99,7 +99,7 @@ def read(source: Source | Collected, wanted: Wanted) -> Collected:
     return Collected(source.name, None, said)
 
 
-def _documents(source: Source, content: bytes | None) -> Iterator[Named | Link | InputError]:
+def _documents(source: Source, content: bytes | None) -> Iterator[Found]:
     """What is to be read of a part."""
     if content is not None:
         yield Named(source.name, None, source.found)
@@ -152,9 +152,9 @@ def _local(path: Path) -> Iterator[Source | Collected]:
     for named in named_inputs([path], SUFFIXES):
         if isinstance(named, InputError):
             yield Collected(display(path), None, [problem_of(named)])
-        elif isinstance(named, Link):
-            what = "a link to a directory, which is not followed; name it to read it"
-            yield Collected(named.file, None, [Problem(level="warning", message=what, place=named.file)])
+        elif isinstance(named, Skipped):
+            message = f"skipped: {named.reason}"
+            yield Collected(named.file, None, [Problem(level="warning", message=message, place=named.file)])
         elif named.path is not None:
             within = named.path.relative_to(path) if named.found else Path(named.path.name)
             yield Source(display(within), str(named.path), named.found)

@@ -10,19 +10,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from policyeng.errors import InputError
 from policyeng.garbage import uncollected
 from policyeng.models import Change, Places, Problem, Snapshot
 from policyeng.sources.changes import stated, what_if
 from policyeng.sources.changes.whole import beside, differing, replacing
 from policyeng.sources.formats import FORMATS, chosen
-from policyeng.sources.gathering import Gathering, Skipped
+from policyeng.sources.gathering import Gathering
 from policyeng.sources.inputs import SUFFIXES, Read, gathered, read_inputs, reads
 from policyeng.sources.joining import joined
 from policyeng.sources.loading import Part
-from policyeng.sources.opening import Link, Named, named_inputs
+from policyeng.sources.opening import Found, Named, Skipped, named_inputs
 from policyeng.sources.reading import Format, Loaded, Reading
 from policyeng.sources.surroundings import Given
+from policyeng.sources.walking import EVERYTHING, Walk
 from policyeng.strict.json_text import DEFAULT_MAX_BYTES
 
 #: By name, in the order in which content is looked at.
@@ -56,6 +56,7 @@ def read_changes(
     max_bytes: int = DEFAULT_MAX_BYTES,
     stdin: bytes | None = None,
     said: Given | None = None,
+    walk: Walk = EVERYTHING,
 ) -> ChangesRead:
     """Read files, directories (every JSON and YAML file below them) and standard input (`-`) as changes.
 
@@ -65,11 +66,12 @@ def read_changes(
         max_bytes: the largest document that is read.
         stdin: the bytes of standard input.
         said: what the user says that the documents do not.
+        walk: what is left out of directories.
 
     Raises:
         UsageError: there is no such format.
     """
-    return _read(named_inputs(paths, SUFFIXES), from_format, max_bytes, stdin, said)
+    return _read(named_inputs(paths, SUFFIXES, walk), from_format, max_bytes, stdin, said)
 
 
 def read_whole(
@@ -80,6 +82,7 @@ def read_whole(
     max_bytes: int = DEFAULT_MAX_BYTES,
     stdin: bytes | None = None,
     said: Given | None = None,
+    walk: Walk = EVERYTHING,
 ) -> ChangesRead:
     """Read a whole state, as `read_inputs` does, as the changes that make it of the state before.
 
@@ -90,11 +93,12 @@ def read_whole(
         max_bytes: the largest document that is read.
         stdin: the bytes of standard input.
         said: what the user says that the documents do not.
+        walk: what is left out of directories.
 
     Raises:
         UsageError: there is no such format.
     """
-    read = read_inputs(paths, from_format=from_format, max_bytes=max_bytes, stdin=stdin, said=said)
+    read = read_inputs(paths, from_format=from_format, max_bytes=max_bytes, stdin=stdin, said=said, walk=walk)
     after = read.snapshot
     incomplete = (f"the state is incomplete: {line}" for line in after.incomplete)
     problems = [*read.problems, *beside(before, after)]
@@ -127,7 +131,7 @@ def parse_changes(
 
 @uncollected()
 def _read(
-    inputs: Iterable[Named | Link | InputError],
+    inputs: Iterable[Found],
     from_format: str | None,
     max_bytes: int,
     stdin: bytes | None,
