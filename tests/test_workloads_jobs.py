@@ -200,3 +200,38 @@ def test_services_without_such_machines_use_no_fpga() -> None:
     """Nothing states the size of a Spark cluster, but it has no FPGA."""
     assert one(job({"computeId": "hdi"}), compute("hdi", "HDInsight")).possible["/accelerator"] == {"none", "gpu"}
     assert "/accelerator" not in one(job({"computeId": "vm"}), compute("vm", "VirtualMachine")).possible
+
+
+@pytest.mark.parametrize(
+    ("compute_stated", "target", "distributed"),
+    [
+        ({"target": f"{WS}/computes/cpu", "instanceCount": 4}, "compute-cluster", True),
+        ({"target": "azureml:cpu", "instanceCount": 1}, "compute-cluster", False),
+        ({"isLocal": True}, "local", False),
+        ({"target": "gone"}, None, False),
+        ({"target": 7}, None, False),
+    ],
+)
+def test_a_job_of_an_earlier_version(compute_stated: JsonObject, target: str | None, distributed: bool) -> None:
+    """In 2021-03-01-preview `compute` states where a job runs and on how many nodes."""
+    found = one(job({"jobType": "Command", "compute": compute_stated}), compute("cpu", "AmlCompute"))
+
+    assert found.document["target"] == target
+    assert ("distributed" in found.document["features"]) is distributed
+
+
+def test_a_sweep_of_an_earlier_version() -> None:
+    """In 2021-03-01-preview the limits of a sweep are its own properties."""
+    sweep = {"jobType": "Sweep", "maxTotalTrials": 20, "maxConcurrentTrials": 3, "compute": {"target": "cpu"}}
+    found = one(job(sweep), compute("cpu", "AmlCompute"))
+
+    assert [run["concurrentTrials"] for run in found.document["runs"]] == [3]
+
+
+def test_an_earlier_compute_that_is_not_known_is_undecided() -> None:
+    """The target, which would be serverless without it, is not."""
+    found = one(
+        job({"jobType": "Command"}), unreadable={f"{WS}/jobs/j".lower(): {"/properties/compute": "an expression"}}
+    )
+
+    assert "an expression" in found.unreadable["/target"]

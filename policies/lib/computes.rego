@@ -19,7 +19,8 @@ kind(resource) := stated if {
 	not _on_kubernetes(resource) # the nodes are the cluster's
 }
 
-_on_kubernetes(deployment) if words.folded(deployment.properties.endpointComputeType) == "kubernetes"
+# `K8S` is the word of API version 2021-03-01-preview.
+_on_kubernetes(deployment) if words.folded(deployment.properties.endpointComputeType) in {"kubernetes", "k8s"}
 
 is_cluster(resource) if lower(resource.type) == "microsoft.containerservice/managedclusters"
 

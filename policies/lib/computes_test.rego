@@ -32,6 +32,7 @@ test_kinds if {
 	computes.kind(deployment({})) == "deployment"
 	computes.kind(deployment({"endpointComputeType": "Managed"})) == "deployment"
 	not computes.kind(deployment({"endpointComputeType": "KUBERNETES"}))
+	not computes.kind(deployment({"endpointComputeType": "K8S"}))
 	not computes.kind(compute("c", 7, {}))
 	not computes.kind({"type": "Microsoft.Other/accounts", "properties": {"computeType": "AKS"}})
 	not computes.kind(machine)

@@ -7,12 +7,13 @@ import data.lib.ids
 import data.lib.words
 
 # references(job): [{"path", "written", "name"}] for each compute that is named; `name` is in lower case, empty for
-# what is no text. A null or blank reference is none.
+# what is no text. A null or blank reference is none. `compute.target` is of API version 2021-03-01-preview.
 references(job) := array.concat(
-	array.concat(
-		_references(_inside(job, ["properties"]), "computeid", "/properties"),
-		_references(_inside(job, ["properties", "settings"]), "defaultcompute", "/properties/settings"),
-	),
+	[reference |
+		some [place, key] in [[[], "computeid"], [["settings"], "defaultcompute"], [["compute"], "target"]]
+		path := array.concat(["properties"], place)
+		some reference in _references(_inside(job, path), key, concat("/", array.concat([""], path)))
+	],
 	[reference |
 		some key, step in _inside(job, ["properties", "jobs"])
 		path := concat("/", ["/properties/jobs", replace(replace(key, "~", "~0"), "/", "~1")])

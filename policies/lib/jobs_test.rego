@@ -25,6 +25,12 @@ test_references_of_a_job if {
 	}
 }
 
+test_references_of_an_earlier_version if {
+	jobs.references(job({"compute": {"target": "a", "instanceCount": 2}})) == [{
+		"path": "/properties/compute/target", "written": "a", "name": "a",
+	}]
+}
+
 test_references_of_a_pipeline if {
 	found := jobs.references(job({
 		"settings": {"default_compute": "a"},

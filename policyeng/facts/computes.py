@@ -75,7 +75,7 @@ def kind_of(resource: JsonObject) -> str | None:
     if resource_type == COMPUTE_TYPE:
         return folded(inside(resource, "properties", "computeType"))
     kind = _KINDS.get(resource_type)
-    if kind == "deployment" and folded(inside(resource, "properties", "endpointComputeType")) == "kubernetes":
+    if kind == "deployment" and folded(inside(resource, "properties", "endpointComputeType")) in ("kubernetes", "k8s"):
         return None  # its nodes are the cluster's
     return kind
 

@@ -19,8 +19,10 @@ SIZE_PATHS: dict[str, Segments] = {
     "attached-vm": ("properties", "properties", "virtualMachineSize"),
 }
 
-#: The services whose machines have no FPGA, whatever their size.
+#: The services whose machines have no FPGA, whatever their size. On an FPGA, only models are deployed. Source:
+#: https://learn.microsoft.com/azure/machine-learning/v1/how-to-deploy-fpga-web-service.
 WITHOUT_FPGAS = frozenset({"databricks", "data-lake-analytics", "hdinsight", "synapse-spark"})
+_WITHOUT_FPGA = ("none", "gpu")
 
 
 def of_size(estate: Estate, size: Answer[str], absent: str) -> Answer[str]:
@@ -43,11 +45,13 @@ def of_placement(estate: Estate, placement: Placement, instance_type: Answer[str
     if target.value is None:
         return undecided(target.reason)
     if target.value == "serverless":
-        return of_size(estate, instance_type, "serverless work names no instance type")
+        if instance_type.value is None:
+            return undecided(instance_type.reason or "serverless work names no instance type", _WITHOUT_FPGA)
+        return of_size(estate, instance_type, "")
     if target.value == "kubernetes":
         return of_instance_type(compute, instance_type)
     if compute is None or target.value not in SIZE_PATHS:
-        offered = ("none", "gpu") if target.value in WITHOUT_FPGAS else ()
+        offered = _WITHOUT_FPGA if target.value in WITHOUT_FPGAS else ()
         return undecided(f"nothing states the size of a `{target.value}` target", offered)
     size = compute.text(*SIZE_PATHS[target.value])
     if size.absent and target.value == "attached-vm":

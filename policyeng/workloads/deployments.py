@@ -14,6 +14,8 @@ from policyeng.workloads.reading import Reader
 REQUIREMENTS = ("properties", "containerResourceRequirements")
 LIMITS = (*REQUIREMENTS, "containerResourceLimits")
 REQUESTS = (*REQUIREMENTS, "containerResourceRequests")
+#: The words of `endpointComputeType` for Kubernetes; the second is that of version 2021-03-01-preview.
+ON_KUBERNETES = ("kubernetes", "k8s")
 #: The targets that a deployment on Kubernetes can have.
 KUBERNETES = ("kubernetes", "aks")
 
@@ -60,7 +62,7 @@ def _online_placement(estate: Estate, source: Reader, kind: Answer[str]) -> Plac
     compute = _endpoint_compute(estate, source)
     if named == "azuremlcompute":
         return Placement(Answer("compute-cluster"), compute.compute)
-    if named != "kubernetes":
+    if named not in ON_KUBERNETES:
         return Placement(undecided(kind.reason or f"the endpointComputeType `{kind.value}` is not a compute target"))
     if compute.target.value in KUBERNETES:
         return compute
@@ -75,7 +77,9 @@ def _endpoint_compute(estate: Estate, source: Reader) -> Placement:
     endpoint = estate.find(endpoint_id)
     if endpoint is None:
         return Placement(undecided("the endpoint is not in the snapshot"))
-    reference = endpoint.text("properties", "compute").or_reason("the endpoint names no compute")
+    # `target` is the name of API version 2021-03-01-preview.
+    named = first(endpoint.text("properties", "compute"), endpoint.text("properties", "target"))
+    reference = named.or_reason("the endpoint names no compute")
     return estate.place(reference, home_of(source.id))
 
 
@@ -87,7 +91,7 @@ def _online_accelerator(estate: Estate, source: Reader, kind: Answer[str], place
         return of_size(estate, size, "the deployment names no instance type")
     if named == "azuremlcompute":
         return of_placement(estate, placement, size)
-    if named != "kubernetes":
+    if named not in ON_KUBERNETES:
         return undecided(placement.target.reason)
     asked = of_containers(source, LIMITS, REQUESTS)
     if asked.value != "none":

@@ -62,18 +62,40 @@ def parts_of(source: Reader) -> Answer[tuple[Part, ...]]:
     if properties.value is None:
         return undecided(properties.reason)
     job_itself = properties.value
-    default = first(job_itself.text("settings", "defaultCompute"), job_itself.text("computeId"))
+    default = first(job_itself.text("settings", "defaultCompute"), compute_of(job_itself))
     steps = job_itself.each("jobs")
     if steps.reason:
         return undecided(steps.reason)
     if not steps.value:
         return Answer((Part(job_itself, default),))
-    return Answer(tuple(Part(step, first(step.text("computeId"), default)) for step in steps.value))
+    return Answer(tuple(Part(step, first(compute_of(step), default)) for step in steps.value))
+
+
+def compute_of(properties: Reader) -> Answer[str]:
+    """The compute that a job or a step names."""
+    earlier = _earlier_compute(properties)
+    if earlier.value is None:
+        return first(properties.text("computeId"), undecided(earlier.reason) if earlier.reason else ABSENT)
+    on_own_machine = Answer("local") if earlier.value.at("isLocal").value is True else ABSENT
+    return first(properties.text("computeId"), earlier.value.text("target"), on_own_machine)
+
+
+def _earlier_compute(properties: Reader) -> Answer[Reader]:
+    """Where a job of API version 2021-03-01-preview states its compute and the number and size of its nodes."""
+    stated = properties.at("compute")
+    if isinstance(stated.value, dict):
+        return properties.inside("compute")
+    return undecided(stated.reason) if stated.reason and properties.carried is None else ABSENT
 
 
 def instance_type(properties: Reader) -> Answer[str]:
     """The instance type that a run asks for: its own, or that of a sweep's trial."""
-    return first(properties.text("resources", "instanceType"), properties.text("trial", "resources", "instanceType"))
+    earlier = _earlier_compute(properties).value
+    return first(
+        properties.text("resources", "instanceType"),
+        properties.text("trial", "resources", "instanceType"),
+        earlier.text("instanceType") if earlier else ABSENT,
+    )
 
 
 def _run(placement: Placement, part: Part, job_kind: Answer[str]) -> Run:
@@ -92,7 +114,12 @@ def _run(placement: Placement, part: Part, job_kind: Answer[str]) -> Run:
 
 def _concurrent_trials(sweep: Reader) -> Answer[int]:
     """How many trials may run at once: as many as there are, unless a limit says otherwise."""
-    stated = first(sweep.number("limits", "maxConcurrentTrials"), sweep.number("limits", "maxTotalTrials"))
+    stated = first(
+        sweep.number("limits", "maxConcurrentTrials"),
+        sweep.number("maxConcurrentTrials") if sweep.carried is None else ABSENT,  # of version 2021-03-01-preview
+        sweep.number("limits", "maxTotalTrials"),
+        sweep.number("maxTotalTrials") if sweep.carried is None else ABSENT,
+    )
     if stated.absent:
         return Answer(DEFAULT_TRIALS)
     if stated.value is None:
@@ -103,7 +130,12 @@ def _concurrent_trials(sweep: Reader) -> Answer[int]:
 
 def _distributed(run: Reader) -> Answer[bool]:
     """More than one node, or a distribution that is not said to stay on one node (several processes share it)."""
-    nodes = first(run.number("resources", "instanceCount"), run.number("trial", "resources", "instanceCount"))
+    earlier = _earlier_compute(run).value
+    nodes = first(
+        run.number("resources", "instanceCount"),
+        run.number("trial", "resources", "instanceCount"),
+        earlier.number("instanceCount") if earlier else ABSENT,
+    )
     distribution = first(run.at("distribution"), run.at("trial", "distribution"))
     if nodes.reason or distribution.reason:
         return undecided(nodes.reason or distribution.reason)

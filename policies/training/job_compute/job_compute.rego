@@ -11,7 +11,7 @@
 #   severity: high
 #   judges: [Microsoft.MachineLearningServices/workspaces/jobs]
 #   inspects:
-#     [/properties/computeId, /properties/compute_id, /properties/settings/defaultCompute,
+#     [/properties/computeId, /properties/compute_id, /properties/compute/target, /properties/settings/defaultCompute,
 #     /properties/settings/default_compute, /properties/jobs/*/computeId, /properties/jobs/*/compute_id]
 #   consults: [{type: Microsoft.MachineLearningServices/workspaces/computes, within: subscription, reads: [/type]}]
 #   when_absent: pass
