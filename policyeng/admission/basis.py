@@ -48,8 +48,9 @@ class Basis:
         """
         changes, earlier = (changes_of(given, self.bundle.spellings) for given in (change, before))
         if judging.engine == "embedded" and self._sides is not None:
-            given = made_of(earlier, self._held, self.snapshot) if earlier else NOTHING_MADE
-            made = made_of(changes, self._held, self.snapshot, given)
+            state = self._held, self.snapshot
+            given = made_of(earlier, *state, spellings=self.bundle.spellings) if earlier else NOTHING_MADE
+            made = made_of(changes, *state, given, self.bundle.spellings)
             if self._stated.isdisjoint({*made.becomes, *made.changed}):
                 return self._decided(self._sides, changes, given, made, judging)
         return decided_wholly(self.bundle, self.snapshot, changes, judging, self.parameters, earlier)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import orjson
 from pydantic import ValidationError
 
+from policyeng.admission.carriers import carried
 from policyeng.admission.named import aligned, as_arm_reads_it, why_not
 from policyeng.bundle.spellings import Spellings
 from policyeng.errors import InputError, nearest
@@ -159,10 +161,10 @@ def _require_json(value: object, place: str) -> None:
     require_json(text, place)
 
 
-def changed(snapshot: Snapshot, changes: Iterable[Change]) -> After:
+def changed(snapshot: Snapshot, changes: Iterable[Change], spellings: Spellings = NO_SPELLINGS) -> After:
     """A snapshot after changes; one that cannot be made is a problem, and the rest is done."""
     rows = [(_key(resource), resource) for resource in snapshot.resources]
-    done = made_of(changes, held_of(snapshot), snapshot)
+    done = made_of(changes, held_of(snapshot), snapshot, spellings=spellings)
     resources = [held for key, held in rows if key not in done.becomes]
     resources += [after.resource for after in done.becomes.values() if after.resource is not None]
     notes: dict[str, dict[str, object]] = {}
@@ -182,26 +184,36 @@ def held_of(snapshot: Snapshot) -> dict[str, JsonObject]:
 
 
 def made_of(
-    changes: Iterable[Change], held: Mapping[str, JsonObject], snapshot: Snapshot, onto: Made = NOTHING_MADE
+    changes: Iterable[Change],
+    held: Mapping[str, JsonObject],
+    snapshot: Snapshot,
+    onto: Made = NOTHING_MADE,
+    spellings: Spellings = NO_SPELLINGS,
 ) -> Made:
     """Make changes, one after the other; a delete takes what lies under the resource with it, as ARM does.
+
+    A resource that carries a template, such as a deployment, is followed by the changes of the template's resources.
 
     Args:
         changes: what is to be made.
         held: as `held_of` gives it.
         snapshot: what says more of what is held.
         onto: what earlier changes made of it; `becomes` and `fresh` are of those and these together.
+        spellings: as for `changes_of`.
     """
     becomes, fresh = dict(onto.becomes), set(onto.fresh)
     touched, problems = set[str](), list[Problem]()
-    for change in changes:
+    waiting = deque(changes)
+    while waiting:
+        change = waiting.popleft()
         key = folded_id(change.id)
         touched.add(key)
         now = becomes[key] if key in becomes else _held(held.get(key), snapshot)
         resource = _resource(change, now.resource)
         if isinstance(resource, Problem):
             problems.append(resource)
-        elif resource is None:
+            continue
+        if resource is None:
             gone = _gone(key, change.id, held, becomes)
             if not gone:
                 problems.append(_said("warning", "the snapshot does not hold what is deleted", change))
@@ -211,6 +223,9 @@ def made_of(
             is_patched = change.operation is Operation.PATCH
             becomes[key] = Becomes(resource, _noted(now.notes if is_patched else Notes(), change))
             fresh |= set() if is_patched else {key}
+        entries = carried(change, becomes.get(key, Becomes(None)), now.resource, (held, becomes), spellings)
+        waiting.extendleft(reversed([entry for entry in entries if isinstance(entry, Change)]))
+        problems += (entry for entry in entries if isinstance(entry, Problem))
     becomes |= dict(_with_managed_networks(touched, becomes, held, snapshot))
     return Made(becomes, frozenset(touched), frozenset(fresh), tuple(problems))
 

@@ -67,8 +67,8 @@ def decided_wholly(
     before: Sequence[Change] = (),
 ) -> Decision:
     """Decide on changes by judging every pair before and after them; see `admit`."""
-    gate, state = judging.gate(bundle, snapshot), changed(snapshot, before)
-    after = changed(state.snapshot, changes)
+    gate, state = judging.gate(bundle, snapshot), changed(snapshot, before, bundle.spellings)
+    after = changed(state.snapshot, changes, bundle.spellings)
     options: dict[str, Any] = judging._asdict()
     del options["modes"], options["blame"]
     standing, judged = (evaluate(bundle, side.snapshot, parameters=parameters, **options) for side in (state, after))

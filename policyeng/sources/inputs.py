@@ -10,6 +10,7 @@ from policyeng.errors import UsageError
 from policyeng.garbage import uncollected
 from policyeng.models import Problem, Snapshot
 from policyeng.sources.documents import left_out
+from policyeng.sources.embedded_templates import with_contents
 from policyeng.sources.formats import FORMATS, chosen
 from policyeng.sources.gathering import Gathering
 from policyeng.sources.joining import joined
@@ -51,7 +52,14 @@ class Inputs(NamedTuple):
     skipped: tuple[Skipped, ...] = ()
 
 
-def gathered(found: Gathering, inputs: Iterable[Found], stdin: bytes | None, said: Given) -> list[tuple[Part, Loaded]]:
+def gathered(
+    found: Gathering,
+    inputs: Iterable[Found],
+    stdin: bytes | None,
+    said: Given,
+    *,
+    embedded: bool = True,
+) -> list[tuple[Part, Loaded]]:
     """Look at the inputs and read the documents in them; what could not be read is with `found` afterwards.
 
     Args:
@@ -59,6 +67,7 @@ def gathered(found: Gathering, inputs: Iterable[Found], stdin: bytes | None, sai
         inputs: what the user named.
         stdin: the bytes of standard input.
         said: what the user says that the documents do not.
+        embedded: read the templates that resources carry, too.
     """
     for named in inputs:
         found.add(named, stdin)
@@ -66,6 +75,8 @@ def gathered(found: Gathering, inputs: Iterable[Found], stdin: bytes | None, sai
         found.add_what_lies_beside()
     found.leave_out_superseded()
     done = loaded(found.parts, said, found.max_bytes)
+    if embedded:
+        done = [(part, with_contents(document, part.name)) for part, document in done]
     found.settle_source_code(done)
     for part, document in done:
         found.hear(part, document)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import PurePath
 
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, lowered
+from policyeng.sources.arm_template.carriers import template_of
 from policyeng.sources.arm_template.deployments import deployed, with_outputs
-from policyeng.sources.arm_template.resolving import settled
+from policyeng.sources.arm_template.naming import called
+from policyeng.sources.arm_template.resolving import Resolver, settled
 from policyeng.sources.arm_template.scopes import Place
 from policyeng.sources.arm_template.templates import Template
 from policyeng.sources.arm_template.values import Work
-from policyeng.sources.arm_template.walking import Draft, Level, Walk
+from policyeng.sources.arm_template.walking import Draft, Level, Walk, with_known_keys
 from policyeng.sources.reading import ALONE, UNKNOWN_SCOPE, Placed, Reading, Refusal, Surroundings, kind_of, reading_of
 from policyeng.sources.service_made import attached, service_made
-from policyeng.sources.template_parameters import parameters_of
+from policyeng.sources.template_parameters import Unresolved, parameters_of
+from policyeng.strict.json_pointer import filled, keys_of
 from policyeng.strict.json_text import shortened
 
 SUMMARY = "ARM templates, and what Bicep is compiled to"
@@ -41,8 +45,10 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:
         return Reading(refusals=(Refusal("", f"no template: {kind_of(document)}", "give a JSON object"),))
     if _is_parameters(document):
         return Reading(nothing="values of template parameters; they are used with their template")
-    if not isinstance(document.get("resources"), list | dict):
-        return Reading(refusals=(Refusal("/resources", "a template without `resources`", "give a whole template"),))
+    try:
+        document = template_of(document)
+    except InputError as error:
+        return Reading(refusals=(Refusal("/resources", error.message, error.remedy),))
     place, movable = _place(document, around)
     walk = Walk(around, deployed)
     given = {**_parameters_beside(document, walk), **{name.lower(): value for name, value in around.parameters.items()}}
@@ -62,6 +68,31 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:
         movable=movable,
         linked=tuple(dict.fromkeys(walk.linked)),
     )
+
+
+def contents(resource: JsonObject, unreadable: Mapping[str, str], file: str) -> Reading:
+    """Read the template that a resource carries as if it were a document; pointers are into the resource.
+
+    Args:
+        resource: in the shape of ARM, of a type among `CARRIERS`, with its whole id.
+        unreadable: by JSON Pointer into it, why a part is not known.
+        file: the document's, for messages.
+    """
+    body: object = resource
+    for at, why in unreadable.items():
+        if at.startswith(("/properties", "/kind")):
+            body = filled(body, keys_of(at), Unresolved(why, "{unknown}"))
+    identity: str = resource["id"]
+    start = lowered(identity).rfind("/providers/")
+    base, named = identity[:start], identity[start + len("/providers/") :].split("/")
+    place = Place(base, unreadable.get("/id", _UNPLACED) if "{" in base else "")
+    walk = Walk(Surroundings(file=file), deployed)
+    outside = Template({}, "", {}, place, Work()).scope
+    level = Level(outside, place, doubt=unreadable.get("", ""), is_root=True)
+    names = called(resource["type"], "/".join(named[2::2]), None, base)
+    deployed(walk, with_known_keys(body if isinstance(body, dict) else {}, Resolver(outside)), "", names, level)
+    reading = reading_of([*_placed(walk.drafts, place), *walk.refusals])
+    return replace(reading, incomplete=tuple(walk.incomplete), remarks=tuple(walk.remarks))
 
 
 def _schema(document: JsonObject) -> str:

@@ -8,20 +8,31 @@ from typing import NamedTuple
 
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, lowered
+from policyeng.sources.arm_template.carriers import (
+    CARRIERS,
+    DEPLOYMENT,
+    STACK,
+    Carrier,
+    member,
+    template_in,
+    template_of,
+)
 from policyeng.sources.arm_template.links import beside, link_of
 from policyeng.sources.arm_template.naming import Called
 from policyeng.sources.arm_template.resolving import Resolver
 from policyeng.sources.arm_template.scopes import Place, Scope
 from policyeng.sources.arm_template.templates import Template
-from policyeng.sources.arm_template.values import text_of
+from policyeng.sources.arm_template.values import in_braces, text_of
 from policyeng.sources.arm_template.walking import Level, Walk, entries_of
 from policyeng.sources.template_parameters import Unresolved, parameters_of
 from policyeng.sources.texts import Text
 from policyeng.strict.json_pointer import escaped
-from policyeng.strict.json_text import shortened
+from policyeng.strict.json_text import DEFAULT_MAX_BYTES, parse_json, shortened
 
 #: Deployments inside one another; ARM itself has a limit of its own.
 MAX_NESTING = 8
+#: Those of a deployment of which only the type counts.
+_NAMES = Called(DEPLOYMENT, DEPLOYMENT, "", "", "")
 
 
 class _Found(NamedTuple):
@@ -34,21 +45,39 @@ class _Found(NamedTuple):
 
 
 def deployed(walk: Walk, body: JsonObject, pointer: str, names: Called, level: Level) -> None:
-    """Walk the resources of the template that a deployment deploys; say where it is missing."""
+    """Walk the resources of the template that a resource carries; refuse what cannot be read."""
+    carrier = CARRIERS[lowered(names.arm_type)]
     if level.depth >= MAX_NESTING:
-        message = f"deployments are nested deeper than {MAX_NESTING} levels"
-        walk.incomplete.append(f"{walk.around.file}: {message}; what lies there is not judged")
+        _refuse(walk, pointer, names, level, f"deployments are nested deeper than {MAX_NESTING} levels", "")
         return
-    found = _template_of(walk, body, pointer, level)
+    if carrier.hidden:
+        what, _, remedy = carrier.hidden.partition("; ")
+        _refuse(walk, pointer, names, level, what, remedy)
+        return
+    try:
+        found = _template_of(walk, body, pointer, level, carrier)
+    except InputError as error:
+        _refuse(walk, pointer, names, level, error.message, error.remedy)
+        return
     if found is None:
-        what = _wanted(walk, body, level)
-        message = f"the template of the deployment `{shortened(names.name)}` is not read: {what}"
-        walk.incomplete.append(f"{walk.around.file}: {message}")
+        what, _, remedy = _wanted(walk, body, level).rpartition("; ")
+        _refuse(walk, pointer, names, level, what, remedy)
         return
     if found.text is not None:
         walk.linked.append(found.path)
-    inner = _inside(walk, body, pointer, found, level)
+    inner = _inside(walk, body, pointer, found, level, names)
     walk.resources(found.body.get("resources"), f"{found.pointer}/resources", inner)
+
+
+def _refuse(walk: Walk, pointer: str, names: Called, level: Level, why: str, remedy: str) -> None:
+    """Refuse a carrier; what policies look up may be in it, so the snapshot is not complete."""
+    name = shortened(names.name)
+    if lowered(names.arm_type) == DEPLOYMENT:
+        message = f"the template of the deployment `{name}` is not read: {why}"
+    else:
+        message = f"what `{name}` (`{names.arm_type}`) deploys is not read: {why}"
+    walk.incomplete.append(f"{walk.around.file}: {message}{f'; {remedy}' if remedy else ''}")
+    walk.refuse(level, pointer, message, remedy)
 
 
 def with_outputs(template: Template, walk: Walk, level: Level) -> None:
@@ -56,14 +85,14 @@ def with_outputs(template: Template, walk: Walk, level: Level) -> None:
     template.scope = replace(template.scope, outputs=_outputs(walk, template, level))
 
 
-def _inside(walk: Walk, body: JsonObject, pointer: str, found: _Found, level: Level) -> Level:
-    """The level of the resources of a deployed template."""
-    place = _place(body, level)
-    inner = level._replace(place=place, depth=level.depth + 1)
+def _inside(walk: Walk, body: JsonObject, pointer: str, found: _Found, level: Level, names: Called) -> Level:
+    """The level of the resources of a carried template."""
+    place = _place(body, level, names)
+    inner = level._replace(place=place, depth=level.depth + 1, is_root=False)
     if found.text is not None:
         there = level.pointer or f"{pointer}/properties/templateLink"
         inner = inner._replace(linked=found.path.rpartition("/")[0], pointer=there, text=found.text)
-    elif not _is_inner(body, level):
+    elif not _is_inner(body, level, names):
         return inner
     given = _given(walk, body, found, level)
     template = Template(found.body, found.pointer, given, place, level.scope.work, is_inner=True)
@@ -72,42 +101,65 @@ def _inside(walk: Walk, body: JsonObject, pointer: str, found: _Found, level: Le
     return inner._replace(scope=template.scope)
 
 
-def _is_inner(body: JsonObject, level: Level) -> bool:
-    properties = body["properties"]
-    options = properties.get("expressionEvaluationOptions")
-    scope = options.get("scope") if isinstance(options, dict) else None
+def _is_inner(body: JsonObject, level: Level, names: Called) -> bool:
+    """Whether the template's expressions see its own parameters; only a deployment in a template can differ."""
+    if level.is_root or lowered(names.arm_type) != DEPLOYMENT:
+        return True
+    options = member(body["properties"], "expressionEvaluationOptions")
+    scope = member(options, "scope")
     if isinstance(scope, str) and lowered(scope) in ("inner", "outer"):
         return lowered(scope) == "inner"
     return level.second
 
 
-def _template_of(walk: Walk, body: JsonObject, pointer: str, level: Level) -> _Found | None:
+def _template_of(walk: Walk, body: JsonObject, pointer: str, level: Level, carrier: Carrier) -> _Found | None:
+    """The template of a carrier; None where it is not there.
+
+    Raises:
+        InputError: it is there and cannot be read.
+    """
     properties = body.get("properties")
-    if not isinstance(properties, dict):
-        return None
-    template = properties.get("template")
-    if isinstance(template, dict):
-        return _Found(template, f"{pointer}/properties/template")
-    for path in link_of(properties.get("templateLink"), walk, level).paths:
+    if isinstance(properties, Unresolved):
+        raise InputError(f"its `properties` are not known: {properties.reason}")
+    stated = template_in(carrier, properties)
+    if stated is not None:
+        key, template = stated
+        if not level.is_root and carrier is not CARRIERS[DEPLOYMENT]:
+            template = Resolver(level.scope).value(template)  # ARM evaluates it with the resource that it is in
+        return _Found(template_of(template), f"{pointer}/properties/{escaped(key)}")
+    for path in link_of(member(properties, "templateLink"), walk, level).paths:
         text = beside(walk, path)
         linked = text.documents[0][1] if text is not None else None
-        if isinstance(linked, dict) and isinstance(linked.get("resources"), list | dict):
-            return _Found(linked, "", text, path)
+        try:
+            return _Found(template_of(linked), "", text, path)
+        except InputError:
+            continue
     return None
 
 
 def _wanted(walk: Walk, body: JsonObject, level: Level) -> str:
     """Which template is missing, and what to do."""
-    properties = body.get("properties")
-    link = link_of(properties.get("templateLink"), walk, level) if isinstance(properties, dict) else None
-    if link is not None and link.paths:
+    if level.is_root:
+        return "the document does not hold it; give the template itself"
+    link = link_of(member(body.get("properties"), "templateLink"), walk, level)
+    if link.paths:
         return f"there is no template `{shortened(link.called)}` beside the file; put it there, by that path"
     return "the document does not hold it, and names no file that may lie beside; compile everything into one template"
 
 
-def _place(body: JsonObject, level: Level) -> Place:
-    """What the template of a deployment is deployed to."""
+def _place(body: JsonObject, level: Level, names: Called) -> Place:
+    """What the template of a carrier is deployed to."""
+    if CARRIERS[lowered(names.arm_type)].is_stored:
+        reason = f"`{shortened(names.name)}` does not state where its template is deployed to"
+        return Place(f"/subscriptions/{{subscription}}/resourceGroups/{in_braces(f'from {names.id}')}", reason)
     resolver = Resolver(level.scope)
+    if lowered(names.arm_type) == STACK:
+        scope = resolver.value(member(body.get("properties"), "deploymentScope") or names.base)
+        if isinstance(scope, Unresolved):
+            return Place(scope.text, scope.reason)
+        return Place(str(scope).rstrip("/"), level.place.reason)
+    if level.is_root:
+        return level.place
     values = {key: resolver.value(body[key]) for key in ("scope", "subscriptionId", "resourceGroup") if key in body}
     reason = next((value.reason for value in values.values() if isinstance(value, Unresolved)), level.place.reason)
     said = {key: text_of(value).replace("/", "~") for key, value in values.items() if value}
@@ -127,7 +179,7 @@ def _place(body: JsonObject, level: Level) -> Place:
 def _given(walk: Walk, body: JsonObject, found: _Found, level: Level) -> Mapping[str, object]:
     """The values that a deployment gives the parameters of its template, by name in lower case."""
     properties = body["properties"]
-    link = properties.get("parametersLink")
+    link = member(properties, "parametersLink")
     if isinstance(link, dict):
         for path in link_of(link, walk, level).paths:
             if text := beside(walk, path):
@@ -135,24 +187,35 @@ def _given(walk: Walk, body: JsonObject, found: _Found, level: Level) -> Mapping
                     return parameters_of(text.documents[0][1], path)
                 except InputError:
                     continue
-        declared = found.body.get("parameters")
-        unknown = Unresolved("the file of its `parametersLink` is not read; put it beside the template")
-        return dict.fromkeys((name.lower() for name in declared), unknown) if isinstance(declared, dict) else {}
-    entries = properties.get("parameters")
-    if isinstance(entries, str):
+        return _all_unknown(found, "the file of its `parametersLink` is not read; put it beside the template")
+    entries = member(properties, "parameters")
+    if isinstance(entries, str) and level.is_root:
+        try:
+            entries = parse_json(entries.encode("utf-8", "surrogatepass"), "parameters", max_bytes=DEFAULT_MAX_BYTES)
+        except InputError:
+            return _all_unknown(found, "the parameters are text that is not JSON")
+    elif isinstance(entries, str):
         entries = Resolver(level.scope).value(entries)
+    if isinstance(entries, Unresolved):
+        return _all_unknown(found, entries.reason)
     given: dict[str, object] = {}
     for name, entry in entries.items() if isinstance(entries, dict) else ():
-        given[name.lower()] = _stated(name, entry, level.scope)
+        given[name.lower()] = _stated(name, entry, level)
     return given
 
 
-def _stated(name: str, entry: object, scope: Scope) -> object:
+def _all_unknown(found: _Found, why: str) -> Mapping[str, object]:
+    """Values of all parameters that a template declares, none of which is known."""
+    declared = found.body.get("parameters")
+    return dict.fromkeys((name.lower() for name in declared), Unresolved(why)) if isinstance(declared, dict) else {}
+
+
+def _stated(name: str, entry: object, level: Level) -> object:
     """One value that a deployment gives: `{"value"}`, made by a copy or an expression, too, or a secret's place."""
     stand_in = f"{{{name.replace('/', '~')}}}"
     if isinstance(entry, dict) and "reference" in entry:
         return Unresolved(f"the value of the parameter `{shortened(name)}` is a secret of a key vault", stand_in)
-    stated = Resolver(scope).value(entry)
+    stated = entry if level.is_root else Resolver(level.scope).value(entry)
     if isinstance(stated, dict) and "value" in stated:
         return stated["value"]
     if isinstance(stated, Unresolved):
@@ -189,9 +252,12 @@ class _Deployment:
         walk, body, pointer, level = self._given
         if not self._asked:
             self._asked = True
-            found = _template_of(walk, body, pointer, level) if level.depth < MAX_NESTING else None
-            if found is not None:
-                self._scope = (_inside(walk, body, pointer, found, level).scope, found)
+            try:
+                found = _template_of(walk, body, pointer, level, CARRIERS[DEPLOYMENT])
+            except InputError:
+                found = None
+            if found is not None and level.depth < MAX_NESTING:
+                self._scope = (_inside(walk, body, pointer, found, level, _NAMES).scope, found)
         if self._scope is None:
             return None
         scope, found = self._scope
@@ -212,7 +278,7 @@ def _index(walk: Walk, template: Template, level: Level) -> dict[str, _Deploymen
     for entry in entries_of(template.body.get("resources"), f"{template.pointer}/resources"):
         body = entry.body
         kind = body.get("type") if isinstance(body, dict) else None
-        if isinstance(body, dict) and isinstance(kind, str) and lowered(kind) == "microsoft.resources/deployments":
+        if isinstance(body, dict) and isinstance(kind, str) and lowered(kind) == DEPLOYMENT:
             if "copy" in body:
                 continue
             one = _Deployment(walk, body, entry.pointer, inner)

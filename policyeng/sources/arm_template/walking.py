@@ -9,6 +9,7 @@ from typing import NamedTuple
 from policyeng.errors import nearest
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import ENVELOPE
+from policyeng.sources.arm_template.carriers import DEPLOYMENT, carrier_of
 from policyeng.sources.arm_template.expressions import ExpressionError
 from policyeng.sources.arm_template.naming import Called, called, scope_id
 from policyeng.sources.arm_template.resolving import Resolver, unfit_count
@@ -24,7 +25,6 @@ from policyeng.strict.json_text import shortened
 #: Resources of one document, copies and those of nested templates among them.
 MAX_RESOURCES = 5_000
 
-_DEPLOYMENT = "microsoft.resources/deployments"
 _ROLE_ASSIGNMENT = "microsoft.authorization/roleassignments"
 #: What a template says of a resource that the resource itself does not.
 _OF_TEMPLATES = frozenset(
@@ -84,6 +84,7 @@ class Level(NamedTuple):
         linked: the directory of the linked template's file, relative to the document's.
         pointer: the deployment that links to that file, in the document.
         text: that file; None where the resources stand in the document.
+        is_root: the resource is in no template, so nothing in it is an expression.
     """
 
     scope: Scope
@@ -94,6 +95,7 @@ class Level(NamedTuple):
     linked: str = ""
     pointer: str = ""
     text: Text | None = None
+    is_root: bool = False
 
 
 class Entry(NamedTuple):
@@ -126,15 +128,18 @@ class Walk:
                 if self.met > MAX_RESOURCES:
                     if self.met == MAX_RESOURCES + 1:
                         message = f"more than {MAX_RESOURCES} resources, copies and nested ones among them"
-                        self._refuse(level, entry.pointer, message, "split the template")
+                        self.refuse(level, entry.pointer, message, "split the template")
                     return
                 self._one(entry, level._replace(scope=turn), doubt, parent)
 
     def _turns(self, entry: Entry, level: Level) -> Iterator[tuple[Scope, str]]:
         """The scope of each copy, and why it is not known whether it is there."""
+        if isinstance(entry.body, Unresolved):
+            self.refuse(level, entry.pointer, f"a resource that is not known: {entry.body.reason}", "write it out")
+            return
         if not isinstance(entry.body, dict):
             message = f"not a resource: {kind_of(entry.body)} where an object should be"
-            self._refuse(level, entry.pointer, message, "give it `type` and `name`")
+            self.refuse(level, entry.pointer, message, "give it `type` and `name`")
             return
         if entry.body.get("existing") is True:
             return
@@ -146,7 +151,7 @@ class Walk:
         count = Resolver(level.scope).value(loop.get("count"))
         unfit = unfit_count(count)
         if unfit and not isinstance(count, Unresolved):
-            self._refuse(level, f"{entry.pointer}/copy", unfit, "correct its `count`")
+            self.refuse(level, f"{entry.pointer}/copy", unfit, "correct its `count`")
         elif unfit:
             yield level.scope.within(name, Unresolved(unfit, "{copyIndex}")), unfit
         else:
@@ -159,19 +164,19 @@ class Walk:
             return
         pointer = entry.pointer
         resolver = Resolver(level.scope, entry.pointer)
-        body = _with_known_keys(body, resolver)
+        body = with_known_keys(body, resolver)
         condition = resolver.value(body.get("condition", True))
         if isinstance(condition, Unresolved):
             doubt = doubt or f"whether it is deployed: {condition.reason}"
         name, kind = resolver.value(body.get("name")), resolver.value(body.get("type"))
-        base = resolver.value(body["scope"]) if "scope" in body and lowered(str(kind)) != _DEPLOYMENT else None
+        base = resolver.value(body["scope"]) if "scope" in body and lowered(str(kind)) != DEPLOYMENT else None
         try:
             names = _called(name, kind, parent, level.place.id if base is None else scope_id(base, level.place))
         except ExpressionError as error:
-            self._refuse(level, pointer, str(error), "correct its `type` and `name`")
+            self.refuse(level, pointer, str(error), "correct its `type` and `name`")
             return
         if not _is_no(condition):  # which does not hold for the resources inside it
-            if lowered(names.arm_type) == _DEPLOYMENT:
+            if carrier_of(names.arm_type, body) is not None:
                 self.deploy(self, body, pointer, names, level._replace(doubt=doubt))
             else:
                 self._remark_keys(level, body, pointer)
@@ -188,7 +193,8 @@ class Walk:
                 message = f"unknown key `{shortened(key)}`{nearest(key, _KEYS.values())}"
                 self.remarks.append(_said(level, f"{pointer}/{escaped(key)}", message))
 
-    def _refuse(self, level: Level, pointer: str, message: str, remedy: str) -> None:
+    def refuse(self, level: Level, pointer: str, message: str, remedy: str) -> None:
+        """Refuse what stands at a pointer."""
         self.refusals.append(Refusal(*_said(level, pointer, message), remedy))
 
 
@@ -210,7 +216,7 @@ def entries_of(written: object, pointer: str) -> Iterator[Entry]:
             yield Entry(body, "", f"{pointer}/{index}")
 
 
-def _with_known_keys(body: JsonObject, resolver: Resolver) -> JsonObject:
+def with_known_keys(body: JsonObject, resolver: Resolver) -> JsonObject:
     """The keys of a resource as ARM spells them; it reads them without case."""
     made: JsonObject = {}
     for key, value in body.items():

@@ -138,7 +138,7 @@ def _read(
     said: Given | None,
 ) -> ChangesRead:
     found = Gathering(chosen(from_format, CHANGE_FORMATS), max_bytes)
-    done = gathered(found, inputs, stdin, said or Given())
+    done = gathered(found, inputs, stdin, said or Given(), embedded=False)  # a decision reads them with their state
     changes, conflicts = _changes([document for _, document in done])
     problems = [*found.said(), *conflicts, *(problem for _, document in done for problem in _left_out(document))]
     if not changes and not any(problem.level == "error" for problem in problems) and not _says_nothing_changes(done):

@@ -1,0 +1,115 @@
+"""Types of resources that carry other resources: templates that they deploy, or that are deployed from them later.
+
+Source: https://learn.microsoft.com/azure/templates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from policyeng.errors import InputError
+from policyeng.models import JsonObject, lowered
+from policyeng.sources.reading import kind_of
+from policyeng.sources.template_parameters import Unresolved
+from policyeng.strict.json_text import DEFAULT_MAX_BYTES, parse_json
+
+DEPLOYMENT = "microsoft.resources/deployments"
+STACK = "microsoft.resources/deploymentstacks"
+APPLICATION = "microsoft.solutions/applications"
+
+
+class Carrier(NamedTuple):
+    """How resources of a type carry others.
+
+    Attributes:
+        members: those of `properties` that can hold a template.
+        hidden: why it does not hold what it deploys, and what to do; empty where it can.
+        is_stored: it is deployed later, and it does not state where to.
+    """
+
+    members: tuple[str, ...] = ()
+    hidden: str = ""
+    is_stored: bool = False
+
+
+_ARTIFACT = Carrier(("template",), is_stored=True)
+_SCRIPT = "it runs a script; declare the resources in the template instead"
+_APPLICATION = "the template is in a managed application definition; check that template itself"
+_BLUEPRINT = "the templates are in a blueprint; check those templates themselves"
+#: By type in lower case.
+CARRIERS: Mapping[str, Carrier] = {
+    DEPLOYMENT: Carrier(("template",)),
+    STACK: Carrier(("template",)),
+    "microsoft.resources/templatespecs/versions": Carrier(("mainTemplate", "template"), is_stored=True),
+    "microsoft.resources/deploymentscripts": Carrier(hidden=_SCRIPT),
+    "microsoft.solutions/applicationdefinitions": Carrier(("mainTemplate",), is_stored=True),
+    APPLICATION: Carrier(hidden=_APPLICATION),
+    "microsoft.blueprint/blueprints/artifacts": _ARTIFACT,
+    "microsoft.blueprint/blueprints/versions/artifacts": _ARTIFACT,
+    "microsoft.blueprint/blueprintassignments": Carrier(hidden=_BLUEPRINT),
+}
+#: Artifacts of blueprints that are no templates.
+_OTHER_ARTIFACTS = ("policyassignment", "roleassignment")
+
+_MEMBERS = ("$schema", "definitions", "functions", "languageVersion", "outputs", "parameters", "resources", "variables")
+_NAMES = {lowered(name): name for name in _MEMBERS}
+
+
+def carrier_of(arm_type: object, body: Mapping[str, object]) -> Carrier | None:
+    """How a resource carries others; None where it does not."""
+    carrier = CARRIERS.get(lowered(arm_type)) if isinstance(arm_type, str) else None
+    if carrier is _ARTIFACT and lowered(str(member(body, "kind"))) in _OTHER_ARTIFACTS:
+        return None
+    return carrier
+
+
+def member(holder: object, name: str) -> object:
+    """The value of a member, found without case as ARM finds it; None where there is none."""
+    if not isinstance(holder, Mapping):
+        return None
+    return next((value for key, value in holder.items() if lowered(key) == lowered(name)), None)
+
+
+def template_in(carrier: Carrier, properties: object) -> tuple[str, object] | None:
+    """The member with the template, and its value; None where the carrier does not hold its template.
+
+    Raises:
+        InputError: several members may be the template.
+    """
+    if not isinstance(properties, Mapping):
+        return None
+    names = [lowered(name) for name in carrier.members]
+    found = [(key, value) for key, value in properties.items() if lowered(key) in names and value is not None]
+    if len(found) > 1:
+        raise InputError(f"it has several templates: `{found[0][0]}` and `{found[1][0]}`", remedy="keep one")
+    return found[0] if found else None
+
+
+def template_of(value: object) -> JsonObject:
+    """A template with its members named as ARM names them; a template can also be JSON text.
+
+    Raises:
+        InputError: the value is not a template.
+    """
+    if isinstance(value, Unresolved):
+        raise InputError(f"it is not known: {value.reason}")
+    if isinstance(value, str):
+        try:
+            value = parse_json(value.encode("utf-8", "surrogatepass"), "template", max_bytes=DEFAULT_MAX_BYTES)
+        except InputError as error:
+            raise InputError(f"it is text that is not JSON: {error.message}", remedy="give a JSON object") from None
+    if not isinstance(value, dict):
+        raise InputError(f"it is {kind_of(value)}, not an object", remedy="give a JSON object")
+    template: JsonObject = {}
+    for key, inner in value.items():
+        name = _NAMES.get(lowered(key)) or key
+        if name in template:
+            raise InputError(f"it has `{name}` twice: ARM reads names without case", remedy="remove one of them")
+        template[name] = inner
+    resources = template.get("resources")
+    if isinstance(resources, Unresolved):
+        raise InputError(f"its `resources` are not known: {resources.reason}")
+    if not isinstance(resources, list | dict):
+        raise InputError("a template without `resources`", remedy="give a whole template")
+    return template
