@@ -80,7 +80,7 @@ def contents(resource: JsonObject, unreadable: Mapping[str, str], file: str) -> 
     """
     body: object = resource
     for at, why in unreadable.items():
-        if at.startswith(("/properties", "/kind")):
+        if lowered(at).startswith(("/properties", "/kind")):
             body = filled(body, keys_of(at), Unresolved(why, "{unknown}"))
     identity: str = resource["id"]
     start = lowered(identity).rfind("/providers/")

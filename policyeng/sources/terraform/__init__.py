@@ -9,11 +9,13 @@ import re
 from collections.abc import Iterable, Iterator
 
 from policyeng.models import JsonObject
+from policyeng.sources.arm_template.carriers import carrier_of
 from policyeng.sources.reading import ALONE, Placed, Reading, Refusal, Surroundings, reading_of
-from policyeng.sources.terraform import azapi, bringing, changing
+from policyeng.sources.terraform import azapi, bringing, changing, template_deployments
 from policyeng.sources.terraform.estate import AZAPI, AZAPI_UPDATE, KINDS, Estate
 from policyeng.sources.terraform.folding import folded
 from policyeng.sources.terraform.instances import Change, Instance, in_state_file, in_values
+from policyeng.sources.terraform.neighbours import DEPLOYS
 from policyeng.sources.terraform.references import Configuration, objects
 from policyeng.sources.terraform.updates import Update, updated
 from policyeng.strict.json_text import shortened
@@ -144,9 +146,18 @@ def _entries(estate: Estate, managed: Iterable[Instance]) -> Iterator[Placed | U
     for instance in managed:
         if instance.type in KINDS:
             yield bringing.brought(estate, instance)
+        elif instance.type in DEPLOYS:
+            yield template_deployments.brought(estate, instance)
         elif instance.type in AZAPI:
             entry = azapi.brought(estate, instance)
             yield Update(instance, entry) if isinstance(entry, Placed) and instance.type == AZAPI_UPDATE else entry
+        elif instance.type in _ACTIONS and carrier_of(_arm_type(instance), {}) is not None:
+            message = f"`{instance.address}` is not read: it deploys resources that it does not name"
+            yield Refusal(instance.pointer, message, "deploy them with `azapi_resource`")
+
+
+def _arm_type(instance: Instance) -> str:
+    return str(instance.values.get("type")).partition("@")[0]
 
 
 def _changes(document: JsonObject) -> dict[str, Change]:

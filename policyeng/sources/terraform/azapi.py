@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from policyeng.errors import InputError
 from policyeng.models import Carried, JsonObject, lowered
+from policyeng.sources.arm_template.carriers import carrier_of
 from policyeng.sources.mapping import Field, mapped, text
 from policyeng.sources.reading import Placed, Refusal
 from policyeng.sources.service_made import attached, service_made
@@ -101,7 +102,8 @@ def _respelled(instance: Instance, body: JsonObject, arm_type: str) -> tuple[Jso
 
 def _top(key: str, arm_type: str) -> str:
     """A key of a body as ARM spells it."""
-    return lowered(key) if is_respelled(arm_type) and lowered(key) in _ENVELOPE else key
+    without_case = is_respelled(arm_type) or carrier_of(arm_type, {}) is not None
+    return lowered(key) if without_case and lowered(key) in _ENVELOPE else key
 
 
 def _object(instance: Instance, attribute: str) -> JsonObject | None:

@@ -9,10 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from policyeng.models import Change, JsonObject, Operation, lowered
 from policyeng.sources.arm_entry import is_placeholder, types_of
+from policyeng.sources.arm_template import contents
 from policyeng.sources.reading import Changing, Placed
+from policyeng.sources.terraform import template_deployments
 from policyeng.sources.terraform.estate import AZAPI, AZAPI_UPDATE, KINDS, Estate
 from policyeng.sources.terraform.folding import FOLDED
 from policyeng.sources.terraform.instances import Instance
+from policyeng.sources.terraform.neighbours import DEPLOYMENT, DEPLOYS
 from policyeng.sources.terraform.references import objects
 
 _STAYS = (["no-op"], ["read"])
@@ -23,6 +26,7 @@ def deletions(document: JsonObject, estate: Estate) -> Iterator[Changing]:
     """The resources that a plan takes away, those that it replaces among them.
 
     What belongs to another resource in ARM is none of its own, and an `azapi_update_resource` takes nothing with it.
+    The provider deletes what a template deployment deployed together with it.
     """
     for index, entry in enumerate(_list(document.get("resource_changes"))):
         before = _before(entry)
@@ -38,6 +42,11 @@ def deletions(document: JsonObject, estate: Estate) -> Iterator[Changing]:
         identity, arm_type = estate.stated_id(instance), lowered(estate.arm_type(instance))
         if arm_type and arm_type in types_of(identity):
             yield Changing(Change(operation=Operation.DELETE, id=identity), pointer)
+        if DEPLOYS.get(instance.type) == DEPLOYMENT:
+            deployment = template_deployments.brought(estate, instance)
+            inner = contents(deployment.resource, deployment.unreadable, estate.around.file).resources
+            ids = [placed.resource["id"] for placed in inner if "/id" not in placed.unreadable]
+            yield from (Changing(Change(operation=Operation.DELETE, id=one), pointer) for one in ids)
 
 
 def updates(parts: Iterable[Placed]) -> Iterator[Changing]:
@@ -59,7 +68,9 @@ def unchanged(document: JsonObject, instances: Iterable[Instance], every: Sequen
     after. Where something changes of which it is not known what it is a part of, it may be any, so that none stays.
     """
     stay = {str(entry.get("address")) for entry in objects(document.get("resource_changes")) if _stays(entry)}
-    known = (one for one in instances if not one.is_data and (one.type in KINDS or one.type in AZAPI))
+    known = (
+        one for one in instances if not one.is_data and (one.type in KINDS or one.type in DEPLOYS or one.type in AZAPI)
+    )
     changed = {one.pointer for one in known if one.address not in stay}
     made_of = {placed.pointer: _sources(placed, changed) for placed in every}
     if changed - {pointer for sources in made_of.values() for pointer in sources} or _loses_part(document):

@@ -262,8 +262,25 @@ KINDS: Mapping[str, Kind] = {
     ),
 }
 
+DEPLOYMENT = "Microsoft.Resources/deployments"
+_SCRIPT = "Microsoft.Resources/deploymentScripts"
+#: By Terraform type, the ARM type of what deploys other resources.
+DEPLOYS: Mapping[str, str] = {
+    "azurerm_blueprint_assignment": "Microsoft.Blueprint/blueprintAssignments",
+    "azurerm_managed_application": "Microsoft.Solutions/applications",
+    "azurerm_managed_application_definition": "Microsoft.Solutions/applicationDefinitions",
+    "azurerm_management_group_template_deployment": DEPLOYMENT,
+    "azurerm_resource_deployment_script_azure_cli": _SCRIPT,
+    "azurerm_resource_deployment_script_azure_power_shell": _SCRIPT,
+    "azurerm_resource_group_template_deployment": DEPLOYMENT,
+    "azurerm_subscription_template_deployment": DEPLOYMENT,
+    "azurerm_template_deployment": DEPLOYMENT,
+    "azurerm_tenant_template_deployment": DEPLOYMENT,
+}
+
 #: Where resources are that are not judged, and that others name by their id.
 ADDRESSED: Mapping[str, Addressed] = {
+    **{name: Addressed(arm_type) for name, arm_type in DEPLOYS.items()},
     "azurerm_application_insights": Addressed("Microsoft.Insights/components"),
     "azurerm_cognitive_account": Addressed("Microsoft.CognitiveServices/accounts"),
     "azurerm_container_registry": Addressed("Microsoft.ContainerRegistry/registries"),

@@ -1,0 +1,90 @@
+"""Resources of the azurerm provider that carry an ARM template, or deploy what the plan does not have, in ARM shape.
+
+Source: https://registry.terraform.io/providers/hashicorp/azurerm/latest/docs (`*_template_deployment`,
+`managed_application*`, `resource_deployment_script_*`, `blueprint_assignment`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from policyeng.models import JsonObject
+from policyeng.sources.arm_entry import is_placeholder
+from policyeng.sources.reading import Placed
+from policyeng.sources.terraform.estate import Estate
+from policyeng.sources.terraform.instances import Instance
+from policyeng.sources.terraform.kinds import Unstated
+from policyeng.sources.terraform.neighbours import DEPLOYMENT, DEPLOYS
+
+#: By attribute, the member of `properties`; `parameters` holds values alone, and all others are as ARM has them.
+_MEMBERS: Mapping[str, str] = {
+    "deployment_mode": "mode",
+    "main_template": "mainTemplate",
+    "parameters": "parameters",
+    "parameters_body": "parameters",
+    "parameters_content": "parameters",
+    "template_body": "template",
+    "template_content": "template",
+}
+#: What the provider calls computed where nobody states it.
+_UNSTATED = tuple(Unstated(f"/{name}") for name in ("parameters_content", "template_body", "template_content"))
+_SPEC = "template_spec_version_id"
+_GROUP = "/providers/Microsoft.Management/managementGroups/{managementGroup}"
+
+
+class _Attribute(NamedTuple):
+    """An attribute's value and its pointer in the document."""
+
+    value: object
+    pointer: str
+
+
+def brought(estate: Estate, instance: Instance) -> Placed:
+    """The ARM resource of an instance whose type is among `DEPLOYS`."""
+    settled = estate.settled(instance, {}, _UNSTATED)
+    properties: JsonObject = {}
+    unreadable: dict[str, str] = {}
+    fields: dict[str, str] = {}
+    for attribute, name in _MEMBERS.items():
+        stated = _Attribute(settled.values.get(attribute), f"{instance.attributes}/{attribute}")
+        why = next((why for at, why in settled.unread.items() if not at or f"{at}/".startswith(f"/{attribute}/")), "")
+        if name == "template" and (spec := _stored(estate, settled.values.get(_SPEC))):
+            stated, why = spec, ""
+        if why:
+            unreadable[f"/properties/{name}"] = why
+        elif stated.value in (None, "", {}):
+            continue
+        elif attribute == "parameters" and isinstance(stated.value, dict):
+            properties[name] = {key: {"value": value} for key, value in stated.value.items()}
+        else:
+            properties[name] = stated.value
+        fields[f"/properties/{name}"] = stated.pointer
+    identity = _identity(estate, instance)
+    if is_placeholder(identity):
+        unreadable["/id"] = estate.why_unplaced(instance) or "where it is deployed to is known only after apply"
+    resource = {"id": identity, "type": DEPLOYS[instance.type], "properties": properties}
+    return Placed(resource, instance.pointer, unreadable, None, fields)
+
+
+def _stored(estate: Estate, version: object) -> _Attribute | None:
+    """The template of a template spec that the document looks up."""
+    found = estate.by_id(version) if isinstance(version, str) else None
+    if found is None or not found.values.get("template_body"):
+        return None
+    return _Attribute(found.values["template_body"], f"{found.attributes}/template_body")
+
+
+def _identity(estate: Estate, instance: Instance) -> str:
+    if stated := estate.stated_id(instance):
+        return stated
+    if "_subscription_" in instance.type:
+        scope = estate.subscription
+    elif "_management_group_" in instance.type:
+        scope = estate.parent(instance, "management_group_id", "") or _GROUP
+    elif "_tenant_" in instance.type:
+        scope = ""
+    else:
+        return estate.identity(instance)
+    name = instance.values.get("name")
+    return f"{scope}/providers/{DEPLOYMENT}/{name if isinstance(name, str) else f'{{{instance.address}}}'}"
