@@ -30,6 +30,7 @@ from policyeng.verify.case_runs import prepared_cases
 from policyeng.verify.cases import baselines_of, read_cases
 from policyeng.verify.drawing.changing import changes_of_estate
 from policyeng.verify.drawing.examples import Examples
+from tests.carriers import CHANGE_WRAPPINGS, wrapped
 
 Place = tuple[str | int, ...]
 _WORKSPACE = "workspace:"
@@ -577,6 +578,19 @@ def _as_plan(random: Random, denied: Denied) -> Edit | None:
         "resource_changes": [change],
     }
     return Edit(orjson.dumps(document), None, may_be_silent=True)
+
+
+@edit
+def _in_carriers(random: Random, denied: Denied) -> Edit | None:
+    """In the template of a deployment, a stack or a plan, in up to two other templates."""
+    alone = _as_template(random, denied)
+    if alone is None or alone.said is None or not isinstance(alone.sent, bytes):
+        return None
+    name = random.choice(sorted(CHANGE_WRAPPINGS))
+    made = wrapped(random, orjson.loads(alone.sent), name, random.choice((0, 1, 2)), alone.said.scope)
+    if made.is_stored:
+        return None  # it is not deployed to the place of what is denied
+    return alone._replace(sent=orjson.dumps(made.document))
 
 
 # ---------------------------------------------------------------- what is denied

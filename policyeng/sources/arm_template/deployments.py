@@ -119,7 +119,7 @@ def _template_of(walk: Walk, body: JsonObject, pointer: str, level: Level, carri
         InputError: it is there and cannot be read.
     """
     properties = body.get("properties")
-    if isinstance(properties, Unresolved):
+    if isinstance(properties, Unresolved):  # of a plan
         raise InputError(f"its `properties` are not known: {properties.reason}")
     stated = template_in(carrier, properties)
     if stated is not None:

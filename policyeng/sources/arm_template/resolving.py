@@ -107,10 +107,16 @@ class Resolver:
 
 
 def is_copies(value: object) -> bool:
-    """Whether what stands under `copy` in an object is loops that make its properties."""
+    """Whether what stands under `copy` in an object is loops that make its properties.
+
+    Loops with an escaped count are those of a template that is a value here.
+    """
     if not isinstance(value, list) or not value:
         return False
-    return all(isinstance(loop, dict) and {"name", "count", "input"} <= loop.keys() for loop in value)
+    return all(
+        isinstance(loop, dict) and {"name", "count", "input"} <= loop.keys() and not str(loop["count"]).startswith("[[")
+        for loop in value
+    )
 
 
 def unfit_count(count: object) -> str:

@@ -7,11 +7,12 @@ https://learn.microsoft.com/azure/azure-resource-manager/templates/deploy-what-i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from policyeng.errors import nearest
 from policyeng.models import Carried, Change, JsonObject, Operation, lowered
 from policyeng.sources.arm_entry import is_placeholder, read_entry, types_of
+from policyeng.sources.arm_template.carriers import carrier_of
 from policyeng.sources.reading import ALONE, Changing, Placed, Reading, Refusal, Surroundings, kind_of, spelled
 from policyeng.sources.service_made import attached, service_made
 from policyeng.sources.spelling import as_arm_reads
@@ -157,7 +158,9 @@ def _type_of(identity: str) -> str:
 def _put(entry: JsonObject, identity: str, operation: Operation, pointer: str) -> Changing | Refusal:
     unreadable: dict[str, str] = {}
     stated = as_arm_reads({**entry["after"], "id": identity}, _type_of(identity)).part
-    after = _known(stated, "", unreadable)
+    carrier = carrier_of(stated.get("type") or _type_of(identity), stated)
+    templates = [lowered(f"/properties/{name}") for name in carrier.members] if carrier else []
+    after = _known(stated, "", unreadable, templates)
     placed = read_entry(after, pointer)
     if not isinstance(placed, Placed):
         return placed
@@ -184,15 +187,20 @@ def _with(resource: JsonObject, pointer: str, value: object) -> JsonObject:
     return after if isinstance(after, dict) else resource
 
 
-def _known(value: object, pointer: str, unreadable: dict[str, str]) -> object:
-    """A value without what only the deployment will know; the place of that in a list stays, with null."""
+def _known(value: object, pointer: str, unreadable: dict[str, str], templates: Sequence[str]) -> object:
+    """A value without what only the deployment will know; the place of that in a list stays, with null.
+
+    Expressions in the templates that a resource carries, by their pointers in lower case, stay.
+    """
+    if lowered(pointer) in templates:
+        return value
     if isinstance(value, str) and (why := _why_unknown(value)):
         unreadable[pointer] = why
         return None
     if isinstance(value, list):
-        return [_known(inner, f"{pointer}/{index}", unreadable) for index, inner in enumerate(value)]
+        return [_known(inner, f"{pointer}/{index}", unreadable, templates) for index, inner in enumerate(value)]
     if isinstance(value, dict):
-        made = {key: _known(inner, f"{pointer}/{escaped(key)}", unreadable) for key, inner in value.items()}
+        made = {key: _known(inner, f"{pointer}/{escaped(key)}", unreadable, templates) for key, inner in value.items()}
         return {key: inner for key, inner in made.items() if inner is not None or value[key] is None}
     return value
 
