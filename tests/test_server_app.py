@@ -24,6 +24,7 @@ from policyeng.server.service import Service
 from policyeng.server.state import Standing
 from policyeng.sources import read_inputs
 from tests.bundles import deny_when, rego, workspace, write
+from tests.carriers import resource, template
 from tests.cluster import object_of, review_of
 from tests.conftest import ROOT
 from tests.servers import answers, asked, got, held, post, service_of, standing
@@ -89,6 +90,19 @@ def test_admit_answers_the_decision_of_admit(sample: Path, built_in: Held) -> No
     assert answer.pop("stateAgeSeconds") == 3600
     expected = policyeng.admit(built_in.bundle, state, resource, as_of=NOW)
     assert answer == orjson.loads(expected.model_dump_json(by_alias=True, fallback=str))
+
+
+def test_templates_in_a_request_are_evaluated(built_in: Held) -> None:
+    """In a document to check, and in a change."""
+    kind = "Microsoft.MachineLearningServices/workspaces"
+    inner = {"type": kind, "name": "w", "properties": {"publicNetworkAccess": "Enabled"}}
+    deployment = resource("Microsoft.Resources/deployments", {"template": template(inner)})
+    service = service_of(built_in, Standing(policyeng.models.Snapshot(), NOW))
+    for path in ("/v1/check", "/v1/admit"):
+        answer = asked(service, path, deployment).json()
+        assert answer["exitCode"] == 1
+        findings = answer.get("findings") or answer["denied"]
+        assert any(finding["policy"] == "AML-NET-001" and finding["resource"].endswith("/w") for finding in findings)
 
 
 def test_yaml_is_judged_as_the_command_does(built_in: Held) -> None:
