@@ -587,6 +587,7 @@ def test_linked_templates_are_read_where_they_lie_beside(tmp_path: Path, link: J
     path = write(tmp_path, "main.json", template(deployment, parameters=parameters))
     missing = read_inputs([path])
     assert not missing.snapshot.resources
+    assert missing.problems[0].level == "error"
     assert "the template of the deployment `inner` is not read" in missing.snapshot.incomplete[0]
     assert "no template `modules/ws.json` beside the file; put it there, by that path" in missing.snapshot.incomplete[0]
     (tmp_path / file).parent.mkdir(exist_ok=True)

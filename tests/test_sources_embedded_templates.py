@@ -6,9 +6,14 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import given as given_
+from hypothesis import strategies as st
 
-from policyeng.models import JsonObject
-from policyeng.sources import Inputs, given, read_inputs
+from policyeng.admission.changes import changed
+from policyeng.models import JsonObject, Snapshot
+from policyeng.sources import Inputs, given, parse_changes, read_inputs
+from policyeng.sources.arm_template.carriers import CARRIERS
 from tests.carriers import SCOPE, SUBSCRIPTION, inner_deployment, plan, resource, template
 
 WORKSPACE: JsonObject = {
@@ -69,6 +74,16 @@ def test_parameters_have_the_values_that_the_carrier_states() -> None:
     values = {"access": {"value": "Disabled"}, "name": {"value": "ws"}}
     body = resource(DEPLOYMENT, {"template": TEMPLATE, "parameters": values})
     assert workspaces(read(body)) == {f"{SCOPE}{ID}": "Disabled"}
+
+
+def test_names_of_members_are_read_without_case() -> None:
+    """Those of the carrier and of the template, as ARM reads them."""
+    body = {key.upper() if key != "$schema" else key: value for key, value in TEMPLATE.items()}
+    carrier = resource(DEPLOYMENT, {"TEMPLATE": body, "Parameters": {"access": {"value": "Disabled"}}})
+    assert workspaces(read(carrier)) == {f"{SCOPE}{ID}": "Disabled"}
+    assert workspaces(read(body)) == {f"{SCOPE}{ID}": "Enabled"}
+    inner = {"type": DEPLOYMENT, "name": "x", "properties": {"Template": template({**WORKSPACE, "name": "ws"})}}
+    assert list(workspaces(read(template(inner, parameters=PARAMETERS)))) == [f"{SCOPE}{ID}"]
 
 
 @pytest.mark.parametrize(
@@ -245,3 +260,62 @@ def test_findings_point_into_the_carrier() -> None:
     lines = json.dumps(document, indent=1).splitlines()
     assert origin.pointer.endswith("/values/template_content/resources/0")
     assert '"template_content"' in lines[origin.line - 1]
+
+
+def test_what_stays_in_a_plan_and_what_a_state_has_are_records() -> None:
+    """A script that has run is not run again; a template is evaluated all the same."""
+    script = "azurerm_resource_deployment_script_azure_cli"
+    document = plan(script, {"name": "x"}, ("no-op",))
+    document["resource_changes"][0]["change"]["before"] = {"name": "x"}
+    held = document["planned_values"]["root_module"]["resources"]
+    state = {"format_version": "1.0", "values": {"root_module": {"resources": held}}}
+    assert not errors(read(document))
+    assert not errors(read(state))
+
+    values = {"name": "x", "resource_group_name": "rg-ml", "template_content": json.dumps(TEMPLATE)}
+    document = plan(GROUP, values, ("no-op",))
+    document["resource_changes"][0]["change"]["before"] = values
+    assert workspaces(read(document)) == {f"{SCOPE}{ID}": "Enabled"}
+
+
+def test_all_templates_of_a_document_have_the_limits_of_one() -> None:
+    """Many carriers that each deploy thousands of resources are refused; so is a carrier whose id is not its own."""
+    many = {**WORKSPACE, "name": "[string(copyIndex())]", "copy": {"name": "c", "count": 800}}
+    bodies = [resource(DEPLOYMENT, {"template": template(many, many, many, many)}) for _ in range(4)]
+    for number, body in enumerate(bodies):
+        body["id"] += str(number)
+    inputs = read({"value": bodies})
+    assert any("more than 5000 resources" in message for message in errors(inputs))
+    assert len(inputs.snapshot.resources) <= 5000 + len(bodies)
+
+    values = {"id": SCOPE, "name": "x", "resource_group_name": "rg-ml", "template_content": json.dumps(TEMPLATE)}
+    (message,) = errors(read(plan(GROUP, values)))
+    assert "is not the id of a `Microsoft.Resources/deployments`" in message
+
+
+_LEAVES = st.one_of(st.none(), st.booleans(), st.integers(), st.sampled_from(["", "[", "[x()]", "[[a]", "{", "1", "/"]))
+_ODD = st.recursive(
+    _LEAVES,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(
+                ["template", "parameters", "resources", "type", "name", "copy", "properties", "mode", "value", "count"]
+            ),
+            inner,
+            max_size=4,
+        ),
+    ),
+    max_leaves=12,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given_(kind=st.sampled_from(sorted(CARRIERS)), odd=_ODD, name=st.sampled_from(["template", "mainTemplate", "x"]))
+def test_whatever_a_carrier_holds_is_read_or_refused(kind: str, odd: object, name: str) -> None:
+    """As a document, in a template and as a change; nothing is raised."""
+    body = resource(kind, {name: {"resources": [odd], "parameters": odd}, "parameters": odd, "actionOnUnmanage": odd})
+    read({"value": [body, resource(kind, {name: odd})]})
+    read(template({"type": kind, "name": "/".join("x" * kind.count("/")), "properties": {name: {"resources": [odd]}}}))
+    parsed = parse_changes(json.dumps(body).encode(), "change.json")
+    changed(Snapshot(), parsed.changes)

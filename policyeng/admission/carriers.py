@@ -14,7 +14,7 @@ from policyeng.errors import InputError
 from policyeng.evaluation.estate import Becomes
 from policyeng.facts.ids import folded_id
 from policyeng.models import Change, JsonObject, Operation, Origin, Problem, lowered
-from policyeng.sources.arm_template import contents
+from policyeng.sources.arm_template import Contents
 from policyeng.sources.arm_template.carriers import APPLICATION, DEPLOYMENT, STACK, carrier_of, member
 from policyeng.sources.reading import Placed, Reading
 
@@ -26,7 +26,7 @@ State = tuple[Mapping[str, JsonObject], Mapping[str, Becomes]]
 
 
 def carried(
-    change: Change, now: Becomes, was: JsonObject | None, state: State, spellings: Spellings
+    change: Change, now: Becomes, was: JsonObject | None, state: State, spellings: Spellings, contents: Contents
 ) -> list[Change | Problem]:
     """The changes of the resources in the template of what a change puts, and why they are not all known.
 
@@ -36,6 +36,7 @@ def carried(
         was: the resource before it.
         state: what is there before the template is deployed.
         spellings: as for `changes_of`.
+        contents: reads the templates of all of the changes.
     """
     resource = now.resource or was
     if resource is None or carrier_of(resource["type"], resource) is None:
@@ -46,7 +47,7 @@ def carried(
         return [_problem("warning", message, change)] if arm_type in _MANAGING else []
     if change.operation is Operation.PATCH and member(change.patch, "properties") is None:
         return []
-    reading = contents(now.resource, now.notes.unreadable, now.notes.origin.file if now.notes.origin else "")
+    reading = contents.read(now.resource, now.notes.unreadable)
     found: list[Change | Problem] = [
         _problem("error", f"{refusal.message}; {refusal.remedy}".removesuffix("; "), change)
         for refusal in reading.refusals

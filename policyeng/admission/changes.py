@@ -18,6 +18,7 @@ from policyeng.facts import managed_networks
 from policyeng.facts.ids import folded_id, is_at_or_under
 from policyeng.facts.managed_networks import Part, workspace_of_part
 from policyeng.models import WORKSPACE_TYPE, Change, JsonObject, Operation, Problem, Snapshot, lowered, made
+from policyeng.sources.arm_template import Contents
 from policyeng.sources.spelling import NO_SPELLINGS
 from policyeng.strict.json_pointer import value_at
 from policyeng.strict.json_text import require_json
@@ -203,7 +204,7 @@ def made_of(
     """
     becomes, fresh = dict(onto.becomes), set(onto.fresh)
     touched, problems = set[str](), list[Problem]()
-    waiting = deque(changes)
+    waiting, contents = deque(changes), Contents()
     while waiting:
         change = waiting.popleft()
         key = folded_id(change.id)
@@ -223,7 +224,7 @@ def made_of(
             is_patched = change.operation is Operation.PATCH
             becomes[key] = Becomes(resource, _noted(now.notes if is_patched else Notes(), change))
             fresh |= set() if is_patched else {key}
-        entries = carried(change, becomes.get(key, Becomes(None)), now.resource, (held, becomes), spellings)
+        entries = carried(change, becomes.get(key, Becomes(None)), now.resource, (held, becomes), spellings, contents)
         waiting.extendleft(reversed([entry for entry in entries if isinstance(entry, Change)]))
         problems += (entry for entry in entries if isinstance(entry, Problem))
     becomes |= dict(_with_managed_networks(touched, becomes, held, snapshot))

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from policyeng.errors import InputError
-from policyeng.models import JsonObject
-from policyeng.sources.arm_template import contents
-from policyeng.sources.arm_template.carriers import carrier_of, member, template_in
+from policyeng.sources.arm_template import Contents
+from policyeng.sources.arm_template.carriers import Carrier, carrier_of, member, template_in
 from policyeng.sources.reading import Loaded, Placed, Reading
 
 #: Formats of what exists: a deployment in them is over, and its resources are listed by themselves.
@@ -20,38 +19,45 @@ def with_contents(document: Loaded, format_name: str) -> Loaded:
 
     Args:
         document: as its format reads it.
-        format_name: of that format. In formats of what exists a carrier without a template is a record, and adds
-            nothing; in all others it is refused.
+        format_name: of that format. A carrier that only records what has been deployed adds nothing; without a
+            template any other is refused.
     """
     reading = document.reading
     carriers = [
         placed
         for placed in reading.resources
-        if carrier_of(placed.resource["type"], placed.resource) is not None
-        and not (format_name in _LIVE and is_record(placed.resource))
+        if (carrier := carrier_of(placed.resource["type"], placed.resource)) is not None
+        and not _is_record(placed, carrier, reading, format_name)
     ]
-    for placed in carriers:
-        inner = _at_places(contents(placed.resource, placed.unreadable, document.file), placed)
-        reading = replace(
-            reading,
-            resources=(*reading.resources, *inner.resources),
-            refusals=(*reading.refusals, *inner.refusals),
-            incomplete=(*reading.incomplete, *inner.incomplete),
-            remarks=(*reading.remarks, *inner.remarks),
-        )
-    return document._replace(reading=reading) if carriers else document
+    if not carriers:
+        return document
+    contents = Contents(document.file)
+    inner = [_at_places(contents.read(placed.resource, placed.unreadable), placed) for placed in carriers]
+    more = replace(
+        reading,
+        resources=(*reading.resources, *(placed for each in inner for placed in each.resources)),
+        refusals=(*reading.refusals, *(refusal for each in inner for refusal in each.refusals)),
+        incomplete=(*reading.incomplete, *(line for each in inner for line in each.incomplete)),
+        remarks=(*reading.remarks, *(remark for each in inner for remark in each.remarks)),
+    )
+    return document._replace(reading=more)
 
 
-def is_record(resource: JsonObject) -> bool:
-    """Whether a carrier, in a document of what exists, is without a template and has been deployed or stored."""
-    carrier, properties = carrier_of(resource["type"], resource), member(resource, "properties")
-    if carrier is None or not isinstance(properties, Mapping):
-        return True
+def _is_record(placed: Placed, carrier: Carrier, reading: Reading, format_name: str) -> bool:
+    """Whether a carrier has no template and only records what has been deployed, or stored, before."""
+    properties = member(placed.resource, "properties")
     try:
-        stated = template_in(carrier, properties)
+        has_template = template_in(carrier, properties) is not None
     except InputError:
         return False
-    return stated is None and (carrier.is_stored or isinstance(member(properties, "provisioningState"), str))
+    if has_template or any(at.startswith("/properties/") for at in placed.unreadable):
+        return False
+    if format_name == "terraform":
+        return not reading.states_changes or placed.pointer in reading.unchanged
+    if format_name not in _LIVE:
+        return False
+    has_run = isinstance(member(properties, "provisioningState"), str)
+    return not isinstance(properties, Mapping) or carrier.is_stored or has_run
 
 
 def _at_places(reading: Reading, carrier: Placed) -> Reading:

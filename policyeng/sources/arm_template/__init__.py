@@ -8,6 +8,7 @@ from pathlib import PurePath
 
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, lowered
+from policyeng.sources.arm_entry import types_of
 from policyeng.sources.arm_template.carriers import template_of
 from policyeng.sources.arm_template.deployments import deployed, with_outputs
 from policyeng.sources.arm_template.naming import called
@@ -70,29 +71,40 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:
     )
 
 
-def contents(resource: JsonObject, unreadable: Mapping[str, str], file: str) -> Reading:
-    """Read the template that a resource carries as if it were a document; pointers are into the resource.
+class Contents:
+    """Reads the templates that the resources of one document carry, within the limits of one document."""
 
-    Args:
-        resource: in the shape of ARM, of a type among `CARRIERS`, with its whole id.
-        unreadable: by JSON Pointer into it, why a part is not known.
-        file: the document's, for messages.
-    """
-    body: object = resource
-    for at, why in unreadable.items():
-        if lowered(at).startswith(("/properties", "/kind")):
-            body = filled(body, keys_of(at), Unresolved(why, "{unknown}"))
-    identity: str = resource["id"]
-    start = lowered(identity).rfind("/providers/")
-    base, named = identity[:start], identity[start + len("/providers/") :].split("/")
-    place = Place(base, unreadable.get("/id", _UNPLACED) if "{" in base else "")
-    walk = Walk(Surroundings(file=file), deployed)
-    outside = Template({}, "", {}, place, Work()).scope
-    level = Level(outside, place, doubt=unreadable.get("", ""), is_root=True)
-    names = called(resource["type"], "/".join(named[2::2]), None, base)
-    deployed(walk, with_known_keys(body if isinstance(body, dict) else {}, Resolver(outside)), "", names, level)
-    reading = reading_of([*_placed(walk.drafts, place), *walk.refusals])
-    return replace(reading, incomplete=tuple(walk.incomplete), remarks=tuple(walk.remarks))
+    def __init__(self, file: str = "") -> None:
+        """Begin a document; `file` names it in messages."""
+        self._walk = Walk(Surroundings(file=file), deployed)
+        self._outside = Template({}, "", {}, Place(""), Work()).scope
+
+    def read(self, resource: JsonObject, unreadable: Mapping[str, str]) -> Reading:
+        """Read the template of a resource as if it were a document; pointers are into the resource.
+
+        Args:
+            resource: in the shape of ARM, of a type among `CARRIERS`.
+            unreadable: by JSON Pointer into it, why a part is not known.
+        """
+        identity: str = resource["id"]
+        if lowered(resource["type"]) not in types_of(identity):
+            message = f"`{shortened(identity)}` is not the id of a `{shortened(resource['type'])}`"
+            return Reading(refusals=(Refusal("", message, "correct the one that is wrong"),))
+        body: object = resource
+        for at, why in unreadable.items():
+            if lowered(at).startswith(("/properties", "/kind")):
+                body = filled(body, keys_of(at), Unresolved(why, "{unknown}"))
+        start = lowered(identity).rfind("/providers/")
+        base, named = identity[:start], identity[start + len("/providers/") :].split("/")
+        place = Place(base, unreadable.get("/id", _UNPLACED) if "{" in base else "")
+        level = Level(self._outside, place, doubt=unreadable.get("", ""), is_root=True)
+        walk = self._walk
+        walk.drafts, walk.refusals, walk.remarks, walk.incomplete = [], [], [], []
+        names = called(resource["type"], "/".join(named[2::2]), None, base)
+        known = with_known_keys(body if isinstance(body, dict) else {}, Resolver(self._outside))
+        deployed(walk, known, "", names, level)
+        reading = reading_of([*_placed(walk.drafts, place), *walk.refusals])
+        return replace(reading, incomplete=tuple(walk.incomplete), remarks=tuple(walk.remarks))
 
 
 def _schema(document: JsonObject) -> str:

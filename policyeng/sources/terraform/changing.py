@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from policyeng.models import Change, JsonObject, Operation, lowered
 from policyeng.sources.arm_entry import is_placeholder, types_of
-from policyeng.sources.arm_template import contents
+from policyeng.sources.arm_template import Contents
 from policyeng.sources.reading import Changing, Placed
 from policyeng.sources.terraform import template_deployments
 from policyeng.sources.terraform.estate import AZAPI, AZAPI_UPDATE, KINDS, Estate
@@ -28,6 +28,7 @@ def deletions(document: JsonObject, estate: Estate) -> Iterator[Changing]:
     What belongs to another resource in ARM is none of its own, and an `azapi_update_resource` takes nothing with it.
     The provider deletes what a template deployment deployed together with it.
     """
+    contents = Contents(estate.around.file)
     for index, entry in enumerate(_list(document.get("resource_changes"))):
         before = _before(entry)
         if (
@@ -44,7 +45,7 @@ def deletions(document: JsonObject, estate: Estate) -> Iterator[Changing]:
             yield Changing(Change(operation=Operation.DELETE, id=identity), pointer)
         if DEPLOYS.get(instance.type) == DEPLOYMENT:
             deployment = template_deployments.brought(estate, instance)
-            inner = contents(deployment.resource, deployment.unreadable, estate.around.file).resources
+            inner = contents.read(deployment.resource, deployment.unreadable).resources
             ids = [placed.resource["id"] for placed in inner if "/id" not in placed.unreadable]
             yield from (Changing(Change(operation=Operation.DELETE, id=one), pointer) for one in ids)
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from policyeng.models import JsonObject
 from policyeng.sources.arm_entry import is_placeholder
+from policyeng.sources.arm_template.values import in_braces
 from policyeng.sources.reading import Placed
 from policyeng.sources.terraform.estate import Estate
 from policyeng.sources.terraform.instances import Instance
@@ -87,4 +88,5 @@ def _identity(estate: Estate, instance: Instance) -> str:
     else:
         return estate.identity(instance)
     name = instance.values.get("name")
-    return f"{scope}/providers/{DEPLOYMENT}/{name if isinstance(name, str) else f'{{{instance.address}}}'}"
+    name = name.replace("/", "~") if isinstance(name, str) and name.strip() else in_braces(instance.address)
+    return f"{scope}/providers/{DEPLOYMENT}/{name}"
