@@ -65,7 +65,7 @@ class Basis:
         later = sides.after(told, made)
         pairs = compared(earlier, later)
         before, after = (sides.found(told, side, pairs, moment) for side in (earlier, later))
-        said = sorted_out(before.findings, after.findings, made.changed)
+        said = sorted_out(before.findings, after.findings, made.changed, sides.touching(earlier, later).touches)
         elsewhere = told.elsewhere(pairs)
         if said.elsewhere:
             elsewhere = sorted([*elsewhere, *said.elsewhere], key=order_of)

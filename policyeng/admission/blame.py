@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
 from typing import NamedTuple
 
 import orjson
@@ -15,6 +15,8 @@ from policyeng.models import Denial, Finding, Outcome
 #: A position in a list, which moves when something before it goes.
 _POSITION = re.compile(r"/\d+(?=/|$)")
 _Key = tuple[str, str, str]
+#: Whether what the policy of a finding looks at differs before and after the change.
+Touches = Callable[[Finding], bool]
 
 
 class Sorted(NamedTuple):
@@ -35,16 +37,19 @@ class Sorted(NamedTuple):
     cleared: list[Finding]
 
 
-def sorted_out(before: Iterable[Finding], after: Iterable[Finding], changed: Set[str]) -> Sorted:
+def sorted_out(before: Iterable[Finding], after: Iterable[Finding], changed: Set[str], touches: Touches) -> Sorted:
     """Compare the findings before and after a change.
 
     On what is changed a failure is an old one if all of its denials were there with what they found; elsewhere also if
-    they found something else, because a failure that is still there is not the doing of who mends a part of it.
+    they found something else, because a failure that is still there is not the doing of who mends a part of it. What
+    cannot be decided is an old one only where the change touches nothing that the policy looks at: else it may hide a
+    failure that the change introduces.
 
     Args:
         before: of the state before the change.
         after: of the state after it.
         changed: ids of what is changed, as `folded_id` gives them.
+        touches: is asked of findings before the change.
     """
     earlier: dict[_Key, list[Finding]] = {}
     for finding in before:
@@ -55,7 +60,7 @@ def sorted_out(before: Iterable[Finding], after: Iterable[Finding], changed: Set
         if finding.outcome is Outcome.PASS:
             continue
         key, is_there = _key(finding), folded_id(finding.resource) in changed
-        is_old = _is_old(finding, earlier.get(key, ()), is_there=is_there)
+        is_old = _is_old(finding, earlier.get(key, ()), touches, is_there=is_there)
         if finding.exemption is not None:
             if is_there or not is_old:
                 said.exempted.append(finding)
@@ -80,13 +85,13 @@ def _key(finding: Finding) -> _Key:
     return finding.policy, finding.resource_type, folded_id(finding.resource)
 
 
-def _is_old(finding: Finding, earlier: Iterable[Finding], *, is_there: bool) -> bool:
-    """Whether a finding, or a worse one, was there before."""
+def _is_old(finding: Finding, earlier: Iterable[Finding], touches: Touches, *, is_there: bool) -> bool:
+    """Return whether a finding, or a worse one, was there before."""
     alike = [old for old in earlier if old.outcome is finding.outcome and (finding.exemption or not old.exemption)]
-    if finding.outcome is not Outcome.FAIL:
-        return bool(alike)
+    if not alike or finding.outcome is not Outcome.FAIL:
+        return bool(alike) and not any(map(touches, alike))
     known = Counter(_reason(denial, whole=is_there) for old in alike for denial in old.denials)
-    return bool(alike) and not Counter(_reason(denial, whole=is_there) for denial in finding.denials) - known
+    return not Counter(_reason(denial, whole=is_there) for denial in finding.denials) - known
 
 
 def _reason(denial: Denial, *, whole: bool) -> tuple[str, str, bytes]:

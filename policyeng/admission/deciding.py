@@ -82,8 +82,8 @@ def decided(
     """
     heard = _heard([*said.introduced, *(said.there if gate.blame is Blame.TOUCHED else ())], gate)
     standing = list(said.elsewhere)
-    if gate.blame is not Blame.TOUCHED:
-        standing += (finding for finding in said.there if finding.outcome is not Outcome.UNKNOWN)
+    for finding in said.there if gate.blame is not Blame.TOUCHED else ():
+        (heard.undecided if finding.outcome is Outcome.UNKNOWN else standing).append(finding)
     problems = (*gate.problems, *problems)
     undecidable = any(problem.level == "error" for problem in problems)
     errors = any(finding.outcome is Outcome.ERROR for finding in heard.denied)

@@ -19,6 +19,7 @@ from policyeng.evaluation.estate import Subject
 from policyeng.evaluation.findings import order_of
 from policyeng.evaluation.plan import plan
 from policyeng.evaluation.remarks import of_compute
+from policyeng.evaluation.touching import ChangedIndex, Index, Touching, rows_between
 from policyeng.facts.computes import COMPUTE_TYPE
 from policyeng.facts.ids import folded_id
 from policyeng.models import Finding, Origin, Problem, lowered
@@ -101,6 +102,18 @@ class Sides:
         for key in self._prepared.snapshot.origins:
             found.setdefault(folded_id(key), []).append(key)
         return found
+
+    def touching(self, earlier: Side, later: Side) -> Touching:
+        """Return what differs between two states after changes."""
+        rows = list(rows_between(earlier.changed, later.changed))
+        index = self._index
+        if earlier.changed is not None:
+            index = ChangedIndex(index, (*earlier.changed.resources, *earlier.changed.workloads))
+        return Touching(self._prepared.bundle, self._prepared.parameters, rows, index)
+
+    @cached_property
+    def _index(self) -> Index:
+        return Index(self._prepared.estate.subjects)
 
     def found(self, told: Told, side: Side, pairs: Pairs, moment: datetime) -> Found:
         """What is found of a state at a clock; `pairs` are positions in the state that was judged."""

@@ -12,8 +12,9 @@ from policyeng.admission.deciding import Gate, Grounds, brought, decided
 from policyeng.admission.modes import Modes
 from policyeng.bundle import Bundle
 from policyeng.engines import OpaOptions
-from policyeng.evaluation import evaluate
+from policyeng.evaluation import evaluated, prepare
 from policyeng.evaluation.estate import estate_of
+from policyeng.evaluation.touching import Index, Touching, rows_of
 from policyeng.models import (
     Blame,
     Change,
@@ -71,8 +72,11 @@ def decided_wholly(
     after = changed(state.snapshot, changes, bundle.spellings)
     options: dict[str, Any] = judging._asdict()
     del options["modes"], options["blame"]
-    standing, judged = (evaluate(bundle, side.snapshot, parameters=parameters, **options) for side in (state, after))
-    said = sorted_out(standing.findings, judged.findings, after.changed)
+    sides = [prepare(bundle, side.snapshot, parameters) for side in (state, after)]
+    standing, judged = (evaluated(side, **options) for side in sides)
+    earlier, later = (side.estate.subjects for side in sides)
+    touching = Touching(bundle, sides[0].parameters, list(rows_of(earlier, later)), Index(earlier))
+    said = sorted_out(standing.findings, judged.findings, after.changed, touching.touches)
     made = [*state.problems, *after.problems, *judged.problems]
     problems: list[Problem] = brought(frozenset(standing.problems), made, after.changed)
     digest = estate_of(snapshot, bundle.facts).digest if before else standing.snapshot.digest

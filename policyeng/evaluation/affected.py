@@ -50,7 +50,7 @@ class Affecting:
         for entry in prepared.planned:
             judged[entry.pair.policy].append(entry.pair.subject)
         self._judged: Mapping[int, Sequence[int]] = judged
-        told = [_told(policy, reach) for policy, reach in zip(policies, reaches, strict=True)]
+        told = [consults_of(policy, reach) for policy, reach in zip(policies, reaches, strict=True)]
         self._blind = [number for number, consults in enumerate(told) if consults is None]
         self._readers: dict[str, list[tuple[int, Reading]]] = {}
         for number, consults in enumerate(told):
@@ -58,7 +58,7 @@ class Affecting:
                 if not one.parameter or prepared.parameters[number].get(one.parameter):
                     reader = Reading(layout, one, judged[number])
                     self._readers.setdefault(reader.kind, []).append((number, reader))
-        self._in_workspace = [_in_workspace(*each) for each in zip(policies, reaches, strict=True)]
+        self._in_workspace = [workspace_reads_of(*each) for each in zip(policies, reaches, strict=True)]
 
     @cached_property
     def _same(self) -> Mapping[int, int]:
@@ -189,8 +189,8 @@ def _is_in(pairs: Pairs, number: int, at: int) -> bool:
     return at in pairs.get(number, ())
 
 
-def _told(policy: Policy, reach: Reach) -> Sequence[Consulted] | None:
-    """What a policy says that it reads beside what it judges; None where it does not say, and may read anything."""
+def consults_of(policy: Policy, reach: Reach) -> Sequence[Consulted] | None:
+    """Return what a policy declares that it reads beside what it judges; None where it may read anything."""
     consults = policy.header.consults
     if reach.others and not consults:
         return None
@@ -199,13 +199,13 @@ def _told(policy: Policy, reach: Reach) -> Sequence[Consulted] | None:
     return consults
 
 
-def _in_workspace(policy: Policy, reach: Reach) -> tuple[str, ...]:
-    """The pointers at which a policy reads the workspace of what it judges; all of it where it does not say."""
+def workspace_reads_of(policy: Policy, reach: Reach) -> tuple[str, ...]:
+    """Return the pointers at which a policy reads the workspace of what it judges; all of it where it does not say."""
     selector, consults = selector_of(policy.header), policy.header.consults
     further = [one.through[0] for one in consults if one.through and one.through[0].startswith(WORKSPACE)]
     said = (*selector.in_workspace, *(pointer.removeprefix(WORKSPACE) for pointer in further))
-    return said or ((_ALL,) if reach.workspace else ())
+    return said or ((ALL,) if reach.workspace else ())
 
 
 #: The pointer to all of a resource.
-_ALL = ""
+ALL = ""

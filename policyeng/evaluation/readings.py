@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from policyeng.bundle.header import Consulted
@@ -27,38 +27,23 @@ class Reading:
         self._judged = [at for at in judged if kind in ("", subjects[at].judged_type)]
         #: The type of what is read; empty for any, and where something else leads there.
         self.kind = "" if entry.through[1:] else lowered(entry.type)
-        self._kind = lowered(entry.type)
-        self._own = tuple(at for at in (*entry.reads, entry.naming) if at.startswith("/"))
-        self._through_workspace = tuple(at.removeprefix(WORKSPACE) for at in entry.reads if at.startswith(WORKSPACE))
+        reads = (at.removeprefix(WORKSPACE) for at in (*entry.reads, *filter(None, [entry.naming])))
         #: The first keys of all that it reads of a resource.
-        self.tops = tops_of((*self._own, *self._through_workspace, *entry.through[1:]))
+        self.tops = tops_of((*reads, *entry.through[1:]))
 
     def of(self, difference: Difference) -> Iterator[int]:
         """The positions of the subjects that read what differs, before or after it."""
         steps = self._entry.through[1:]
         if steps and difference.at(steps):
             yield from self._on_the_way(difference.row)
-        for one in self._met(difference):
+        inside = (self._subjects[at] for at in self._layout.inside.get(difference.row.key, ()))
+        for one in met(self._entry, difference, inside):
             yield from self._readers_of(one)
-
-    def _met(self, difference: Difference) -> Iterator[Subject]:
-        """What the entry reads of a row, before and after: itself, and what lies in it if it is a workspace."""
-        row = difference.row
-        sides = [side for side in (row.before, row.after) if side and self._kind in ("", side.judged_type)]
-        if sides and difference.at(self._own):
-            yield from sides
-        if (
-            self._through_workspace
-            and (sides or row.key in self._layout.inside)
-            and difference.at(self._through_workspace)
-        ):
-            inside = (self._subjects[at] for at in self._layout.inside.get(row.key, ()))
-            yield from (subject for subject in (*inside, *sides) if self._kind in ("", subject.judged_type))
 
     def _readers_of(self, one: Subject) -> Iterator[int]:
         entry = self._entry
         if entry.through or entry.naming:
-            named, anything = _named(one, entry.naming)
+            named, anything = named_by(one, entry.naming)
             yield from self._judged if anything else self._anything
             for name in named:
                 yield from self._by_name.get(name, ())
@@ -89,7 +74,9 @@ class Reading:
         """The subjects by what they name in the end and on the way there, and those that may name anything."""
         last, way, anything = dict[str, list[int]](), dict[str, list[int]](), list[int]()
         for at in self._judged:
-            names, steps = self._names_of(self._subjects[at])
+            subject = self._subjects[at]
+            above = self._subjects[subject.workspace] if subject.workspace >= 0 else None
+            names, steps = names_of(self._entry, subject, above, lambda key: self._layout.by_name.get(key, ()))
             if names is None:
                 anything.append(at)
                 continue
@@ -111,32 +98,66 @@ class Reading:
     def _anything(self) -> Sequence[int]:
         return self._names[2]
 
-    def _names_of(self, subject: Subject) -> tuple[set[str] | None, set[str]]:
-        """What a subject names, with what lies above it, None where that may be anything; and what on the way."""
-        if not self._entry.through:
-            return {name_below(str(subject.document.get("id")))}, set()
-        first, *further = self._entry.through
-        if first.startswith(WORKSPACE):
-            subject = self._subjects[subject.workspace] if subject.workspace >= 0 else subject
-        first = first.removeprefix(WORKSPACE)
-        if _is_lost(subject, first):
-            return None, set()
-        named, way = _texts(subject.document, first), set[str]()
-        for step in further:
-            keys = {name_below(name) for name in named}
-            way |= keys
-            holders = [holder for key in keys for holder in self._layout.by_name.get(key, ())]
-            if any(_is_lost(holder, step) for holder in holders):
-                return None, way
-            named = [text for holder in holders for text in _texts(holder.document, step)]
-        return {above for name in named for above in with_above(name_below(name))}, way
+
+def met(entry: Consulted, difference: Difference, inside: Iterable[Subject]) -> Iterator[Subject]:
+    """Return what an entry reads of a difference, before and after: the resource, and what lies in it as a workspace.
+
+    Args:
+        entry: of a policy.
+        difference: of one resource.
+        inside: what lies in that resource.
+    """
+    row, kind = difference.row, lowered(entry.type)
+    sides = [side for side in (row.before, row.after) if side and kind in ("", side.judged_type)]
+    if sides and difference.at(own_pointers(entry)):
+        yield from sides
+    through_workspace = [at.removeprefix(WORKSPACE) for at in entry.reads if at.startswith(WORKSPACE)]
+    if through_workspace and difference.at(through_workspace):
+        yield from (subject for subject in (*inside, *sides) if kind in ("", subject.judged_type))
+
+
+def own_pointers(entry: Consulted) -> tuple[str, ...]:
+    """Return the pointers that an entry reads in the resource itself."""
+    return tuple(at for at in (*entry.reads, entry.naming) if at.startswith("/"))
+
+
+def names_of(
+    entry: Consulted, subject: Subject, workspace: Subject | None, by_name: Callable[[str], Iterable[Subject]]
+) -> tuple[set[str] | None, set[str]]:
+    """Return what a subject names by `through`, with what lies above it, and what on the way there.
+
+    Args:
+        entry: of a policy that judges the subject.
+        subject: what is judged.
+        workspace: that of the subject.
+        by_name: finds resources by `name_below` of their ids.
+
+    Returns:
+        the names, None where they may be any; and those of the resources on the way.
+    """
+    if not entry.through:
+        return {name_below(str(subject.document.get("id")))}, set()
+    first, *further = entry.through
+    holder = workspace or subject if first.startswith(WORKSPACE) else subject
+    first = first.removeprefix(WORKSPACE)
+    if _is_lost(holder, first):
+        return None, set()
+    named, way = _texts(holder.document, first), set[str]()
+    for step in further:
+        keys = {name_below(name) for name in named}
+        way |= keys
+        holders = [found for key in keys for found in by_name(key)]
+        if any(_is_lost(found, step) for found in holders):
+            return None, way
+        named = [text for found in holders for text in _texts(found.document, step)]
+    return {above for name in named for above in with_above(name_below(name))}, way
 
 
 def _texts(document: JsonObject, pointer: str) -> list[str]:
     return [value for value in values_at(document, pointer) if isinstance(value, str)]
 
 
-def _named(subject: Subject, naming: str) -> tuple[set[str], bool]:
+def named_by(subject: Subject, naming: str) -> tuple[set[str], bool]:
     """How a resource is called, or what it names at a pointer; and whether that may be anything."""
     names = _texts(subject.document, naming) if naming else [str(subject.document.get("id"))]
     anything = bool(naming) and _is_lost(subject, naming)
