@@ -64,6 +64,7 @@ def verification_of(settings: Settings) -> Verification | None:
         settings.verification_key_id,
         settings.verification_scope,
         settings.require_signature,
+        settings.allow_unsigned_directory,
     )
 
 

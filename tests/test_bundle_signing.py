@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -237,21 +238,90 @@ def test_every_archive_has_to_be_signed_once_a_key_is_configured(p256: Keys, tmp
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_directory_is_verified_when_it_is_signed_or_has_to_be(p256: Keys, tmp_path: Path) -> None:
-    """A signature that is there has to hold; whether one has to be there is for the configuration to say."""
+def test_a_directory_has_to_be_signed_unless_that_is_allowed(p256: Keys, tmp_path: Path) -> None:
+    """A signature that is there has to be valid, also where none is needed."""
     root = write(tmp_path / "d", POLICY)
     unsigned = {PurePosixPath(name): text.encode() for name, text in POLICY.items()}
-    assert load_bundle(root, verification=Verification(p256.public)).policies
-    with pytest.raises(BundleError, match="is not signed"):
-        load_bundle(root, verification=Verification(p256.public, required=True))
+    lenient = Verification(p256.public, allow_unsigned_directory=True)
+    assert load_bundle(root, verification=lenient).policies
+    for strict in (Verification(p256.public), Verification(p256.public, required=True)):
+        with pytest.raises(BundleError, match="is not signed") as refusal:
+            load_bundle(root, verification=strict)
+        assert "--allow-unsigned-directory" in str(refusal.value)
 
     (root / ".signatures.json").write_bytes(signed(unsigned, SigningKey.read(p256.private)))
     assert load_bundle(root, verification=Verification(p256.public, required=True)).policies
 
     write(root, {"area/a/notes.txt": "mine"})
-    with pytest.raises(BundleError, match="added after signing"):
-        load_bundle(root, verification=Verification(p256.public))
+    for verification in (Verification(p256.public), lenient):
+        with pytest.raises(BundleError, match="added after signing"):
+            load_bundle(root, verification=verification)
     assert load_bundle(root).policies
+
+
+def test_a_directory_in_the_place_of_an_archive_is_not_read_unsigned(p256: Keys, tmp_path: Path) -> None:
+    """Who replaces the file chooses its form, so the form must not decide whether a signature is needed."""
+    trap = f"from policyeng import policy\nopen({str(tmp_path / 'ran')!r}, 'w')"
+    policies = write(tmp_path / "policies.tar.gz", {**POLICY, "area/p/p.py": trap})
+    link = tmp_path / "linked.tar.gz"
+    link.symlink_to(policies)
+
+    for path in (policies, link):
+        with pytest.raises(BundleError, match="is not signed"):
+            load_bundle(path, verification=Verification(p256.public))
+    with pytest.raises(BundleError, match="is not signed"):  # also beside an archive that is signed
+        load_bundle(
+            packed(tmp_path / "b.tar.gz", {**POLICY, str(SIGNATURES): _signature_of(POLICY, p256)}),
+            policies,
+            verification=Verification(p256.public),
+        )
+    assert not (tmp_path / "ran").exists()
+
+
+def _signature_of(files: dict[str, str], pair: Keys) -> bytes:
+    contents = {PurePosixPath(name): text.encode() for name, text in files.items()}
+    return signed(contents, SigningKey.read(pair.private))
+
+
+@pytest.mark.parametrize("kind", ["folder", "link to a device", "link to a file", "broken link", "pipe"])
+def test_a_signature_that_is_not_a_regular_file_is_an_error(p256: Keys, tmp_path: Path, kind: str) -> None:
+    """Such an entry is neither a signature nor the lack of one; without a key it is refused, too."""
+    root = write(tmp_path / "d", POLICY)
+    place = root / ".signatures.json"
+    if kind == "folder":
+        place.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(place)
+    else:
+        (tmp_path / "kept.json").write_bytes(_signature_of(POLICY, p256))
+        targets = {"link to a device": Path("/dev/null"), "link to a file": tmp_path / "kept.json"}
+        place.symlink_to(targets.get(kind, tmp_path / "nothing"))
+
+    lenient = Verification(p256.public, allow_unsigned_directory=True)
+    for verification in (Verification(p256.public), lenient, None):
+        with pytest.raises(BundleError, match="is not a regular file") as refusal:
+            load_bundle(root, verification=verification)
+        assert str(place) in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"policy/deny.rego": "package main\nimport rego.v1\ndeny contains `no`\n"},
+        {"t/template.yaml": "apiVersion: templates.gatekeeper.sh/v1\nkind: ConstraintTemplate\n"},
+        {"data.json": '{"a": 1}', **POLICY},
+    ],
+)
+def test_policies_of_every_form_have_to_be_signed(p256: Keys, tmp_path: Path, files: dict[str, str]) -> None:
+    """Policies of Conftest and Gatekeeper and data documents, too; nothing is parsed before."""
+    with pytest.raises(BundleError, match="is not signed"):
+        load_bundle(write(tmp_path, files), verification=Verification(p256.public))
+
+
+def test_to_require_signatures_and_to_allow_none_is_a_contradiction(p256: Keys) -> None:
+    """A flag must not weaken what a configuration file requires."""
+    with pytest.raises(UsageError, match="signatures are required, and unsigned directories are allowed"):
+        load_bundle(verification=Verification(p256.public, required=True, allow_unsigned_directory=True))
 
 
 def test_the_directory_before_every_name_is_that_of_opa_sign(p256: Keys) -> None:

@@ -93,6 +93,7 @@ def test_every_command_refuses_what_is_not_signed_as_configured(
         ("unsigned.tar.gz", key, {}, "unsigned.tar.gz: the bundle is not signed"),
         ("unsigned.tar.gz", (), configured, "unsigned.tar.gz: the bundle is not signed"),
         ("policies", ("--config", "strict.toml"), {}, "policies: the bundle is not signed"),
+        ("policies", key, {}, "policies: the bundle is not signed"),
         ("signed.tar.gz", (*key, "--verification-key-id", "k2"), {}, "names the key `k1`, and `k2` is configured"),
         ("signed.tar.gz", (*key, "--verification-scope", "w"), {}, "names no scope, and `w` is configured"),
     ):
@@ -101,6 +102,50 @@ def test_every_command_refuses_what_is_not_signed_as_configured(
         assert (ran.returncode, ran.stdout) == (2, ""), ran.stderr
         assert said in ran.stderr
     assert not (folder / "again.tar.gz").exists()
+
+
+def test_a_directory_is_signed_in_its_place(folder: Path, pair: Keys, policyeng: Policyeng) -> None:
+    """Every file of it; signing it again replaces the signature."""
+    key = ("--verification-key", str(pair.public))
+    sign = ("bundle", "sign", "policies", "--signing-key", str(pair.private), "--signing-key-id", "k1")
+    for expected in ("", "more"):
+        write(folder / "policies", {"area/notes.md": expected})
+        ran = policyeng(*sign, folder=folder)
+        assert (ran.returncode, ran.stderr) == (0, "")
+        assert ran.stdout == "policies: 3 files signed with ES256\n"
+        verified = policyeng("bundle", "verify", "policies", *key, folder=folder)
+        assert "signature  holds, with ES256, key k1" in verified.stdout
+
+    write(folder / "policies", {"area/notes.md": "altered"})
+    refused = policyeng("bundle", "verify", "policies", *key, folder=folder)
+    assert refused.returncode == 2
+    assert "notes.md: the file was altered after signing" in refused.stderr
+
+
+def test_what_cannot_be_signed_as_a_directory_is_refused(folder: Path, pair: Keys, policyeng: Policyeng) -> None:
+    """An archive, a directory without policies, and a signature that is a link to somewhere else."""
+    write(folder, {"empty/notes.md": "none", "elsewhere": "kept"})
+    write(folder / "linked", POLICY)
+    (folder / "linked" / ".signatures.json").symlink_to(folder / "elsewhere")
+    for directory, code, message in (
+        ("unsigned.tar.gz", 3, "unsigned.tar.gz: not a directory"),
+        ("empty", 2, "there is no policy"),
+        ("linked", 2, "linked/.signatures.json: the signature is not a regular file"),
+    ):
+        ran = policyeng("bundle", "sign", directory, "--signing-key", str(pair.private), folder=folder)
+        assert (ran.returncode, ran.stdout) == (code, "")
+        assert message in ran.stderr
+    assert (folder / "elsewhere").read_text() == "kept"
+
+
+def test_an_unsigned_directory_is_read_where_that_is_allowed(folder: Path, pair: Keys, policyeng: Policyeng) -> None:
+    """By flag and by variable; an archive has to be signed all the same."""
+    key = ("check", "snapshot.json", "--verification-key", str(pair.public), "--policy")
+    allowed = {"POLICYENG_ALLOW_UNSIGNED_DIRECTORY": "true"}
+    assert policyeng(*key, "policies", "--allow-unsigned-directory", folder=folder).returncode == 1
+    assert policyeng(*key, "policies", folder=folder, **allowed).returncode == 1
+    assert policyeng(*key, "policies", folder=folder).returncode == 2
+    assert policyeng(*key, "unsigned.tar.gz", folder=folder, **allowed).returncode == 2
 
 
 def test_no_command_takes_policies_and_no_key() -> None:
@@ -114,7 +159,7 @@ def test_no_command_takes_policies_and_no_key() -> None:
             names = {parameter.name for parameter in command.params}
             if names & {"policy", "archive"}:
                 found.append(command.name)
-                assert names >= wanted | {"require_signature"}, command.name
+                assert names >= wanted | {"require_signature", "allow_unsigned_directory"}, command.name
 
     assert {"check", "list", "show", "test", "build", "verify"} <= set(found)
 

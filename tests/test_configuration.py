@@ -25,6 +25,7 @@ verification_algorithm = "ES256"
 verification_key_id = "k1"
 verification_scope = "write"
 require_signature = true
+allow_unsigned_directory = true
 strict_unknown = true
 blame = "Introduced"
 exclude = ["build/", "/tests/x.json"]
@@ -78,6 +79,7 @@ def test_everything_can_stand_in_the_file(tmp_path: Path) -> None:
         verification_key_id="k1",
         verification_scope="write",
         require_signature=True,
+        allow_unsigned_directory=True,
         strict_unknown=True,
         parameters={"AML-INF-101": {"limit": 3, "regions": ["eastus"]}},
         modes=(
@@ -97,11 +99,12 @@ def test_everything_can_stand_in_the_file(tmp_path: Path) -> None:
             "verification_key_id": f"{path}:9",
             "verification_scope": f"{path}:10",
             "require_signature": f"{path}:11",
-            "strict_unknown": f"{path}:12",
-            "blame": f"{path}:13",
-            "exclude": f"{path}:14",
-            "parameters": f"{path}:16",
-            "modes": f"{path}:20",
+            "allow_unsigned_directory": f"{path}:12",
+            "strict_unknown": f"{path}:13",
+            "blame": f"{path}:14",
+            "exclude": f"{path}:15",
+            "parameters": f"{path}:17",
+            "modes": f"{path}:21",
             **dict.fromkeys(("store", "estates", "notify"), "default"),
         },
     )
@@ -122,6 +125,7 @@ def test_a_flag_that_was_not_given_takes_no_requirement_back(tmp_path: Path) -> 
     "text",
     [
         *('require_signature = "yes"', "require_signature = 1", "verification_key = 7"),
+        *('allow_unsigned_directory = "no"', "allow_unsigned_directory = 1"),
         *('strict_unknown = "true"', "strict_unknown = 1"),
     ],
 )

@@ -12,6 +12,7 @@ from policyeng.bundle.manifest import Manifest, manifest_of
 from policyeng.bundle.parsing import bundle_json, bundle_yaml
 from policyeng.bundle.tree import DATA_NAMES, built_in_root, counted, every_file_of, files_of, text_of
 from policyeng.bundle.verification import SIGNATURES, Signature, Verification
+from policyeng.errors import BundleError
 
 #: Roots that our own bundle lends to one that does not bring them.
 _LENT = ("lib", "facts")
@@ -65,8 +66,8 @@ def open_origins(paths: Sequence[str | Path], verification: Verification | None 
 def _open(root: Path, verification: Verification | None) -> Origin:
     name = root.resolve().name.removesuffix(".gz").removesuffix(".tar")
     if root.is_dir():
-        signed = (root / SIGNATURES).is_file()
-        if verification is None or not (signed or verification.required):
+        signed = _is_signed(root)
+        if verification is None or (verification.allow_unsigned_directory and not signed):
             tree = files_of(root)
             return Origin(name, root, tree, manifest_of(tree, root), members=tuple(tree), signed=signed)
         files = every_file_of(root)
@@ -80,6 +81,20 @@ def _open(root: Path, verification: Verification | None) -> Origin:
     tree = counted(tree)
     manifest = manifest_of(tree, root)
     return Origin(name, root, tree, manifest, members=tuple(files), signed=SIGNATURES in files, signature=signature)
+
+
+def _is_signed(root: Path) -> bool:
+    """Return whether a directory has a signature.
+
+    Raises:
+        BundleError: something of its name is there that is not a regular file. Verifying skips such entries, so it
+            could hide that the signature was removed.
+    """
+    place = root / SIGNATURES
+    if place.is_symlink() or (place.exists() and not place.is_file()):
+        remedy = "remove it, and sign the directory with `policyeng bundle sign`"
+        raise BundleError("the signature is not a regular file", place=(str(place),), remedy=remedy)
+    return place.exists()
 
 
 def _verified(files: Mapping[PurePosixPath, bytes], root: Path, verification: Verification) -> Signature:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 import orjson
 
@@ -33,7 +33,9 @@ def verify(files: Mapping[PurePosixPath, bytes], place: str, verification: Verif
     """
     key = VerificationKey.read(verification.require_key(), verification.algorithm)
     if SIGNATURES not in files:
-        remedy = "sign it with `policyeng bundle build --signing-key FILE`, or get one that is signed"
+        remedy = "sign an archive with `policyeng bundle build --signing-key FILE`, a directory with `bundle sign`"
+        if Path(place).is_dir():
+            remedy = "sign it with `policyeng bundle sign --signing-key FILE`, or add `--allow-unsigned-directory`"
         raise BundleError("the bundle is not signed", place=(place,), remedy=remedy)
     token = _token(files[SIGNATURES], f"{place}/{SIGNATURES}")
     header, claims = key.claims(token, f"{place}/{SIGNATURES}")

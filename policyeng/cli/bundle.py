@@ -11,6 +11,7 @@ import typer
 
 from policyeng.bundle.origins import Origin, open_origins
 from policyeng.bundle.reader import Bundle, bundle_of
+from policyeng.bundle.verification import SIGNATURES
 from policyeng.cli import options
 from policyeng.cli.command import Command
 from policyeng.cli.loading import plain_format, settings_of
@@ -19,6 +20,7 @@ from policyeng.cli.writing import write
 from policyeng.errors import BundleError, UsageError
 from policyeng.in_force import verification_of
 from policyeng.models import JsonObject
+from policyeng.report.wording import count
 
 bundle = typer.Typer(help="Build an archive of policies, sign it, or verify one.", no_args_is_help=True)
 
@@ -75,6 +77,37 @@ def build(
         "signature": {"algorithm": key.algorithm, "keyId": key.key_id} if key else None,
     }
     _print(said, format_, f"signed with {key.algorithm}" if key else "not signed")
+    return 0
+
+
+@bundle.command(cls=Command)
+def sign(
+    directory: Annotated[Path, typer.Argument(metavar="DIRECTORY", help="A directory of policies.")],
+    signing_key: Annotated[Path, typer.Option(metavar="FILE", help="A private key in PEM to sign it with.")],
+    signing_algorithm: Annotated[
+        str, typer.Option(metavar="ALGORITHM", help="What to sign with; ES256 or RS256 by the type of the key.")
+    ] = "",
+    signing_key_id: Annotated[
+        str, typer.Option(metavar="ID", help="The name under which those who verify know the key.")
+    ] = "",
+) -> int:
+    """Sign every file of a directory of policies: write its `.signatures.json`, or replace it.
+
+    Examples:
+      policyeng bundle sign policies --signing-key private.pem
+    """
+    from policyeng.bundle.signing import signed
+    from policyeng.bundle.signing_keys import SigningKey
+    from policyeng.bundle.tree import every_file_of
+
+    if not directory.is_dir():
+        remedy = "name a directory; `policyeng bundle build --signing-key FILE` signs an archive"
+        raise UsageError("not a directory", place=(str(directory),), remedy=remedy)
+    key = SigningKey.read(signing_key, signing_algorithm, signing_key_id)
+    _require_policies(bundle_of(open_origins([directory])))
+    files = every_file_of(directory)
+    write(directory / SIGNATURES, signed(files, key), "signature")
+    typer.echo(f"{directory}: {count(len(files.keys() - {SIGNATURES}), 'file')} signed with {key.algorithm}")
     return 0
 
 

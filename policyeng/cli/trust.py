@@ -1,4 +1,4 @@
-"""The options about signatures: whose are trusted, and whether there has to be one."""
+"""The options for signatures: which key is trusted, and whether a directory may be unsigned."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Key = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="A public key in PEM: archives have to be signed with it, and signed directories are verified.",
+        help="A public key in PEM: archives and directories of policies have to be signed with it.",
     ),
 ]
 Algorithm = Annotated[
@@ -23,7 +23,15 @@ Algorithm = Annotated[
 ]
 KeyId = Annotated[str | None, typer.Option(metavar="ID", help="The key that a signature has to name.")]
 Scope = Annotated[str | None, typer.Option(metavar="SCOPE", help="The scope that a signature has to state.")]
-Required = Annotated[bool, typer.Option("--require-signature", help="Directories of policies have to be signed too.")]
+Required = Annotated[
+    bool, typer.Option("--require-signature", help="Fail without a verification key, and allow no unsigned directory.")
+]
+Unsigned = Annotated[
+    bool,
+    typer.Option(
+        "--allow-unsigned-directory", help="Read directories of policies that carry no signature, despite the key."
+    ),
+]
 
 
 def with_trust(command: Callable[..., int]) -> Callable[..., int]:
@@ -38,6 +46,7 @@ def _given(
     verification_key_id: KeyId = None,
     verification_scope: Scope = None,
     require_signature: Required = False,
+    allow_unsigned_directory: Unsigned = False,
 ) -> dict[str, object]:
     return {
         "verification_key": verification_key,
@@ -45,4 +54,5 @@ def _given(
         "verification_key_id": verification_key_id,
         "verification_scope": verification_scope,
         "require_signature": require_signature,
+        "allow_unsigned_directory": allow_unsigned_directory,
     }

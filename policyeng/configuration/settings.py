@@ -28,7 +28,8 @@ class Settings(Model):
         verification_key: a public key; the signatures of bundles are verified with it. One that a configuration file
             names is relative to it.
         verification_algorithm, verification_key_id, verification_scope: what its signatures are made with and state.
-        require_signature: directories of policies have to be signed too.
+        require_signature: a verification key has to be configured, and no directory of policies may be unsigned.
+        allow_unsigned_directory: a directory of policies that carries no signature is read in spite of the key.
         parameters: by policy id and parameter name.
         modes: how failures are enforced that a change is to blame for; where none is set they deny it.
         store: the database of audits; a relative path in a configuration file is relative to that.
@@ -51,6 +52,7 @@ class Settings(Model):
     verification_key_id: str = ""
     verification_scope: str = ""
     require_signature: bool = False
+    allow_unsigned_directory: bool = False
     parameters: Mapping[str, JsonObject] = {}
     modes: tuple[Enforcement, ...] = ()
     blame: Blame | None = None

@@ -103,7 +103,7 @@ def _value(key: str, value: object, file: File, place: str) -> object:
         return targets(value, file)
     if key == "max_exemption_days" and type(value) is not int:
         raise UsageError(f"`{key}` does not fit: `{value}`", place=(place,), remedy="write a number of days")
-    if key in ("require_signature", "strict_unknown") and not isinstance(value, bool):
+    if key in ("require_signature", "allow_unsigned_directory", "strict_unknown") and not isinstance(value, bool):
         raise UsageError(f"`{key}` does not fit: `{value}`", place=(place,), remedy="write true or false")
     if key == "verification_key" and isinstance(value, str) and value:
         return file.path.parent / value
