@@ -44,11 +44,13 @@ def held_of(
         no_exemptions: apply none, whatever is configured.
 
     Raises:
-        BundleError: a bundle or a profile is not well formed, or a signature does not hold.
+        BundleError: a bundle or a profile is not well formed, a signature is not valid, or a module in Python cannot
+            be run.
         UsageError: a policy, a parameter, a profile or a key of the settings does not exist or does not fit.
     """
     whole = bundle_of(policies, settings, given_data)
     bundle = selected(whole, settings.select, settings.ignore)
+    bundle.run_python()
     parameters = parameters_given(whole, bundle, settings)
     exemptions, problems = ([], []) if no_exemptions else _exemptions(settings)
     return Held(bundle, exemptions, parameters, settings, problems)

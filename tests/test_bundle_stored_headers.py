@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import pytest
 
@@ -105,16 +104,18 @@ def test_what_is_wrong_is_refused_every_time() -> None:
 
 def test_what_json_cannot_carry_is_read_anew(place: Path) -> None:
     """A Python policy may give a tuple where JSON has a list."""
-    fields: dict[str, Any] = {
-        "id": "AML-TST-003",
-        "title": "A title",
-        "severity": "low",
-        "judges": "workload",
-        "parameters": {"names": {"type": "array", "default": ("a", "b")}},
-    }
+    module = b"""
+from policyeng import policy
+@policy(id="AML-TST-003", title="A title", severity="low", judges="workload",
+        parameters={"names": {"type": "array", "default": ("a", "b")}})
+def rule(given):
+    return []
+"""
     for _ in range(2):
         headers = Headers(TREE)
-        assert headers.of_fields(fields, "place").parameters["names"]["default"] == ("a", "b")
+        header = headers.of_module(module, "place", is_twin=False).header
+        assert header is not None
+        assert header.parameters["names"]["default"] == ("a", "b")
         headers.keep()
     assert not place.exists()
 

@@ -41,8 +41,9 @@ FILLED = {
     },
     "python": {
         'description=""': "description='\"Idle nodes cost money.\"'",
-        "judges=[": 'judges=[{"type": "Microsoft.MachineLearningServices/workspaces/computes", "where": '
-        '{"/properties/computeType": ["AmlCompute"]}}] or [',
+        'judges=["Microsoft.MachineLearningServices/workspaces/computes"]': 'judges=[{"type": '
+        '"Microsoft.MachineLearningServices/workspaces/computes", "where": {"/properties/computeType": '
+        '["AmlCompute"]}}]',
         "inspects=[]": f'inspects=["{FIELD}"]',
         'when_absent="unknown"': 'when_absent="pass"',
         "remediation=None": 'remediation="Set the minimum number of nodes to 1."',

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from policyeng.bundle.header import PolicyHeader
 from policyeng.facts import Facts
@@ -105,19 +106,45 @@ class Declaration:
     applies: Applies | None
 
 
-@dataclass(frozen=True, slots=True)
+class Functions(NamedTuple):
+    """The functions of a Python policy: the one that evaluates it, and the one that decides whether it applies."""
+
+    judge: Judge
+    applies: Applies | None
+
+
+@dataclass(frozen=True)
 class PythonPolicy:
-    """The Python form of a policy: the function and when it applies.
+    """The Python form of a policy; its module runs when one of its functions is first needed, and not before.
 
     Attributes:
-        anew: runs the module again, so that nothing is left of what it kept in it.
+        run: runs the module and returns its functions.
+        has_applies: it has a function that decides whether it applies.
         text: of the module.
     """
 
-    judge: Judge
-    applies: Applies | None = None
-    anew: Callable[[], PythonPolicy] | None = field(default=None, compare=False)
-    text: bytes = field(default=b"", compare=False, repr=False)
+    run: Callable[[], Functions] = field(compare=False, repr=False)
+    has_applies: bool
+    text: bytes = field(repr=False)
+
+    @cached_property
+    def functions(self) -> Functions:
+        """The functions of the module.
+
+        Raises:
+            BundleError: the module cannot be run, or declares something else than its text states.
+        """
+        return self.run()
+
+    def again(self) -> PythonPolicy:
+        """Run the module again and return that policy, which shares no state with this one.
+
+        Raises:
+            BundleError: as of `functions`.
+        """
+        fresh = replace(self)
+        _ = fresh.functions
+        return fresh
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +197,7 @@ def policy(*, applies: Applies | None = None, **fields: Any) -> Callable[[Judge]
 
     The function takes a `PolicyInput` and yields `Denial` and `Unknown` values; it must not change its input, and
     has no clock, no network and no randomness. Wrong fields raise `BundleError` when the bundle is read.
+    The header is read from the text, without running the module: see `policyeng.bundle.python_headers`.
     """
 
     def declare(judge: Judge) -> Judge:

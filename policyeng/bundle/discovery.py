@@ -12,9 +12,9 @@ from pathlib import Path, PurePosixPath
 from types import ModuleType
 
 from policyeng import _native
-from policyeng.bundle.declaration import Declaration, Policy, PythonPolicy, Role
+from policyeng.bundle.declaration import Declaration, Functions, Policy, PythonPolicy, Role
 from policyeng.bundle.header import rego_metadata
-from policyeng.bundle.stored_headers import Headers
+from policyeng.bundle.stored_headers import Headers, ModuleHeader
 from policyeng.bundle.tree import text_of
 from policyeng.errors import BundleError
 
@@ -79,32 +79,27 @@ def _roles(source: str, place: str) -> set[Role]:
 
 def _python_policy(root: Path, path: PurePosixPath, content: bytes, twin: Policy | None, headers: Headers) -> Policy:
     place = str(root / path)
-    python, declaration = _declared(path, content, place)
+    stated = headers.of_module(content, place, is_twin=twin is not None)
+    run = partial(_functions_of, path, content, place, stated)
+    python = PythonPolicy(run, stated.has_applies, content)
     if twin is not None:
-        if declaration.fields:
-            raise BundleError(
-                "the twin of a Rego policy repeats the header", place=(place,), remedy="write `@policy()` alone"
-            )
         return replace(twin, python=python)
-    header = headers.of_fields(declaration.fields, place)
-    return Policy(header, _area(path), path.stem, str(path), python=python, cases=_cases(root, path))
+    assert stated.header is not None  # noqa: S101  # only twins have none
+    return Policy(stated.header, _area(path), path.stem, str(path), python=python, cases=_cases(root, path))
 
 
-def _declared(path: PurePosixPath, content: bytes, place: str) -> tuple[PythonPolicy, Declaration]:
-    """The policy that a module declares."""
+def _functions_of(path: PurePosixPath, content: bytes, place: str, stated: ModuleHeader) -> Functions:
+    """Run a module for the functions of the policy that it declares."""
     module = _execute(path, content, place)
     declared = [value for value in vars(module).values() if hasattr(value, "__policy__")]
     if len(declared) != 1:
-        raise BundleError(
-            f"{len(declared)} functions carry `@policy(...)`", place=(place,), remedy="declare exactly one"
-        )
+        what = f"{len(declared)} functions carry `@policy(...)` once the module has run"
+        raise BundleError(what, place=(place,), remedy="declare exactly one")
     declaration: Declaration = declared[0].__policy__
-    anew = partial(_python_alone, path, content, place)
-    return PythonPolicy(declared[0], declaration.applies, anew, content), declaration
-
-
-def _python_alone(path: PurePosixPath, content: bytes, place: str) -> PythonPolicy:
-    return _declared(path, content, place)[0]
+    if not stated.is_of(declaration.fields) or stated.has_applies != (declaration.applies is not None):
+        remedy = "leave its constants as they are first assigned"
+        raise BundleError("the header is another one once the module has run", place=(place,), remedy=remedy)
+    return Functions(declared[0], declaration.applies)
 
 
 def _execute(path: PurePosixPath, content: bytes, place: str) -> ModuleType:

@@ -113,6 +113,19 @@ class Bundle:
         idle = tuple(policy for policy in (*self.policies, *self.idle) if policy.id not in ids)
         return self._with_same_data(replace(self, policies=chosen, idle=idle))
 
+    def run_python(self, *, twins: bool = False) -> None:
+        """Run the modules of the Python policies in force, so that their faults are found before anything is evaluated.
+
+        Args:
+            twins: also those of the Python twins of Rego policies.
+
+        Raises:
+            BundleError: a module cannot be run, or declares something else than its text states.
+        """
+        for policy in self.policies:
+            if policy.python is not None and (twins or not policy.rules):
+                _ = policy.python.functions
+
     def rewritten(self, policy: Policy, modules: Iterable[tuple[str, str]], digest: str) -> Bundle:
         """The bundle with one policy in force, which is not as it was read, and the modules that it needs."""
         return self._with_same_data(

@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -20,8 +20,31 @@ from policyeng.bundle.header import (
 )
 from policyeng.bundle.header_parts import RelatedResource
 from policyeng.bundle.parsing import bundle_yaml
+from policyeng.bundle.python_headers import read_header
 from policyeng.bundle.remediation import Patch, Remediation
+from policyeng.errors import BundleError
 from policyeng.models import JsonObject, Severity
+
+
+class ModuleHeader(NamedTuple):
+    """What the text of a Python module states: its header, None for the twin of a Rego policy.
+
+    Attributes:
+        fields: digest of the fields, to compare them with those that the module declares once it has run.
+    """
+
+    header: PolicyHeader | None
+    has_applies: bool
+    fields: str
+
+    def is_of(self, fields: Mapping[str, object]) -> bool:
+        """Return whether these are the fields that the text states."""
+        return digest_of(fields) == self.fields
+
+
+def digest_of(fields: Mapping[str, object]) -> str:
+    """Return the digest of the fields of a header as Python writes them."""
+    return hashlib.sha256(repr(dict(fields)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Headers:
@@ -43,14 +66,26 @@ class Headers:
         """
         return self._of(f"metadata:{text}", lambda: header_from_metadata(bundle_yaml(text, place), place))
 
-    def of_fields(self, fields: Mapping[str, object], place: str) -> PolicyHeader:
-        """The header that `@policy(...)` declares.
+    def of_module(self, content: bytes, place: str, *, is_twin: bool) -> ModuleHeader:
+        """Return what `@policy(...)` states in the text of a Python module.
 
         Raises:
-            BundleError: it is not well formed.
+            BundleError: the module or its header is not well formed, or it is the twin of a Rego policy and has one.
         """
-        header = self._of(f"fields:{dict(fields)!r}", lambda: parse_header(dict(fields), place))
-        return header or parse_header(dict(fields), place)
+        digest = f"module:{is_twin}:{hashlib.sha256(content).hexdigest()}"
+        if (stored := self._known.get(digest)) is not None:
+            header = None if is_twin else _rebuilt(self._known[stored["fields"]])
+            return ModuleHeader(header, stored["has_applies"], stored["fields"])
+        stated = read_header(content, place)
+        if is_twin and stated.fields:
+            remedy = "write `@policy()` alone"
+            raise BundleError("the twin of a Rego policy repeats the header", place=(place,), remedy=remedy)
+        fields = digest_of(stated.fields)
+        header = None if is_twin else parse_header(dict(stated.fields), place)
+        if header is None or self._kept(fields, header):
+            self._known[digest] = {"fields": fields, "has_applies": stated.has_applies}
+            self._fresh = True
+        return ModuleHeader(header, stated.has_applies, fields)
 
     def keep(self) -> None:
         """Store the headers for later runs, when there are new ones."""
@@ -63,12 +98,17 @@ class Headers:
             stored = self._known[digest]
             return None if stored is None else _rebuilt(stored)
         header = read()
-        stored = None if header is None else header.model_dump(mode="json", exclude_unset=True)
-        # What JSON cannot carry, such as a tuple among the values of a Python policy, is read anew each time.
-        if stored is None or repr(_rebuilt(stored)) == repr(header):
-            self._known[digest] = stored
-            self._fresh = True
+        self._kept(digest, header)
         return header
+
+    def _kept(self, digest: str, header: PolicyHeader | None) -> bool:
+        """Keep a header, if JSON can: a tuple among the values of a Python policy, for example, it cannot."""
+        stored = None if header is None else header.model_dump(mode="json", exclude_unset=True)
+        if stored is not None and repr(_rebuilt(stored)) != repr(header):
+            return False
+        self._known[digest] = stored
+        self._fresh = True
+        return True
 
 
 def _rebuilt(stored: JsonObject) -> PolicyHeader:
@@ -120,7 +160,7 @@ def _code() -> str:
     """Which code reads headers: names, sizes and times of change of its files, so that editing it is seen at once."""
     package = Path(__file__).parents[1]
     seen = []
-    for folder in ("bundle", "models", "strict"):
+    for folder in ("bundle", "facts", "models", "strict"):
         with os.scandir(package / folder) as files:
             for file in files:
                 if file.name.endswith(".py"):

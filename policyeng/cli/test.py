@@ -32,6 +32,7 @@ def test(
     from policyeng.verify.case_runs import run_cases  # only this command pays for it
 
     bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)
+    bundle.run_python(twins=True)
     for path in policy or ():
         if path.is_file():
             raise BundleError(

@@ -56,6 +56,7 @@ def verify(
     require_directory(counterexample, "counterexample")
     settings = settings_of({"profile": classes.profile, **trust}, config)
     bundle = selected_bundle(policy, settings, data, select, ignore)
+    bundle.run_python(twins=True)
     asked = Asked(bundle, list(_naming(policy, data)), examples, _seed(seed, way), counterexample, format_)
     if way == ENGINES:
         from policyeng.cli.verifying.engines import verify_engines

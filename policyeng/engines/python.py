@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 
 from policyeng.bundle import PolicyInput
-from policyeng.bundle.declaration import PythonPolicy
+from policyeng.bundle.declaration import Functions
 from policyeng.engines.numbers import plain
 from policyeng.engines.work import Judgement, Pair, Work
 from policyeng.models import Denial, Unknown
@@ -15,6 +15,9 @@ def judge_pair(work: Work, pair: Pair) -> Judgement:
     """One judgement by the Python form of a policy, be it in force or the twin of a Rego policy.
 
     Python policies are trusted code of the bundle: they run in this process, without a deadline or a memory limit.
+
+    Raises:
+        BundleError: the module of the policy cannot be run.
     """
     form = work.bundle.policies[pair.policy].python
     if form is None:
@@ -27,8 +30,9 @@ def judge_pair(work: Work, pair: Pair) -> Judgement:
         as_of=work.as_of,
         facts=work.bundle.facts,
     )
+    functions = form.functions
     try:
-        return _called(form, given)
+        return _called(functions, given)
     except (Exception, SystemExit, GeneratorExit) as error:  # all that a policy can raise is an error finding
         return Judgement(error=_wording(error))
 
@@ -42,16 +46,17 @@ def _wording(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}".encode("utf-8", "backslashreplace").decode()
 
 
-def _called(form: PythonPolicy, given: PolicyInput) -> Judgement:
-    if form.applies is not None:
-        applies = form.applies(given)
+def _called(form: Functions, given: PolicyInput) -> Judgement:
+    judge, decide = form
+    if decide is not None:
+        applies = decide(given)
         if not isinstance(applies, bool):
             return Judgement(error=f"`applies` gave {type(applies).__name__}, not a bool")
         if not applies:
             return Judgement(applies=False)
     denials: list[Denial] = []
     unknowns: list[Unknown] = []
-    for said in form.judge(given):
+    for said in judge(given):
         if isinstance(said, Denial):
             orjson.dumps((said.msg, said.path, said.actual, said.expected))  # what cannot be reported is an error
             denials.append(said.model_copy(update={"actual": plain(said.actual), "expected": plain(said.expected)}))

@@ -30,27 +30,26 @@ _SUBNET_PLACES = {
 }
 
 
-def consulted_through(pointer: str) -> list[JsonObject]:
-    """For `consults` of headers, what `subnet_in`, `usable_addresses` and `addresses_taken` read.
-
-    `pointer` is where the judged resource names the subnet.
-    """
-    subnet = ["/properties/addressPrefix", "/properties/addressPrefixes"]
-    parts = [f"/properties/subnets/*{part}" for part in ("/id", "/name", *subnet)]
-    computes = [
-        *("/properties/computeType", "/properties/resourceId"),
-        *("/properties/properties/scaleSettings/maxNodeCount", "/properties/properties/agentCount"),
-    ]
-    pools = [f"/properties/agentPoolProfiles/*/{name}" for name in _POOL]
-    network = ["/properties/networkProfile/networkPlugin", "/properties/networkProfile/networkPluginMode"]
-    clusters = {"type": CLUSTER_TYPE, "reads": [*pools, *network]}
-    places = dict.fromkeys("/" + "/".join(place) for place in _SUBNET_PLACES.values())
-    return [
-        {"type": _SUBNET_TYPE, "through": pointer, "reads": subnet},
-        {"type": _NETWORK_TYPE, "through": pointer, "reads": parts},
-        *({"type": COMPUTE_TYPE, "through": pointer, "naming": place, "reads": computes} for place in places),
-        {**clusters, "through": pointer, "naming": "/properties/agentPoolProfiles/*/vnetSubnetID"},
-    ]
+_PREFIXES = ["/properties/addressPrefix", "/properties/addressPrefixes"]
+_NODES = [
+    *("/properties/computeType", "/properties/resourceId"),
+    *("/properties/properties/scaleSettings/maxNodeCount", "/properties/properties/agentCount"),
+]
+_PODS = [
+    *(f"/properties/agentPoolProfiles/*/{name}" for name in _POOL),
+    *("/properties/networkProfile/networkPlugin", "/properties/networkProfile/networkPluginMode"),
+]
+#: For `consults` of headers, what `subnet_in`, `usable_addresses` and `addresses_taken` read; the header adds, as
+#: `through`, where the resource names the subnet.
+CONSULTED: tuple[JsonObject, ...] = (
+    {"type": _SUBNET_TYPE, "reads": _PREFIXES},
+    {"type": _NETWORK_TYPE, "reads": [f"/properties/subnets/*{part}" for part in ("/id", "/name", *_PREFIXES)]},
+    *(
+        {"type": COMPUTE_TYPE, "naming": place, "reads": _NODES}
+        for place in dict.fromkeys("/" + "/".join(place) for place in _SUBNET_PLACES.values())
+    ),
+    {"type": CLUSTER_TYPE, "naming": "/properties/agentPoolProfiles/*/vnetSubnetID", "reads": _PODS},
+)
 
 
 def usable_addresses(subnet: JsonObject) -> int | None:

@@ -142,7 +142,7 @@ def judged_words(judged: Judged, code: Callable[[str], str]) -> str:
 
 def narrowing_words(policy: Policy, code: Callable[[str], str]) -> Iterator[str]:
     """What decides beside its type whether a resource is judged, and what the policy cannot decide here."""
-    python = policy.language == "python" and policy.python is not None and policy.python.applies is not None
+    python = policy.language == "python" and policy.python is not None and policy.python.has_applies
     if python or any(role == "applies" for role, _ in policy.rules):
         yield f"Its {code('applies')} narrows this further: what it leaves out has no finding."
     if policy.input_form in _INPUTS:

@@ -27,7 +27,7 @@ _ABSENT = {
     related_resources=["https://learn.microsoft.com/azure/advisor/advisor-reference-cost-recommendations"],
     severity="low",
     judges=["Microsoft.Advisor/recommendations"],
-    inspects=list(_ABSENT),
+    inspects=[*_ABSENT],
     when_absent=_ABSENT,
     remediation="Do what the recommendation says (`az advisor recommendation list --category Cost`), or dismiss it "
     "(`az advisor recommendation disable --ids <id>`) and note why.",

@@ -14,8 +14,11 @@ _ABSENT = {
     "/properties/properties/agentVmSize": "not_judged",
     "/properties/properties/agentCount": "pass",
     "/properties/agentPoolProfiles": "unknown",
-    **dict.fromkeys(["/properties/computeLocation", "/location", "workspace:/location"], "pass"),
-    **dict.fromkeys(["/properties/powerState/code", "/properties/resourceId"], "pass"),
+    "/properties/computeLocation": "pass",
+    "/location": "pass",
+    "workspace:/location": "pass",
+    "/properties/powerState/code": "pass",
+    "/properties/resourceId": "pass",
 }
 
 
@@ -35,7 +38,7 @@ _ABSENT = {
         },
         "Microsoft.ContainerService/managedClusters",
     ],
-    inspects=list(_ABSENT),
+    inspects=[*_ABSENT],
     consults=[CLUSTER, RESERVATIONS],
     when_absent=_ABSENT,
     remediation={

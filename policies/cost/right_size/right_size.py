@@ -10,9 +10,12 @@ from policyeng.facts.words import regulated
 from policyeng.models import JsonObject, lowered
 
 _ABSENT = {
-    **dict.fromkeys(["/properties/properties/vmSize", "/properties/properties/agentVmSize"], "unknown"),
-    **dict.fromkeys(["/properties/properties/virtualMachineSize", "/properties/resourceId"], "pass"),
-    **dict.fromkeys(["/tags/data-classification", "workspace:/tags/data-classification"], "pass"),
+    "/properties/properties/vmSize": "unknown",
+    "/properties/properties/agentVmSize": "unknown",
+    "/properties/properties/virtualMachineSize": "pass",
+    "/properties/resourceId": "pass",
+    "/tags/data-classification": "pass",
+    "workspace:/tags/data-classification": "pass",
     "workspace:/properties/hbiWorkspace": "pass",
 }
 _PERCENT = {"type": "number", "minimum": 0, "maximum": 100, "default": 40}
@@ -37,7 +40,7 @@ def _samples(given: PolicyInput) -> Mapping[str, Sequence[JsonObject]]:
     related_resources=["https://learn.microsoft.com/azure/advisor/advisor-cost-recommendations"],
     severity="low",
     judges=[{"type": "Microsoft.MachineLearningServices/workspaces/computes", "where": _COMPUTES}],
-    inspects=list(_ABSENT),
+    inspects=[*_ABSENT],
     consults=[MACHINE],
     when_absent=_ABSENT,
     remediation="Recreate the compute on the smaller size that the denial names (`az ml compute create --size <size> "

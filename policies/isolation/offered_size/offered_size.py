@@ -11,13 +11,15 @@ _RETIRED, _RETIRING = "the isolated size is retired", "the isolated size is abou
 _COMPUTE_TYPES = ["AmlCompute", "ComputeInstance", "VirtualMachine", "AKS"]
 _ABSENT = {
     "/properties/properties/vmSize": "not_judged",
-    **dict.fromkeys(["/properties/properties/virtualMachineSize", "/properties/resourceId"], "pass"),
+    "/properties/properties/virtualMachineSize": "pass",
+    "/properties/resourceId": "pass",
     "/properties/properties/agentVmSize": "not_judged",
     "/properties/instanceType": "not_judged",
     "/properties/endpointComputeType": "pass",
     "/properties/agentPoolProfiles": "not_judged",
     "/tags/data-classification": "pass",
-    **dict.fromkeys(["workspace:/properties/hbiWorkspace", "workspace:/tags/data-classification"], "pass"),
+    "workspace:/properties/hbiWorkspace": "pass",
+    "workspace:/tags/data-classification": "pass",
 }
 _REGULATED = ["regulated", "restricted", "confidential"]
 _WORDS = {"type": "array", "items": {"type": "string", "pattern": r"\S"}, "default": _REGULATED}
@@ -49,7 +51,7 @@ def _isolated(given: PolicyInput) -> list[tuple[NodeSize, str]]:
         f"{_ML}/onlineEndpoints/deployments",
         "Microsoft.ContainerService/managedClusters",
     ],
-    inspects=list(_ABSENT),
+    inspects=[*_ABSENT],
     consults=[MACHINE, ON_CLUSTER],
     when_absent=_ABSENT,
     remediation="Move to an isolated size that stays, such as Standard_M128ms, before the date: recreate the compute "

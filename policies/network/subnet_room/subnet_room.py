@@ -7,7 +7,7 @@ from typing import NamedTuple
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.bundle import SnapshotView
 from policyeng.facts.computes import max_nodes
-from policyeng.facts.subnets import addresses_taken, consulted_through, subnet_in, subnets_of, usable_addresses
+from policyeng.facts.subnets import CONSULTED, addresses_taken, subnet_in, subnets_of, usable_addresses
 
 _SCALE = "/properties/properties/scaleSettings/maxNodeCount"
 _SUBNET = "/properties/properties/subnet/id"
@@ -52,7 +52,7 @@ def _rooms_in(key: str, snapshot: SnapshotView) -> list[_Room]:
         }
     ],
     inspects=[_SCALE, _SUBNET],
-    consults=consulted_through(_SUBNET),
+    consults=[{**entry, "through": _SUBNET} for entry in CONSULTED],
     when_absent={_SCALE: "unknown", _SUBNET: "not_judged"},
     remediation="Lower the largest scale (`az ml compute update --name <cluster> --max-instances <free>`), or "
     "recreate the cluster in a larger subnet (`az network vnet subnet create --address-prefixes 10.0.8.0/22 ...`, "

@@ -23,7 +23,7 @@ _ABSENT = {STATE: "unknown", f"{OPERATION}/operationTime": "unknown", f"{OPERATI
     related_resources=["https://learn.microsoft.com/azure/machine-learning/how-to-manage-compute-instance"],
     severity="low",
     judges=[{"type": COMPUTES, "where": {"/properties/computeType": ["ComputeInstance"]}}],
-    inspects=list(_ABSENT),
+    inspects=[*_ABSENT],
     when_absent=_ABSENT,
     remediation={
         "text": "Stop the instance (`az ml compute stop --name <instance> --workspace-name <workspace>`), and let it "

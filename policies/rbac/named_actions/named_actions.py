@@ -33,7 +33,7 @@ LISTS = {"actions": "notActions", "dataActions": "notDataActions"}
         "reading is what is left until they are listed.",
         "patches": [
             {"answers": [path], "patch": [{"op": "replace", "path": path, "value": f"{EVERYTHING}/read"}]}
-            for path in (f"/properties/permissions/{block}/{granting}/0" for block in range(3) for granting in LISTS)
+            for path in [f"/properties/permissions/{block}/{granting}/0" for block in (0, 1, 2) for granting in LISTS]
         ],
     },
     source='002 "Role-Based Access Control (RBAC)"',

@@ -30,8 +30,8 @@ def code_of(policy: Policy) -> Code:
     found = Code([], [], [])
     if policy.python is None or policy.rules:
         return found
-    judge = policy.python.judge
-    beside = [*judge.__globals__.values(), policy.python.applies]
+    judge, applies = policy.python.functions
+    beside = [*judge.__globals__.values(), applies]
     waiting = [value for value in beside if isinstance(value, FunctionType) and value.__module__ == judge.__module__]
     for function in waiting:  # which grows while it is walked
         parts = list(_parts(function.__code__))

@@ -155,6 +155,8 @@ def _naming(grounds: Grounds) -> Sequence[str] | None:
 
 def _lost(bundle: Bundle, roots: Sequence[str]) -> str:
     """Why a bundle that is read again is not this one; empty when it is."""
+    if any(origin.signature for origin in bundle.origins):
+        return "its signature was verified, and the process would read it again without"
     try:
         again = load_bundle(*roots, data=bundle.given)
     except PolicyengError as error:

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from policyeng import _native
 from policyeng.bundle import Bundle, Policy
@@ -32,7 +32,7 @@ class Written:
         """Read it.
 
         Raises:
-            BundleError: its file cannot be read.
+            BundleError: it has no cases, or its text is not UTF-8.
         """
         self.bundle = bundle.only([policy])
         self.policy = policy
@@ -40,8 +40,9 @@ class Written:
         if policy.cases is None:
             raise BundleError(f"`{policy.id}` has no cases", remedy="put a cases.yaml beside it")
         self._root = policy.cases.parents[len(self._file.parent.parts)]
-        self._source = _text(self._root / self._file)
         self._modules = dict(_needed(bundle, policy))
+        # The text that was read and verified; the file may be another one by now.
+        self._source = self._modules[policy.file] if policy.rules else _text_of(policy)
 
     def mutants(self) -> list[Mutant]:
         """The policy with every fault that can be written into it, in the order of their places.
@@ -103,11 +104,11 @@ def _body(source: str) -> str:
     return source[found.start() :] if found else source
 
 
-def _text(path: Path) -> str:
+def _text_of(policy: Policy) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BundleError(f"the policy cannot be read again: {error}", place=(str(path),)) from error
+        return policy.python.text.decode() if policy.python else ""
+    except UnicodeDecodeError as error:
+        raise BundleError(f"the policy is not UTF-8: {error}", place=(policy.file,)) from error
 
 
 def _is_new(mutant: Mutant, programs: set[str]) -> bool:

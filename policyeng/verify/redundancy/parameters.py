@@ -139,7 +139,7 @@ def _is_never_read(policy: Policy, name: str, bundle: Bundle, estates: Estates) 
         return False
     if not policy.rules:
         words = estates.vocabulary.words[policy.id]
-        stated = policy.python.judge.__globals__.values() if policy.python else ()
+        stated = policy.python.functions.judge.__globals__.values() if policy.python else ()
         texts = [value for value in stated if isinstance(value, str)]  # where a constant holds the name
         return name not in (*words.own, *words.borrowed, *texts)
     # Modules that are no policy may be imported by any; another policy's own text says nothing of this one.

@@ -185,10 +185,10 @@ class Court:
         None where nothing can be kept, or it cannot be run anew.
         """
         named = next((entry for entry in self._grounds.bundle.policies if entry.id == policy), None)
-        if named is None or named.rules or named.python is None or named.python.anew is None:
+        if named is None or named.rules or named.python is None:
             return None
         try:
-            again = replace(named, python=named.python.anew())
+            again = replace(named, python=named.python.again())
         except BundleError:  # it ran once: now that fails because of what it did then
             return None
         return Grounds(self._grounds.bundle.only([again]))
