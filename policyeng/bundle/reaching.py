@@ -21,7 +21,7 @@ _COLLECTED = {
     for name, named in (("metrics", "metrics|by_measured"), ("quotas", "quotas"))
 }
 #: A text, a raw text or a comment of Rego, whichever begins first.
-_APART = re.compile(r'"(?:\\.|[^"\\\n])*"|`[^`]*`|#.*')
+_APART = re.compile(r'"(?:\\.|[^"\\\n])*+"?|`[^`]*+`?|#.*')
 #: Texts that hold code.
 _TEMPLATE = re.compile(r'\$["`]')
 _PACKAGE = re.compile(r"^[ \t]*package[ \t]+([\w.]+)[ \t]*(?:#.*)?;?$", re.MULTILINE)

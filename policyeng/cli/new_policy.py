@@ -29,8 +29,8 @@ _COMPUTES = "Microsoft.MachineLearningServices/workspaces/computes"
 #: Where an id stands in a header: in Rego's, and in Python's.
 _ID_LINES = re.compile(rb"""^(?:\#[ \t]+id:|[ \t]+id=)[ \t]*["']?([A-Z][A-Z0-9-]*)\b""", re.MULTILINE)
 _ARM_TYPE = re.compile(r"[A-Za-z0-9.]+(/[A-Za-z0-9]+)+")
-#: The list of roots: all up to the last one, with the space after the last comma, and its end.
-_ROOTS = re.compile(r'("roots"\s*:\s*\[(?:[^\]]*,(\s*))?[^\]]*?)(\s*\])')
+#: The list of roots: how it begins, and its entries.
+_ROOTS = re.compile(r'("roots"\s*+:\s*+\[)([^\[\]]*+)(?=\])')
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+)*")
 _LANGUAGES: Mapping[str, Language] = {"rego": "rego", "python": "python"}
 _SUBJECTS = {
@@ -201,7 +201,7 @@ def _widened(root: Path, manifest: Manifest, area: str, name: str) -> Iterator[s
     added = path if any(own.strip("/").startswith(f"{area}/") for own in roots) else area
     file = root / MANIFEST
     text = file.read_text(encoding="utf-8")
-    widened = _ROOTS.sub(lambda found: f'{found[1]}{"," + (found[2] or " ") if roots else ""}"{added}"{found[3]}', text)
+    widened = _ROOTS.sub(lambda found: found[1] + _with_entry(found[2], added), text)
     try:
         stands = manifest_of({MANIFEST: widened.encode()}, root) == replace(manifest, roots=(*roots, added))
     except BundleError:
@@ -211,6 +211,15 @@ def _widened(root: Path, manifest: Manifest, area: str, name: str) -> Iterator[s
         yield f"added `{added}` to the roots in {file}"
     else:
         yield f"add `{added}` to the `roots` in {file}: they leave it out, and OPA refuses what lies outside"
+
+
+def _with_entry(entries: str, added: str) -> str:
+    """Add an entry to the text between the brackets of a list, laid out as the last one is."""
+    kept = entries.rstrip()
+    before, _, last = kept.rpartition(",")
+    space = last[: len(last) - len(last.lstrip())] if before else ""
+    separator = f",{space or ' '}" if kept else ""
+    return f'{kept}{separator}"{added}"{entries[len(kept) :]}'
 
 
 def _say_next(root: Path, identity: str, notes: Iterable[str]) -> None:

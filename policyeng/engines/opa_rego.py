@@ -14,7 +14,7 @@ _HOST = frozenset(_native.HOST_BUILTINS)
 _TOKEN = re.compile(
     r"""(?P<space>\s+|\#[^\n]*)
     |(?P<template>\$["`])
-    |(?P<text>`[^`]*`|"(?:[^"\\\n]|\\.)*")
+    |(?P<text>`[^`]*`|"(?:[^"\\\n]|\\.)*+"?)
     |(?P<name>[A-Za-z_]\w*)
     |(?P<other>.)""",
     re.VERBOSE | re.DOTALL,

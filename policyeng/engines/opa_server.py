@@ -46,7 +46,7 @@ default allow := false
 allow if input.identity == "{token}"
 """
 #: What stands before the path of a module where we put it.
-FOLDER = re.compile(r"\S*/m[0-9]+/")
+FOLDER = re.compile(r"(?<!\S)\S*/m[0-9]+/")
 #: Characters of the log in a message.
 _LONGEST = 1000
 _ATTEMPTS = 5

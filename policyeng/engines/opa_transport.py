@@ -24,6 +24,7 @@ _CONNECT_SECONDS = 10.0
 _UNAUTHORIZED = (401, 403)
 _SLOW = "see whether it is overloaded, or give it more time with `--opa-timeout`"
 #: What OpenSSL says, in its versions, of a server that answers in plain text.
+_ERRNO = re.compile(r"^.*\[Errno -?[0-9]+\] ", re.MULTILINE)
 _NO_TLS = re.compile(r"wrong.version.number|http.request|packet.length.too.long|record.layer.failure|unknown.protocol")
 
 
@@ -235,5 +236,5 @@ def _is_silence(error: BaseException) -> bool:
 def _root(error: BaseException) -> str:
     """The innermost reason, without the URLs and object names that surround it."""
     seen = _innermost(error)
-    text = re.sub(r".*\[Errno -?[0-9]+\] ", "", getattr(seen, "strerror", None) or str(seen))
+    text = _ERRNO.sub("", getattr(seen, "strerror", None) or str(seen))
     return text.lower().rstrip(".")

@@ -21,7 +21,7 @@ from policyeng.report.wording import (
 )
 
 _PROBLEMS = "policyeng.problems"
-_NUMBER = re.compile(r"[-_.]?\d+$")
+_NUMBER = re.compile(r"(?:[-_.]|(?<!\d))\d++$")
 
 
 def render(evaluation: Evaluation, *, profile: str | None = None) -> str:

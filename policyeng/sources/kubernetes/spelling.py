@@ -42,9 +42,8 @@ _CALLED: Mapping[str, str] = {
 _USERS_OWN = frozenset({"environmentVariables", "labels", "limits", "nodeLabels", "nodeSelector", "requests", "tags"})
 #: What a tool fills in before the manifest is applied: `${X}`, `$(X)`, `{{ x }}` and `<x>` anywhere in a text; `$X` and
 #: `__X__` where they are the whole text, or of a path the whole segment.
-_PLACEHOLDER = re.compile(
-    r"\$\{[^}]*\}|\$\([^)]*\)|\{\{.*?\}\}|<[A-Za-z][\w .-]*>|(?:\A|(?<=/))(?:\$\w+|__\w+__)(?=/|\Z)"
-)
+_BRACKETS = (("${", "}"), ("$(", ")"), ("{{", "}}"))
+_PLACEHOLDER = re.compile(r"<[A-Za-z][\w .-]*>|(?:\A|(?<=/))(?:\$\w+|__\w+__)(?=/|\Z)")
 #: Deeper than the readers of JSON and YAML let anything be.
 _MAX_DEPTH = 128
 _LEFT_OUT = object()
@@ -73,8 +72,15 @@ def in_arm_spelling(part: JsonObject, names: Names, namespace: str) -> Spelled:
 
 
 def placeholder_in(text: object) -> str:
-    """What a text says that a tool is to fill in; empty when it says none."""
-    found = _PLACEHOLDER.search(text) if isinstance(text, str) else None
+    """Return the first placeholder of a text for a tool to fill in; empty when there is none."""
+    if not isinstance(text, str):
+        return ""
+    for opening, closing in _BRACKETS:  # no pattern: one would look for the end again at every opening without one
+        start = text.find(opening)
+        end = text.find(closing, start + len(opening)) if start >= 0 else -1
+        if end >= 0:
+            return text[start : end + len(closing)]
+    found = _PLACEHOLDER.search(text)
     return found[0] if found else ""
 
 

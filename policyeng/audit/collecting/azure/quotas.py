@@ -20,7 +20,7 @@ from policyeng.models import JsonObject
 
 _SCOPE = re.compile(r"/subscriptions/[^/]+(?:/resourceGroups/[^/]+/providers/[^/]+/workspaces/[^/]+)?", re.I)
 #: What follows the family in the name of a quota, as Azure Machine Learning spells it.
-_BEHIND = re.compile(r"\s*Cluster (?:Dedicated )?vCPUs\Z", re.I)
+_BEHIND = re.compile(r"(?<!\s)\s*+Cluster (?:Dedicated )?vCPUs\Z", re.I)
 #: The quotas that are none of one family, by a part of their types.
 _LOW_PRIORITY, _TOTALS = "/lowprioritycores/", ("/totalcores/", "/dedicatedcores/", "/totaldedicatedcores/")
 
