@@ -99,7 +99,7 @@ class Gathering:
         )
         for position, named, content, error in self._sources:
             if named.path in made:
-                reason = f"`{made[named.path]}`, which was made of it, is read in its place"
+                reason = f"`{made[named.path]}` is read in its place; that it was made from the present text is assumed"
                 self.skipped.append(Skipped(named.file, reason))
             elif concerns_machine_learning(content):
                 self._problems.append((position, problem_of(error)))

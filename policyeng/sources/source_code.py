@@ -11,8 +11,10 @@ from policyeng.sources.surroundings import directory_of
 from policyeng.strict.json_pointer import value_at
 
 #: `module name 'path'` of a Bicep file, and `using 'path'` of its parameters; what is in a registry has a colon.
-_CALLED = re.compile(rb"^\s*(?:module\s+\w+|using)\s+'([^':\r\n]+)'", re.MULTILINE)
-_COMMENT = re.compile(rb"/\*.*?\*/", re.DOTALL)
+_CALLED = re.compile(rb"^[ \t]*+(?:module[ \t]+\w+|using)[ \t]+'([^':\r\n]+)'", re.MULTILINE)
+_COMMENT = re.compile(rb"/\*(?:.*?\*/|.*+)", re.DOTALL)
+#: The program that wrote a template.
+_GENERATOR = "/metadata/_generator/name"
 _CALLS = "/configuration/root_module/module_calls"
 _BICEP = (".bicep", ".bicepparam")
 
@@ -21,7 +23,9 @@ def made_of(sources: Mapping[Path, bytes], read: Iterable[Part]) -> dict[Path, s
     """The input that was made of each file of source code; those of which none was are left out.
 
     A Bicep file is compiled to the template of its name beside it, with the modules that it calls; Terraform plans the
-    files of one directory, with the local modules that the plan's configuration calls.
+    files of one directory, with the local modules that the plan's configuration calls. A template that Bicep did not
+    write is left out. Whether one was made from the present text cannot be checked: its `templateHash` is a hash of
+    the template, not of the Bicep file.
 
     Args:
         sources: the content of each file of source code, by its path.
@@ -32,7 +36,7 @@ def made_of(sources: Mapping[Path, bytes], read: Iterable[Part]) -> dict[Path, s
     configuration = {path: path.parent.resolve() for path in sources if path not in bicep.values()}
     for part in read if sources else ():
         found: Iterable[Path] = ()
-        if part.name == "arm-template" and part.named.path is not None:
+        if part.name == "arm-template" and part.named.path is not None and _is_bicep_output(part.document):
             compiled = part.named.path.resolve()
             found = _compiled([compiled.with_suffix(suffix) for suffix in _BICEP], bicep, sources)
         elif _is_plan(part) and part.named.path is not None:
@@ -40,6 +44,11 @@ def made_of(sources: Mapping[Path, bytes], read: Iterable[Part]) -> dict[Path, s
             found = [path for path, folder in configuration.items() if folder in folders]
         made = {**dict.fromkeys(found, part.named.file), **made}
     return made
+
+
+def _is_bicep_output(template: object) -> bool:
+    """Whether Bicep wrote a template, which it states in each."""
+    return value_at(template, _GENERATOR) == "bicep"
 
 
 def _compiled(roots: Iterable[Path], bicep: Mapping[Path, Path], sources: Mapping[Path, bytes]) -> set[Path]:

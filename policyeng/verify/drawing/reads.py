@@ -17,13 +17,13 @@ from policyeng.verify.drawing.edits import Json
 _PART = r'(?:\.[A-Za-z_]\w*|\["[^"\n]*"\]|\[\w+\])'
 _REFERENCE = re.compile(rf"(?<![\w.\"])([A-Za-z_]\w*)({_PART}*)")
 _PARTS = re.compile(r'\.(\w+)|\["([^"\n]*)"\]|\[(\w+)\]')
-_GET = re.compile(rf'object\.get\(\s*([A-Za-z_]\w*{_PART}*)\s*,\s*(\[[^\]\n]*\]|"[^"\n]*")')
+_GET = re.compile(rf'object\.get\(\s*([A-Za-z_]\w*{_PART}*)\s*,\s*(\[[^\]\n]{{0,400}}\]|"[^"\n]*")')
 _BOUND = re.compile(r"\b(\w+)\s*:=\s*(.+)")
 #: Constants under a name: `least := 90`, `allowed := {"a", "b"}`.
 _NAMED = re.compile(r"^\s*(\w+)\s*:=\s*([\[{]?\s*(?:\"[^\"\n]*\"|-?\d)[^a-z(]*(?:\"[^\"\n]*\"[^a-z(]*)*)$")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _MEMBER = re.compile(rf"\b(?:some|every)\s+(?:\w+\s*,\s*)?(\w+)\s+in\s+([A-Za-z_]\w*{_PART}*)")
-_WORDS = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+_WORDS = re.compile(r'"((?:[^"\\\n]|\\.)*+)"|"(?:[^"\\\n]|\\.)*+')  # with what is never closed, read once
 _RAW = re.compile(r"`([^`\n]*)`")
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])")
 _COUNTED = re.compile(rf"\bcount\(\s*([A-Za-z_]\w*{_PART}*)\s*\)")

@@ -22,7 +22,7 @@ from policyeng.verify.drawing.edits import Json
 from policyeng.verify.drawing.python_words import LONGEST, code_of
 from policyeng.verify.drawing.reads import pointer_of, reads_of
 
-_TEXT = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+_TEXT = re.compile(r'"((?:[^"\\\n]|\\.)*+)"|"(?:[^"\\\n]|\\.)*+')  # with what is never closed, read once
 _RAW = re.compile(r"`([^`\n]*)`")
 _NUMBER = re.compile(r"(?<![\w.\"])-?\d+(?:\.\d+)?(?![\w.\"])")
 _IMPORT = re.compile(r"\bdata\.((?:\w+\.)*\w+)")

@@ -18,7 +18,7 @@ from policyeng.report.escapes import visible
 #: A policy and a resource; the resource is empty where a format names it in prose alone.
 Told = tuple[str, str]
 
-_GITHUB = re.compile(r"::(?:error|warning|notice) (?:.*,)?title=([^,:]*)::(.*)")
+_GITHUB = re.compile(r"::(?:error|warning|notice) (?:.*,)?title=([^,:]*+)::(.*)", re.DOTALL)
 _AZURE_DEVOPS = re.compile(r"##vso\[task\.logissue [^\]]*\bcode=([^;\]]*);\].*")
 
 

@@ -14,7 +14,7 @@ from policyeng.strict.json_pointer import value_at as found_at
 Plain = str | int | float | bool
 
 #: A word of a sentence that may be a value: it has a capital, a digit, a hyphen or an underscore.
-_WORD = re.compile(r"(?=[a-z]*[A-Z0-9_-])[A-Za-z][\w-]*\w")
+_WORD = re.compile(r"(?<![a-z])(?=[a-z]*[A-Z0-9_-])[A-Za-z][\w-]*\w")
 #: Ids of people and things, and moments: none of them is a setting.
 _NAMING = re.compile(r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$|\d{4}-\d\d-\d\d")
 #: Longer texts are descriptions.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from policyeng.models import lowered
 
-_COMMENT = re.compile(r"^\s*#\s?", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*#\s?", re.MULTILINE)
 _SPACE = re.compile(r"\s+")
 
 

@@ -12,7 +12,9 @@ import yaml
 from policyeng.bundle.header import Verdict
 from policyeng.verify.mutation.edits import Edit, Mutation, Spoken, mutation, without_member
 
-_BLOCK = re.compile(r"^#[ \t]*METADATA[ \t]*\n((?:#.*\n)*)(?=\s*package[ \t])", re.MULTILINE)
+#: A run of comments, with what makes it the one above the package.
+_COMMENTS = re.compile(r"^((?:#.*\n)++)(\s*package[ \t])?", re.MULTILINE)
+_METADATA = re.compile(r"^#[ \t]*METADATA[ \t]*\n", re.MULTILINE)
 _INTEGER = re.compile(r"-?\d+")
 
 
@@ -21,14 +23,23 @@ def header_mutations(source: str, spoken: Spoken) -> Iterator[Mutation]:
 
     What is for people (titles, messages, sources), `consults` and the contracts are left alone: laws prove the latter.
     """
-    block = _BLOCK.search(source)
-    if block is None:
+    place = _block(source)
+    if place is None:
         return
+    start, end = place
     # Every character keeps its place: the signs of the comments become spaces.
-    before = re.sub(r"[^\n]", " ", source[: block.start(1)])
-    tree = yaml.compose(before + re.sub(r"^#", " ", block[1], flags=re.MULTILINE), yaml.SafeLoader)
+    before = re.sub(r"[^\n]", " ", source[:start])
+    tree = yaml.compose(before + re.sub(r"^#", " ", source[start:end], flags=re.MULTILINE), yaml.SafeLoader)
     for entry in _Header(source, spoken).mutations(tree):
         yield Mutation(entry.kind, tuple(_in_bytes(source, edit) for edit in entry.edits))
+
+
+def _block(source: str) -> tuple[int, int] | None:
+    """Find where the header above the package begins, after its first line, and ends."""
+    for comments in _COMMENTS.finditer(source):
+        if comments[2] and (first := _METADATA.search(comments[1])):
+            return comments.start() + first.end(), comments.end(1)
+    return None
 
 
 def _in_bytes(source: str, edit: Edit) -> Edit:

@@ -15,7 +15,7 @@ from policyeng.models import JsonObject, lowered
 _Modules: TypeAlias = list[tuple[str, str]]
 _PACKAGE = re.compile(r"^[ \t]*package[ \t]+([\w.]+)", re.MULTILINE)
 #: What is no code in Rego: texts and comments.
-_NO_CODE = re.compile(r'"(?:[^"\\\n]|\\.)*"|`[^`]*`|#[^\n]*')
+_NO_CODE = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|`[^`]*+`?|#[^\n]*')
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 _REFERENCE = re.compile(r"\bdata\b((?:\.\w+)*)")
 #: The clock, or a part of the input that may be it: `input` alone, or with a key that is worked out.
