@@ -33,7 +33,7 @@ from policyeng.models import Summary
 
 #: Whose code decides what comes of a part.
 _DECIDING = ("audit", "bundle", "engines", "evaluation", "exemptions.py", "facts", "models", "sources", "workloads")
-_DECIDING_TOO = ("masking.py", "strict")
+_DECIDING_TOO = ("masking.py", "secret_shapes.py", "strict")
 
 
 class Earlier:
