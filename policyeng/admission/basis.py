@@ -33,8 +33,9 @@ class Basis:
             UsageError: a parameter does not exist or does not fit its schema.
         """
         self.bundle, self.snapshot, self.parameters = bundle, snapshot, parameters
-        self._held = held_of(snapshot)
         prepared = prepare(bundle, snapshot, parameters)
+        self._state = prepared.snapshot
+        self._held = held_of(self._state)
         self._sides = None if _is_odd(prepared, self._held) else Sides(prepared)
         #: The ids of what is judged and is no resource of the snapshot: approvals, and workloads that stand alone.
         self._stated = frozenset(_other_ids(prepared)) - frozenset(self._held)
@@ -48,7 +49,7 @@ class Basis:
         """
         changes, earlier = (changes_of(given, self.bundle.spellings) for given in (change, before))
         if judging.engine == "embedded" and self._sides is not None:
-            state = self._held, self.snapshot
+            state = self._held, self._state
             given = made_of(earlier, *state, spellings=self.bundle.spellings) if earlier else NOTHING_MADE
             made = made_of(changes, *state, given, self.bundle.spellings)
             if self._stated.isdisjoint({*made.becomes, *made.changed}):
@@ -78,12 +79,13 @@ def _is_odd(prepared: Prepared, held: Mapping[str, JsonObject]) -> bool:
     """Whether changes are decided wholly.
 
     So it is where policies judge documents, ids do not tell subjects apart, or types are not all there: then what a
-    resource names may be anything.
+    resource names may be anything. So it is, too, where the state has an error, which a change may take away or keep.
     """
     snapshot, view = prepared.snapshot, prepared.estate.view
     if (
         snapshot.documents
         or prepared.estate.gaps
+        or any(problem.level == "error" for problem in prepared.estate.problems)
         or any(policy.input_form != "policy" for policy in prepared.bundle.policies)
     ):
         return True

@@ -8,7 +8,7 @@ from policyeng.bundle.spellings import Spellings
 from policyeng.errors import InputError
 from policyeng.models import Change, Operation, lowered
 from policyeng.sources.arm_entry import types_of
-from policyeng.sources.spelling import as_arm_reads
+from policyeng.sources.spelling import REMOVE_ONE, as_arm_reads, twice_said
 from policyeng.strict.json_text import shortened
 
 _PUTS = (Operation.CREATE, Operation.REPLACE)
@@ -18,8 +18,6 @@ _MISLEADING = re.compile(
     r"[?#\\]|(?:^|/)\.\.?(?:/|$)|%(?:2[DEFdef]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[CFcf]|7[Ee])|(?:^|/)\s|\s(?:/|$)"
 )
 _TYPE = re.compile(r"[a-z0-9._-]+(?:/[a-z0-9._-]+)+")
-
-_TWICE = "this member stands twice, and ARM reads its name without case"
 
 
 def as_arm_reads_it(change: Change, place: str, spellings: Spellings) -> Change:
@@ -45,7 +43,7 @@ def as_arm_reads_it(change: Change, place: str, spellings: Spellings) -> Change:
     arm_type = lowered(written["type"]) if is_put else next(iter(types_of(change.id)), "")
     spelled = as_arm_reads(written, arm_type, spellings)
     if spelled.twice and not as_arm_reads(written, arm_type).twice:  # else it is said where the change is made
-        raise InputError(_TWICE, place=(place, spelled.twice), remedy="remove one of the two")
+        raise InputError(twice_said(spelled.twice), place=(place, spelled.twice[1]), remedy=REMOVE_ONE)
     if spelled.part is written:
         return change
     origin = change.origin
@@ -68,7 +66,7 @@ def why_not(change: Change) -> str:
         return "the id is that of no type of resources; write it as ARM returns it"
     written = change.patch if change.resource is None else change.resource
     if isinstance(written, dict) and (twice := as_arm_reads(written, types[0] if types else "").twice):
-        return f"{twice}: {_TWICE}; remove one of the two"
+        return f"{twice[1]}: {twice_said(twice)}; {REMOVE_ONE}"
     if change.resource is None:
         return ""
     if not types:

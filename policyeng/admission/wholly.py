@@ -14,6 +14,7 @@ from policyeng.bundle import Bundle
 from policyeng.engines import OpaOptions
 from policyeng.evaluation import evaluated, prepare
 from policyeng.evaluation.estate import estate_of
+from policyeng.evaluation.member_names import with_known_names
 from policyeng.evaluation.touching import Index, Touching, rows_of
 from policyeng.models import (
     Blame,
@@ -79,7 +80,9 @@ def decided_wholly(
     said = sorted_out(standing.findings, judged.findings, after.changed, touching.touches)
     made = [*state.problems, *after.problems, *judged.problems]
     problems: list[Problem] = brought(frozenset(standing.problems), made, after.changed)
-    digest = estate_of(snapshot, bundle.facts).digest if before else standing.snapshot.digest
+    digest = standing.snapshot.digest
+    if before:
+        digest = estate_of(with_known_names(snapshot, bundle.spellings)[0], bundle.facts).digest
     named = SnapshotRef(scope=snapshot.scope, taken_at=snapshot.taken_at, digest=digest)
     grounds = Grounds(standing.bundle, named, standing.as_of, standing.engine)
     return decided(changes, grounds, said, problems, gate)

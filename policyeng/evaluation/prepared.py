@@ -11,6 +11,7 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import Work
 from policyeng.evaluation.estate import Estate, Subject, estate_of
+from policyeng.evaluation.member_names import with_known_names
 from policyeng.evaluation.plan import Planned, plan
 from policyeng.garbage import uncollected
 from policyeng.models import JsonObject, Snapshot
@@ -21,6 +22,7 @@ class Prepared:
     """What is judged again and again while it stays the same; it holds inputs only, never what a policy said of them.
 
     Attributes:
+        snapshot: with the names of members as ARM spells them.
         parameters: one object per policy of the bundle, defaults filled in.
         planned: every pair of a policy and a subject that it judges.
         made: by name, what engines have made of the snapshot.
@@ -65,6 +67,9 @@ def prepare(bundle: Bundle, snapshot: Snapshot, parameters: Mapping[str, JsonObj
     Raises:
         UsageError: a parameter does not exist or does not fit its schema.
     """
+    snapshot, problems = with_known_names(snapshot, bundle.spellings)
     estate = estate_of(snapshot, bundle.facts)
+    if problems:
+        estate = replace(estate, problems=(*problems, *estate.problems))
     judging_with = parameters_of(bundle, parameters or {})
     return Prepared(bundle, snapshot, judging_with, estate, tuple(plan(bundle, estate, judging_with)))

@@ -22,7 +22,7 @@ _TAGGED_OUTSIDE = (WORKSPACE_TYPE, f"{WORKSPACE_TYPE}/computes")
 _SHOWN = 60
 
 #: White space as Unicode defines it and Rego trims it; `str.strip` alone would also take control characters off.
-_SPACE = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
+SPACE = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Stage:
 
 def trimmed(text: str) -> str:
     """A text without the white space around it that Rego's `trim_space` takes away."""
-    return text.strip(_SPACE)
+    return text.strip(SPACE)
 
 
 def folded(value: object) -> str | None:

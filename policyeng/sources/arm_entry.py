@@ -6,6 +6,7 @@ import re
 
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.reading import Placed, Refusal, keys_seen, kind_of, spelled
+from policyeng.strict.json_pointer import escaped
 from policyeng.strict.json_text import shortened
 
 #: Top-level keys of resources and of resource listings; a resource without `properties` has no others.
@@ -36,6 +37,8 @@ ENVELOPE = frozenset(
         "zones",
     }
 )
+#: By themselves in lower case; providers spell `etag` in two ways (budgets have `eTag`), and nothing reads it.
+_TOP = {name.lower(): name for name in ENVELOPE if name != "etag"}
 _NO_PROPERTIES = {"/properties": "the document lists the resource without its `properties`"}
 _SAVE_GET = "save what the REST API answers to GET (`az rest --method get --url <id>?api-version=...`)"
 _PLACEHOLDERS = ("{", "}", "<", ">")
@@ -53,6 +56,14 @@ def read_entry(entry: object, pointer: str) -> Placed | Refusal:
     """
     if not isinstance(entry, dict):
         return Refusal(pointer, f"not an ARM resource: {kind_of(entry)} where an object should be", _SAVE_GET)
+    if not entry.keys() <= ENVELOPE and (other := _spelled_otherwise(entry)):
+        if isinstance(other, Refusal):
+            return other._replace(pointer=pointer + other.pointer)
+        read = read_entry({other.get(key, key): value for key, value in entry.items()}, pointer)
+        if isinstance(read, Refusal):
+            return read
+        fields = {f"/{name}": f"{pointer}/{escaped(key)}" for key, name in other.items()}
+        return read._replace(fields={**fields, **read.fields})
     if "_" in "".join(entry):
         key = next(key for key in entry if "_" in key)
         message = f"not an ARM resource: keys like `{shortened(key)}` are those of a command's output"
@@ -75,6 +86,41 @@ def read_entry(entry: object, pointer: str) -> Placed | Refusal:
         message = f"`id` is that of a `{shortened(_spelled_type(identity, types))}`, and `type` says {spelled(kind)}"
         return Refusal(pointer, message, "correct the one that is wrong")
     return _with_properties(entry if kind else {**entry, "type": _spelled_type(identity, types)}, pointer)
+
+
+def folded_name(name: str) -> str:
+    """The name of a member without case; ARM takes no letter beyond ASCII, such as U+0130, for one in it."""
+    return name.lower() if name.isascii() else name
+
+
+def top_level_name(key: str) -> str:
+    """A key of a resource as ARM spells it; one that ARM does not have stays as it is written."""
+    return key if key in ENVELOPE else _TOP.get(folded_name(key), key)
+
+
+def with_top_level_names(entry: JsonObject) -> JsonObject:
+    """An object with the keys of a resource as ARM spells them; where two have one name, as it is."""
+    other = {} if entry.keys() <= ENVELOPE else _spelled_otherwise(entry)
+    if not other or isinstance(other, Refusal):
+        return entry
+    return {other.get(key, key): value for key, value in entry.items()}
+
+
+def _spelled_otherwise(entry: JsonObject) -> dict[str, str] | Refusal:
+    """By key of a resource the name that ARM spells otherwise, or why there are two of one name."""
+    other: dict[str, str] = {}
+    for key in entry:
+        name = top_level_name(key)
+        if name == key:
+            continue
+        first = name if name in entry else next((one for one, known in other.items() if known == name), None)
+        if first is not None:
+            message = (
+                f"`{shortened(key)}` and `{shortened(first)}` are one member to ARM, which reads names without case"
+            )
+            return Refusal(f"/{escaped(key)}", message, "remove one of the two")
+        other[key] = name
+    return other
 
 
 def types_of(identity: str) -> tuple[str, ...]:
@@ -119,6 +165,7 @@ def looks_like_arm(value: object) -> bool:
     """Whether a JSON value has the marks of an ARM resource, well formed or not."""
     if not isinstance(value, dict) or "_" in "".join(value):
         return False
+    value = with_top_level_names(value)
     identity, kind = value.get("id"), value.get("type")
     if isinstance(kind, str) and "/" not in kind and not is_placeholder(kind) and "properties" not in value:
         return False  # a type of some command's output

@@ -10,7 +10,7 @@ from pydantic import AwareDatetime
 
 from policyeng.errors import nearest
 from policyeng.models import Approval, DeclaredWorkload, JsonObject, Metric, Model, Principal, Quota
-from policyeng.sources.arm_entry import read_entry
+from policyeng.sources.arm_entry import read_entry, with_top_level_names
 from policyeng.sources.reading import (
     ALONE,
     Collection,
@@ -104,7 +104,8 @@ def _resources(document: JsonObject) -> Iterator[Placed | Refusal]:
     yield from refusals
     for index, entry in enumerate(entries):
         pointer = f"/resources/{index}"
-        if isinstance(entry, dict) and entry.get("id") and not entry.get("type"):
+        named = with_top_level_names(entry) if isinstance(entry, dict) else {}
+        if named.get("id") and not named.get("type"):
             yield Refusal(pointer, "a resource without `type`", "give its ARM `type`")
         else:
             yield read_entry(entry, pointer)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from policyeng.errors import InputError
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
-from policyeng.sources.arm_entry import ENVELOPE, read_entry, types_of
+from policyeng.sources.arm_entry import ENVELOPE, read_entry, top_level_name, types_of, with_top_level_names
 from policyeng.sources.arm_rest import example_body
 from policyeng.sources.reading import ALONE, Placed, Reading, Refusal, Surroundings, keys_seen, kind_of, reading_of
 from policyeng.strict.json_pointer import escaped
@@ -137,22 +137,27 @@ def _read(row: _Row) -> Placed | Refusal:
     if not isinstance(row.value, dict):
         message = f"no row of a query: {kind_of(row.value)} where an object, or as many cells as columns, should be"
         return Refusal(row.pointer, message, "give what `az graph query -o json` prints")
-    if not isinstance(row.value.get("id"), str) or not row.value["id"]:
+    columns = with_top_level_names(row.value)
+    if not isinstance(columns.get("id"), str) or not columns["id"]:
         seen = keys_seen(row.value) or "no column"
         return Refusal(row.pointer, f"a row without `id`, which is of no resource that can be told: {seen}", _PROJECT)
     # Blank text is how a table of the service says that there is nothing.
     resource = {
         key: unfolded
-        for key, value in row.value.items()
-        if key in ENVELOPE and (unfolded := _unfolded(key, value)) not in (None, "")
+        for key, value in columns.items()
+        if top_level_name(key) in ENVELOPE and (unfolded := _unfolded(key, value)) not in (None, "")
     }
     read = read_entry(resource, row.pointer)
     if isinstance(read, Refusal):
         return read
     missing = {
-        f"/{key}": f"the query left out the column `{key}`; {_PROJECT}" for key in _COLUMNS if key not in row.value
+        f"/{key}": f"the query left out the column `{key}`; {_PROJECT}" for key in _COLUMNS if key not in columns
     }
-    fields = {key: place for key, place in row.fields.items() if key[1:] in resource}
+    fields = {
+        f"/{escaped(name)}": row.fields.get(f"/{escaped(key)}", f"{row.pointer}/{escaped(key)}")
+        for key, name in zip(row.value, columns, strict=True)
+        if name in resource and (row.fields or name != key)
+    }
     return read._replace(unreadable={**read.unreadable, **missing}, fields=fields)
 
 

@@ -6,15 +6,15 @@ spell some of these in another way, such as AKS `enableNodePublicIP`.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from policyeng.bundle.spellings import Spellings
-from policyeng.facts.words import trimmed
+from policyeng.facts.words import SPACE, trimmed
 from policyeng.identity import This
-from policyeng.models import JsonObject, lowered
-from policyeng.sources.arm_entry import ENVELOPE
+from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
+from policyeng.sources.arm_entry import ENVELOPE, folded_name, top_level_name
 from policyeng.strict.json_pointer import escaped, keys_of
 
 _NAMES = """
@@ -54,9 +54,9 @@ _ELSEWHERE = """
 """
 _SPELLED: Mapping[str, str] = {lowered(name): name for name in _NAMES.split()}
 _SPELLED_ELSEWHERE: Mapping[str, str] = {lowered(name): name for name in _ELSEWHERE.split()}
-_TOP: Mapping[str, str] = {lowered(name): name for name in ENVELOPE}
 _NONE: Mapping[str, str] = {}
 NO_SPELLINGS: Spellings = {}
+REMOVE_ONE = "remove one of the two"
 #: What names the resource, and what is the user's.
 _AS_THEY_STAND = ("/id", "/type", "/tags")
 #: What holds names that the user gives.
@@ -67,19 +67,40 @@ _NAMED_BY_USERS = frozenset(
         "instanceTypes",
         "jobs",
         "kvTags",
+        "metadata",
         "mirrorTraffic",
+        "nodeSelector",
         "outboundRules",
         "outputs",
+        "searchSpace",
+        "services",
         "tags",
         "traffic",
         "userAssignedIdentities",
     }
 )
+#: The types of Machine Learning whose nested `properties` have names of ARM. Those of jobs and assets are a map of the
+#: user (`ResourceBase.properties` of the OpenAPI).
+_NESTED = frozenset({WORKSPACE_TYPE, f"{WORKSPACE_TYPE}/computes", f"{WORKSPACE_TYPE}/services"})
+#: So many other names of members are remembered for each type, so that they are not folded again and again.
+_MOST_NAMES = 1 << 12
+_SPACES = frozenset(SPACE)
+
+
+def twice_said(pointers: Sequence[str]) -> str:
+    """The message about two members with one name, by their pointers."""
+    one, other = pointers
+    return f"the member is there twice, as `{one}` and `{other}`, and ARM reads names without case"
 
 
 def is_respelled(arm_type: str) -> bool:
     """Whether the names are those of a type: one of Machine Learning."""
     return lowered(arm_type).startswith("microsoft.machinelearningservices/")
+
+
+def has_own_map(arm_type: str) -> bool:
+    """Whether nested `properties` of a type have names that the user gives."""
+    return is_respelled(arm_type) and lowered(arm_type) not in _NESTED
 
 
 def respelled_pointer(pointer: str, here: str = "") -> str:
@@ -99,12 +120,12 @@ class Spelled(NamedTuple):
 
     Attributes:
         fields: by pointer into it, the pointer in what was given of what is spelled otherwise there.
-        twice: the pointer of a member that stands there twice, which ARM does not take; empty where there is none.
+        twice: the pointers of two members with one name, which ARM does not take; empty where there are none.
     """
 
     part: JsonObject
     fields: Mapping[str, str] = _NONE
-    twice: str = ""
+    twice: tuple[str, ...] = ()
 
 
 def as_arm_reads(part: JsonObject, arm_type: str, spellings: Spellings = NO_SPELLINGS) -> Spelled:
@@ -118,15 +139,14 @@ def as_arm_reads(part: JsonObject, arm_type: str, spellings: Spellings = NO_SPEL
         spellings: names beside those that are known, as `Bundle.spellings` has them.
     """
     kind = lowered(arm_type)
-    names, right = _names(is_respelled(kind), kind if kind in spellings else "", This(spellings))
-    if all(
-        (key in ENVELOPE or (lowered(key) not in _TOP and _is_right(key, names, right)))
-        and _is_plain(inner, names, right)
-        for key, inner in part.items()
+    names, fine = _names(is_respelled(kind), kind if kind in spellings else "", This(spellings))
+    if (part.keys() <= ENVELOPE or not any(_at_top(key, names) != key for key in part)) and all(
+        _is_plain(inner, names, fine) for inner in part.values()
     ):
         return Spelled(part)
-    odd = dict(_odd(part, names, ""))
-    twice = next((pointer for pointer, is_twice in odd.items() if is_twice), "")
+    own_map = has_own_map(kind)
+    odd = dict(_odd(part, names, "", own_map=own_map))
+    twice = next(((other, pointer) for pointer, other in odd.items() if other), ())
     if twice or not odd:
         return Spelled(part, twice=twice)
     fields: dict[str, str] = {}
@@ -136,77 +156,100 @@ def as_arm_reads(part: JsonObject, arm_type: str, spellings: Spellings = NO_SPEL
         pointer, place = f"/{escaped(name)}", f"/{escaped(key)}"
         if name != key:
             fields[pointer] = place
-        made[name] = (
-            inner
-            if pointer in _AS_THEY_STAND
-            else _trimmed(respelled(inner, fields, place, pointer, names), names, name)
-        )
+        if pointer not in _AS_THEY_STAND:
+            inner = _word(inner, name, names)
+            inner = respelled(inner, fields, place, pointer, names, own_map=own_map)
+        made[name] = inner
     return Spelled(made, fields)
 
 
 @lru_cache(maxsize=256)
-def _names(is_ours: bool, kind: str, spellings: This[Spellings]) -> tuple[Mapping[str, str], frozenset[str]]:
-    """The names of a lower-case type by themselves in lower case, and those that are spelled as they should be."""
+def _names(is_ours: bool, kind: str, spellings: This[Spellings]) -> tuple[Mapping[str, str], set[str]]:
+    """The names of a lower-case type by themselves in lower case, and names that need no other spelling, to add to."""
     known = _SPELLED if is_ours else _SPELLED_ELSEWHERE
     more = spellings.held
     names = {**more.get("", {}), **more.get(kind, {}), **known}
-    return names, frozenset(names.values())
+    return names, set(names.values())
 
 
-def _is_right(key: str, names: Mapping[str, str], right: Container[str]) -> bool:
-    return key in right or lowered(key) not in names
-
-
-def _is_plain(value: object, names: Mapping[str, str], right: Container[str]) -> bool:
-    """Whether nothing in a value can be read otherwise than it stands: most of what comes, and told in no time."""
-    if isinstance(value, dict):
-        return all(_is_right(key, names, right) and _is_plain(inner, names, right) for key, inner in value.items())
-    if isinstance(value, list):
-        return all(_is_plain(entry, names, right) for entry in value)
-    return not isinstance(value, str) or value == trimmed(value)
-
-
-def _trimmed(value: object, names: Mapping[str, str], key: str) -> object:
-    """A value at a key without the white space around words."""
-    if isinstance(value, str):
-        return trimmed(value) if lowered(key) in names else value
-    if isinstance(value, list):
-        return [_trimmed(entry, names, key) for entry in value]
-    if not isinstance(value, dict) or key == "tags":
-        return value
-    by_users = key in _NAMED_BY_USERS
-    return {name: _trimmed(inner, names, "" if by_users else name) for name, inner in value.items()}
+def _spelled(key: str, names: Mapping[str, str]) -> str:
+    return names.get(folded_name(key), key)
 
 
 def _at_top(key: str, names: Mapping[str, str]) -> str:
-    return _TOP.get(lowered(key)) or names.get(lowered(key), key)
+    name = top_level_name(key)
+    return name if name in ENVELOPE else _spelled(key, names)
 
 
-def _odd(value: object, names: Mapping[str, str], here: str) -> Iterator[tuple[str, bool]]:
-    """The pointers of members that ARM reads otherwise than they stand, and whether there is another of that name."""
+def _is_plain(value: object, names: Mapping[str, str], fine: set[str]) -> bool:
+    """Whether nothing in a value needs another spelling, which is so of most resources.
+
+    The names of an object are compared in one step with those that are `fine`; new ones are added there.
+    """
+    if isinstance(value, dict):
+        if not value.keys() <= fine:
+            for key in value.keys() - fine:
+                if _spelled(key, names) != key:
+                    return False
+                if len(fine) < len(names) + _MOST_NAMES:
+                    fine.add(key)
+        values: Iterable[object] = value.values()
+    else:
+        values = value if isinstance(value, list) else (value,)
+    for inner in values:
+        if isinstance(inner, str):
+            if inner and (inner[0] in _SPACES or inner[-1] in _SPACES):
+                return False
+        elif isinstance(inner, dict | list) and not _is_plain(inner, names, fine):
+            return False
+    return True
+
+
+def _word(value: object, name: str, names: Mapping[str, str]) -> object:
+    """The value of a member without white space around words, where the name is a known one."""
+    if isinstance(value, str) and folded_name(name) in names:
+        return trimmed(value)
+    if isinstance(value, list) and folded_name(name) in names:
+        return [trimmed(entry) if isinstance(entry, str) else entry for entry in value]
+    return value
+
+
+def _is_named_by_users(pointer: str, *, own_map: bool) -> bool:
+    """Whether what a pointer leads to has names that the user gives; `own_map`: nested `properties` have such names."""
+    above, _, last = pointer.rpartition("/")
+    return last in _NAMED_BY_USERS or (own_map and last == "properties" and above != "")
+
+
+def _odd(value: object, names: Mapping[str, str], here: str, *, own_map: bool) -> Iterator[tuple[str, str]]:
+    """The pointers of members that ARM reads otherwise than as written, with that of another of the name if any."""
     if isinstance(value, list):
         for index, entry in enumerate(value):
-            yield from _odd(entry, names, f"{here}/{index}")
+            yield from _odd(entry, names, f"{here}/{index}", own_map=own_map)
     if not isinstance(value, dict) or here in _AS_THEY_STAND:
         return
-    by_users = here.rsplit("/", maxsplit=1)[-1] in _NAMED_BY_USERS
-    seen: set[str] = set()
+    by_users = _is_named_by_users(here, own_map=own_map)
+    seen: dict[str, str] = {}
     for key, inner in value.items():
-        name = key if by_users else names.get(lowered(key), key) if here else _at_top(key, names)
+        name = key if by_users else _spelled(key, names) if here else _at_top(key, names)
         pointer = f"{here}/{escaped(key)}"
-        is_word = not by_users and lowered(name) in names and pointer not in _AS_THEY_STAND
-        texts = inner if isinstance(inner, list) else [inner]
-        has_space = is_word and any(isinstance(one, str) and one != trimmed(one) for one in texts)
-        if name != key or has_space:
-            yield pointer, name in seen or (name != key and name in value)
-        seen.add(name)
-        yield from _odd(inner, names, pointer)
+        is_word = not by_users and pointer not in _AS_THEY_STAND
+        if name != key or (is_word and _word(inner, name, names) != inner):
+            other = seen.get(name, name if name != key and name in value else None)
+            yield pointer, "" if other is None else f"{here}/{escaped(other)}"
+        seen[name] = key
+        yield from _odd(inner, names, pointer, own_map=own_map)
 
 
 def respelled(
-    value: object, fields: dict[str, str], there: str, here: str = "", names: Mapping[str, str] = _SPELLED
+    value: object,
+    fields: dict[str, str],
+    there: str,
+    here: str = "",
+    names: Mapping[str, str] = _SPELLED,
+    *,
+    own_map: bool = False,
 ) -> object:
-    """The value with known property names as ARM spells them.
+    """The value with known property names as ARM spells them, and no white space around words.
 
     Args:
         value: the properties of a resource.
@@ -214,20 +257,24 @@ def respelled(
         there: the JSON Pointer of the value in the document.
         here: its JSON Pointer in the resource.
         names: by themselves in lower case; those of Machine Learning unless given.
+        own_map: as `has_own_map` gives it.
     """
     if isinstance(value, list):
         return [
-            respelled(entry, fields, f"{there}/{index}", f"{here}/{index}", names) for index, entry in enumerate(value)
+            respelled(entry, fields, f"{there}/{index}", f"{here}/{index}", names, own_map=own_map)
+            for index, entry in enumerate(value)
         ]
     if not isinstance(value, dict):
         return value
-    by_users = here.rsplit("/", maxsplit=1)[-1] in _NAMED_BY_USERS
+    by_users = _is_named_by_users(here, own_map=own_map)
     made: dict[str, object] = {}
     for key, inner in value.items():
-        name = key if by_users else names.get(lowered(key), key)
+        name = key if by_users else _spelled(key, names)
         name = key if name != key and name in value else name
         pointer, place = f"{here}/{escaped(name)}", f"{there}/{escaped(key)}"
         if name != key:
             fields.setdefault(pointer, place)
-        made[name] = respelled(inner, fields, fields.get(pointer, place), pointer, names)
+        if not by_users:
+            inner = _word(inner, name, names)
+        made[name] = respelled(inner, fields, fields.get(pointer, place), pointer, names, own_map=own_map)
     return made

@@ -16,7 +16,7 @@ from policyeng.sources.arm_template.resolving import Resolver, unfit_count
 from policyeng.sources.arm_template.scopes import Place, Scope
 from policyeng.sources.arm_template.values import text_of
 from policyeng.sources.reading import Refusal, Surroundings, kind_of
-from policyeng.sources.spelling import is_respelled, respelled
+from policyeng.sources.spelling import has_own_map, is_respelled, respelled
 from policyeng.sources.template_parameters import Unresolved
 from policyeng.sources.texts import Text
 from policyeng.strict.json_pointer import escaped
@@ -251,7 +251,8 @@ def _draft(body: JsonObject, names: Called, resolver: Resolver, reasons: list[st
             there = f"{resolver.base}/{escaped(key)}"
             value = resolver.value(written, there, f"/{escaped(key)}")
             if is_respelled(names.arm_type) and key == "properties":
-                value = respelled(value, resolver.fields, there, "/properties")
+                own_map = has_own_map(names.arm_type)
+                value = respelled(value, resolver.fields, there, "/properties", own_map=own_map)
             resource[key] = value
     if lowered(names.arm_type) == _ROLE_ASSIGNMENT:
         _put_scope(resource, names, reason)

@@ -14,7 +14,7 @@ from policyeng.sources.arm_template.carriers import carrier_of
 from policyeng.sources.mapping import Field, mapped, text
 from policyeng.sources.reading import Placed, Refusal
 from policyeng.sources.service_made import attached, service_made
-from policyeng.sources.spelling import is_respelled, respelled, respelled_pointer
+from policyeng.sources.spelling import has_own_map, is_respelled, respelled, respelled_pointer
 from policyeng.sources.terraform.estate import Estate
 from policyeng.sources.terraform.instances import MAX_DEPTH, Instance
 from policyeng.sources.terraform.kinds import IDENTITY
@@ -94,7 +94,10 @@ def _respelled(instance: Instance, body: JsonObject, arm_type: str) -> tuple[Jso
     if not is_respelled(arm_type) or "properties" not in spelled:
         return spelled, fields
     inner: dict[str, str] = {}
-    spelled["properties"] = respelled(spelled["properties"], inner, fields["/properties"], "/properties")
+    own_map = has_own_map(arm_type)
+    spelled["properties"] = respelled(
+        spelled["properties"], inner, fields["/properties"], "/properties", own_map=own_map
+    )
     if isinstance(instance.values.get("body"), str):
         inner = dict.fromkeys(inner, fields["/properties"])
     return spelled, {**fields, **inner}
