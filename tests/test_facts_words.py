@@ -32,6 +32,10 @@ def _tagged(value: object) -> dict[str, Any]:
     return {"tags": {"data-classification": value}}
 
 
+def _spelled(name: str) -> dict[str, Any]:
+    return {"tags": {"data-classification": "internal", name: "restricted"}}
+
+
 def _flagged(value: object) -> dict[str, Any]:
     return {"properties": {"hbiWorkspace": value}}
 
@@ -135,6 +139,14 @@ def test_a_secret_in_a_tag_is_masked_with_its_reason(secret: str) -> None:
         ({}, _flagged("yes"), None),
         ({}, _flagged(""), None),
         (_tagged(7), {}, None),
+        (_spelled("Data-Classification"), {}, True),
+        (_spelled("data_classification"), {}, True),
+        (_spelled("DataClassification"), {}, True),
+        (_spelled("data classification"), {}, True),
+        (_spelled("data.classification"), {}, False),
+        ({}, _spelled("DATA-CLASSIFICATION"), True),
+        ({"tags": {"data-classification": 7, "Data-Classification": "public"}}, {}, None),
+        ({**_tagged("public"), "properties": _tagged("restricted")}, {}, True),
     ],
 )
 def test_regulated_is_three_valued(
@@ -161,6 +173,7 @@ def test_regulated_says_why(resource: dict[str, Any], workspace: dict[str, Any],
 
 
 ENVIRONMENT = "the tag `environment` of the resource is"
+SEVERAL = "the tag `environment` of the resource has several values"
 UNKNOWN = "which is none of dev, test, staging and production and counts as production"
 
 
@@ -175,6 +188,9 @@ UNKNOWN = "which is none of dev, test, staging and production and counts as prod
         ({"environment": "sandbox"}, {"environment": "dev"}, "production", f"{ENVIRONMENT} `sandbox`, {UNKNOWN}"),
         ({"environment": "x" * 61}, {}, "production", f"{ENVIRONMENT} a text of 61 characters, {UNKNOWN}"),
         ({"environment": 1}, {}, "production", f"{ENVIRONMENT} not text, which counts as production"),
+        ({"environment": "dev", "Environment": "test"}, {}, "production", f"{SEVERAL}, which counts as production"),
+        ({"environment": "dev", "Environment": 7}, {}, "production", f"{SEVERAL}, which counts as production"),
+        ({"environment": " Dev", "Environment": "DEV"}, {}, "dev", f"{ENVIRONMENT} `DEV`"),
         ({}, {}, "production", "no tag `environment` or `stage`, which counts as production"),
     ],
 )

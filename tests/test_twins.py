@@ -30,7 +30,17 @@ WORDS = Probe(
     regulated=f"words.regulated(input.resource, {HOME}, {orjson.dumps(CLASSIFICATIONS).decode()})",
 )
 TAGS = st.dictionaries(
-    st.sampled_from(["environment", "Environment", "STAGE", "data-classification", "Data-Classification", "x"]),
+    st.sampled_from(
+        [
+            "environment",
+            "Environment",
+            "STAGE",
+            "data-classification",
+            "Data-Classification",
+            "Data_Classification",
+            "x",
+        ]
+    ),
     st.sampled_from(
         [
             "dev",

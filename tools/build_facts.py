@@ -12,7 +12,8 @@ documents say, `training_targets.csv` which features they give each training tar
 `offered_targets.csv` what the service supports today beyond the documents (a series of the list for managed endpoints
 counts for clusters and instances too), `retirement_names.csv` which series a name in RETIREMENTS means,
 `more_retirements.csv` and `more_roles.json` further rows, `replacements.csv` the series that the vendor recommends
-instead of a retired one, `roles_elsewhere.csv` the built-in roles that reach no Machine Learning action.
+instead of a retired one, `roles_elsewhere.csv` the built-in roles that reach no Machine Learning action,
+`harmless_classifications.csv` the classifications of data that is not regulated.
 """
 
 from __future__ import annotations
@@ -207,6 +208,7 @@ def build(paths: argparse.Namespace) -> Facts:
     sizes = vm_sizes(sizes_in)
     retired = retirements(retirements_in, sizes)
     return {
+        "harmless_classifications": {row["name"]: row for row in table("harmless_classifications.csv")},
         "isolated_sizes": isolated_sizes(isolated_in),
         "isolation_ended": isolation_ended(isolated_in),
         "offered_series": series_table("offered_series"),

@@ -7,6 +7,9 @@ package lib.words
 
 stages := {"dev", "test", "staging", "production"}
 
+# The spellings of the tag that says how sensitive the work on a resource is, in lower case.
+classification_tags := {"data-classification", "data_classification", "data classification", "dataclassification"}
+
 # text(value): the value if it is a string with more than white space in it, undefined otherwise.
 text(value) := value if {
 	is_string(value)
@@ -59,20 +62,21 @@ shown(value) := concat("", ["`", trimmed, "`"]) if {
 	is_string(value)
 } else := "not text"
 
-# regulated(resource, workspace, classifications): {"decided": true|false|null, "reason": why}. It is regulated by
-# `hbiWorkspace` of the workspace, or by the tag of the resource, else of the workspace. `decided` is null when nothing
-# makes it regulated and something that could is missing or unreadable. `workspace` is null when it is not in the
-# snapshot.
-regulated(resource, workspace, classifications) := {"decided": true, "reason": reason} if {
+# regulated(resource, workspace, sensitive): {"decided": true|false|null, "reason": why}. It is regulated by
+# `hbiWorkspace` of the workspace, or by the tag of the resource, else of the workspace: by any of its values, where it is
+# there in several spellings. `decided` is null when nothing makes it regulated and something that could is missing or
+# unreadable. `workspace` is null when it is not in the snapshot.
+regulated(resource, workspace, sensitive) := {"decided": true, "reason": reason} if {
 	workspace.properties.hbiWorkspace # spares most workspaces the next line
 	_flag(workspace) == "true"
 	reason := "`hbiWorkspace` of the workspace is true"
-} else := _by_tag(classification(resource, workspace), workspace, classifications)
+} else := _by_tag(_classification(resource, workspace), workspace, sensitive)
 
-_by_tag(stated, workspace, classifications) := {"decided": true, "reason": reason} if {
-	stated.of != "nobody"
-	folded(stated.value) in {lower(trim_space(entry)) | some entry in classifications}
-	reason := _tag_reason("data-classification", stated)
+_by_tag(stated, workspace, sensitive) := {"decided": true, "reason": reason} if {
+	count(stated.values) > 0
+	known := {lower(trim_space(entry)) | some entry in sensitive}
+	value = [each | some each in stated.values; folded(each) in known][0]
+	reason := _tag_reason("data-classification", stated.of, value)
 } else := {"decided": null, "reason": reason} if {
 	workspace == null
 	reason := "the workspace is not in the snapshot, so it is not known whether the work is regulated"
@@ -80,18 +84,38 @@ _by_tag(stated, workspace, classifications) := {"decided": true, "reason": reaso
 	workspace.properties.hbiWorkspace
 	_flag(workspace) == "unreadable"
 	reason := "`hbiWorkspace` of the workspace is neither true nor false"
-} else := {"decided": null, "reason": _tag_reason("data-classification", stated)} if {
-	not is_string(stated.value)
+} else := {"decided": null, "reason": _tag_reason("data-classification", stated.of, value)} if {
+	value = [each | some each in stated.values; not is_string(each)][0]
 } else := {"decided": false, "reason": "no flag and no tag says so"}
 
-_tag_reason(name, stated) := concat("", ["the tag `", name, "` of the ", stated.of, " is ", shown(stated.value)])
+_tag_reason(name, of, value) := concat("", ["the tag `", name, "` of the ", of, " is ", shown(value)])
 
-# classification(resource, workspace): {"value", "of"} of the tag that counts; "" of nobody when none is stated.
-classification(resource, workspace) := {"value": value, "of": "resource"} if {
-	value = tag(resource, "data-classification")
-} else := {"value": value, "of": "workspace"} if {
-	value = tag(workspace, "data-classification")
-} else := {"value": "", "of": "nobody"}
+# The values of the tag that count and whose they are; none of nobody when none is stated.
+_classification(resource, workspace) := {"values": values, "of": "resource"} if {
+	values := _stated(resource, classification_tags)
+	count(values) > 0
+} else := {"values": values, "of": "workspace"} if {
+	values := _stated(workspace, classification_tags)
+	count(values) > 0
+} else := {"values": [], "of": "nobody"}
+
+# The values of the tags with these names in lower case, in the order of the names; see `tag` for where tags are.
+_stated(document, names) := array.concat(_stated_outside(document, names), _stated_inside(document, names))
+
+_stated_outside(document, names) := [value |
+	is_object(document.tags)
+	some key, value in document.tags
+	lower(key) in names
+	not is_blank(value)
+]
+
+_stated_inside(document, names) := [value |
+	is_object(document.properties.tags)
+	not _is_tagged_outside(document)
+	some key, value in document.properties.tags
+	lower(key) in names
+	not is_blank(value)
+]
 
 # The flag that a workspace states as text; null is false.
 _flag(workspace) := "true" if {
@@ -112,16 +136,28 @@ stage(resource, workspace) := _stage(stated) if {
 } else := {"name": "production", "reason": "no tag `environment` or `stage`, which counts as production"}
 
 # The first tag of these that is stated decides.
-_stage_tag(document, of) := {"name": "environment", "value": value, "of": of} if {
-	value = tag(document, "environment")
-} else := {"name": "stage", "value": value, "of": of} if {
-	value = tag(document, "stage")
+_stage_tag(document, of) := {"name": "environment", "values": values, "of": of} if {
+	values := _stated(document, {"environment"})
+	count(values) > 0
+} else := {"name": "stage", "values": values, "of": of} if {
+	values := _stated(document, {"stage"})
+	count(values) > 0
 }
 
-_stage(stated) := {"name": name, "reason": _tag_reason(stated.name, stated)} if {
-	name = folded(stated.value)
+_stage(stated) := {"name": "production", "reason": reason} if {
+	count({_folded_or_blank(value) | some value in stated.values}) > 1
+	reason := concat("", ["the tag `", stated.name, "` of the ", stated.of, " has several values, which counts as production"])
+} else := {"name": name, "reason": _tag_reason(stated.name, stated.of, stated.values[0])} if {
+	name = folded(stated.values[0])
 	name in stages
-} else := {"name": "production", "reason": concat("", [_tag_reason(stated.name, stated), _taken_as(stated.value)])}
+} else := {"name": "production", "reason": reason} if {
+	value := stated.values[0]
+	reason := concat("", [_tag_reason(stated.name, stated.of, value), _taken_as(value)])
+}
+
+_folded_or_blank(value) := folded(value)
+
+_folded_or_blank(value) := "" if not is_string(value)
 
 _taken_as(value) := ", which is none of dev, test, staging and production and counts as production" if {
 	is_string(value)

@@ -56,6 +56,8 @@ hbi(value) := {"properties": {"hbiWorkspace": value}}
 
 tagged(value) := {"tags": {"data-classification": value}}
 
+spelled(name) := {"tags": {"data-classification": "internal", name: "restricted"}}
+
 # Resource, workspace, and whether it is regulated.
 regulated_cases := [
 	[{}, hbi(true), true],
@@ -78,6 +80,14 @@ regulated_cases := [
 	[{}, hbi("yes"), null],
 	[{}, hbi(""), null],
 	[tagged(7), {}, null],
+	[spelled("Data-Classification"), {}, true],
+	[spelled("data_classification"), {}, true],
+	[spelled("DataClassification"), {}, true],
+	[spelled("data classification"), {}, true],
+	[spelled("data.classification"), {}, false],
+	[{}, spelled("DATA-CLASSIFICATION"), true],
+	[{"tags": {"data-classification": 7, "Data-Classification": "public"}}, {}, null],
+	[object.union(tagged("public"), {"properties": tagged("restricted")}), {}, true],
 ]
 
 test_regulated_is_three_valued if {
@@ -129,6 +139,16 @@ test_stage_is_the_first_one_stated if {
 		"name": "production",
 		"reason": "no tag `environment` or `stage`, which counts as production",
 	}
+}
+
+test_stage_of_several_values_is_production if {
+	words.stage({"tags": {"environment": "dev", "Environment": "test"}}, null) == {
+		"name": "production",
+		"reason": "the tag `environment` of the resource has several values, which counts as production",
+	}
+	words.stage({"tags": {"stage": "dev", "Stage": 7}}, null).name == "production"
+	words.stage({"tags": {"stage": "dev", "Stage": " DEV"}}, null).name == "dev"
+	words.stage({"tags": {"stage": "dev"}, "properties": {"tags": {"stage": "test"}}}, null).name == "production"
 }
 
 test_stage_says_why if {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap, Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from policyeng.evaluation.changing import Changed, Layout
 from policyeng.evaluation.estate import Subject
 from policyeng.evaluation.findings import order_of
 from policyeng.evaluation.plan import plan
-from policyeng.evaluation.remarks import of_compute
+from policyeng.evaluation.remarks import of_classifications, of_compute, unknown_classifications
 from policyeng.evaluation.touching import ChangedIndex, Index, Touching, rows_between
 from policyeng.facts.computes import COMPUTE_TYPE
 from policyeng.facts.ids import folded_id
@@ -124,10 +124,22 @@ class Sides:
             findings += (finding for finding, _ in after)
             uses = _used(told, side.affected.before, covering) if told.in_force else uses
             rows = sorted(side.changed.resources, key=lambda row: row.key)
-            fresh += (problem for row in rows for problem in _remarks(row.after))
-            known = known.difference(problem for row in rows for problem in _remarks(row.before)).union(fresh)
+            fresh += _remarks(row.after for row in rows)
+            known = known.difference(_remarks(row.before for row in rows)).union(fresh)
+            come, gone = (
+                self._unknown(subjects) for subjects in ([row.after for row in rows], [row.before for row in rows])
+            )
+            words = self._prepared.known_classifications
+            left = gone.keys() - (self._prepared.unknown_classifications - gone + come)
+            fresh += of_classifications(come, words)
+            known = known.difference(of_classifications(left, words)).union(fresh)
         fresh += exempting.unused(told.in_force, uses)
         return Found(sorted(findings, key=order_of), known.union(fresh), fresh)
+
+    def _unknown(self, subjects: Iterable[Subject | None]) -> Counter[str]:
+        """The classifications of resources that are not known."""
+        documents = (subject.document for subject in subjects if subject is not None)
+        return unknown_classifications(documents, self._prepared.known_classifications)
 
     def _homes(self, changed: Changed) -> Mapping[tuple[str, str], str]:
         """What the scopes of exemptions are held against after changes."""
@@ -152,7 +164,9 @@ def _used(told: Told, gone: Pairs, covering: Mapping[tuple[int, int], Sequence[s
     return +uses
 
 
-def _remarks(subject: Subject | None) -> Iterator[Problem]:
-    """What is said of a compute."""
-    if subject is not None and subject.judged_type == COMPUTE_TYPE:
-        yield from of_compute(subject.document, subject.unreadable)
+def _remarks(subjects: Iterable[Subject | None]) -> list[Problem]:
+    """What is said of resources as they are written, then of computes."""
+    there = [subject for subject in subjects if subject is not None]
+    computes = (subject for subject in there if subject.judged_type == COMPUTE_TYPE)
+    said = [problem for subject in there for problem in subject.remarks]
+    return said + [problem for one in computes for problem in of_compute(one.document, one.unreadable)]

@@ -13,6 +13,7 @@ from policyeng.evaluation.estate import Estate, Subject
 from policyeng.evaluation.findings import findings_of
 from policyeng.evaluation.lacking import is_as_asked
 from policyeng.evaluation.prepared import Prepared, prepare
+from policyeng.evaluation.remarks import of_classifications
 from policyeng.evaluation.terms import Terms
 from policyeng.garbage import uncollected
 from policyeng.models import (
@@ -209,7 +210,8 @@ def problems_of(prepared: Prepared) -> list[Problem]:
     snapshot = prepared.snapshot
     said = [f"{_AS_ASKED if is_as_asked(line) else _INCOMPLETE}: {line}" for line in snapshot.incomplete]
     said += [f"the inputs do not say everything: {line}" for line in snapshot.beyond]
-    return [*prepared.estate.problems, *(Problem(level="warning", message=message) for message in said)]
+    words = of_classifications(prepared.unknown_classifications, prepared.known_classifications)
+    return [*prepared.estate.problems, *words, *(Problem(level="warning", message=message) for message in said)]
 
 
 def _nothing_evaluated(bundle: Bundle, estate: Estate) -> str:

@@ -79,6 +79,7 @@ class Layout:
 
     def changed(self, becomes: Mapping[str, Becomes]) -> Changed:
         """The snapshot after a change; `becomes` is by id as `folded_id` gives it."""
+        becomes = {key: after.read() for key, after in becomes.items()}
         slots = sorted(self._slots(becomes), key=late_first, reverse=True)
         stay = all(slot.before and slot.stays for slot in slots)
         ids = self.ids if stay else spliced(self.ids, slots, [slot.key if slot.stays else None for slot in slots])
@@ -160,7 +161,7 @@ class Layout:
         for home, inside in self._in_workspaces.items() if moved else ():
             if (to := now.get(home, -1)) != home:
                 for at in inside:
-                    subjects[at] = Subject(*subjects[at][:5], to, *subjects[at][6:])
+                    subjects[at] = Subject._make((*subjects[at][:5], to, *subjects[at][6:]))
         after = spliced(subjects, rows, [row.after for row in rows])
         for row in rows:
             for child in self.inside.get(row.key, ()) if row.before is None else ():
@@ -228,11 +229,12 @@ def _by_type(view: SnapshotView, rows: Iterable[Row]) -> dict[str, Sequence[Json
 
 
 def _placed(slot: Slot, becomes: Mapping[str, Becomes], position: Mapping[str, int]) -> Row:
-    resource, notes = becomes[folded_id(slot.key)]
+    resource, notes, remarks = becomes[folded_id(slot.key)]
     if resource is None or not slot.stays:
         return Row(slot.position, slot.key, slot.before, None)
     text = orjson.dumps(resource, option=orjson.OPT_SORT_KEYS)
-    return Row(slot.position, slot.key, slot.before, resource_subject(slot.key, resource, position, notes), text)
+    after = resource_subject(slot.key, resource, position, notes, remarks)
+    return Row(slot.position, slot.key, slot.before, after, text)
 
 
 def _splice(name: str, row: Row, first: int) -> tuple[str, int, int, list[bytes]]:

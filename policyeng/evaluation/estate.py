@@ -16,12 +16,14 @@ from policyeng.evaluation.documents import documents_of
 from policyeng.evaluation.each_once import each_once, twice
 from policyeng.evaluation.indices import Indices, indices_of
 from policyeng.evaluation.lacking import Gap, gaps_in, meant_for_all
+from policyeng.evaluation.letters_read import approval_read, resource_read, tags_read, unreadable_read
 from policyeng.evaluation.remarks import remarks
 from policyeng.facts import Facts
 from policyeng.facts.ids import workspace_of
 from policyeng.models import (
     WORKSPACE_TYPE,
     Carried,
+    DeclaredWorkload,
     Document,
     JsonObject,
     Location,
@@ -36,8 +38,8 @@ from policyeng.workloads import Derivation, Workload
 from policyeng.workloads import derivation as derivation_of
 
 _NOWHERE = Location.model_construct()
-#: A resource: its lower-case id, its canonical JSON, and itself.
-_Row = tuple[str, bytes, JsonObject]
+#: A resource: its lower-case id, its canonical JSON, itself, and what a reader must know of it.
+_Row = tuple[str, bytes, JsonObject, tuple[Problem, ...]]
 
 
 class Subject(NamedTuple):
@@ -54,6 +56,7 @@ class Subject(NamedTuple):
         possible: the only values that an unreadable field may have, where that is known.
         carried: what its format can say at all; None where that is everything.
         is_gap: it stands for all of its type at and below its home that could not be read.
+        remarks: what a reader must know of how it is written.
     """
 
     document: JsonObject
@@ -67,6 +70,7 @@ class Subject(NamedTuple):
     possible: Mapping[str, frozenset[object]] = MappingProxyType({})
     carried: Carried | None = None
     is_gap: bool = False
+    remarks: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +102,19 @@ class Estate:
 def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
     """Prepare a snapshot; the order of its resources makes no difference to anything in the estate."""
     rows, problems = _sorted_resources(snapshot)
-    resources = [resource for _, _, resource in rows]
-    by_id = {key: resource for key, _, resource in rows}
+    resources = [resource for _, _, resource, _ in rows]
+    by_id = {key: resource for key, _, resource, _ in rows}
     approved, approved_twice = each_once(snapshot.approvals, "approvals")
     workloads_stated, stated_twice = each_once(snapshot.workloads, "declared workloads")
+    workloads_stated = tuple(map(_with_tags_read, workloads_stated))
     sorted_snapshot = snapshot.model_copy(update={"resources": tuple(resources), "workloads": workloads_stated})
     derivation = derivation_of(sorted_snapshot, facts)
     derived = derivation.workloads()
-    approvals = sorted((_plain(entry) for entry in approved), key=lambda entry: str(entry["id"]))
+    approvals_read = sorted(
+        (approval_read(_plain(entry)) for entry in approved), key=lambda entry: str(entry.document["id"])
+    )
+    approvals = [entry.document for entry in approvals_read]
+    problems += (problem for entry in approvals_read for problem in entry.problems)
     stated: dict[str, Any] = {
         "scope": snapshot.scope,
         "takenAt": snapshot.taken_at.isoformat().replace("+00:00", "Z") if snapshot.taken_at else None,
@@ -156,7 +165,11 @@ def _sorted_resources(snapshot: Snapshot) -> tuple[list[_Row], list[Problem]]:
             problems.append(Problem(level="error", message="a resource has no string `id` and `type`; give it both"))
             continue
         try:
-            rows.append((lowered(identity), orjson.dumps(resource, option=orjson.OPT_SORT_KEYS), resource))
+            text = orjson.dumps(resource, option=orjson.OPT_SORT_KEYS)
+            read = resource_read(resource, text)
+            if read.document is not resource:
+                text = orjson.dumps(read.document, option=orjson.OPT_SORT_KEYS)
+            rows.append((lowered(identity), text, read.document, read.problems))
         except TypeError as error:
             problems.append(_unjudged(identity, error))
     if not is_json(_listed(rows), deeper=1):
@@ -168,6 +181,7 @@ def _sorted_resources(snapshot: Snapshot) -> tuple[list[_Row], list[Problem]]:
             problems.append(twice("resources", unique[row[0]][2]["id"]))
         else:
             unique[row[0]] = row
+    problems += (problem for row in unique.values() for problem in row[3])
     return list(unique.values()), problems
 
 
@@ -186,7 +200,7 @@ def _unjudged(identity: str, error: Exception) -> Problem:
 
 
 def _listed(rows: Iterable[_Row]) -> bytes:
-    return b"[" + b",".join(text for _, text, _ in rows) + b"]"
+    return b"[" + b",".join(row[1] for row in rows) + b"]"
 
 
 def _view(
@@ -212,8 +226,11 @@ def _view(
 
 
 def _resource_subjects(snapshot: Snapshot, rows: list[_Row]) -> list[Subject]:
-    position = {key: index for index, (key, _, _) in enumerate(rows)}
-    return [resource_subject(key, resource, position, Notes.of(snapshot, key)) for key, _, resource in rows]
+    position = {row[0]: index for index, row in enumerate(rows)}
+    return [
+        resource_subject(key, resource, position, Notes.of(snapshot, key), remarks)
+        for key, _, resource, remarks in rows
+    ]
 
 
 class Notes(NamedTuple):
@@ -234,9 +251,19 @@ class Becomes(NamedTuple):
 
     resource: JsonObject | None
     notes: Notes = Notes()
+    remarks: tuple[Problem, ...] = ()
+
+    def read(self) -> Becomes:
+        """The same with the resource as policies see it."""
+        if self.resource is None:
+            return self
+        read = resource_read(self.resource, orjson.dumps(self.resource))
+        return self._replace(resource=read.document, remarks=read.problems)
 
 
-def resource_subject(key: str, resource: JsonObject, position: Mapping[str, int], notes: Notes) -> Subject:
+def resource_subject(
+    key: str, resource: JsonObject, position: Mapping[str, int], notes: Notes, remarks: tuple[Problem, ...]
+) -> Subject:
     """A resource, by its lower-case id, among others of which `position` tells where they stand."""
     kind = lowered(resource["type"])
     return Subject(
@@ -246,9 +273,10 @@ def resource_subject(key: str, resource: JsonObject, position: Mapping[str, int]
         reported_type=resource["type"],
         home=resource["id"],
         workspace=position[key] if kind == WORKSPACE_TYPE else position.get(workspace_of(key) or "", -1),
-        unreadable=notes.unreadable,
+        unreadable=unreadable_read(notes.unreadable),
         location=_location(notes.origin),
         carried=notes.carried,
+        remarks=remarks,
     )
 
 
@@ -262,7 +290,7 @@ def workload_subject(workload: Workload, position: Mapping[str, int], origin: Or
         reported_type=workload.document.get("sourceType") or "workload",
         home=workload.reported_id if workload.reported_id.startswith("/") else workspace,
         workspace=position.get(lowered(workspace), -1),
-        unreadable=workload.unreadable,
+        unreadable=unreadable_read(workload.unreadable),
         location=_location(origin),
         possible=workload.possible,
     )
@@ -288,6 +316,11 @@ def _other_subjects(
         at = _location(origins.get(lowered(approval["id"])))
         subjects.append(Subject(approval, "approval", approval["id"], "approval", approval["scope"], -1, {}, at))
     return subjects
+
+
+def _with_tags_read(workload: DeclaredWorkload) -> DeclaredWorkload:
+    tags = tags_read(workload.tags)
+    return workload if tags == workload.tags else workload.model_copy(update={"tags": tags})
 
 
 def _location(origin: Origin | None) -> Location:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from policyeng.bundle import Bundle, Policy
@@ -13,11 +15,12 @@ from policyeng.engines import Work
 from policyeng.evaluation.estate import Estate, Subject, estate_of
 from policyeng.evaluation.member_names import with_known_names
 from policyeng.evaluation.plan import Planned, plan
+from policyeng.evaluation.remarks import known_classifications, unknown_classifications
 from policyeng.garbage import uncollected
 from policyeng.models import JsonObject, Snapshot
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Prepared:
     """What is judged again and again while it stays the same; it holds inputs only, never what a policy said of them.
 
@@ -34,6 +37,16 @@ class Prepared:
     estate: Estate
     planned: Sequence[Planned]
     made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def known_classifications(self) -> Set[str]:
+        """As `remarks.known_classifications` gives them."""
+        return known_classifications(self.bundle.policies, self.parameters, self.bundle.facts)
+
+    @cached_property
+    def unknown_classifications(self) -> Counter[str]:
+        """As `remarks.unknown_classifications` gives them."""
+        return unknown_classifications(self.estate.view.resources, self.known_classifications)
 
     def only(self, concerns: Callable[[Policy, Subject], bool]) -> Prepared:
         """The same with fewer pairs to judge: those that concern the caller. Each is judged as if all were."""

@@ -19,6 +19,10 @@ from policyeng.models import JsonObject, lowered
 from policyeng.models.documents import Accelerator
 
 _Value = TypeVar("_Value")
+_TABLES = (
+    *("sources", "vm_sizes", "vm_series", "isolated_sizes", "retired_sizes", "roles", "roles_elsewhere"),
+    "harmless_classifications",
+)
 
 _TABLES = (
     "sources",
@@ -139,6 +143,11 @@ class Facts:
     def is_isolated(self, name: str) -> bool:
         """Say whether a size has its host to itself, by the documents or by the vendor."""
         return lowered(name) in self._table("isolated_sizes")
+
+    @property
+    def harmless_classifications(self) -> frozenset[str]:
+        """The classifications, in lower case, of data that is not regulated."""
+        return frozenset(self._table("harmless_classifications"))
 
     def retirement(self, name: str) -> Retirement | None:
         """The earliest retirement of a size that a source gives, past or to come."""

@@ -5,13 +5,16 @@ Every reading is three-valued where a word can be undecided, and no shape of a d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
 
-#: The tag that says how sensitive the work on a resource is.
+#: The tag that says how sensitive the work on a resource is, and how else it may be spelled, in lower case.
 CLASSIFICATION_TAG = "data-classification"
+CLASSIFICATION_TAGS = frozenset(
+    {CLASSIFICATION_TAG, "data_classification", "data classification", "dataclassification"}
+)
 #: The tags that say the stage; the first one that is stated decides.
 STAGE_TAGS = ("environment", "stage")
 STAGES = frozenset({"dev", "test", "staging", "production"})
@@ -69,15 +72,20 @@ def tag(document: JsonObject | None, name: str) -> object:
     The tags of a job and of other assets are in `properties.tags`, those of workspaces and computes never. A value that
     is not a string is returned as it is: it is stated, and no word is equal to it.
     """
-    return next(_stated(document, name), None)
+    return next(_stated(document, {lowered(name)}), None)
 
 
-def _stated(document: JsonObject | None, name: str) -> Iterator[object]:
+def classifications(document: JsonObject | None) -> list[object]:
+    """The values of the tag `data-classification` in any of its spellings, as `tag` gives one of them."""
+    return list(_stated(document, CLASSIFICATION_TAGS))
+
+
+def _stated(document: JsonObject | None, names: Set[str]) -> Iterator[object]:
     is_tagged_outside = lowered(str(inside(document, "type"))) in _TAGGED_OUTSIDE
     within = None if is_tagged_outside else inside(document, "properties", "tags")
     for holder in (inside(document, "tags"), within):
         if isinstance(holder, dict):
-            for key in sorted(key for key in holder if lowered(key) == lowered(name)):
+            for key in sorted(key for key in holder if lowered(key) in names):
                 value = holder[key]
                 if value is not None and not (isinstance(value, str) and folded(value) is None):
                     yield value
@@ -94,30 +102,34 @@ def shown(value: object) -> str:
     return f"`{text}`" if len(text) <= _SHOWN else f"a text of {len(text)} characters"
 
 
-def regulated(resource: JsonObject, workspace: JsonObject | None, classifications: Iterable[str]) -> Regulated:
+def regulated(resource: JsonObject, workspace: JsonObject | None, sensitive: Iterable[str]) -> Regulated:
     """Whether the work on a resource is regulated.
 
     `hbiWorkspace` of the workspace makes it so, and so does the tag of the resource, else of the workspace. It is
-    undecided when nothing makes it regulated and something that could is missing or unreadable.
+    undecided when nothing makes it regulated and something that could is missing or unreadable. A tag that is there in
+    several spellings makes it so with any of its values.
 
     Args:
         resource: the ARM resource or workload.
         workspace: None when it is not in the snapshot.
-        classifications: the regulated values of the tag `data-classification`, compared without case.
+        sensitive: the regulated values of the tag `data-classification`, compared without case.
     """
     flag = inside(workspace, "properties", "hbiWorkspace")
     if flag is True or folded(flag) == "true":
         return Regulated(True, "`hbiWorkspace` of the workspace is true")
-    value, of = _classification(resource, workspace)
-    if folded(value) is not None and folded(value) in {folded(entry) for entry in classifications}:
-        return Regulated(True, _tag_reason(CLASSIFICATION_TAG, of, value))
+    values, of = _classification(resource, workspace)
+    known = {folded(entry) for entry in sensitive} - {None}
+    for value in values:
+        if folded(value) in known:
+            return Regulated(True, _tag_reason(CLASSIFICATION_TAG, of, value))
     if workspace is None:
         missing = "the workspace is not in the snapshot, so it is not known whether the work is regulated"
         return Regulated(None, missing)
     if flag is not None and not isinstance(flag, bool) and folded(flag) != "false":
         return Regulated(None, "`hbiWorkspace` of the workspace is neither true nor false")
-    if not isinstance(value, str):
-        return Regulated(None, _tag_reason(CLASSIFICATION_TAG, of, value))
+    for value in values:
+        if not isinstance(value, str):
+            return Regulated(None, _tag_reason(CLASSIFICATION_TAG, of, value))
     return Regulated(False, "no flag and no tag says so")
 
 
@@ -125,28 +137,30 @@ def _tag_reason(name: str, of: str, value: object) -> str:
     return f"the tag `{name}` of the {of} is {shown(value)}"
 
 
-def _classification(resource: JsonObject, workspace: JsonObject | None) -> tuple[object, str]:
-    """The classification that counts and whose tag it is; an empty text when none is stated."""
+def _classification(resource: JsonObject, workspace: JsonObject | None) -> tuple[list[object], str]:
+    """The classifications that count and whose tag they are of; none of nobody when none is stated."""
     for document, of in ((resource, "resource"), (workspace, "workspace")):
-        value = tag(document, CLASSIFICATION_TAG)
-        if value is not None:
-            return value, of
-    return "", "nobody"
+        if values := classifications(document):
+            return values, of
+    return [], "nobody"
 
 
 def stage(resource: JsonObject, workspace: JsonObject | None) -> Stage:
     """The stage that work is in; an unknown one or none counts as production, so a missing tag loosens nothing."""
     for document, of in ((resource, "resource"), (workspace, "workspace")):
         for name in STAGE_TAGS:
-            value = tag(document, name)
-            if value is not None:
-                return _stage(value, _tag_reason(name, of, value))
+            if values := list(_stated(document, {name})):
+                return _stage(values, name, of)
     return Stage("production", "no tag `environment` or `stage`, which counts as production")
 
 
-def _stage(value: object, reason: str) -> Stage:
-    said = folded(value)
-    if said in STAGES:
-        return Stage(said, reason)
+def _stage(values: Sequence[object], name: str, of: str) -> Stage:
+    """The stage that the values of one tag give; there are several where its name is there in other letters, too."""
+    value, folds = values[0], {folded(value) for value in values}
+    if len(folds) > 1:
+        return Stage("production", f"the tag `{name}` of the {of} has several values, which counts as production")
+    reason, name_of_stage = _tag_reason(name, of, value), folded(value)
+    if name_of_stage in STAGES:
+        return Stage(name_of_stage, reason)
     unknown = "is none of dev, test, staging and production and counts" if isinstance(value, str) else "counts"
     return Stage("production", f"{reason}, which {unknown} as production")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from policyeng.errors import InputError, nearest
+from policyeng.facts.letters import disguised, plain, same_person
 from policyeng.models import Exemption, Problem
 from policyeng.sources.arm_entry import is_placeholder, types_of
 from policyeng.sources.opening import Named, content_of, display
@@ -109,10 +110,15 @@ def _faults(exemption: Exemption, pointer: str, longest: timedelta, ids: Collect
     if exemption.id in ids:
         yield Refusal(f"{pointer}/id", "another exemption before it has the same `id`", "give each its own")
     for key, text in (("reason", exemption.reason), ("owner", exemption.owner), ("approvedBy", exemption.approved_by)):
-        if not text.strip():
-            yield Refusal(f"{pointer}/{key}", f"`{key}` is blank", f"say the {key}")
-    if _same(exemption.owner, exemption.approved_by):
-        message = f"`owner` and `approvedBy` are both `{shortened(exemption.owner)}`"
+        if not plain(text).strip():
+            yield Refusal(f"{pointer}/{key}", f"`{key}` is blank", f"give the {key}")
+    people = (("owner", exemption.owner), ("approvedBy", exemption.approved_by))
+    hidden = [(key, word) for key, text in people if (word := disguised(text))]
+    for key, word in hidden:
+        message = f"`{key}` has letters of another script that look like ASCII: `{shortened(ascii(word)[1:-1])}`"
+        yield Refusal(f"{pointer}/{key}", message, "write it in one script")
+    if not hidden and same_person(exemption.owner, exemption.approved_by):
+        message = f"`owner` and `approvedBy` are both `{shortened(plain(exemption.owner))}`"
         yield Refusal(f"{pointer}/approvedBy", message, "let someone other than the owner approve it")
     if _PATTERN_SIGNS & set(exemption.policy):
         message = f"`policy` is not one exact id: `{shortened(exemption.policy)}`"
@@ -131,10 +137,6 @@ def _faults_of_period(exemption: Exemption, pointer: str, longest: timedelta) ->
         message = f"`expiresAt` is more than {longest.days} days after `createdAt`"
         remedy = f"let it expire within {longest.days} days and renew it, or raise `max_exemption_days`"
         yield Refusal(f"{pointer}/expiresAt", message, remedy)
-
-
-def _same(one: str, other: str) -> bool:
-    return one.strip().casefold() == other.strip().casefold()
 
 
 def _problem(fault: Refusal, place: str, document: object) -> Problem:

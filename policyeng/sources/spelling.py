@@ -93,6 +93,12 @@ def twice_said(pointers: Sequence[str]) -> str:
     return f"the member is there twice, as `{one}` and `{other}`, and ARM reads names without case"
 
 
+def is_known_name(name: str) -> bool:
+    """Whether a member has a name of ARM that policies or workloads look at, in any letters."""
+    folded = folded_name(name)
+    return folded in _SPELLED or folded in _SPELLED_ELSEWHERE or top_level_name(name) in ENVELOPE
+
+
 def is_respelled(arm_type: str) -> bool:
     """Whether the names are those of a type: one of Machine Learning."""
     return lowered(arm_type).startswith("microsoft.machinelearningservices/")
