@@ -20,7 +20,8 @@ LISTS = {"actions": "notActions", "dataActions": "notDataActions"}
     description=(
         'Access control assigns "specific permissions and access levels to users and groups". A role with `*` or '
         "`Microsoft.MachineLearningServices/*` gains every action that Azure adds later. Any pattern that takes in all "
-        "of `Microsoft.MachineLearningServices/*` counts, such as `*/*`; one that is cut back only in part does, too."
+        "of `Microsoft.MachineLearningServices/*` counts, such as `*/*`, unless the `notActions` (`notDataActions`) of "
+        "its block take all of that away; one that is cut back only in part counts."
     ),
     related_resources=["https://learn.microsoft.com/azure/role-based-access-control/custom-roles"],
     severity="high",
@@ -42,7 +43,7 @@ LISTS = {"actions": "notActions", "dataActions": "notDataActions"}
     since="0.1.0",
 )
 def named_actions(given: PolicyInput) -> Iterator[Denial | Unknown]:
-    """Deny each action or data action that takes in all of Machine Learning and is not wholly taken back."""
+    """Deny each action or data action that takes in all of Machine Learning where the block does not take that away."""
     permissions = inside(given.resource, "properties", "permissions")
     if not isinstance(permissions, list):
         yield Unknown(msg="the permissions are not a list", path="/properties/permissions")
@@ -63,8 +64,9 @@ def _denials(block: JsonObject, granting: str, taken: str, path: str) -> Iterato
             yield Unknown(msg="actions are not a list of patterns", path=f"{path}/{key}")
             if key == taken or not isinstance(patterns, list):
                 return
+    is_taken = covered(EVERYTHING, lists[taken])
     for index, pattern in enumerate(lists[granting]):
-        if isinstance(pattern, str) and covered(EVERYTHING, [pattern]) and not covered(pattern, lists[taken]):
+        if isinstance(pattern, str) and covered(EVERYTHING, [pattern]) and not is_taken:
             yield Denial(
                 msg="a custom role takes in every Machine Learning action",
                 path=f"{path}/{granting}/{index}",
