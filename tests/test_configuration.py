@@ -87,6 +87,7 @@ def test_everything_can_stand_in_the_file(tmp_path: Path) -> None:
             Enforcement(policy="network", scope="/subscriptions/s", mode=Mode.DENY),
         ),
         blame=Blame.INTRODUCED,
+        file=path,
         origins={
             "profile": f"{path}:1",
             "fail_on": f"{path}:2",

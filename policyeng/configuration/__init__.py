@@ -39,7 +39,7 @@ def resolve(
 
     Raises:
         UsageError: an unknown key or variable, with the nearest name; a value that does not fit; a file that is named
-            and missing, or not TOML.
+            and missing, or not TOML; a file that was found and that other users control.
     """
     given: dict[str, Given] = {}
     file = found(config or environ.get(f"{ENVIRONMENT_PREFIX}CONFIG"), directory)
@@ -50,19 +50,19 @@ def resolve(
         patterns, origin = said["exclude"]
         listed = patterns if isinstance(patterns, list | tuple) else [patterns]
         said["exclude"] = Given(excluded(map(str, listed), directory), origin)
-    return _settings({**given, **said})
+    return _settings({**given, **said}, file and file.path)
 
 
-def _settings(given: Mapping[str, Given]) -> Settings:
+def _settings(given: Mapping[str, Given], file: Path | None) -> Settings:
     for name, (_, origin) in given.items():
         if name not in NAMES:
             raise UsageError(f"unknown setting `{name}`{nearest(name, NAMES)}", place=(origin,), remedy=known())
     origins = {name: given[name].origin if name in given else "default" for name in NAMES}
     values = {name: value for name, (value, _) in given.items()}
     if not values:  # the defaults need no validator
-        return Settings.model_construct(origins=origins)
+        return Settings.model_construct(origins=origins, file=file)
     try:
-        return Settings.model_validate({**values, "origins": origins})
+        return Settings.model_validate({**values, "origins": origins, "file": file})
     except ValidationError as error:
         details = error.errors(include_url=False)[0]
         name = str(details["loc"][0])

@@ -16,7 +16,7 @@ _NAME = re.compile(r"[\w.-]+", re.ASCII)
 #: A scheme and something after it, as apprise has them; what comes after is for apprise to judge when it sends.
 _URL = re.compile(r"\$\{\w+\}|[A-Za-z][\w+.-]*://.+", re.ASCII | re.DOTALL)
 _TABLES = 'write `[[notify]]`, and below it `name = "..."` and `url = "..."`'
-_KEYS = tuple(Notifying.model_fields)
+_KEYS = tuple(name for name in Notifying.model_fields if name != "inherited_from")
 
 
 def targets(value: object, file: File) -> list[Notifying]:
@@ -28,12 +28,13 @@ def targets(value: object, file: File) -> list[Notifying]:
     if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
         raise UsageError("`notify` is not a list of tables", place=(file.place("notify"),), remedy=_TABLES)
     places = [file.place_of("notify", position) for position in range(len(value))]
-    read = [_target(entry, place) for entry, place in zip(value, places, strict=True)]
+    source = str(file.path) if file.inherited else ""
+    read = [_target(entry, place, source) for entry, place in zip(value, places, strict=True)]
     _refuse_twice((target.name for target in read), places)
     return read
 
 
-def _target(entry: dict[str, object], place: str) -> Notifying:
+def _target(entry: dict[str, object], place: str, inherited_from: str) -> Notifying:
     for key in entry:
         if key not in _KEYS:
             known = ", ".join(f"`{name}`" for name in _KEYS)
@@ -45,6 +46,7 @@ def _target(entry: dict[str, object], place: str) -> Notifying:
         owners=tuple(_texts(entry, "owners", place)),
         severity=_severity(entry.get("severity", "low"), place),
         per_hour=_per_hour(entry.get("per_hour", 20), place),
+        inherited_from=inherited_from,
     )
 
 

@@ -17,6 +17,8 @@ class Notifying(Model):
         owners: values of the tag `owner`, in any letter case; without any, all.
         severity: findings at or above it.
         per_hour: how many messages at most it is sent in an hour; what goes beyond is put together.
+        inherited_from: the configuration file that sets it, where a search found that in a parent directory; no
+            `${NAME}` of its URL is expanded then. Not a key of the table.
     """
 
     name: str
@@ -25,3 +27,4 @@ class Notifying(Model):
     owners: tuple[str, ...] = ()
     severity: Severity = Severity.LOW
     per_hour: int = 20
+    inherited_from: str = ""

@@ -9,12 +9,18 @@ from typing import NamedTuple
 
 
 class File(NamedTuple):
-    """A configuration file: `first` is the line where its settings begin."""
+    """A configuration file.
+
+    Attributes:
+        first: the line where its settings begin.
+        inherited: whether a search found it above the directory in which it began.
+    """
 
     path: Path
     text: str
     table: Mapping[str, object]
     first: int = 1
+    inherited: bool = False
 
     def place(self, key: str) -> str:
         """The file, and the line that sets a key when it is found."""

@@ -37,6 +37,7 @@ class Settings(Model):
         blame: whether old failures on what is changed deny a change, too; as the caller has it when None.
         notify: who is told of audits, and of what.
         origins: by setting, where its value came from: `flag --x`, `environment X`, `FILE:LINE` or `default`.
+        file: the configuration file that was read; None without one.
     """
 
     profile: str | None = None
@@ -60,6 +61,7 @@ class Settings(Model):
     estates: tuple[EstateSettings, ...] = ()
     notify: tuple[Notifying, ...] = ()
     origins: Mapping[str, str] = {}
+    file: Path | None = None
 
     @field_validator("fail_on", "blame", mode="before")
     @classmethod
@@ -67,7 +69,7 @@ class Settings(Model):
         return value.lower() if isinstance(value, str) else value
 
 
-NAMES = tuple(name for name in Settings.model_fields if name != "origins")
+NAMES = tuple(name for name in Settings.model_fields if name not in ("origins", "file"))
 #: Settings that are lists of text, for which text alone stands, too.
 LISTS = ("select", "ignore", "exemptions", "exclude")
 #: Settings that are tables, which only a file can give.

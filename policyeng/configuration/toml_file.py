@@ -8,6 +8,7 @@ from pathlib import Path
 from policyeng.configuration.places import File
 from policyeng.configuration.settings import LISTS, NAMES, Given, known
 from policyeng.configuration.tables import enforcements, require_parameters
+from policyeng.configuration.trust import require_trusted
 from policyeng.errors import UsageError, nearest
 from policyeng.sources.walking import excluded
 
@@ -21,7 +22,8 @@ def found(named: Path | str | None, directory: Path) -> File | None:
     """The configuration file that is named, else the nearest one from a directory upwards; None where there is none.
 
     Raises:
-        UsageError: the one that is named is missing or has no settings, or one of them is not TOML.
+        UsageError: the one that is named is missing or has no settings, one of them is not TOML, or one that was not
+            named can be changed by other users.
     """
     if named:
         path = directory / named
@@ -34,7 +36,8 @@ def found(named: Path | str | None, directory: Path) -> File | None:
         return file
     for path in candidates(directory):
         if path.is_file() and (file := _read(path)) is not None:
-            return file
+            require_trusted(path, directory)
+            return file._replace(inherited=path.parent != directory)
     return None
 
 

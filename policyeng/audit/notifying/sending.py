@@ -37,12 +37,26 @@ def require_extra() -> None:
         raise UsageError("notifications need `apprise`, which is not installed", remedy="install `policyeng[audit]`")
 
 
+def require_expandable(target: Notifying) -> None:
+    """Refuse `${NAME}` in a URL of a configuration that nobody named: it would send the environment to that URL.
+
+    Raises:
+        UsageError: it was found in a parent directory.
+    """
+    found = _VARIABLE.search(target.url.get_secret_value())
+    if found and target.inherited_from:
+        message = f"`{found[0]}` is not expanded, because the configuration was found in a parent directory"
+        remedy = f"name it with `--config {target.inherited_from}`, or run policyeng in its directory"
+        raise UsageError(message, place=(target.inherited_from, f"notify {target.name}"), remedy=remedy)
+
+
 def address_of(target: Notifying, environ: Mapping[str, str]) -> str:
     """The URL of a target, with what it takes from the environment; within a URL that is percent-encoded.
 
     Raises:
-        UsageError: a variable is not set.
+        UsageError: a variable is not set, or the file that names it may not name any.
     """
+    require_expandable(target)
     stated = target.url.get_secret_value()
 
     def value(found: re.Match[str]) -> str:

@@ -11,8 +11,8 @@ import orjson
 import typer
 
 from policyeng.cli import options
-from policyeng.cli.auditing.options import StoreUrl
-from policyeng.cli.loading import plain_format, settings_of
+from policyeng.cli.auditing.options import StoreUrl, notifying_settings_of
+from policyeng.cli.loading import plain_format
 from policyeng.cli.printing import say
 from policyeng.configuration import Settings
 from policyeng.configuration.notifying import Notifying
@@ -48,7 +48,7 @@ def notify(
     format_ = plain_format(format_)
     if test + retry + list_ > 1:
         raise UsageError("`--test`, `--retry` and `--list` do not go together", remedy="name one of them")
-    settings = settings_of({"store": store}, config)
+    settings = notifying_settings_of({"store": store}, config)
     chosen = _targets(settings, targets or ())
     if test:
         return _test(chosen, os.environ)

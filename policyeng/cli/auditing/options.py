@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ from policyeng.cli.loading import settings_of
 
 if TYPE_CHECKING:
     from policyeng.audit.store import Store
+    from policyeng.configuration import Settings
 
 StoreUrl = Annotated[
     str | None,
@@ -20,6 +22,21 @@ StoreUrl = Annotated[
         help="The database of audits: sqlite:///audits.db, or postgresql://user@host/database.",
     ),
 ]
+
+
+def notifying_settings_of(flags: Mapping[str, object], config: Path | None) -> Settings:
+    """Read the settings of a command that sends notifications.
+
+    Raises:
+        UsageError: as of `settings_of`, and where a URL of them needs the environment and may not have it.
+    """
+    settings = settings_of(flags, config)
+    if settings.notify:
+        from policyeng.audit.notifying.sending import require_expandable
+
+        for target in settings.notify:
+            require_expandable(target)
+    return settings
 
 
 def store_of(url: str | None, config: Path | None) -> Store:

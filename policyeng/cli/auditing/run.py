@@ -11,9 +11,9 @@ import orjson
 import typer
 
 from policyeng.cli import options
-from policyeng.cli.auditing.options import StoreUrl
+from policyeng.cli.auditing.options import StoreUrl, notifying_settings_of
 from policyeng.cli.auditing.telling import tell_runs
-from policyeng.cli.loading import moment_of, plain_format, require_text, settings_of
+from policyeng.cli.loading import moment_of, plain_format, require_text
 from policyeng.cli.printing import busy, say
 from policyeng.configuration import Settings
 from policyeng.configuration.estate_tables import input_of, require_name
@@ -92,7 +92,7 @@ def run(
     format_, moment = plain_format(format_), moment_of(as_of)
     flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
     flags |= {"profile": profile, "strict_unknown": strict_unknown, "store": store, **trust}
-    settings = settings_of(flags, config)
+    settings = notifying_settings_of(flags, config)
     chosen = estates_of(settings, estates or (), input_ or (), estate, together=together)
     held = held_of(policy or (), data or (), settings, no_exemptions=no_exemptions)
     with open_store(settings.store, create=True) as opened:

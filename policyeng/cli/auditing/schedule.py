@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from policyeng.cli import options
-from policyeng.cli.auditing.options import StoreUrl
+from policyeng.cli.auditing.options import StoreUrl, notifying_settings_of
 from policyeng.cli.auditing.run import Full, Processes
-from policyeng.cli.loading import require_text, settings_of
+from policyeng.cli.loading import require_text
 from policyeng.cli.printing import say
 from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
@@ -77,7 +77,7 @@ def schedule(
     _refuse_both(once, list_)
     flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
     flags |= {"profile": profile, "strict_unknown": strict_unknown, "store": store, **trust}
-    settings = settings_of(flags, config)
+    settings = notifying_settings_of(flags, config)
     if list_:
         return _print_times(settings)
 
@@ -85,7 +85,7 @@ def schedule(
     auditing = Auditing(hold, _say, engine, opa, jobs or os.cpu_count() or 1, full, os.environ)
     if once:
         return 0 if audit_due(settings, auditing) else 2
-    return Schedule(lambda: settings_of(flags, config), auditing, drain=drain_seconds).run()
+    return Schedule(lambda: notifying_settings_of(flags, config), auditing, drain=drain_seconds).run()
 
 
 def _refuse_both(once: bool, list_: bool) -> None:
