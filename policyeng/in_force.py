@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from policyeng.bundle import Bundle, Verification, load_bundle
@@ -11,7 +11,8 @@ from policyeng.bundle.parameters import refuse_unknown_ids, require_fitting, spr
 from policyeng.bundle.profiles import with_profile
 from policyeng.bundle.selection import selected
 from policyeng.configuration import Settings
-from policyeng.models import Exemption, JsonObject, Problem
+from policyeng.configuration.applied import applied_settings
+from policyeng.models import AppliedSettings, Exemption, JsonObject, Problem
 from policyeng.sources import read_exemptions
 
 
@@ -23,6 +24,7 @@ class Held:
         bundle: with the policies that the settings select.
         parameters: by policy id, what replaces the defaults of parameters.
         problems: an error for each fault of the exemption files; a faulty entry exempts nothing.
+        applied: the settings as reports describe them.
     """
 
     bundle: Bundle
@@ -30,6 +32,7 @@ class Held:
     parameters: Mapping[str, JsonObject]
     settings: Settings
     problems: Sequence[Problem] = ()
+    applied: AppliedSettings = field(default_factory=AppliedSettings)
 
 
 def held_of(
@@ -53,7 +56,7 @@ def held_of(
     bundle.run_python()
     parameters = parameters_given(whole, bundle, settings)
     exemptions, problems = ([], []) if no_exemptions else _exemptions(settings)
-    return Held(bundle, exemptions, parameters, settings, problems)
+    return Held(bundle, exemptions, parameters, settings, problems, applied_settings(settings))
 
 
 def verification_of(settings: Settings) -> Verification | None:

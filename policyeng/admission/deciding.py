@@ -12,6 +12,7 @@ from policyeng.admission.modes import Modes
 from policyeng.evaluation.findings import order_of
 from policyeng.facts.ids import folded_id
 from policyeng.models import (
+    AppliedSettings,
     Blame,
     BundleRef,
     Change,
@@ -103,6 +104,7 @@ def decided(
         standing=tuple(standing) if gate.blame is Blame.TOUCHED else _ordered(standing),
         cleared=_ordered(said.cleared),
         problems=problems,
+        settings=AppliedSettings.model_construct(),
     )
 
 

@@ -13,6 +13,7 @@ from pydantic import AwareDatetime
 
 from policyeng.bundle import Bundle
 from policyeng.models import (
+    AppliedSettings,
     BundleRef,
     EngineRef,
     Evaluation,
@@ -41,6 +42,7 @@ class Run(Model):
         summary: over the findings of all parts.
         parts: how many there are.
         problems: what kept a part from being read or judged; what is wrong within one is in its evaluation.
+        settings: what was configured, and where.
         content: the hash over the parts with the digests of their snapshots and evaluations, in their order.
         previous: the hash of the run before, of whatever estate; empty for the first.
         hash: over all the above.
@@ -62,6 +64,7 @@ class Run(Model):
     summary: Summary
     parts: int
     problems: tuple[Problem, ...] = ()
+    settings: AppliedSettings = AppliedSettings.model_construct()
     content: str
     previous: str
     hash: str

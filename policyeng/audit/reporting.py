@@ -82,6 +82,7 @@ def reported(history: History, run: Run, *, owner_tag: str = OWNER_TAG) -> Repor
         summary=run.summary,
         findings=findings,
         problems=(*kept.problems(), *problems[:PROBLEMS], *_cut(problems)),
+        settings=run.settings,
     )
     resources = {finding.resource for finding in findings}
     named = {resource: owner for resource, owner in owners.items() if resource in resources}

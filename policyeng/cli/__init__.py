@@ -46,8 +46,10 @@ def _called(arguments: Sequence[str]) -> tuple[object, bool]:
     plain = plain_check(arguments, os.environ)
     if plain is not None:
         from policyeng.cli.check import check
+        from policyeng.cli.variables import IN_FORCE
         from policyeng.engines import OpaOptions
 
+        IN_FORCE.set({})  # a plain run has none, and one before it in this process may have had some
         return check(**plain, trust={}, opa=OpaOptions()), True  # type: ignore[arg-type]  # a test compares what it gives with what typer gives
     from policyeng.cli.app import run_typer
 

@@ -225,6 +225,7 @@ def _decision(request: _Request, settings: Settings) -> Decision:
             modes=settings.modes,
             blame=settings.blame or Blame.TOUCHED,
         )
+    decision = decision.model_copy(update={"settings": held.applied})
     return with_problems(decision, [*before.problems, *read.problems, *held.problems])
 
 

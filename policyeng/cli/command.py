@@ -9,6 +9,7 @@ from typer.core import TyperCommand
 from policyeng.cli.loading import require_text
 from policyeng.cli.printing import say
 from policyeng.cli.reading import format_lines
+from policyeng.cli.variables import IN_FORCE
 
 if TYPE_CHECKING:
     from typer import Context
@@ -35,7 +36,15 @@ class Command(TyperCommand):
             for parameter in self.get_params(ctx):
                 value = given.get(str(parameter.name))
                 require_text(_texts(parameter.value_from_envvar(ctx) if value is None else value))
-        return super().parse_args(ctx, args)
+        left = super().parse_args(ctx, args)
+        IN_FORCE.set(
+            {
+                str(parameter.envvar): (str(parameter.opts[-1]).lstrip("-"), ctx.params[str(parameter.name)])
+                for parameter in self.get_params(ctx)
+                if (source := ctx.get_parameter_source(str(parameter.name))) and source.name == "ENVIRONMENT"
+            }
+        )
+        return left
 
 
 class CheckCommand(Command):

@@ -83,6 +83,7 @@ def judged_of(request: Request, settings: Settings) -> Judged:
             "strict_unknown": settings.strict_unknown,
         }
         evaluation = evaluate(held.bundle, snapshot, **options, problems=(*read.problems, *held.problems))
+        evaluation = evaluation.model_copy(update={"settings": held.applied})
     if earlier is not None:
         from policyeng.evaluation.baseline import against_baseline
 

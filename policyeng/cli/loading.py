@@ -9,7 +9,7 @@ from pathlib import Path
 
 from policyeng.bundle import Bundle
 from policyeng.bundle.selection import selected
-from policyeng.cli.variables import ENVIRONMENT
+from policyeng.cli.variables import ENVIRONMENT, IN_FORCE
 from policyeng.configuration import ENVIRONMENT_PREFIX, Settings, candidates, resolve
 from policyeng.errors import BundleError, UsageError, nearest
 from policyeng.in_force import bundle_of
@@ -50,7 +50,8 @@ def settings_of(flags: Mapping[str, object], config: Path | None) -> Settings:
     Raises:
         UsageError: a setting is unknown or does not fit.
     """
-    return resolve(flags, os.environ, Path.cwd(), config, flags_elsewhere=ENVIRONMENT)
+    settings = resolve(flags, os.environ, Path.cwd(), config, flags_elsewhere=ENVIRONMENT)
+    return settings.model_copy(update={"variables": IN_FORCE.get()}) if IN_FORCE.get() else settings
 
 
 def walk_of(settings: Settings, others: Iterable[str | Path | None], *, gitignore: bool) -> Walk:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import Field, field_validator
 
@@ -38,6 +38,8 @@ class Settings(Model):
         notify: who is told of audits, and of what.
         origins: by setting, where its value came from: `flag --x`, `environment X`, `FILE:LINE` or `default`.
         file: the configuration file that was read; None without one.
+        variables: by variable of the environment, the option of the command line that it sets, and its value; those
+            that are no settings.
     """
 
     profile: str | None = None
@@ -62,6 +64,7 @@ class Settings(Model):
     notify: tuple[Notifying, ...] = ()
     origins: Mapping[str, str] = {}
     file: Path | None = None
+    variables: Mapping[str, tuple[str, Any]] = {}
 
     @field_validator("fail_on", "blame", mode="before")
     @classmethod
@@ -69,7 +72,7 @@ class Settings(Model):
         return value.lower() if isinstance(value, str) else value
 
 
-NAMES = tuple(name for name in Settings.model_fields if name not in ("origins", "file"))
+NAMES = tuple(name for name in Settings.model_fields if name not in ("origins", "file", "variables"))
 #: Settings that are lists of text, for which text alone stands, too.
 LISTS = ("select", "ignore", "exemptions", "exclude")
 #: Settings that are tables, which only a file can give.

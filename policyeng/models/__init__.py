@@ -22,6 +22,7 @@ from policyeng.models.documents import (
     Target,
 )
 from policyeng.models.findings import (
+    AppliedSettings,
     BundleRef,
     Denial,
     EngineRef,
@@ -32,6 +33,7 @@ from policyeng.models.findings import (
     Outcome,
     Place,
     Problem,
+    SettingChange,
     Severity,
     SnapshotRef,
     Summary,
@@ -41,6 +43,7 @@ from policyeng.models.findings import (
 __all__ = [
     "WORKSPACE_TYPE",
     "Accelerator",
+    "AppliedSettings",
     "Approval",
     "Blame",
     "BundleRef",
@@ -74,6 +77,7 @@ __all__ = [
     "Problem",
     "Purpose",
     "Quota",
+    "SettingChange",
     "Severity",
     "Snapshot",
     "SnapshotRef",

@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, Field, SkipValidation
 
 from policyeng.models.base import JsonObject, Model
 from policyeng.models.documents import Carried, Origin
-from policyeng.models.findings import BundleRef, EngineRef, Finding, Problem, SnapshotRef
+from policyeng.models.findings import AppliedSettings, BundleRef, EngineRef, Finding, Problem, SnapshotRef
 
 
 class Operation(StrEnum):
@@ -115,3 +115,4 @@ class Decision(Model):
     standing: tuple[Finding, ...] = ()
     cleared: tuple[Finding, ...] = ()
     problems: tuple[Problem, ...] = ()
+    settings: AppliedSettings = AppliedSettings.model_construct()

@@ -180,6 +180,35 @@ class EngineRef(Model):
     version: str
 
 
+class SettingChange(Model):
+    """One setting that is not at its default.
+
+    Attributes:
+        setting: its name, as in a configuration file or, of what only the command line has, as the option.
+        value: what it is; secrets are masked.
+        origin: `FILE:LINE`, `environment NAME` or `flag --name`.
+    """
+
+    setting: str
+    value: Any
+    origin: str
+
+
+class AppliedSettings(Model):
+    """What was configured, and where.
+
+    Attributes:
+        file: the configuration file; empty without one.
+        environment: the `POLICYENG_` variables that were in force, sorted.
+        changes: the settings that were not at their defaults, sorted by name; those that have no effect on findings,
+            decisions and exit codes are left out.
+    """
+
+    file: str = ""
+    environment: tuple[str, ...] = ()
+    changes: tuple[SettingChange, ...] = ()
+
+
 class Evaluation(Model):
     """All findings of a bundle over a snapshot, sorted by policy and resource; its JSON is the JSON report."""
 
@@ -192,3 +221,4 @@ class Evaluation(Model):
     summary: Summary
     findings: tuple[Finding, ...]
     problems: tuple[Problem, ...] = ()
+    settings: AppliedSettings = AppliedSettings.model_construct()

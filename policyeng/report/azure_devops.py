@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from policyeng.models import Evaluation, Finding, Outcome, Place, Problem
 from policyeng.report.escapes import visible
 from policyeng.report.places import first_place, problem_place, reasons
+from policyeng.report.settings import settings_text
 from policyeng.report.wording import exemption_sentence, level, verdict
 
 
@@ -22,6 +23,8 @@ def render(evaluation: Evaluation) -> str:
     """
     lines = [_line(finding) for finding in evaluation.findings if finding.outcome is not Outcome.PASS]
     lines.extend(_problem(problem) for problem in evaluation.problems)
+    if configured := settings_text(evaluation.settings):
+        lines.append(f"settings: {configured}")  # the agent knows no notices
     words = verdict(evaluation)
     lines.append(_command("task.complete", {"result": "Failed"}, words) if evaluation.exit_code else words)
     return "".join(f"{line}\n" for line in lines)

@@ -8,6 +8,7 @@ from policyeng.models import Decision, Finding
 from policyeng.report.escapes import visible
 from policyeng.report.grouping import under_resources
 from policyeng.report.lines import BLANK, LABEL, STYLES, Line, heading, labelled, margin, paragraph, printed
+from policyeng.report.settings import settings_text
 from policyeng.report.wording import count, named, short_name, to_the_second
 
 _EXITS = {0: "bold green", 1: "bold red"}
@@ -77,6 +78,8 @@ def _summary(decision: Decision, width: int) -> Iterator[Line]:
     taken = f" taken {to_the_second(snapshot.taken_at)}" if snapshot.taken_at else ""
     judged = f"with {named(decision.bundle)}, against the snapshot{taken}, as of {to_the_second(decision.as_of)}"
     yield from labelled("judged", visible(f"{judged}, engine {named(decision.engine)}"), width, indent=2)
+    if configured := settings_text(decision.settings):
+        yield from labelled("settings", configured, width, indent=2)
     yield BLANK
     yield from paragraph(verdict(decision), width, indent=0, style=_EXITS.get(decision.exit_code, "bold yellow"))
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from policyeng.models import Evaluation, Finding, Outcome, Problem
 from policyeng.report.escapes import visible
 from policyeng.report.places import first_place, problem_place, reasons
+from policyeng.report.settings import settings_text
 from policyeng.report.wording import (
     exemption_sentence,
     level,
@@ -21,7 +22,7 @@ _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
 def render(evaluation: Evaluation) -> str:
-    """Give `::error`, `::warning` and `::notice` commands, then the exit in words.
+    """Give `::error`, `::warning` and `::notice` commands, a notice of the settings in force, then the exit in words.
 
     A failure has the level of its severity (high and above: error; medium, low: warning; info: notice). An exempt one
     is a notice, an unknown finding a warning, an error finding an error, and a problem what it says. It stands at the
@@ -29,6 +30,8 @@ def render(evaluation: Evaluation) -> str:
     """
     lines = [_annotation(f) for f in evaluation.findings if f.outcome is not Outcome.PASS]
     lines.extend(_problem(problem) for problem in evaluation.problems)
+    if configured := settings_text(evaluation.settings):
+        lines.append(_command("notice", {"title": "policyeng settings"}, configured))
     return "".join(f"{line}\n" for line in (*lines, verdict(evaluation)))
 
 

@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element, SubElement
 from policyeng.models import Evaluation, Finding, Outcome, Problem
 from policyeng.report.escapes import visible
 from policyeng.report.places import first_place, place, reasons
+from policyeng.report.settings import settings_text
 from policyeng.report.wording import (
     denials,
     exemption_sentence,
@@ -65,6 +66,7 @@ def _properties(evaluation: Evaluation) -> dict[str, str]:
         "asOf": rfc3339(evaluation.as_of),
         "engine": f"{evaluation.engine.name} {evaluation.engine.version}",
         "exitCode": str(evaluation.exit_code),
+        "settings": settings_text(evaluation.settings),
     }
 
 

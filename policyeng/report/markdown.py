@@ -8,6 +8,7 @@ from policyeng.models import Denial, Evaluation, Finding, Outcome, Problem, Unkn
 from policyeng.report.escapes import compact, markdown_code, markdown_text
 from policyeng.report.markup import fold, prose, table
 from policyeng.report.places import elsewhere, place
+from policyeng.report.settings import settings_text
 from policyeng.report.wording import (
     by_policy,
     by_resource,
@@ -42,6 +43,8 @@ def render(evaluation: Evaluation, *, group_by: str | None = None, profile: str 
         parts.append("\n".join(["### Problems", "", *map(_problem, evaluation.problems)]))
     parts.append(_compliance(evaluation))
     parts.append(_judged(evaluation, profile))
+    if configured := settings_text(evaluation.settings):
+        parts.append(f"<sub>Settings: {markdown_text(configured)}</sub>")
     return "\n\n".join(parts) + "\n"
 
 

@@ -74,6 +74,7 @@ def _run(evaluation: Evaluation, include_exempt: bool) -> JsonObject:
             "snapshot": evaluation.snapshot.model_dump(mode="json", by_alias=True),
             "engine": evaluation.engine.model_dump(mode="json", by_alias=True),
             "asOf": rfc3339(evaluation.as_of),
+            "settings": evaluation.settings.model_dump(mode="json", by_alias=True),
         },
     }
 

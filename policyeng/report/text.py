@@ -9,6 +9,7 @@ from policyeng.models import Evaluation, Finding, Outcome, Problem, Severity
 from policyeng.report.escapes import visible
 from policyeng.report.grouping import under_policies, under_resources
 from policyeng.report.lines import BLANK, LABEL, STYLES, Line, heading, labelled, paragraph, printed
+from policyeng.report.settings import settings_text
 from policyeng.report.wording import by_policy, count, exempt, failed, having, named, to_the_second, verdict
 
 _GROUPINGS = {"resource": under_resources, "policy": under_policies}
@@ -71,6 +72,8 @@ def _summary(evaluation: Evaluation, width: int, profile: str | None) -> Iterato
         yield from _worst(evaluation, width)
         yield from labelled("compliant", _compliance(evaluation), width, indent=2)
     yield from labelled("judged", visible(_judged(evaluation, profile)), width, indent=2)
+    if configured := settings_text(evaluation.settings):
+        yield from labelled("settings", configured, width, indent=2)
     yield BLANK
     yield from paragraph(verdict(evaluation), width, indent=0, style=_EXITS.get(evaluation.exit_code, "bold yellow"))
 

@@ -238,7 +238,7 @@ def decide(
     Raises:
         PolicyengError: as `policyeng.admit`.
     """
-    return admit(
+    decision = admit(
         held.bundle,
         standing.snapshot,
         change,
@@ -251,3 +251,4 @@ def decide(
         modes=held.settings.modes,
         blame=held.settings.blame or blame,
     )
+    return decision.model_copy(update={"settings": held.applied})

@@ -86,6 +86,7 @@ def _run(estate: EstateSettings, held: Held, terms: Terms, tally: Tally, started
         summary=added(tally.summaries),
         parts=tally.parts,
         problems=problems,
+        settings=held.applied,
         content="",
         previous="",
         hash="",

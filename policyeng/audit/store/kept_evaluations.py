@@ -34,9 +34,9 @@ class Head(NamedTuple):
 
 
 def kept_evaluation(evaluation: Evaluation, given: int) -> KeptEvaluation:
-    """The contents of an evaluation; `given` of its problems came with the snapshot."""
+    """The contents of an evaluation; `given` of its problems came with the snapshot. The run has the settings."""
     findings = evaluation.model_dump_json(by_alias=True, include={"findings"}, fallback=str).encode()
-    said = evaluation.model_dump_json(by_alias=True, exclude={"findings"}, fallback=str).encode()
+    said = evaluation.model_dump_json(by_alias=True, exclude={"findings", "settings"}, fallback=str).encode()
     below = digest_of(findings)
     head = orjson.dumps({"findings": below, "given": given, "evaluation": orjson.Fragment(said)})
     digest = digest_of(head)

@@ -22,6 +22,7 @@ from policyeng.report.html.charts import compliance_chart, severity_chart
 from policyeng.report.html.findings import Findings
 from policyeng.report.html.texts import prose, shown
 from policyeng.report.places import elsewhere, place
+from policyeng.report.settings import settings_text
 
 #: How many passes are listed; those beyond are counted, and the page says so.
 LISTED_PASSES = 20_000
@@ -125,6 +126,7 @@ def _environment() -> Environment:
         parted=wording.parted,
         has_values=wording.has_values,
         exemption_sentence=wording.exemption_sentence,
+        settings_text=settings_text,
         verdict=wording.verdict,
         headline=wording.headline,
         elsewhere=elsewhere,

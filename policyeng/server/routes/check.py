@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from policyeng.evaluation import evaluate
 from policyeng.in_force import Held
-from policyeng.models import Exemption, Model, Problem, Severity
+from policyeng.models import AppliedSettings, Exemption, Model, Problem, Severity
 from policyeng.report.json import render
 from policyeng.server import openapi
 from policyeng.server.bodies import BODY, JSON, YAML, json_of, refuse_malformed
@@ -89,7 +89,15 @@ def judged(service: Service, asked: Asked) -> Answer:
         strict_unknown=settings.strict_unknown if strict is None else strict,
         problems=(*read.problems, *problems),
     )
+    evaluation = evaluation.model_copy(update={"settings": _applied(held, options)})
     return Answer(render(evaluation).encode(), held, outcome=evaluation)
+
+
+def _applied(held: Held, options: CheckOptions) -> AppliedSettings:
+    """The settings of the server, without those that the request replaces."""
+    replaced = {name for name in ("exemptions", "fail_on", "strict_unknown") if getattr(options, name) is not None}
+    changes = tuple(change for change in held.applied.changes if change.setting not in replaced)
+    return held.applied.model_copy(update={"changes": changes}) if replaced else held.applied
 
 
 def _wanted(asked: Asked) -> tuple[bytes, CheckOptions]:
