@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import base64
+import socket
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -15,6 +18,7 @@ from policyeng.audit.collecting import parts_of
 from policyeng.audit.collecting.parts import Source, is_unchanged, read, sources_of
 from policyeng.audit.collecting.urls import fetched, shown
 from policyeng.bundle import load_bundle
+from policyeng.configuration import resolve
 from policyeng.configuration.estates import EstateSettings
 from policyeng.errors import InputError
 from tests.audits import Audited
@@ -140,6 +144,59 @@ def test_what_cannot_be_fetched_is_said(host: str, path: str, message: str) -> N
     with pytest.raises(InputError, match=message) as refused:
         fetched(f"http://{host}{path}")
     assert refused.value.place[0] == f"http://{host}{path}"
+
+
+@contextmanager
+def dripping(begin: bytes) -> Iterator[str]:
+    """A server that sends something at once, and then a byte every 50 ms for as long as somebody listens."""
+    ended = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                connection.sendall(begin)
+                while not ended.wait(0.05):
+                    connection.sendall(b"x")
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.getsockname()[1]}/slow.json"
+        finally:
+            ended.set()
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", id="body"),
+        pytest.param(b"HTTP/1.1 200 OK\r\n\r\n", id="body without a length"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nX-Header: ", id="headers"),
+    ],
+)
+def test_a_document_that_drips_is_given_up(begin: bytes) -> None:
+    """A timeout of silence alone would never end it."""
+    with dripping(begin) as url, pytest.raises(InputError) as late:
+        fetched(url, deadline=0.3)
+
+    assert late.value.message == "is not fetched within 0.3 seconds"
+    assert "`deadline`" in late.value.remedy
+
+
+def test_an_estate_can_set_how_long_a_document_may_take(tmp_path: Path) -> None:
+    """In its table, and 5 minutes without that."""
+    with dripping(b"HTTP/1.1 200 OK\r\n\r\n") as url:
+        (tmp_path / "policyeng.toml").write_text(
+            f'[[estates]]\nname = "e"\ninputs = ["{url}"]\ndeadline = "PT0.3S"\n'
+            '[[estates]]\nname = "f"\ninputs = ["x"]\n'
+        )
+        e, f = resolve({}, {}, tmp_path).estates
+        [part] = parts_of(e, load_bundle().wanted)
+
+    assert [problem.message.partition(";")[0] for problem in part.problems] == ["is not fetched within 0.3 seconds"]
+    assert f.deadline == timedelta(minutes=5)
 
 
 def test_a_server_that_is_not_there_is_said() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,11 +13,14 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import Column, Index, SchemaItem, Table
 
-from policyeng.audit.store import open_store
-from policyeng.audit.store.opening import HEAD, shown, writing
+from policyeng.audit.store import open_store, postgresql
+from policyeng.audit.store.kept import Store
+from policyeng.audit.store.locks import run_lock
+from policyeng.audit.store.opening import HEAD, alone, said, shown, writing
 from policyeng.audit.store.tables import METADATA
 from policyeng.errors import StoreError, UsageError
 from tests.command import policyeng
+from tests.databases import Postgres
 
 
 def test_the_migrations_make_the_tables_that_are_used(store_url: str) -> None:
@@ -97,3 +102,72 @@ def test_a_damaged_store_gives_a_message(tmp_path: Path) -> None:
         ran = policyeng("audit", *words, "--store", f"sqlite:///{tmp_path}/no.db")
         assert ran.returncode == 2
         assert "the database refuses (file is not a database)" in ran.stderr
+
+
+def ask_a_frozen_backend(store: Store, backends: list[int]) -> None:
+    """Stop the process that answers a connection, note its number, and ask something."""
+    with store.reading() as connection:
+        backends.append(connection.scalar(text("SELECT pg_backend_pid()")) or 0)
+        os.kill(backends[0], signal.SIGSTOP)
+        connection.scalar(text("SELECT 1"))
+
+
+def test_a_frozen_server_is_given_up(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the midst of a statement, and when a connection is made; the kernel still acknowledges what is sent."""
+    monkeypatch.setattr(postgresql, "GRACE", 0.5)
+    monkeypatch.setattr(postgresql, "CONNECT", 2)
+    url = f"{postgres.database()}&statement_timeout=1"
+    with open_store(url, create=True) as store:
+        backends: list[int] = []
+        with pytest.raises(StoreError, match=r"the server did not answer within 1\.5 seconds"):
+            ask_a_frozen_backend(store, backends)
+        os.kill(backends[0], signal.SIGCONT)
+        parent = int((postgres.folder / "kept" / "postmaster.pid").read_text().split()[0])
+        os.kill(parent, signal.SIGSTOP)
+        try:
+            with pytest.raises(StoreError, match="timeout expired"):
+                store.estates()
+        finally:
+            os.kill(parent, signal.SIGCONT)
+        assert store.estates() == []
+
+
+def test_a_statement_and_a_lock_have_limits(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server ends them, and the connection can be used again."""
+    monkeypatch.setattr(postgresql, "LOCK", 1)
+    url = f"{postgres.database()}&statement_timeout=2"
+    with open_store(url, create=True) as store:
+        with pytest.raises(StoreError, match="statement timeout"), store.reading() as connection:
+            connection.execute(text("SELECT pg_sleep(60)"))
+        with writing(store.engine) as first:
+            alone(first)
+            with pytest.raises(StoreError, match="lock timeout"), said(url), writing(store.engine) as second:
+                alone(second)
+        assert store.head() is None
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_the_files_of_a_store_are_private_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+    """The database, its log and shared memory while it is open, and the locks."""
+    before = os.umask(umask)
+    try:
+        with (
+            open_store(f"sqlite:///{tmp_path}/a.db", create=True) as store,
+            run_lock(store.engine, "e"),
+            writing(store.engine) as connection,
+        ):
+            connection.execute(text("CREATE TABLE x (y)"))
+            modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+
+    assert sorted(modes) == ["a.db", "a.db-lock", "a.db-shm", "a.db-wal"]
+    assert set(modes.values()) == {0o600}
+
+
+def test_an_existing_store_keeps_its_mode(tmp_path: Path) -> None:
+    """So that a group can share one; new files beside it get the same."""
+    (tmp_path / "a.db").touch()
+    (tmp_path / "a.db").chmod(0o660)
+    with open_store(f"sqlite:///{tmp_path}/a.db", create=True) as store, run_lock(store.engine, "e"):
+        assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o660}

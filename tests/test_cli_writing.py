@@ -30,6 +30,20 @@ def test_what_stood_there_is_replaced_whole_and_nothing_is_left_beside(tmp_path:
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("umask", [0o000, 0o022])
+def test_a_new_report_is_private_and_a_policy_is_not(tmp_path: Path, umask: int) -> None:
+    """Whatever the umask: reports have the names and values of an estate."""
+    before = os.umask(umask)
+    try:
+        write(tmp_path / "report", "x", "report")
+        write(tmp_path / "policy", "x", "policy", private=False)
+    finally:
+        os.umask(before)
+
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert modes == {"report": 0o600, "policy": 0o666 & ~umask}
+
+
 def test_a_link_is_followed(tmp_path: Path) -> None:
     """To what is there, and to what is not there yet; one that leads to itself leads nowhere, and is replaced."""
     (tmp_path / "to").mkdir()

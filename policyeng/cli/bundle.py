@@ -67,7 +67,7 @@ def build(
     form_of(built)  # compiles it: what could not judge is not written
     files = archive_files(built, origins, revision, key)
     content = archive_bytes(files)
-    write(output, content, "archive")
+    write(output, content, "archive", private=False)
     said: JsonObject = {
         "archive": str(output),
         "revision": revision or built.revision,

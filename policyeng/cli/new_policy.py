@@ -188,7 +188,7 @@ def _write(root: Path, folder: str, files: Mapping[str, str]) -> None:
         reason = (error.strerror or str(error)).lower()
         raise UsageError(f"the policy cannot be written: {reason}", place=(str(root / folder),)) from error
     for name, text in files.items():
-        write(root / name, text, "policy")
+        write(root / name, text, "policy", private=False)
         say(f"wrote {root / name}")
 
 
@@ -207,7 +207,7 @@ def _widened(root: Path, manifest: Manifest, area: str, name: str) -> Iterator[s
     except BundleError:
         stands = False
     if stands:
-        write(file, widened, "manifest")
+        write(file, widened, "manifest", private=False)
         yield f"added `{added}` to the roots in {file}"
     else:
         yield f"add `{added}` to the `roots` in {file}: they leave it out, and OPA refuses what lies outside"

@@ -40,7 +40,7 @@ def write_pages(folder: Path, files: Mapping[str, str]) -> str:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in changed.items():
-            write(folder / name, text, "page")
+            write(folder / name, text, "page", private=False)
         for path in left_over:
             path.unlink()
     except OSError as error:

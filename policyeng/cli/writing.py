@@ -64,13 +64,16 @@ def output_of(entry: str, formats: Iterable[str]) -> tuple[str, Path]:
     return chosen(name, known, "report format"), Path(path)
 
 
-def write(path: Path, content: str | bytes | mmap, what: str) -> None:
+def write(path: Path, content: str | bytes | mmap, what: str, *, private: bool = True) -> None:
     """Write the whole file or leave what was there, which others may be reading; text as UTF-8.
+
+    A file that is there keeps its mode.
 
     Args:
         path: where the user wants it; a link is followed, and a device or a pipe is written to.
         content: all of it.
         what: what it is to the user, such as `report`.
+        private: a new file is only for the user whatever the umask, because it has the names and values of an estate.
 
     Raises:
         UsageError: it cannot be written there.
@@ -80,17 +83,19 @@ def write(path: Path, content: str | bytes | mmap, what: str) -> None:
         if path.exists() and not path.is_file():
             path.write_bytes(octets)
         else:
-            _replace(Path(os.path.realpath(path)), octets)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+            _replace(Path(os.path.realpath(path)), octets, 0o600 if private else 0o666)
+    except (OSError, ValueError) as error:  # the latter for a NUL in the name
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
         raise UsageError(f"cannot write the {what}: {reason}", place=(str(path),)) from error
 
 
-def _replace(path: Path, octets: bytes | mmap) -> None:
+def _replace(path: Path, octets: bytes | mmap, mode: int) -> None:
     beside = path.with_name(f".policyeng-{os.getpid()}")
     try:
         try:
-            beside.write_bytes(octets)
+            beside.unlink(missing_ok=True)  # of a process that was killed
+            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+                file.write(octets)
             if path.exists():
                 beside.chmod(path.stat().st_mode)
             beside.replace(path)

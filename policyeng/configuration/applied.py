@@ -10,6 +10,8 @@ from policyeng.models import AppliedSettings, JsonObject, SettingChange
 
 #: Settings with no effect on what is found or decided; URLs with secrets are among them.
 _ELSEWHERE = ("store", "estates", "notify")
+#: The same of options.
+_PRESENTATION = ("format", "group-by", "owner-tag", "show-skipped", "jobs", "no-cache")
 _ENVIRONMENT = "environment "
 _DEFAULTS = (None, "default")
 
@@ -20,7 +22,7 @@ def applied_settings(settings: Settings) -> AppliedSettings:
     names = sorted(name for name in NAMES if name not in _ELSEWHERE and settings.origins.get(name) not in _DEFAULTS)
     values: JsonObject = settings.model_dump(mode="json", include=set(names), by_alias=False) if names else {}
     changes = [
-        SettingChange(
+        SettingChange.model_construct(
             setting=name,
             value=masked(values[name]),
             origin=settings.origins[name].replace(str(settings.file), file, 1),
@@ -28,10 +30,13 @@ def applied_settings(settings: Settings) -> AppliedSettings:
         for name in names
     ]
     for variable, (option, value) in settings.variables.items():
+        if option in _PRESENTATION:
+            continue
         name = "template parameters" if option == "parameters" else option  # there is a setting `parameters`
-        changes.append(SettingChange(setting=name, value=_harmless(option, value), origin=_ENVIRONMENT + variable))
+        origin = _ENVIRONMENT + variable
+        changes.append(SettingChange.model_construct(setting=name, value=_harmless(option, value), origin=origin))
     environment = {change.origin.removeprefix(_ENVIRONMENT) for change in changes if _ENVIRONMENT in change.origin}
-    return AppliedSettings(
+    return AppliedSettings.model_construct(  # a validator would cost a short run more than all of this
         file=file,
         environment=tuple(sorted(environment)),
         changes=tuple(sorted(changes, key=lambda change: change.setting)),

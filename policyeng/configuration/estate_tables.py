@@ -15,7 +15,7 @@ from policyeng.configuration.places import File
 from policyeng.errors import UsageError, nearest
 
 _KEYS = tuple(EstateSettings.model_fields)
-_DURATIONS = ("every", "jitter", "grace")
+_DURATIONS = ("every", "jitter", "grace", "deadline")
 _TEXTS = tuple(name for name in _KEYS if name not in (*_DURATIONS, "inputs", "together"))
 _TABLES = 'write `[[estates]]`, and below it `name = "..."` and `inputs = ["..."]`'
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -133,6 +133,11 @@ def _duration(key: str, text: str, place: str) -> timedelta:
         duration = TypeAdapter(timedelta).validate_python(text)
     except ValidationError:
         duration = None
-    if duration is None or not text.startswith("P") or duration < timedelta(0) or (key == "every" and not duration):
+    if (
+        duration is None
+        or not text.startswith("P")
+        or duration < timedelta(0)
+        or (key in ("every", "deadline") and not duration)
+    ):
         raise UsageError(f"`{key}` does not fit: `{text}`", place=(place,), remedy=remedy)
     return duration

@@ -17,6 +17,7 @@ class EstateSettings(Model):
             otherwise each file is one.
         subscription, resource_group, workspace: what is read from live Azure instead of inputs.
         cloud: which Azure, by the name that the Azure CLI has for it.
+        deadline: how long one document at a URL may take to be fetched.
         cron: when a schedule runs it, as five fields.
         every: how often a schedule runs it; neither this nor `cron`: only when it is asked for.
         timezone: in which `cron` is read.
@@ -31,6 +32,7 @@ class EstateSettings(Model):
     resource_group: str = ""
     workspace: str = ""
     cloud: str = "AzureCloud"
+    deadline: timedelta = timedelta(minutes=5)
     cron: str = ""
     every: timedelta | None = None
     timezone: str = "UTC"

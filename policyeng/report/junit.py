@@ -56,7 +56,7 @@ def _areas(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
 
 
 def _properties(evaluation: Evaluation) -> dict[str, str]:
-    taken_at = evaluation.snapshot.taken_at
+    taken_at, settings = evaluation.snapshot.taken_at, settings_text(evaluation.settings)
     return {
         "bundle": f"{evaluation.bundle.name} {evaluation.bundle.revision}",
         "bundleDigest": evaluation.bundle.digest,
@@ -66,8 +66,7 @@ def _properties(evaluation: Evaluation) -> dict[str, str]:
         "asOf": rfc3339(evaluation.as_of),
         "engine": f"{evaluation.engine.name} {evaluation.engine.version}",
         "exitCode": str(evaluation.exit_code),
-        "settings": settings_text(evaluation.settings),
-    }
+    } | ({"settings": settings} if settings else {})
 
 
 def _suite(root: Element, name: str, properties: dict[str, str]) -> Element:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from policyeng.audit.collecting.live import collected, is_live, live_address, part_name
-from policyeng.audit.collecting.urls import fetched, is_url, shown
+from policyeng.audit.collecting.urls import DEADLINE, fetched, is_url, shown
 from policyeng.bundle.reader import Wanted
 from policyeng.configuration.estates import EstateSettings
 from policyeng.errors import InputError
@@ -45,12 +45,14 @@ class Source:
         address: a path, a URL, or that of live Azure.
         found: it was found in a directory, and not named.
         extent: the address is of a file, or the part is all files of a folder, or of it and all below (`tree`).
+        deadline: how many seconds a URL may take.
     """
 
     name: str
     address: str
     found: bool = False
     extent: Literal["file", "folder", "tree"] = "file"
+    deadline: float = DEADLINE
 
 
 def parts_of(estate: EstateSettings, wanted: Wanted) -> Iterator[Collected]:
@@ -74,9 +76,10 @@ def sources_of(estate: EstateSettings) -> Iterator[Source | Collected]:
         address = live_address(estate)
         yield Source(part_name(address), address)
     seen: Counter[str] = Counter()
+    deadline = estate.deadline.total_seconds()
     for given in estate.inputs:
         local = _folders if estate.together else _local
-        for source in [Source(shown(given), given)] if is_url(given) else local(Path(given)):
+        for source in [Source(shown(given), given, deadline=deadline)] if is_url(given) else local(Path(given)):
             seen[source.name] += 1
             again = seen[source.name]
             yield source if again == 1 else Collected(f"{source.name} ({again})", None, [_twice(source.name)])
@@ -88,7 +91,7 @@ def read(source: Source | Collected, wanted: Wanted) -> Collected:
         return source
     try:
         with witnessed() as asked:
-            content = _content(source.address)
+            content = _content(source)
             inputs = read_named(_documents(source, content), content, **wanted)
     except InputError as error:
         return Collected(source.name, None, [problem_of(error)])
@@ -128,7 +131,7 @@ def _answer(source: Source, question: str, path: Path) -> str:
     if question == "found":
         return str(source.found)
     if is_url(source.address):
-        return digest_of(fetched(source.address))
+        return digest_of(fetched(source.address, deadline=source.deadline))
     return answer(question, Path(source.address).parent / path)
 
 
@@ -141,11 +144,11 @@ def _below(source: Source, asked: Iterable[Asked], content: bytes | None) -> Ite
         yield one._replace(path=one.path.relative_to(above) if one.path.is_relative_to(above) else one.path)
 
 
-def _content(address: str) -> bytes | None:
+def _content(source: Source) -> bytes | None:
     """What stands at an address; None for a path, which is read where its limits are known."""
-    if is_live(address):
-        return collected(address)
-    return fetched(address) if is_url(address) else None
+    if is_live(source.address):
+        return collected(source.address)
+    return fetched(source.address, deadline=source.deadline) if is_url(source.address) else None
 
 
 def _local(path: Path) -> Iterator[Source | Collected]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Mapping
+from threading import Lock
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
@@ -21,6 +22,8 @@ _SEPARATORS = re.compile(r"[:/?&=@#,;+]+")
 _SHORTEST = 4
 #: Seconds that a service has to take a message.
 _PATIENCE = 30
+#: What apprise logs is not told apart by thread, and may hold parts of the URL of another target.
+_LOGGING = Lock()
 #: The longest reason that is kept.
 _LONGEST = 300
 
@@ -77,7 +80,7 @@ def send(target: Notifying, title: str, body: str, environ: Mapping[str, str]) -
         address = address_of(target, environ)
     except UsageError as error:
         return error.message
-    with _caught() as lines:
+    with _LOGGING, _caught() as lines:
         try:
             services = _services(address)
             if not len(services):

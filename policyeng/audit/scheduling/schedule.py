@@ -24,6 +24,8 @@ from policyeng.report.wording import to_the_second
 
 #: The job that sends what waits; no estate has a name with a space.
 _NOTICES = "send notices"
+#: So many estates are audited at once; further ones wait.
+_AT_ONCE = 64
 #: Seconds between two looks at what waits to be sent.
 _SENDING = 60
 #: Seconds between two looks at whether the run under way has ended.
@@ -31,12 +33,12 @@ _LOOKING = 0.1
 
 
 class Schedule:
-    """Estates that are audited at their times, one after the other.
+    """Estates that are audited at their times, side by side: one that waits for a server holds up no other.
 
     Args:
         read: reads the settings; called again on SIGHUP.
         auditing: how they are audited.
-        drain: seconds that the run under way is given to end after SIGTERM.
+        drain: seconds that the runs under way are given to end after SIGTERM.
 
     Raises:
         PolicyengError: the settings or the store cannot be used, or no estate has times.
@@ -49,17 +51,17 @@ class Schedule:
         self._drain = drain
         self._settings = read()
         self._plans = self._planned(self._settings)
-        self._running = ""
+        self._running: set[str] = set()
         self._sending = False
         self._ending = threading.Event()
         logging.getLogger("apscheduler").addHandler(logging.NullHandler())  # what it has to say is said here
         self._scheduler = BackgroundScheduler(
-            timezone=UTC, executors={"default": ThreadPoolExecutor(1), _NOTICES: ThreadPoolExecutor(1)}
+            timezone=UTC, executors={"default": ThreadPoolExecutor(_AT_ONCE), _NOTICES: ThreadPoolExecutor(1)}
         )
         self._scheduler.add_listener(self._passed_over, EVENT_JOB_MISSED | EVENT_JOB_MAX_INSTANCES)
 
     def run(self) -> int:
-        """Audit until SIGTERM or SIGINT: exit 0, also where the run under way does not end in time.
+        """Audit until SIGTERM or SIGINT: exit 0, also where a run under way does not end in time.
 
         A second of these signals ends the process at once. SIGHUP reads the settings again.
         """
@@ -107,11 +109,11 @@ class Schedule:
         if plan is None:
             self._say(f"{name}: dropped while it waited")
             return
-        self._running = name
+        self._running.add(name)
         try:
             self._auditing.audit(plan.estate, settings)
         finally:
-            self._running = ""
+            self._running.discard(name)
 
     def _send(self) -> None:
         """Send what waits."""
@@ -156,12 +158,12 @@ class Schedule:
         self._ending.set()
         self._scheduler.shutdown(wait=False)
         until = time.monotonic() + self._drain
-        if name := self._running:
+        for name in sorted(self._running):
             self._say(f"ends when the audit of {name} has ended, within {self._drain:g} s")
         while (self._running or self._sending) and time.monotonic() < until:
             if (number := signals.next(_LOOKING)) in ENDING:
                 os._exit(128 + (number or 0))
-        if name := self._running:
+        for name in sorted(self._running):
             self._say(f"{name}: not audited: it did not end in time; the runs before are kept")
         if self._running or self._sending:  # the interpreter would wait for their threads
             os._exit(0)

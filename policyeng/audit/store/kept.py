@@ -25,6 +25,9 @@ from policyeng.models import Evaluation, Snapshot, Summary
 
 _COLUMNS = (PARTS.c.name, PARTS.c.snapshot, PARTS.c.evaluation, PARTS.c.exit_code, PARTS.c.summary)
 
+#: The largest number of a run that its column can hold.
+_LARGEST = 2**31 - 1
+
 
 class Store:
     """A database with the runs of estates; a context manager. It implements `history.History`.
@@ -78,8 +81,10 @@ class Store:
         Raises:
             UsageError: there is none of the number.
         """
-        with self.reading() as connection:
-            row = connection.execute(select(RUNS.c.document, RUNS.c.hash).where(RUNS.c.number == number)).first()
+        row = None
+        if 0 < number <= _LARGEST:  # a database refuses to compare with a larger one
+            with self.reading() as connection:
+                row = connection.execute(select(RUNS.c.document, RUNS.c.hash).where(RUNS.c.number == number)).first()
         if row is None:
             raise UsageError(f"there is no run {number}", remedy="`policyeng audit runs` lists them")
         return run_of(*row)

@@ -11,6 +11,7 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from sqlalchemy import Engine, text
 
@@ -80,7 +81,7 @@ def _locking(engine: Engine) -> Iterator[_Take]:
             finally:
                 connection.execute(text("SELECT pg_advisory_unlock_all()"))
         return
-    descriptor = os.open(f"{engine.url.database}-lock", os.O_RDWR | os.O_CREAT, 0o644)
+    descriptor = _open_lock(Path(str(engine.url.database)))
     try:
         yield lambda number, alone: _take_byte(descriptor, number, alone)
     finally:
@@ -89,6 +90,17 @@ def _locking(engine: Engine) -> Iterator[_Take]:
 
 #: Where our advisory locks begin, that others in the database have theirs.
 _OURS = int.from_bytes(b"policy") << 13
+
+
+def _open_lock(database: Path) -> int:
+    """Open the file of the locks; a new one gets the mode of the database, as SQLite does with its own files."""
+    path, flags = f"{database}-lock", os.O_RDWR | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return os.open(path, flags)
+    os.fchmod(descriptor, database.stat().st_mode & 0o666)
+    return descriptor
 
 
 def _take_byte(descriptor: int, number: int, alone: bool) -> bool:

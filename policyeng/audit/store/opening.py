@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from sqlite3 import Connection as SqliteConnection
 from typing import TypeVarTuple
@@ -27,6 +29,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from policyeng.audit.store.tables import RUNS
 from policyeng.errors import StoreError, UsageError
+from policyeng.report.escapes import visible
 
 _Columns = TypeVarTuple("_Columns")
 
@@ -36,6 +39,7 @@ HEAD = "0002"
 _WRITES = "policyeng_writes"
 #: Seconds that SQLite waits for another writer.
 _BUSY = 60
+_CREDENTIALS = re.compile(r"://[^/]*@")
 _FORMS = "write `sqlite:///audits.db` or `postgresql://user@host/database`"
 
 
@@ -49,21 +53,31 @@ def engine_of(url: str, *, create: bool) -> Engine:
     address = _address(url)
     if address.drivername == "sqlite" and not create and not Path(str(address.database)).is_file():
         raise _absent(shown(url))
-    engine = create_engine(address, poolclass=NullPool)
     if address.drivername == "sqlite":
+        _make_private(str(address.database))
+        engine = create_engine(address, poolclass=NullPool)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
-    with said(url):
-        _settle(engine, url, create=create)
+    else:
+        from policyeng.audit.store.postgresql import limit, statement_seconds  # it needs psycopg
+
+        address, seconds = statement_seconds(address)
+        engine = create_engine(address, poolclass=NullPool)
+        limit(engine, seconds)
+    try:
+        with said(url):
+            _settle(engine, url, create=create)
+    except ValueError as error:  # what a driver says of a name with a NUL, or of a parameter
+        raise UsageError(f"`{shown(url)}` cannot be used ({error})", remedy=_FORMS) from None
     return engine
 
 
 def shown(url: str) -> str:
-    """The URL without its password."""
+    """The URL without its password; of one that cannot be parsed, without all that may be one."""
     try:
         return make_url(url).render_as_string(hide_password=True)
-    except ArgumentError:
-        return "the store"
+    except (ArgumentError, ValueError):
+        return visible(_CREDENTIALS.sub("://***@", url))
 
 
 @contextmanager
@@ -103,8 +117,9 @@ def alone(connection: Connection) -> None:
 def _address(url: str) -> URL:
     try:
         address = make_url(url)
-    except ArgumentError:
-        raise UsageError(f"`{url}` is no URL of a store", remedy=_FORMS) from None
+        url.encode()
+    except (ArgumentError, ValueError):  # the latter for a port, an IPv6 address or a character that cannot be
+        raise UsageError(f"`{shown(url)}` is no URL of a store", remedy=_FORMS) from None
     if address.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
         try:
             import psycopg  # noqa: F401  # asked for before it is needed, for the message
@@ -114,6 +129,16 @@ def _address(url: str) -> URL:
     if address.drivername != "sqlite" or not address.database or address.database == ":memory:":
         raise UsageError(f"`{shown(url)}` is no URL of a store", remedy=_FORMS)
     return address
+
+
+def _make_private(path: str) -> None:
+    """Make the file of a database that is not there yet, only for the user whatever the umask: it holds an estate.
+
+    SQLite gives its other files the mode of this one. A file that is there keeps its mode; what cannot be made here,
+    SQLite refuses with its reason.
+    """
+    with suppress(OSError, ValueError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _prepare_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:

@@ -165,7 +165,11 @@ class _Pages:
         media_type_of(request, ("application/x-www-form-urlencoded",))
         until = asyncio.get_running_loop().time() + _ARRIVAL
         async with self._bodies.body_of(request, until) as content:
-            fields = parse_qs(content.decode("latin-1"), max_num_fields=8)
+            try:
+                fields = parse_qs(content.decode("latin-1"), max_num_fields=8)
+            except ValueError:
+                message = "the form has too many fields"
+                raise RefusedError(HTTPStatus.BAD_REQUEST, message, remedy="send `token` alone") from None
         return fields.get("token", [""])[0].strip()
 
 
@@ -188,7 +192,8 @@ def _require_same_site(request: Request) -> None:
         RefusedError: it came from another site (403).
     """
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
-    ours = site in ("same-origin", "none") if site else not origin or _split(origin).netloc == request.headers["host"]
+    host = request.headers.get("host")  # HTTP/1.0 need not send one
+    ours = site in ("same-origin", "none") if site else not origin or (bool(host) and _split(origin).netloc == host)
     if not ours:
         message = "the form was sent by a page of another site"
         raise RefusedError(HTTPStatus.FORBIDDEN, message, remedy=f"open `{SIGN_IN}` here")

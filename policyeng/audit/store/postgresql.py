@@ -1,0 +1,79 @@
+"""Connections to PostgreSQL that wait for nothing without a limit, also where the server has stopped to answer.
+
+The server ends a statement, or its wait for a lock, that takes too long. A server that is stopped, or a network that
+loses packets, does not do that, and the kernel of the other machine may go on to acknowledge what it gets; so the
+client counts, too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from typing import Any
+
+import psycopg
+from sqlalchemy import URL, Engine, event
+
+from policyeng.errors import UsageError
+
+#: Seconds for a connection, for a statement and for a lock.
+CONNECT, STATEMENT, LOCK = 10, 120, 60
+#: Seconds that the server has more than it is given, to say itself that a statement took too long.
+GRACE = 5.0
+#: The parameter of a URL that replaces `STATEMENT`; libpq has none.
+_PARAMETER = "statement_timeout"
+_REMEDY = f"write a number of seconds from 1, as in `?{_PARAMETER}=600`"
+
+
+class LimitedConnection(psycopg.Connection[Any]):
+    """A connection that is given up when the server does not answer in time; every operation waits here."""
+
+    limit: float = STATEMENT + GRACE
+
+    def wait(self, gen: Generator[Any, Any, Any], *arguments: Any, **options: Any) -> Any:
+        """What a generator of psycopg comes to.
+
+        Raises:
+            psycopg.OperationalError: the server did not answer in time.
+        """
+        return super().wait(self._limited(gen), *arguments, **options)
+
+    def _limited(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        until = time.monotonic() + self.limit
+        try:
+            waiting_for = next(gen)
+            while True:
+                ready = yield waiting_for
+                if not ready and time.monotonic() > until:
+                    self.pgconn.finish()  # or a rollback would wait as long again
+                    raise psycopg.OperationalError(f"the server did not answer within {self.limit:g} seconds")
+                waiting_for = gen.send(ready)
+        except StopIteration as ended:
+            return ended.value
+
+
+def statement_seconds(address: URL) -> tuple[URL, int]:
+    """The address without our own parameter, and how many seconds a statement may take.
+
+    Raises:
+        UsageError: the parameter is no such number.
+    """
+    given = address.query.get(_PARAMETER, str(STATEMENT))
+    if not (isinstance(given, str) and given.isascii() and given.isdecimal() and 1 <= int(given[:9]) <= 1_000_000):
+        place = address.render_as_string(hide_password=True)
+        raise UsageError(f"`{_PARAMETER}` does not fit: `{given}`", place=(place,), remedy=_REMEDY)
+    return address.difference_update_query([_PARAMETER]), int(given)
+
+
+def limit(engine: Engine, seconds: int) -> None:
+    """Limit the connections of an engine: a statement may take so many seconds."""
+
+    @event.listens_for(engine, "do_connect")
+    def connect(_dialect: Any, _record: Any, arguments: Any, parameters: Any) -> LimitedConnection:
+        parameters.setdefault("connect_timeout", CONNECT)
+        connection = LimitedConnection.connect(*arguments, **parameters)
+        connection.limit = seconds + GRACE
+        connection.autocommit = True
+        connection.execute(f"SET statement_timeout = {seconds * 1000}; SET lock_timeout = {LOCK * 1000}")
+        connection.autocommit = False
+        return connection
