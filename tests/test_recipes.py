@@ -223,7 +223,7 @@ def test_github_actions_annotates_uploads_and_sums_up(failing: Repository) -> No
 
 def test_azure_pipelines_says_what_failed_and_publishes(failing: Repository) -> None:
     """Logging commands that the agent obeys, and tests that can be read."""
-    install, check = (step["script"] for step in recipe("azure-pipelines.yml")["steps"] if "script" in step)
+    install, _, check = (step["script"] for step in recipe("azure-pipelines.yml")["steps"] if "script" in step)
     publish = recipe("azure-pipelines.yml")["steps"][-1]
     installed, checked = failing.run(install), failing.run(check)
     file, line, column = PLACE
@@ -240,13 +240,73 @@ def test_azure_pipelines_says_what_failed_and_publishes(failing: Repository) -> 
 def test_gitlab_shows_failing_tests_with_their_files(failing: Repository) -> None:
     """The artifact is there although the job failed."""
     job = recipe("gitlab-ci.yml")["policyeng"]
-    checked = failing.run("\n".join(job["script"]))
+    under_review(failing)
+    checked = checked_by("gitlab", failing)
     report = JUnitXml.fromfile(str(failing.folder / job["artifacts"]["reports"]["junit"]))
     cases = {case.classname: case for suite in report for case in suite}
 
     assert checked.returncode == 1
     assert cases["AML-NET-001"]._elem.get("file") == PLACE[0]
     assert job["artifacts"]["when"] == "always"
+
+
+def under_review(repository: Repository, weakened: str = 'ignore = ["AML-NET-001"]\n', protected: str = "") -> None:
+    """Give the repository a server with a main branch, and a change that weakens the configuration on another."""
+    server = repository.folder.parent / "server.git"
+    if protected:
+        write(repository.folder, {"policyeng.toml": protected})
+    else:
+        write(repository.folder, {"README.md": "x"})
+    commit = "git add -A && git -c user.name=n -c user.email=e@x commit -q -m"
+    done = repository.run(
+        f"git init -q --bare -b main '{server}' && git checkout -q -b main && git remote add origin 'file://{server}'"
+        f" && {commit} base && git push -q origin main && git checkout -q -b change && rm -rf .git/refs/remotes"
+    )
+    assert done.returncode == 0, done.stderr
+    write(repository.folder, {"policyeng.toml": weakened})
+    assert repository.run(f"{commit} change").returncode == 0
+
+
+def checked_by(agent: str, repository: Repository) -> subprocess.CompletedProcess[str]:
+    """Take the configuration as the recipe does, and check."""
+    temp = repository.folder.parent / "temp"
+    temp.mkdir()
+    if agent == "gitlab":
+        script = "\n".join(recipe("gitlab-ci.yml")["policyeng"]["script"])
+        return repository.run(script, CI_MERGE_REQUEST_TARGET_BRANCH_NAME="main", TMPDIR=str(temp))
+    if agent == "github":
+        step = next(step for step in github_steps() if step.get("name") == "Configuration")
+        assert step["env"] == {"BASE": "${{ github.base_ref || github.ref_name }}"}
+        file = temp / "env"
+        taken = repository.run(step["run"], BASE="main", RUNNER_TEMP=str(temp), GITHUB_ENV=str(file))
+        assert taken.returncode == 0, taken.stderr
+        name, _, value = file.read_text(encoding="utf-8").rstrip("\n").partition("=")
+    else:
+        steps = recipe("azure-pipelines.yml")["steps"]
+        script = next(step["script"] for step in steps if step.get("displayName") == "Configuration")
+        environ = {"SYSTEM_PULLREQUEST_TARGETBRANCH": "refs/heads/main", "AGENT_TEMPDIRECTORY": str(temp)}
+        taken = repository.run(script, **environ)
+        assert taken.returncode == 0, taken.stderr
+        found = re.search(r"^##vso\[task\.setvariable variable=(\w+)\](.+)$", taken.stdout, re.MULTILINE)
+        assert found
+        name, value = found.groups()
+    assert name == "POLICYENG_CONFIG"
+    return repository.run(scripts()[agent], POLICYENG_CONFIG=value)
+
+
+@pytest.mark.parametrize("agent", ["github", "azure", "gitlab"])
+@pytest.mark.parametrize("protected", ["", 'ignore = ["AML-NET-103"]\n'])
+def test_a_change_cannot_weaken_its_own_check(agent: str, protected: str, failing: Repository) -> None:
+    """The configuration of the branch that it goes to counts; where that has none, nothing is configured."""
+    under_review(failing, protected=protected)
+    assert failing.run("policyeng check . --select AML-NET-001").returncode != 1  # as the change would have it
+
+    checked = checked_by(agent, failing)
+
+    assert checked.returncode == 1, checked.stderr
+    assert "AML-NET-001" in (failing.folder / "policyeng.xml").read_text() if agent == "gitlab" else checked.stdout
+    if protected and agent != "gitlab":
+        assert "ignore AML-NET-103" in checked.stdout
 
 
 def scripts() -> dict[str, str]:

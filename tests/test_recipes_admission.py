@@ -73,6 +73,19 @@ def test_a_commit_that_breaks_a_policy_is_refused(repository: Repository) -> Non
     assert repository.run("git log --oneline").stdout.count("\n") == 1
 
 
+def test_a_commit_does_not_change_what_it_is_checked_with(repository: Repository) -> None:
+    """A change of the configuration counts from the next commit on; that of the first commit counts at once."""
+    hooked(repository)
+    ignoring = 'ignore = ["AML-NET-001"]\n'
+    first = committed(repository, {"policyeng.toml": 'fail_on = "low"\n'})
+    refused = committed(repository, {"infra/ws.json": OPEN, "policyeng.toml": ignoring})
+    alone = repository.run("git reset -q; git add policyeng.toml; git commit -q -m configuration")
+    taken = committed(repository, {})
+
+    assert [ran.returncode for ran in (first, refused, alone, taken)] == [0, 1, 0, 0], refused.stderr
+    assert "AML-NET-001" in refused.stderr
+
+
 def test_what_failed_before_stands(repository: Repository) -> None:
     """In a repository with a failure a commit elsewhere is made, one that adds another failure is not."""
     committed(repository, {"infra/ws.json": OPEN})
