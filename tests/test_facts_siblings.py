@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from policyeng.facts import Facts
-from policyeng.facts.siblings import larger_siblings, smaller_siblings
+from policyeng.facts.siblings import can_replace, larger_siblings, smaller_siblings
 
 FOLDER = Path(__file__).resolve().parents[1] / "policies" / "facts"
 FACTS = Facts.from_document({path.parent.name: orjson.loads(path.read_bytes()) for path in FOLDER.glob("*/data.json")})
@@ -204,3 +204,45 @@ def test_the_sizes_of_a_series_are_found_without_case() -> None:
     assert [size.name for size in FACTS.sizes_of("nvV3")] == [f"Standard_NV{n}s_v3" for n in (12, 24, 48)]
     assert len(FACTS.sizes_of("NCasT4_v3")) == 4
     assert FACTS.sizes_of("nope") == ()
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "expected"),
+    [
+        ("Standard_D4s_v3", "Standard_D16s_v3", True),
+        ("Standard_D4s_v3", "Standard_D32s_v3", False),
+        ("Standard_D32s_v3", "Standard_F72s_v2", True),
+        ("Standard_M64", "Standard_F72s_v2", False),
+        ("Standard_D16s_v3", "Standard_D4s_v3", True),
+        ("Standard_D4s_v3", "Standard_NC4as_T4_v3", False),
+        ("Standard_NC24ads_A100_v4", "Standard_NC96ads_A100_v4", True),
+        ("Standard_NC24ads_A100_v4", "Standard_NC40ads_H100_v5", False),
+        ("Standard_NC24ads_A100_v4", "Standard_NV36ads_A10_v5", False),
+        ("Standard_ND96isr_H200_v5", "Standard_ND96isr_MI300X_v5", False),
+        ("Standard_NV36ads_A10_v5", "Standard_NV24ads_V710_v5", False),
+        ("Standard_NP10s", "Standard_NC4as_T4_v3", False),
+        # A retired size may go to another model of GPU; none may go to a retired size, or to one that is about to retire.
+        ("Standard_NC6s_v3", "Standard_NC24ads_A100_v4", True),
+        ("Standard_NC6", "Standard_NC4as_T4_v3", True),
+        ("Standard_NC24s_v3", "Standard_NC64as_T4_v3", False),
+        ("Standard_NC6s_v3", "Standard_NV12s_v3", False),
+        ("Standard_NC24ads_A100_v4", "Standard_NC24s_v3", False),
+        ("Standard_NC6s_v3", "Standard_NC12s_v3", False),
+        ("Standard_NV36ads_A10_v5", "Standard_NV32as_v4", False),
+    ],
+)
+def test_what_can_replace_a_size(own: str, other: str, expected: bool) -> None:
+    """About as large, offered beyond the notice, with the same kind of accelerator."""
+    one, many = FACTS.size(own), FACTS.size(other)
+    assert one is not None
+    assert many is not None
+    assert can_replace(FACTS, one, many, NOW) is expected
+
+
+def test_a_size_that_retires_within_the_notice_replaces_none() -> None:
+    """Of two sizes of one series, HBv2 retires on 2027-05-31."""
+    own, other = FACTS.size("Standard_HB120rs_v2"), FACTS.size("Standard_HB120-64rs_v2")
+    assert own is not None
+    assert other is not None
+    assert can_replace(FACTS, own, other, datetime(2026, 12, 1, tzinfo=UTC))
+    assert not can_replace(FACTS, own, other, datetime(2026, 12, 3, tzinfo=UTC))

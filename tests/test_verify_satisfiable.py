@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -193,7 +192,7 @@ def documented(column: int = 1) -> Mapping[str, str]:
 
 
 def test_our_classes_are_answered_as_documented() -> None:
-    """What only the documents' isolated sizes could do ends with these; everything else is possible at all known dates."""
+    """What needs the documents' isolated GPU sizes ends with these; all else is possible at all known dates."""
     bundle = load_bundle()
     answers = {entry.id: answer(entry, bundle, NOW) for entry in classes_of(bundle)}
 

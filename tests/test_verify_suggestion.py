@@ -148,7 +148,7 @@ def test_suggestions_for_a_sample_are_verified_and_done_twice_do_nothing_more(ro
     suggestions = [one for finding in before.findings if (one := mender.suggestion(finding))]
 
     assert len(suggestions) == len(failing)
-    assert sum(bool(one.edits) for one in suggestions) >= 10
+    assert sum(bool(one.edits) for one in suggestions) >= 8
     for suggestion in (one for one in suggestions if one.edits):
         after = applied(judged, suggestion.edits)
         assert after is not None
@@ -157,10 +157,62 @@ def test_suggestions_for_a_sample_are_verified_and_done_twice_do_nothing_more(ro
         assert still == failing - set(suggestion.clears)
         again = applied(after, suggestion.edits)
         assert again is None or again.resources == after.resources
-    # No isolated size with a GPU is both offered and supported: the documents' own conflict.
     retired = next(one for one in suggestions if one.finding.policy == "AML-ISO-103")
     assert retired.edits == ()
-    assert "AML-SKU-102" in retired.reason
+    assert "retired on 2025-09-30; move to a size of the series NCadsA100_v4" in retired.reason
+
+
+def of_size(policy: str, size: str, *others: str, regulated: bool = False) -> Suggestion:
+    """Return the suggestion for a cluster of a size, in a workspace with clusters of other sizes."""
+    clusters = [
+        {
+            "id": f"{workspace()['id']}/computes/c{number}",
+            "type": "Microsoft.MachineLearningServices/workspaces/computes",
+            "properties": {"computeType": "AmlCompute", "properties": {"vmSize": name}},
+        }
+        for number, name in enumerate((size, *others))
+    ]
+    bundle = BUNDLE.only(one for one in BUNDLE.policies if one.id == policy)
+    return found(bundle, snapshot(workspace(hbiWorkspace=regulated), *clusters), policy)
+
+
+@pytest.mark.parametrize(
+    ("policy", "size", "others", "wanted"),
+    [
+        ("AML-ISO-101", "STANDARD_NC24ads_A100_v4", (), "Standard_NC96ads_A100_v4"),
+        ("AML-ISO-101", "Standard_D32s_v3", (), "Standard_F72s_v2"),
+        ("AML-SKU-102", "Standard_D4s_v6", (), "Standard_D4s_v5"),
+        ("AML-SKU-102", "Standard_B4ms", (), "Standard_DS3_v2"),
+        ("AML-SKU-102", "Standard_B4ms", ("Standard_D4ds_v5",), "Standard_D4ds_v5"),
+    ],
+)
+def test_a_size_is_replaced_by_one_like_it(policy: str, size: str, others: tuple[str, ...], wanted: str) -> None:
+    """Of the same series first, then one that the snapshot has, then one that the policy names."""
+    suggestion = of_size(policy, size, *others, regulated=policy == "AML-ISO-101")
+
+    assert [value for op, _, value in steps(suggestion) if op != "test"] == [wanted]
+
+
+@pytest.mark.parametrize(
+    ("policy", "size", "others", "reason"),
+    [
+        # Isolated sizes are far larger, or have another accelerator.
+        ("AML-ISO-101", "Standard_D4s_v3", (), "no size like Standard_D4s_v3 (offered, the same kind of accelerator"),
+        ("AML-ISO-101", "Standard_NC4as_T4_v3", (), "no size like Standard_NC4as_T4_v3"),
+        ("AML-ISO-101", "Standard_NC6s_v3", (), "Standard_NC6s_v3 retired on 2025-09-30; move to a size of the series"),
+        ("AML-SKU-101", "Standard_NC6s_v3", ("Standard_NC6_Promo",), "Standard_NC6s_v3 retired on 2025-09-30; move to"),
+        ("AML-SKU-101", "Standard_NC24ads_A100_v4", ("Standard_NC6_Promo",), "no size like Standard_NC24ads_A100_v4"),
+        ("AML-SKU-102", "Standard_NG32adms_V620_v1", ("Standard_NC24ads_A100_v4",), "no size like Standard_NG32adms"),
+        # 72 times the cores.
+        ("AML-SKU-102", "Standard_B1s", ("Standard_F72s_v2",), "no size like Standard_B1s"),
+    ],
+)
+def test_no_other_hardware_is_proposed(policy: str, size: str, others: tuple[str, ...], reason: str) -> None:
+    """No retired size, no other kind of accelerator, none that is many times as large; the reason has what to do."""
+    suggestion = of_size(policy, size, *others, regulated=policy == "AML-ISO-101")
+
+    assert suggestion.edits == ()
+    assert suggestion.reason.startswith(reason)
 
 
 def test_who_may_approve_is_no_edit() -> None:

@@ -22,6 +22,49 @@ from policyeng.models import lowered
 
 _LEFT = re.compile(r"\d-(\d+)")
 
+#: A replacement has at most this many times the memory, vCPUs and accelerators of a size, and no less than that part.
+MOST_TIMES = 4
+#: A size that retires within so many days is no replacement; the default notice of the policy on isolated sizes.
+NOTICE_DAYS = 180
+#: The GPU that a series is named for; older series have one of their own each.
+_GPU = re.compile(r"T4|A100|A10|H100|H200|GB200|GB300|MI300X|V620|V710")
+_AMD = re.compile(r"MI300X|V620|V710|NVv4")
+
+
+def can_replace(facts: Facts, own: VmSize, other: VmSize, as_of: datetime) -> bool:
+    """Return whether work on one size can run on another without a decision about its hardware.
+
+    The other size is offered beyond the notice, has about as much memory, as many vCPUs and accelerators, and
+    accelerators of the same kind: no FPGA for a GPU, no AMD GPU for one of NVIDIA, no GPU for graphics for one for
+    computing. The model of the GPU stays the same as long as it is offered, and then becomes the one that the vendor
+    recommends, if it recommends one. Source: learn.microsoft.com, "GPU
+    accelerated" virtual machine sizes.
+    """
+    retirement = facts.retirement(other.name)
+    if retirement is not None and retirement.comes_within(NOTICE_DAYS, as_of):
+        return False
+    pairs = zip(_amounts(own), _amounts(other), strict=True)
+    if any(max(one, many) > MOST_TIMES * min(one, many) for one, many in pairs):
+        return False
+    if own.accelerator != other.accelerator or _gpu_line(own) != _gpu_line(other):
+        return False
+    if _gpu_model(own) == _gpu_model(other):
+        return True
+    gone = facts.retirement(own.name)
+    return gone is not None and gone.has_come(as_of) and gone.move_to in (None, other.series)
+
+
+def _gpu_line(size: VmSize) -> tuple[bool, bool] | None:
+    """Return whether the GPU of a size is one of AMD, and whether it is one for graphics; None without a GPU."""
+    if size.accelerator != "gpu":
+        return None
+    return _AMD.search(size.series) is not None, size.series.startswith(("NV", "NG"))
+
+
+def _gpu_model(size: VmSize) -> str | None:
+    found = _GPU.search(size.series)
+    return None if size.accelerator != "gpu" else found[0] if found else size.series
+
 
 def larger_siblings(facts: Facts, name: str, as_of: datetime) -> tuple[VmSize, ...]:
     """The larger sizes of the same series that are not retired at an aware moment, nearest first.

@@ -62,7 +62,12 @@ def _left(given: PolicyInput, moment: datetime) -> list[tuple[str, bool]]:
     source='001 "Supported VM series and sizes"',
     parameters={
         "approval_notice_days": {"type": "integer", "minimum": 0, "default": 30, "description": "days before the end"},
-        "extra_series": {"type": "object", "additionalProperties": _ROWS, "default": {}, "description": "further series"},
+        "extra_series": {
+            "type": "object",
+            "additionalProperties": _ROWS,
+            "default": {},
+            "description": "further series",
+        },
         "vendor_series": {
             "type": "boolean",
             "default": True,

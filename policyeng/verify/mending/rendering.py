@@ -43,7 +43,7 @@ def _lines(suggestion: Suggestion, snapshot: Snapshot) -> list[str]:
     lines = [f"{finding.policy} {finding.title}", f"  {finding.resource}", *place]
     if not suggestion.edits:
         mend = [f"  mend: {finding.remediation}"] if finding.remediation else []
-        return [*lines, f"  no edit: {suggestion.reason}", *mend]
+        return [*lines, f"  no safe automatic edit: {suggestion.reason}", *mend]
     for edit in suggestion.edits:
         lines += [f"  {words}" for words in _worded(edit, suggestion, snapshot)]
     others = list(dict.fromkeys(policy for policy, _ in suggestion.clears[1:] if policy != finding.policy))

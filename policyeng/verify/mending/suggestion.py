@@ -10,6 +10,8 @@ from itertools import combinations
 from policyeng.bundle import Bundle, Policy
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.pointers import has_value
+from policyeng.facts.catalogue import VmSize
+from policyeng.facts.siblings import MOST_TIMES
 from policyeng.models import Evaluation, Exemption, Finding, JsonObject, Outcome, Snapshot, lowered
 from policyeng.strict.json_pointer import keys_of, value_at
 from policyeng.verify.cases import Baselines, baselines_of
@@ -25,7 +27,7 @@ from policyeng.verify.mending.values import (
     inherited,
     numbers_near,
     real,
-    sizes_like,
+    replacements,
     standing_values,
 )
 
@@ -141,6 +143,8 @@ class _Search:
     partial: dict[tuple[str, str], Draft] = field(default_factory=dict)
     #: What makes the policy say nothing of it any more: the last resort.
     unjudged: list[Draft] = field(default_factory=list)
+    #: The VM size that it is about, if it is about one.
+    size: VmSize | None = None
 
     @property
     def pair(self) -> Pair:
@@ -208,13 +212,21 @@ class _Search:
         values += standing_values(snapshot.resources, kind, target.pointer)
         values += standing_values(known.compliant, kind, target.pointer)
         values += numbers_near(target.denial, current, known.own)
-        facts = self.mender.bundle.facts
-        size = facts.size(current) if isinstance(current, str) else None
-        if size is not None:
-            values = sizes_like(size, values, known.sizes, facts)
+        if lowered(keys_of(target.pointer)[-1]) in _HARDWARE:
+            values = self._sizes(target, current, values)
         if lowered(keys_of(target.pointer)[-1]).endswith("id"):  # what names a resource is no other text
             values = [value for value in values if isinstance(value, str) and value.startswith("/")]
         return real(values, current, by_id)
+
+    def _sizes(self, target: Target, current: object, values: list[Plain]) -> list[Plain]:
+        """Return the sizes that can replace one; none for a name that the catalogue does not have."""
+        facts = self.mender.bundle.facts
+        size = facts.size(current) if isinstance(current, str) else None
+        if size is None:
+            return []
+        if target.named:
+            self.size = size
+        return replacements(size, values, self.mender.known(self.policy).sizes, facts, self.mender.as_of)
 
     def _computes(self) -> Iterator[str]:
         """The computes of the workspace that the work belongs to."""
@@ -282,8 +294,23 @@ class _Search:
     def _reason(self) -> str:
         if self.judged.place[0] == "approval":
             return "an approval is a decision of people, and no edit of it"
+        worsened = ", ".join(sorted(self.against)[:_MOST_NAMED])
+        if self.size is not None:
+            return self._reason_of(self.size, worsened)
         if self.verified:
-            return f"what clears it makes something worse for {', '.join(sorted(self.against)[:_MOST_NAMED])}"
+            return f"what clears it makes something worse for {worsened}"
         if not self.tried:
             return "what mends it is not in the snapshot, or is for people to decide"
         return f"none of the edits that were judged clears it: {self.tried} of them"
+
+    def _reason_of(self, size: VmSize, worsened: str) -> str:
+        """Return why no other VM size is proposed, and what to do; `worsened` are policies that forbid the others."""
+        retirement = self.mender.bundle.facts.retirement(size.name)
+        if retirement is not None and retirement.has_come(self.mender.as_of):
+            move_to = f"a size of the series {retirement.move_to}" if retirement.move_to else "a size that is offered"
+            return f"{size.name} retired on {retirement.date}; move to {move_to} and check again"
+        like = f"offered, the same kind of accelerator, at most {MOST_TIMES} times the vCPUs and memory"
+        passes = f"passes without making something worse for {worsened}" if self.verified else "passes"
+        return (
+            f"no size like {size.name} ({like}) {passes}; follow the remediation, or choose a size that suits the work"
+        )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 
 from policyeng.evaluation.pointers import value_at
 from policyeng.facts import Facts
 from policyeng.facts.catalogue import VmSize
+from policyeng.facts.siblings import can_replace
 from policyeng.models import Denial, JsonObject, lowered
 from policyeng.strict.json_pointer import value_at as found_at
 
@@ -43,15 +45,22 @@ def standing_values(resources: Iterable[JsonObject], kind: str, pointer: str) ->
                 yield value
 
 
-def sizes_like(size: VmSize, values: Iterable[Plain], named: Iterable[VmSize], facts: Facts) -> list[Plain]:
-    """VM sizes in place of one: those of other resources, then named ones, those with about as many CPUs first.
+def replacements(
+    size: VmSize, values: Iterable[Plain], named: Iterable[VmSize], facts: Facts, as_of: datetime
+) -> list[Plain]:
+    """Return VM sizes that can replace one: those of other resources, then named ones that the service offers.
 
-    No work loses its accelerator, or is given one.
+    Sizes of the same series go first, then those with about as many vCPUs.
     """
     known = [facts.size(value) for value in values if isinstance(value, str)]
-    groups = ([other for other in known if other is not None], list(named))
-    ordered = [other for group in groups for other in sorted(group, key=lambda one: abs(one.vcpus - size.vcpus))]
-    return [other.name for other in ordered if other.accelerator == size.accelerator]
+    offered = [other for other in named if facts.series(other.series) or facts.offered_series(other.series)]
+    groups = ([other for other in known if other is not None], offered)
+    ordered = [
+        other
+        for group in groups
+        for other in sorted(group, key=lambda one: (one.series != size.series, abs(one.vcpus - size.vcpus)))
+    ]
+    return [other.name for other in ordered if can_replace(facts, size, other, as_of)]
 
 
 def numbers_near(denial: Denial, current: object, known: Iterable[object]) -> Iterator[Plain]:
