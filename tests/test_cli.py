@@ -118,7 +118,10 @@ def test_an_unreadable_input_never_hides_the_others(failing: tuple[str, str], tm
         (("policies", "list", "--ignore", " , "), "is empty"),
         (("test", "--select", ""), "is empty"),
         (("check", "x.json", "--select", "hihg"), "no policy id, area, control or severity; did you mean `high`"),
-        (("check", "x.json", "--profile", "azureml-v3"), "did you mean `azureml-v2`; the profiles are azureml-v2, documents"),
+        (
+            ("check", "x.json", "--profile", "azureml-v3"),
+            "did you mean `azureml-v2`; the profiles are azureml-v2, documents",
+        ),
         (("policies", "show", "AML-NET-001", "--profile", "azureml-v3"), "did you mean `azureml-v2`"),
         (("check", "x.json", "--group-by", "resources"), "did you mean `resource`; the groupings are resource, policy"),
         (("check", "x.json", "--group-by", "policy", "--format", "json"), "does nothing to json; it is for text"),

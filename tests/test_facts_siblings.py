@@ -221,7 +221,7 @@ def test_the_sizes_of_a_series_are_found_without_case() -> None:
         ("Standard_ND96isr_H200_v5", "Standard_ND96isr_MI300X_v5", False),
         ("Standard_NV36ads_A10_v5", "Standard_NV24ads_V710_v5", False),
         ("Standard_NP10s", "Standard_NC4as_T4_v3", False),
-        # A retired size may go to another model of GPU; none may go to a retired size, or to one that is about to retire.
+        # A retired size may go to the model of GPU that the vendor recommends; no size goes to a retired one.
         ("Standard_NC6s_v3", "Standard_NC24ads_A100_v4", True),
         ("Standard_NC6", "Standard_NC4as_T4_v3", True),
         ("Standard_NC24s_v3", "Standard_NC64as_T4_v3", False),
