@@ -830,3 +830,36 @@ def test_whatever_the_document_says_it_is_read(document: object) -> None:
         assert "/" in placed.resource["type"]
         assert all(pointer == "" or pointer.startswith("/") for pointer in (*placed.unreadable, *placed.fields))
         json.dumps(placed.resource)
+
+
+def test_the_answer_of_an_export_is_its_template() -> None:
+    """Where the export ended with an error, the template is not whole, and the warning has what the error says."""
+    inner = template({"type": "Microsoft.MachineLearningServices/workspaces", "name": "w", "apiVersion": "x"})
+    error = {"code": "ExportTemplateCompletedWithErrors", "message": "Could not get resources of a type."}
+    whole, partly = read({"template": inner}), read({"template": inner, "error": error})
+
+    assert arm_template.detect({"template": inner, "error": error})
+    assert [name for name, reader in FORMATS.items() if reader.detect({"template": inner})] == ["arm-template"]
+    assert [placed.pointer for placed in whole.resources] == ["/template/resources/0"]
+    assert whole.incomplete == ()
+    assert partly.resources == whole.resources
+    assert error["code"] in partly.incomplete[0]
+    assert error["message"] in partly.incomplete[0]
+
+
+def test_unrelated_templates_of_a_directory_share_no_resource(tmp_path: Path) -> None:
+    """Also where both deploy something of one name to another resource group of a subscription that is not known."""
+    for name, location in (("a", "westus"), ("b", "eastus")):
+        endpoint = {
+            "type": "Microsoft.Network/privateEndpoints",
+            "name": "pe",
+            "apiVersion": "x",
+            "location": location,
+            "properties": {},
+        }
+        document = template(nested(template(endpoint), resourceGroup="network"))
+        (tmp_path / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
+    read_both = read_inputs([tmp_path])
+
+    assert [problem.message for problem in read_both.problems if problem.level == "error"] == []
+    assert len({resource["id"] for resource in read_both.snapshot.resources}) == 2

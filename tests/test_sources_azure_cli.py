@@ -643,6 +643,9 @@ AML = "https://azuremlschemas.azureedge.net/latest/{}.schema.json"
         {"$schema": "HTTPS://AZUREMLSDK2.blob.core.windows.net/latest/AMLCOMPUTE.schema.json  ", **CLUSTER},
         {"$schema": "http://azureml/sdk-2-0/AmlCompute.json", **CLUSTER},
         {"$schema": AML.format("whatever")},
+        {"$schema": "https://learn.microsoft.com/azure/machine-learning/reference-yaml-compute-aml", **CLUSTER},
+        {"$schema": "", **CLUSTER},
+        {"managed_network": {"isolation_mode": "allow_only_approved_outbound"}},
     ],
 )
 def test_a_file_is_detected(document: JsonObject) -> None:
@@ -1070,3 +1073,30 @@ def test_real_files_are_read(folder: str) -> None:
         inputs = read_inputs([path])
         assert [problem for problem in inputs.problems if problem.level == "error"] == []
         assert len(inputs.snapshot.resources) == 1, path
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        (
+            {"$schema": "https://azuremlschemas.azureedge.net/promptflow/latest/AzureOpenAIConnection.schema.json"},
+            "a connection of prompt flow",
+        ),
+        ({"$schema": AML.format("codeAsset"), "name": "c"}, "code"),
+        ({"$schema": AML.format("asset"), "name": "a"}, "an asset"),
+        ({"managed_network": {"isolation_mode": "disabled"}}, "an update of a workspace"),
+    ],
+)
+def test_files_that_hold_nothing_to_evaluate(document: JsonObject, said: str) -> None:
+    """Connections of prompt flow, assets of early previews, and updates, which do not state the rest."""
+    reading = azure_cli.read(document, AROUND)
+
+    assert (reading.resources, reading.refusals) == ((), ())
+    assert reading.nothing.startswith(said)
+
+
+def test_a_schema_from_elsewhere_does_not_count() -> None:
+    """The keys say what the file is, as the command does for the CLI."""
+    page = "https://learn.microsoft.com/azure/machine-learning/reference-yaml-compute-aml"
+
+    assert one({"$schema": page, **CLUSTER}).resource == one(CLUSTER).resource

@@ -97,6 +97,20 @@ def test_where_a_job_runs(written: str | None, arm: str | None, target: str | No
     assert workload(document, *CLUSTERS).document["target"] == target
 
 
+@pytest.mark.parametrize("compute", [{"target": "azureml:cpu", "instance_count": 4}, {"target": "cpu"}])
+def test_a_compute_of_an_early_preview(compute: JsonObject) -> None:
+    """An object of target and number of nodes, for a command and for the trial of a sweep."""
+    plain: JsonObject = {"compute": "azureml:cpu"}
+    if nodes := compute.get("instance_count"):
+        plain["resources"] = {"instance_count": nodes}
+    sweep = {"name": "s", "type": "sweep", "trial": {"command": "x", "environment": "azureml:e:1"}, "search_space": {}}
+
+    for document in (COMMAND, sweep):
+        early, now = only({**document, "compute": compute}), only({**document, **plain})
+        assert early.resource == now.resource
+        assert early.unreadable == now.unreadable
+
+
 @pytest.mark.parametrize("written", ["<your compute>", "${{parent.inputs.compute}}", "$COMPUTE", 5, ["cpu"]])
 def test_a_compute_that_is_not_settled_decides_nothing(written: object) -> None:
     """The target is undecided, and it is not serverless."""

@@ -163,6 +163,7 @@ ROWS: list[tuple[str, JsonObject, str, object]] = [
         {"encryption": [{"key_vault_id": "/kv", "key_id": "https://k", "user_assigned_identity_id": IDENTITY}]},
         "/properties/encryption",
         {
+            "status": "Enabled",
             "keyVaultProperties": {"keyVaultArmId": "/kv", "keyIdentifier": "https://k"},
             "identity": {"userAssignedIdentity": IDENTITY},
         },

@@ -22,9 +22,10 @@ def kept_apart(documents: Sequence[Loaded]) -> list[Loaded]:
     apart: list[Loaded] = []
     for file, of_file in groupby(documents, lambda document: document.file):
         together = list(of_file)
-        moving = {document.reading.movable for document in together if _contradicts(document.reading, taken)}
+        every = [_widened(document.reading, taken) for document in together]
+        moving = {reading.movable for reading in every if _contradicts(reading, taken)}
         for document in together:
-            reading = document.reading
+            reading = _widened(document.reading, taken)
             if reading.movable in moving:
                 reading = _moved(reading, file)
             if _contradicts(reading, taken):  # another document of the same file
@@ -33,6 +34,14 @@ def kept_apart(documents: Sequence[Loaded]) -> list[Loaded]:
                 taken.setdefault(lowered(placed.resource["id"]), placed.resource)
             apart.append(document._replace(reading=reading))
     return apart
+
+
+def _widened(reading: Reading, taken: Mapping[str, object]) -> Reading:
+    """The reading with all of its subscription movable, which is not known either, where only that contradicts."""
+    subscription = reading.movable.partition("/resourceGroups/")[0]
+    wider = replace(reading, movable=subscription)
+    contradicts = "{" in subscription and not _contradicts(reading, taken) and _contradicts(wider, taken)
+    return wider if contradicts else reading
 
 
 def _contradicts(reading: Reading, taken: Mapping[str, object]) -> bool:

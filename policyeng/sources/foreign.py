@@ -30,6 +30,8 @@ _ONLY_OF: Mapping[str, frozenset[str]] = {
     "/properties/resources": frozenset({"workspaces/jobs", "workspaces/batchendpoints/deployments"}),
     # The SDK of old wrote it into jobs; nothing that is deployed from a file has it.
     "/properties/compute_id": frozenset(),
+    # Only jobs of API version 2021-03-01-preview have it, which no other format makes.
+    "/properties/compute/target": frozenset(),
     "/properties/computeType": _COMPUTES | {"workspaces/services"},
     "/properties/computeLocation": _COMPUTES,
     "/properties/resourceId": _ATTACHED,

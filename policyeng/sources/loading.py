@@ -11,7 +11,7 @@ from policyeng.models import WORKSPACE_TYPE, lowered
 from policyeng.sources import workspace_config
 from policyeng.sources.naming import Naming
 from policyeng.sources.opening import Named
-from policyeng.sources.reading import Find, Format, Loaded, Reading, Surroundings, nothing_found, seen
+from policyeng.sources.reading import Find, Format, Loaded, Reading, Surroundings, moved, nothing_found, seen
 from policyeng.sources.surroundings import Given, Home, directory_of, surroundings, whole
 from policyeng.sources.texts import Text
 
@@ -142,24 +142,4 @@ def _homes(part: Part, reading: Reading) -> Iterator[Home]:
 
 def _load(part: Part, around: Surroundings) -> Loaded:
     reading = part.format.read(part.document, around)
-    return Loaded(part.named.file, _moved(reading, part.pointer) if part.pointer else reading, part.text)
-
-
-def _moved(reading: Reading, base: str) -> Reading:
-    """The same reading with its pointers below that of its document."""
-    return replace(
-        reading,
-        resources=tuple(
-            placed._replace(
-                pointer=base + placed.pointer, fields={key: base + place for key, place in placed.fields.items()}
-            )
-            if placed.text is None
-            else placed
-            for placed in reading.resources
-        ),
-        stated=tuple(stated._replace(pointer=base + stated.pointer) for stated in reading.stated),
-        changes=tuple(changing._replace(pointer=base + changing.pointer) for changing in reading.changes),
-        unchanged=frozenset(base + pointer for pointer in reading.unchanged),
-        refusals=tuple(refusal._replace(pointer=base + refusal.pointer) for refusal in reading.refusals),
-        remarks=tuple((base + pointer, message) for pointer, message in reading.remarks),
-    )
+    return Loaded(part.named.file, moved(reading, part.pointer) if part.pointer else reading, part.text)

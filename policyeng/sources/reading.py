@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 from typing import Literal, NamedTuple, NoReturn, Protocol
@@ -181,6 +181,26 @@ class Format(Protocol):
 
     def read(self, document: object, around: Surroundings = ALONE) -> Reading:
         """Read any JSON value; what does not fit the format is among the refusals."""
+
+
+def moved(reading: Reading, base: str) -> Reading:
+    """The same reading with its pointers below that of its document."""
+    return replace(
+        reading,
+        resources=tuple(
+            placed._replace(
+                pointer=base + placed.pointer, fields={key: base + place for key, place in placed.fields.items()}
+            )
+            if placed.text is None
+            else placed
+            for placed in reading.resources
+        ),
+        stated=tuple(stated._replace(pointer=base + stated.pointer) for stated in reading.stated),
+        changes=tuple(changing._replace(pointer=base + changing.pointer) for changing in reading.changes),
+        unchanged=frozenset(base + pointer for pointer in reading.unchanged),
+        refusals=tuple(refusal._replace(pointer=base + refusal.pointer) for refusal in reading.refusals),
+        remarks=tuple((base + pointer, message) for pointer, message in reading.remarks),
+    )
 
 
 def reading_of(entries: Iterable[Placed | Refusal], truncated: str = "") -> Reading:

@@ -17,7 +17,17 @@ from policyeng.sources.arm_template.scopes import Place
 from policyeng.sources.arm_template.templates import Template
 from policyeng.sources.arm_template.values import Work
 from policyeng.sources.arm_template.walking import Draft, Level, Walk, with_known_keys
-from policyeng.sources.reading import ALONE, UNKNOWN_SCOPE, Placed, Reading, Refusal, Surroundings, kind_of, reading_of
+from policyeng.sources.reading import (
+    ALONE,
+    UNKNOWN_SCOPE,
+    Placed,
+    Reading,
+    Refusal,
+    Surroundings,
+    kind_of,
+    moved,
+    reading_of,
+)
 from policyeng.sources.service_made import attached, service_made
 from policyeng.sources.template_parameters import Unresolved, parameters_of
 from policyeng.strict.json_pointer import filled, keys_of
@@ -36,14 +46,18 @@ _SCHEMAS = {
 
 
 def detect(document: object) -> bool:
-    """Whether the document is a template or holds parameters of one."""
-    return isinstance(document, dict) and (_schema(document) in _SCHEMAS or _is_parameters(document))
+    """Whether the document is a template, holds parameters of one, or is the answer of an export."""
+    if not isinstance(document, dict):
+        return False
+    return _schema(document) in _SCHEMAS or _is_parameters(document) or _exported(document) is not None
 
 
 def read(document: object, around: Surroundings = ALONE) -> Reading:
     """Read a template; what is known only at deployment is unreadable, with the expression and its cause."""
     if not isinstance(document, dict):
         return Reading(refusals=(Refusal("", f"no template: {kind_of(document)}", "give a JSON object"),))
+    if (exported := _exported(document)) is not None:
+        return _with_error(moved(read(exported, around), "/template"), document.get("error"), around)
     if _is_parameters(document):
         return Reading(nothing="values of template parameters; they are used with their template")
     try:
@@ -105,6 +119,23 @@ class Contents:
         deployed(walk, known, "", names, level)
         reading = reading_of([*_placed(walk.drafts, place), *walk.refusals])
         return replace(reading, incomplete=tuple(walk.incomplete), remarks=tuple(walk.remarks))
+
+
+def _exported(document: JsonObject) -> JsonObject | None:
+    """The template in what `exportTemplate` of a resource group answers."""
+    inner = document.get("template")
+    if not isinstance(inner, dict) or not document.keys() <= {"error", "output", "template"}:
+        return None
+    return inner if _schema(inner) in _SCHEMAS else None
+
+
+def _with_error(reading: Reading, error: object, around: Surroundings) -> Reading:
+    """The reading of a template that is not whole where the export ended with an error."""
+    if not isinstance(error, dict):
+        return reading
+    said = [shortened(str(error[key]), 200) for key in ("code", "message") if error.get(key)]
+    line = f"{around.file}: the export left resources out: {': '.join(said) or 'it ended with an error'}"
+    return replace(reading, incomplete=(*reading.incomplete, line), nothing="")
 
 
 def _schema(document: JsonObject) -> str:

@@ -5,6 +5,7 @@ What `az ml ... show` prints has the same keys, and is brought into ARM shape by
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -42,15 +43,21 @@ KINDS: tuple[Kind, ...] = (
     *assets.KINDS,
 )
 
+#: What is a template or a JSON schema, whatever its keys are. Any other `$schema`, such as a documentation page, does
+#: not count, as it does not for the CLI.
+_OF_OTHERS = re.compile(r"//(?:schema\.management\.azure\.com|json-schema\.org)/", re.IGNORECASE)
+
 _SCHEMAS = {schema: kind for kind in reversed(KINDS) for schema in kind.schemas}
 
 
 def detect(document: object) -> bool:
-    """Whether the document is a file that the CLI takes: by its `$schema`, without one by its keys."""
+    """Whether the document is a file that the CLI takes: by its `$schema`, without one of the CLI by its keys."""
     if not isinstance(document, dict) or _is_printed(document):
         return False
-    if "$schema" in document:
-        return schema_of(document) is not None
+    if schema_of(document) is not None:
+        return True
+    if not isinstance(document.get("$schema", ""), str) or _OF_OTHERS.search(document.get("$schema", "")):
+        return False
     return any(kind.takes(document) for kind in KINDS)
 
 
@@ -85,7 +92,7 @@ def kind_of_file(document: JsonObject) -> Kind | None:
     The CLI goes by the command and by `type`; of kinds with one ARM type, the one that takes the content goes before
     the one that `$schema` names.
     """
-    if "$schema" not in document:
+    if schema_of(document) is None:
         return next((kind for kind in KINDS if kind.takes(document)), None)
     named = _SCHEMAS.get(schema_of(document) or "")
     if named is None:

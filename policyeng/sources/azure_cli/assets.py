@@ -15,6 +15,21 @@ _MARKS = ("version", "is_deterministic")
 _RUN = ("command", "pipeline", "parallel", "spark", "import", "automl", "data_transfer", "flow_parallel", "sweep")
 
 
+#: Source: https://microsoft.github.io/promptflow/reference/connections-reference.html.
+_PROMPT_FLOW_CONNECTIONS = (
+    "azurecontentsafetyconnection",
+    "azureopenaiconnection",
+    "cognitivesearchconnection",
+    "customconnection",
+    "formrecognizerconnection",
+    "openaiconnection",
+    "qdrantconnection",
+    "serpconnection",
+    "serverlessconnection",
+    "weaviateconnection",
+)
+
+
 def _brings_nothing(*_: object) -> Iterator[Placed | Refusal]:
     return iter(())
 
@@ -61,6 +76,7 @@ def _asset(what: str, segments: str, takes: Callable[[JsonObject], bool], *schem
 KINDS: tuple[Kind, ...] = (
     _asset("an environment", "environments/versions", _is_environment, "environment"),
     _asset("a model", "models/versions", _typed(_MODEL_TYPES), "model"),
+    _asset("an asset", "data/versions", _never, "asset"),
     _asset("a data asset", "data/versions", _typed(_DATA_TYPES), "data", "dataset", "dataimport"),
     _asset(
         "a component, which runs only in a job",
@@ -79,8 +95,9 @@ KINDS: tuple[Kind, ...] = (
     ),
     _asset("a feature set", "featuresets/versions", _never, "featureset"),
     _asset("a feature store entity", "featurestoreentities/versions", _never, "featurestoreentity"),
-    _asset("code", "codes/versions", _never, "code"),
+    _asset("code", "codes/versions", _never, "code", "codeasset"),
     _asset("a prompt flow or its run, which runs only in a deployment or a job", "flows", _never, "flow", "run"),
+    _asset("a connection of prompt flow", "flows", _never, *_PROMPT_FLOW_CONNECTIONS),
     _asset("an index", "indexes/versions", _never, "index", "dataindex"),
     _asset("a package of a model", "models/versions/packages", _never, "modelversionpackage"),
 )

@@ -116,6 +116,7 @@ def batch_table(workspace: str = "") -> tuple[Field, ...]:
         *_common(workspace),
         Field("/model", "/properties/model", lambda value: _by_id(asset_in(workspace, "models")(value))),
         Field("/compute", "/properties/compute", compute_in(workspace)),
+        Field("/compute/target", "/properties/compute", compute_in(workspace)),
         Field("/resources/instance_count", "/properties/resources/instanceCount", whole),
         Field("/resources/instance_type", "/properties/resources/instanceType", text),
         Field("/resources/properties", "/properties/resources/properties", an_object),

@@ -74,7 +74,7 @@ def _common(workspace: str) -> tuple[Field, ...]:
         Field("/status", "/properties/status", text),
         Field("/tags", "/properties/tags", tags),
         Field("/properties", "/properties/properties", prose),
-        Field("/compute", "/properties/computeId", compute_in(workspace)),
+        *_compute("", "/properties", workspace),
         Field(
             "/identity/type",
             "/properties/identity/identityType",
@@ -93,6 +93,15 @@ def _common(workspace: str) -> tuple[Field, ...]:
         Field("/queue_settings/job_tier", "/properties/queueSettings/jobTier", text),
         Field("/parent_job_name", "/properties/parentJobName", text),
         *_resources("", "/properties"),
+    )
+
+
+def _compute(source: str, target: str, workspace: str) -> tuple[Field, ...]:
+    """Where it runs; early previews of the CLI took an object of `target` and `instance_count`."""
+    return (
+        Field(f"{source}/compute", f"{target}/computeId", compute_in(workspace)),
+        Field(f"{source}/compute/target", f"{target}/computeId", compute_in(workspace)),
+        Field(f"{source}/compute/instance_count", f"{target}/resources/instanceCount", whole),
     )
 
 
@@ -145,7 +154,7 @@ def table_of(job_type: str, workspace: str = "") -> tuple[Field, ...]:
         trial = "/properties/trial"
         unjudged = ("search_space", "sampling_algorithm", "early_termination")
         return (
-            Field("/trial/compute", "/properties/computeId", compute_in(workspace)),
+            *_compute("/trial", "/properties", workspace),
             *common,
             *(Field(f"/{key}", "") for key in unjudged),
             Field("/objective/goal", "/properties/objective/goal", text),

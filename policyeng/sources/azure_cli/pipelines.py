@@ -89,6 +89,7 @@ def _table(workspace: str) -> tuple[Field, ...]:
         Field("/type", "/type", text),
         Field("/display_name", "/display_name", prose),
         Field("/compute", "/computeId", compute_in(workspace)),
+        Field("/compute/target", "/computeId", compute_in(workspace)),
         Field("/component", "/componentId", asset_in(workspace, "components")),
         Field("/resources", "/resources", an_object),
         Field("/distribution", "/distribution", an_object),

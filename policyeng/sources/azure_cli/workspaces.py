@@ -142,6 +142,7 @@ _MARKS = frozenset(
         "system_datastores_auth_mode",
     }
 )
+_UPDATED = frozenset({"image_build_compute", "managed_network", "public_network_access"})
 _OF_PROJECTS = frozenset({"hub_id", "workspace_hub"})
 _OF_HUBS = frozenset({"associated_workspaces", "default_resource_group"})
 _OF_FEATURE_STORES = frozenset({"materialization_identity", "offline_store", "online_store"})
@@ -189,12 +190,34 @@ def _takes(marks: frozenset[str], kind: str) -> Callable[[JsonObject], bool]:
     return takes
 
 
-KINDS: tuple[Kind, ...] = tuple(
-    Kind(ARM_TYPE, (schema,), _takes(marks, schema), _bring(shape), in_workspace=False, shape=shape)
-    for schema, marks, shape in (
-        ("project", _OF_PROJECTS, _PROJECT),
-        ("hub", _OF_HUBS, _HUB),
-        ("featurestore", _OF_FEATURE_STORES, _FEATURE_STORE),
-        ("workspace", _MARKS, _WORKSPACE),
-    )
+def _is_update(document: JsonObject) -> bool:
+    """What `az ml workspace update --file` takes beside the name on the command line, such as a managed network."""
+    keys = document.keys() - {"$schema"}
+    return bool(keys) and keys <= _UPDATED and schema_of(document) is None
+
+
+def _brings_nothing(*_: object) -> Iterator[Placed | Refusal]:
+    return iter(())
+
+
+_UPDATE = Kind(
+    ARM_TYPE,
+    (),
+    _is_update,
+    _brings_nothing,
+    in_workspace=False,
+    nothing="an update of a workspace, which states only what it changes; give the whole workspace",
+)
+
+KINDS: tuple[Kind, ...] = (
+    _UPDATE,
+    *(
+        Kind(ARM_TYPE, (schema,), _takes(marks, schema), _bring(shape), in_workspace=False, shape=shape)
+        for schema, marks, shape in (
+            ("project", _OF_PROJECTS, _PROJECT),
+            ("hub", _OF_HUBS, _HUB),
+            ("featurestore", _OF_FEATURE_STORES, _FEATURE_STORE),
+            ("workspace", _MARKS, _WORKSPACE),
+        )
+    ),
 )

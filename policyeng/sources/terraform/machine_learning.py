@@ -37,6 +37,7 @@ _LINKED = (
     Field("/description", "/properties/description"),
     Field("/friendly_name", "/properties/friendlyName"),
     Field("/primary_user_assigned_identity", "/properties/primaryUserAssignedIdentity", text),
+    Field("/encryption/0", "/properties/encryption/status", lambda _: "Enabled"),  # as the provider sends it
     Field("/encryption/0/key_vault_id", "/properties/encryption/keyVaultProperties/keyVaultArmId", text),
     Field("/encryption/0/key_id", "/properties/encryption/keyVaultProperties/keyIdentifier", text),
     Field("/encryption/0/user_assigned_identity_id", "/properties/encryption/identity/userAssignedIdentity", text),
