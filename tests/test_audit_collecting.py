@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,6 +22,7 @@ from policyeng.bundle import load_bundle
 from policyeng.configuration import resolve
 from policyeng.configuration.estates import EstateSettings
 from policyeng.errors import InputError
+from policyeng.sources import Walk, excluded
 from tests.audits import Audited
 from tests.bundles import workspace, write
 
@@ -255,3 +257,19 @@ def test_a_folder_is_taken_over_until_a_file_comes_goes_or_changes(tmp_path: Pat
     assert [is_unchanged(source, one) for source, one in zip(sources, asked, strict=True)] == [False, True]
     (tmp_path / "in/b/w.json").write_bytes(SNAPSHOT + b" ")
     assert not is_unchanged(sources[1], asked[1])
+
+
+def test_what_is_excluded_is_no_part(tmp_path: Path) -> None:
+    """Nor of a part that is a folder, which is read again where other patterns count."""
+    files = {"a/w.json": SNAPSHOT.decode(), "a/x.json": SNAPSHOT.decode(), "a/.gitignore": "x.json"}
+    write(tmp_path / "in", {**files, "b/w.json": SNAPSHOT.decode()})
+    estate = EstateSettings(name="e", inputs=(str(tmp_path / "in"),))
+    walk = Walk(excluded(["b/"], tmp_path))
+    wanted = load_bundle().wanted
+
+    assert [part.name for part in parts_of(estate, wanted, walk) if part.snapshot] == ["a/w.json"]
+    together = estate.model_copy(update={"together": True})
+    [source] = [one for one in sources_of(together, walk) if isinstance(one, Source)]
+    asked = read(source, wanted).asked
+    assert is_unchanged(source, asked)
+    assert not is_unchanged(replace(source, walk=Walk(excluded(["w.json"], tmp_path))), asked)

@@ -87,7 +87,7 @@ def by_parts(before: Side, after: Side, reading: Reading) -> Comparison:
 
 def _pairs(before: Side, after: Side, reading: Reading) -> Iterator[Pair]:
     """The parts of both sides by their names, each read when it is asked for."""
-    named = [{one.name: one for one in sources_of(_estate(side))} for side in (before, after)]
+    named = [{one.name: one for one in sources_of(_estate(side), reading.walk)} for side in (before, after)]
     for name in sorted({**named[0], **named[1]}):
         one, other = (sources.get(name) for sources in named)
         old = read(one, before.held.bundle.wanted) if one else Collected(name, None)

@@ -17,6 +17,7 @@ from policyeng.models import Problem, Snapshot
 from policyeng.sources.inputs import SUFFIXES, read_named
 from policyeng.sources.opening import Found, Named, Skipped, display, named_inputs
 from policyeng.sources.problems import problem_of
+from policyeng.sources.walking import EVERYTHING, Walk
 from policyeng.sources.witness import Asked, answer, digest_of, witnessed
 
 
@@ -46,6 +47,7 @@ class Source:
         found: it was found in a directory, and not named.
         extent: the address is of a file, or the part is all files of a folder, or of it and all below (`tree`).
         deadline: how many seconds a URL may take.
+        walk: what is left out of directories.
     """
 
     name: str
@@ -53,21 +55,27 @@ class Source:
     found: bool = False
     extent: Literal["file", "folder", "tree"] = "file"
     deadline: float = DEADLINE
+    walk: Walk = EVERYTHING
 
 
-def parts_of(estate: EstateSettings, wanted: Wanted) -> Iterator[Collected]:
+def parts_of(estate: EstateSettings, wanted: Wanted, walk: Walk = EVERYTHING) -> Iterator[Collected]:
     """Read the parts of an estate, one after the other.
 
     Args:
         estate: what is audited.
         wanted: what the policies judge.
+        walk: what is left out of directories.
     """
-    for source in sources_of(estate):
+    for source in sources_of(estate, walk):
         yield read(source, wanted)
 
 
-def sources_of(estate: EstateSettings) -> Iterator[Source | Collected]:
+def sources_of(estate: EstateSettings, walk: Walk = EVERYTHING) -> Iterator[Source | Collected]:
     """What the parts of an estate are read from; as parts that could not be read, what could not even be listed.
+
+    Args:
+        estate: what is audited.
+        walk: what is left out of directories.
 
     Raises:
         UsageError: live Azure cannot be asked as the estate says.
@@ -79,7 +87,7 @@ def sources_of(estate: EstateSettings) -> Iterator[Source | Collected]:
     deadline = estate.deadline.total_seconds()
     for given in estate.inputs:
         local = _folders if estate.together else _local
-        for source in [Source(shown(given), given, deadline=deadline)] if is_url(given) else local(Path(given)):
+        for source in [Source(shown(given), given, deadline=deadline)] if is_url(given) else local(Path(given), walk):
             seen[source.name] += 1
             again = seen[source.name]
             yield source if again == 1 else Collected(f"{source.name} ({again})", None, [_twice(source.name)])
@@ -110,7 +118,7 @@ def _documents(source: Source, content: bytes | None) -> Iterator[Found]:
         yield Named(source.name, Path(source.address), source.found)
     else:
         above = Path(source.address).parent
-        for named in named_inputs([source.address], SUFFIXES, deep=source.extent == "tree"):
+        for named in named_inputs([source.address], SUFFIXES, source.walk, deep=source.extent == "tree"):
             if isinstance(named, Named) and named.path is not None:
                 yield named._replace(file=display(named.path.relative_to(above)))
             else:
@@ -129,14 +137,19 @@ def is_unchanged(source: Source, asked: Iterable[Asked]) -> bool:
 
 def _answer(source: Source, question: str, path: Path) -> str:
     if question == "found":
-        return str(source.found)
+        return _found(source)
     if is_url(source.address):
         return digest_of(fetched(source.address, deadline=source.deadline))
     return answer(question, Path(source.address).parent / path)
 
 
+def _found(source: Source) -> str:
+    """How a part was found: the answer to a question that is asked again before a part is taken over."""
+    return " ".join([str(source.found), *source.walk.exclude])
+
+
 def _below(source: Source, asked: Iterable[Asked], content: bytes | None) -> Iterator[Asked]:
-    yield Asked("found", Path(), str(source.found))
+    yield Asked("found", Path(), _found(source))
     if content is not None:
         yield Asked("content", Path(), digest_of(content))
     above = Path(source.address).parent
@@ -151,8 +164,8 @@ def _content(source: Source) -> bytes | None:
     return fetched(source.address, deadline=source.deadline) if is_url(source.address) else None
 
 
-def _local(path: Path) -> Iterator[Source | Collected]:
-    for named in named_inputs([path], SUFFIXES):
+def _local(path: Path, walk: Walk) -> Iterator[Source | Collected]:
+    for named in named_inputs([path], SUFFIXES, walk):
         if isinstance(named, InputError):
             yield Collected(display(path), None, [problem_of(named)])
         elif isinstance(named, Skipped):
@@ -163,10 +176,10 @@ def _local(path: Path) -> Iterator[Source | Collected]:
             yield Source(display(within), str(named.path), named.found)
 
 
-def _folders(path: Path) -> Iterator[Source | Collected]:
+def _folders(path: Path, walk: Walk) -> Iterator[Source | Collected]:
     """A part for each folder directly below a directory, and one for the files that lie directly in it."""
     seen: set[Path] = set()
-    for source in _local(path):
+    for source in _local(path, walk):
         if isinstance(source, Collected) or not source.found:
             yield source
             continue
@@ -174,7 +187,9 @@ def _folders(path: Path) -> Iterator[Source | Collected]:
         folder = path / first if more else path
         if folder not in seen:
             seen.add(folder)
-            yield Source(display(Path(folder.name)), str(folder), found=True, extent="tree" if more else "folder")
+            yield Source(
+                display(Path(folder.name)), str(folder), found=True, extent="tree" if more else "folder", walk=walk
+            )
 
 
 def _twice(name: str) -> Problem:

@@ -21,6 +21,7 @@ from policyeng.evaluation import added
 from policyeng.exemptions import in_force_of
 from policyeng.in_force import Held
 from policyeng.models import BundleRef, EngineRef
+from policyeng.sources import Walk
 
 
 def run_estate(
@@ -56,7 +57,8 @@ def run_estate(
         last = next(iter(store.runs(estate.name, last=1)), None)
         before = {part.name for part in store.parts(last)} if last else set()
         earlier = Earlier(store, None if full else last, held.bundle.policies, grounds_of(policies, terms), terms)
-        for part in judged_parts(earlier.resumed(sources_of(estate)), held.bundle, policies, terms, jobs):
+        sources = sources_of(estate, Walk(held.settings.exclude))
+        for part in judged_parts(earlier.resumed(sources), held.bundle, policies, terms, jobs):
             if last and part.entry is None and part.name in before:
                 part = missed(part, last.number)
             tally.add(part)

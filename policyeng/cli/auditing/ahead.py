@@ -22,6 +22,7 @@ from policyeng.configuration.estates import EstateSettings
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.in_force import Held, held_of
+from policyeng.sources import Walk
 
 if TYPE_CHECKING:
     from policyeng.audit.comparing.outlooks import Outlook, Ready
@@ -144,7 +145,7 @@ class _Looking:
         def ready() -> Iterator[Ready]:
             from policyeng.audit.comparing.outlooks import Ready
 
-            for part in parts_of(estate, held.bundle.wanted):
+            for part in parts_of(estate, held.bundle.wanted, Walk(held.settings.exclude)):
                 state = None
                 if part.snapshot is not None:
                     state = State(
