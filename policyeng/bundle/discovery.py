@@ -14,6 +14,7 @@ from types import ModuleType
 from policyeng import _native
 from policyeng.bundle.declaration import Declaration, Functions, Policy, PythonPolicy, Role
 from policyeng.bundle.header import rego_metadata
+from policyeng.bundle.python_output import printing_to_standard_error
 from policyeng.bundle.stored_headers import Headers, ModuleHeader
 from policyeng.bundle.tree import text_of
 from policyeng.errors import BundleError
@@ -108,7 +109,8 @@ def _execute(path: PurePosixPath, content: bytes, place: str) -> ModuleType:
     module.__file__ = place
     sys.modules[module.__name__] = module  # dataclasses look their module up there
     try:
-        exec(compile(content, place, "exec"), module.__dict__)  # noqa: S102  # policies are trusted code, ADR 5
+        with printing_to_standard_error:
+            exec(compile(content, place, "exec"), module.__dict__)  # noqa: S102  # policies are trusted code, ADR 5
     except (Exception, SystemExit) as error:
         raise BundleError(f"the module cannot be loaded: {type(error).__name__}: {error}", place=(place,)) from error
     return module

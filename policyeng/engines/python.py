@@ -6,9 +6,13 @@ import orjson
 
 from policyeng.bundle import PolicyInput
 from policyeng.bundle.declaration import Functions
+from policyeng.bundle.python_output import printing_to_standard_error
 from policyeng.engines.numbers import plain
 from policyeng.engines.work import Judgement, Pair, Work
 from policyeng.models import Denial, Unknown
+
+#: How many denials and unknowns a policy may yield for one resource, so that an endless generator ends.
+MOST_YIELDED = 10_000
 
 
 def judge_pair(work: Work, pair: Pair) -> Judgement:
@@ -32,7 +36,8 @@ def judge_pair(work: Work, pair: Pair) -> Judgement:
     )
     functions = form.functions
     try:
-        return _called(functions, given)
+        with printing_to_standard_error:
+            return _called(functions, given)
     except (Exception, SystemExit, GeneratorExit) as error:  # all that a policy can raise is an error finding
         return Judgement(error=_wording(error))
 
@@ -57,6 +62,8 @@ def _called(form: Functions, given: PolicyInput) -> Judgement:
     denials: list[Denial] = []
     unknowns: list[Unknown] = []
     for said in judge(given):
+        if len(denials) + len(unknowns) == MOST_YIELDED:
+            return Judgement(error=f"the policy yielded more than {MOST_YIELDED} denials and unknowns")
         if isinstance(said, Denial):
             orjson.dumps((said.msg, said.path, said.actual, said.expected))  # what cannot be reported is an error
             denials.append(said.model_copy(update={"actual": plain(said.actual), "expected": plain(said.expected)}))

@@ -18,7 +18,7 @@ from policyeng.evaluation.plan import partly_read
 from policyeng.evaluation.prepared import Prepared
 from policyeng.evaluation.rows import Row, Slot, late_first, numbered, spliced
 from policyeng.facts.ids import folded_id, workspace_of
-from policyeng.models import JsonObject, Origin, lowered
+from policyeng.models import JsonObject, Origin, ReadOnlyDict, ReadOnlyList, lowered, read_only, with_members
 from policyeng.workloads import Workload
 from policyeng.workloads.reading import reader
 
@@ -183,28 +183,30 @@ class Layout:
     def _kinds(self) -> Sequence[str]:
         return [subject.judged_type for subject in self.prepared.estate.subjects[: self.first]]
 
-    def _by_type_of(self, resources: Iterable[JsonObject], rows: Sequence[Row]) -> dict[str, list[JsonObject]]:
+    def _by_type_of(self, resources: Iterable[JsonObject], rows: Sequence[Row]) -> JsonObject:
         kinds = spliced(self._kinds, rows, [row.after and row.after.judged_type for row in rows])
         by_type: dict[str, list[JsonObject]] = {}
         for kind, resource in zip(kinds, resources, strict=True):
             by_type.setdefault(kind, []).append(resource)
-        return by_type
+        return ReadOnlyDict((kind, ReadOnlyList(alike)) for kind, alike in by_type.items())
 
     def _view(
         self, rows: Sequence[Row], workloads: Sequence[Row], ids: Sequence[str], *, stay: bool
     ) -> tuple[SnapshotView, list[tuple[Path, bytes | None]]]:
         """The snapshot as policies see it, and the entries of indices that are others."""
         view = self.prepared.estate.view
-        resources = spliced(view.resources, rows, [row.after and row.after.document for row in rows])
+        resources = ReadOnlyList(spliced(view.resources, rows, [row.after and row.after.document for row in rows]))
         first = [row._replace(position=row.position - self.first) for row in workloads]
         changed: dict[str, Any] = {
             "resources": resources,
-            "workloads": spliced(view.workloads, first, [row.after and row.after.document for row in workloads]),
+            "workloads": ReadOnlyList(
+                spliced(view.workloads, first, [row.after and row.after.document for row in workloads])
+            ),
         }
         if stay:
-            changed["by_id"] = {**view.by_id, **{row.key: resources[row.position] for row in rows}}
+            changed["by_id"] = with_members(view.by_id, {row.key: resources[row.position] for row in rows})
         else:
-            changed["by_id"] = dict(zip(ids, resources, strict=True))
+            changed["by_id"] = ReadOnlyDict(zip(ids, resources, strict=True))
         changed["by_type"] = _by_type(view, rows) if stay and _of_same_type(rows) else self._by_type_of(resources, rows)
         indices: dict[str, Any] = {name: getattr(view, name) for name in OF_RESOURCES}
         entries: list[tuple[Path, bytes | None]] = []
@@ -218,14 +220,15 @@ def _of_same_type(rows: Iterable[Row]) -> bool:
     return all(row.before and row.after and row.before.judged_type == row.after.judged_type for row in rows)
 
 
-def _by_type(view: SnapshotView, rows: Iterable[Row]) -> dict[str, Sequence[JsonObject]]:
+def _by_type(view: SnapshotView, rows: Iterable[Row]) -> JsonObject:
     """The resources by type where each takes the place of one of its type."""
-    changed = dict(view.by_type)
+    changed = dict[str, Sequence[JsonObject]]()
     for row in rows:
         if row.before and row.after:
             kind, was, becomes = row.before.judged_type, row.before.document, row.after.document
-            changed[kind] = [becomes if held is was else held for held in changed[kind]]
-    return changed
+            alike = changed.get(kind) or view.by_type[kind]
+            changed[kind] = ReadOnlyList([becomes if held is was else held for held in alike])
+    return with_members(view.by_type, changed)
 
 
 def _placed(slot: Slot, becomes: Mapping[str, Becomes], position: Mapping[str, int]) -> Row:
@@ -233,7 +236,7 @@ def _placed(slot: Slot, becomes: Mapping[str, Becomes], position: Mapping[str, i
     if resource is None or not slot.stays:
         return Row(slot.position, slot.key, slot.before, None)
     text = orjson.dumps(resource, option=orjson.OPT_SORT_KEYS)
-    after = resource_subject(slot.key, resource, position, notes, remarks)
+    after = resource_subject(slot.key, read_only(resource), position, notes, remarks)
     return Row(slot.position, slot.key, slot.before, after, text)
 
 

@@ -30,8 +30,11 @@ from policyeng.models import (
     Model,
     Origin,
     Problem,
+    ReadOnlyDict,
+    ReadOnlyList,
     Snapshot,
     lowered,
+    read_only,
 )
 from policyeng.strict.json_text import is_json, require_json
 from policyeng.workloads import Derivation, Workload
@@ -46,7 +49,7 @@ class Subject(NamedTuple):
     """Something that can be judged.
 
     Attributes:
-        document: what the policy sees as `input.resource`.
+        document: what the policy sees as `input.resource`; like all that policies see, it is read-only.
         judged_type: lower-case ARM type, `workload`, `approval` or `document`.
         reported_id: the id that the finding carries.
         reported_type: the type that the finding carries.
@@ -102,8 +105,9 @@ class Estate:
 def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
     """Prepare a snapshot; the order of its resources makes no difference to anything in the estate."""
     rows, problems = _sorted_resources(snapshot)
+    rows = [(key, text, read_only(resource), remarks) for key, text, resource, remarks in rows]
     resources = [resource for _, _, resource, _ in rows]
-    by_id = {key: resource for key, _, resource, _ in rows}
+    by_id = ReadOnlyDict((key, resource) for key, _, resource, _ in rows)
     approved, approved_twice = each_once(snapshot.approvals, "approvals")
     workloads_stated, stated_twice = each_once(snapshot.workloads, "declared workloads")
     workloads_stated = tuple(map(_with_tags_read, workloads_stated))
@@ -136,9 +140,9 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
     if documents:  # a snapshot without them keeps its digest and its bytes
         whole["documents"] = [[entry.name, orjson.Fragment(text)] for entry, text in documents]
         given["documents"] = [orjson.Fragment(text) for _, text in documents]
-    indices = indices_of(by_id, stated)
+    indices = Indices(*map(read_only, indices_of(by_id, stated)))
     given |= indices._asdict()
-    view = _view(stated, resources, by_id, given["workloads"], indices)
+    view = _view(stated, resources, by_id, [one.document for one in derived], indices)
     subjects = [*_resource_subjects(snapshot, rows), *_other_subjects(snapshot, derived, view, list(by_id))]
     subjects += [
         *(_document_subject(entry) for entry, _ in documents),
@@ -216,12 +220,12 @@ def _view(
     rest = {key: value for key, value in stated.items() if key != "takenAt"}
     return SnapshotView(
         taken_at=stated["takenAt"],
-        resources=resources,
+        resources=ReadOnlyList(resources),
         by_id=by_id,
-        by_type=by_type,
-        workloads=workloads,
+        by_type=read_only(by_type),
+        workloads=ReadOnlyList(workloads),
         **indices._asdict(),
-        **rest,
+        **read_only(rest),
     )
 
 
@@ -297,11 +301,16 @@ def workload_subject(workload: Workload, position: Mapping[str, int], origin: Or
 
 
 def _document_subject(one: Document) -> Subject:
-    return Subject(one.content, "document", one.name, "document", "", -1, {}, Location(file=one.file, line=one.line))
+    return Subject(
+        read_only(one.content), "document", one.name, "document", "", -1, {}, Location(file=one.file, line=one.line)
+    )
 
 
 def _gap_subject(gap: Gap) -> Subject:
-    document, unread = {"id": gap.scope, "type": gap.kind}, {"": f"not all of the type could be read: {gap.reason}"}
+    document, unread = (
+        ReadOnlyDict(id=gap.scope, type=gap.kind),
+        {"": f"not all of the type could be read: {gap.reason}"},
+    )
     return Subject(document, lowered(gap.kind), gap.scope, gap.kind, gap.scope, -1, unread, _NOWHERE, is_gap=True)
 
 

@@ -17,7 +17,7 @@ from policyeng.evaluation.member_names import with_known_names
 from policyeng.evaluation.plan import Planned, plan
 from policyeng.evaluation.remarks import known_classifications, unknown_classifications
 from policyeng.garbage import uncollected
-from policyeng.models import JsonObject, Snapshot
+from policyeng.models import JsonObject, Snapshot, read_only
 
 
 @dataclass(frozen=True)
@@ -84,5 +84,5 @@ def prepare(bundle: Bundle, snapshot: Snapshot, parameters: Mapping[str, JsonObj
     estate = estate_of(snapshot, bundle.facts)
     if problems:
         estate = replace(estate, problems=(*problems, *estate.problems))
-    judging_with = parameters_of(bundle, parameters or {})
+    judging_with = [read_only(values) for values in parameters_of(bundle, parameters or {})]
     return Prepared(bundle, snapshot, judging_with, estate, tuple(plan(bundle, estate, judging_with)))

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from policyeng.errors import BundleError
 from policyeng.facts.ids import guid_of
 from policyeng.facts.words import trimmed
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, lowered, read_only
 from policyeng.models.documents import Accelerator
 
 _Value = TypeVar("_Value")
@@ -164,7 +164,12 @@ class Facts:
         guid = self._role_names.get(lowered(trimmed(guid_or_name))) or guid_of(guid_or_name)
         for table in ("roles", "roles_elsewhere"):
             if row := self._table(table).get(guid):
-                made = {"guid": guid, "type": "BuiltInRole", **row, "permissions": tuple(row.get("permissions", ()))}
+                made = {
+                    "guid": guid,
+                    "type": "BuiltInRole",
+                    **row,
+                    "permissions": tuple(map(read_only, row.get("permissions", ()))),
+                }
                 return _value(Role, made, f"{table}/{guid}")
         return None
 

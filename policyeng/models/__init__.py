@@ -39,6 +39,7 @@ from policyeng.models.findings import (
     Summary,
     Unknown,
 )
+from policyeng.models.read_only import ReadOnlyDict, ReadOnlyList, read_only, with_members
 
 __all__ = [
     "WORKSPACE_TYPE",
@@ -77,6 +78,8 @@ __all__ = [
     "Problem",
     "Purpose",
     "Quota",
+    "ReadOnlyDict",
+    "ReadOnlyList",
     "SettingChange",
     "Severity",
     "Snapshot",
@@ -86,4 +89,6 @@ __all__ = [
     "Unknown",
     "lowered",
     "made",
+    "read_only",
+    "with_members",
 ]

@@ -49,10 +49,13 @@ class Standard:
 
     torn = 0
 
+    def __init__(self) -> None:
+        self._stream = sys.stdout.buffer  # while a policy in Python runs, `sys.stdout` is another stream
+
     def write(self, lines: bytes) -> None:
         """Write them."""
-        sys.stdout.buffer.write(lines)
-        sys.stdout.buffer.flush()
+        self._stream.write(lines)
+        self._stream.flush()
 
     def close(self) -> None:
         """Leave it open: it is not ours."""

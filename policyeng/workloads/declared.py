@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from policyeng.facts.ids import name_of
-from policyeng.models import DeclaredWorkload, JsonObject
+from policyeng.models import DeclaredWorkload, JsonObject, read_only
 from policyeng.workloads.answers import ABSENT, Answer, joined, undecided
 from policyeng.workloads.drafts import NO_FEATURES, Draft, Tags
 from policyeng.workloads.estate import Estate, home_of
@@ -117,4 +117,4 @@ def _workload(fixed: JsonObject, answers: dict[str, Answer[object]], tags: Tags)
         unreadable["/tags"] = tags.written.reason
     unreadable |= {f"/tags{pointer}": reason for pointer, reason in tags.gaps.items()}
     possible = {pointer: answer.among for pointer, answer in answers.items() if answer.among}
-    return Workload(document, str(fixed["id"]), dict(sorted(unreadable.items())), possible)
+    return Workload(read_only(document), str(fixed["id"]), dict(sorted(unreadable.items())), possible)
