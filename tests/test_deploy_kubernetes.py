@@ -41,7 +41,9 @@ BASE = {each["kind"]: each for each in objects("base")}
 CERTIFICATES = list(objects("cert-manager"))
 POD = BASE["Deployment"]["spec"]["template"]["spec"]
 [CONTAINER] = POD["containers"]
-[WEBHOOK] = BASE["ValidatingWebhookConfiguration"]["webhooks"]
+WEBHOOK, OTHER_VERSIONS = BASE["ValidatingWebhookConfiguration"]["webhooks"]
+#: Of what the extension of Azure Machine Learning for Kubernetes installs.
+INSTANCE_TYPES = {(EXTENSION_GROUP, "instancetypes"): "v1alpha1"}
 
 
 COMMAND = typer.main.get_command(app)
@@ -85,14 +87,39 @@ def test_every_file_is_listed_and_every_listed_file_is_there() -> None:
 
 
 def test_exactly_the_kinds_that_are_judged_are_asked_about() -> None:
-    """By their plurals, in every version, whenever they are made, changed or deleted."""
-    asked = {(group, name) for rule in WEBHOOK["rules"] for group in rule["apiGroups"] for name in rule["resources"]}
-    judged = {(group, _plural(kind)) for (group, kind), known in KINDS.items() if known.read}
+    """By their plurals, in the newest version and in all others, whenever they are made, changed or deleted."""
+    newest = {(group, _plural(kind)): known.versions[-1] for (group, kind), known in KINDS.items() if known.read}
 
-    assert asked == judged | {(EXTENSION_GROUP, "instancetypes")}
-    for rule in WEBHOOK["rules"]:
-        assert (rule["apiVersions"], rule["scope"]) == (["*"], "*")
+    assert asked_about(WEBHOOK) == newest | INSTANCE_TYPES
+    assert asked_about(OTHER_VERSIONS) == dict.fromkeys(newest | INSTANCE_TYPES, "*")
+    for rule in (*WEBHOOK["rules"], *OTHER_VERSIONS["rules"]):
+        assert rule["scope"] == "*"
         assert sorted(rule["operations"]) == ["CREATE", "DELETE", "UPDATE"]
+
+
+def asked_about(webhook: JsonObject) -> dict[tuple[str, str], str]:
+    """The version of each group and plural that a webhook names."""
+    return {
+        (group, name): version
+        for rule in webhook["rules"]
+        for group in rule["apiGroups"]
+        for name in rule["resources"]
+        for version in rule["apiVersions"]
+    }
+
+
+def test_a_version_is_asked_about_once() -> None:
+    """The second webhook leaves out exactly those that the first one names, and is the same in all else."""
+    [condition] = OTHER_VERSIONS["matchConditions"]
+    listed = condition["expression"].partition("[")[2].partition("]")[0]
+    named = {f"{group}/{version}" for (group, _), version in asked_about(WEBHOOK).items()}
+    own = ("matchConditions", "matchPolicy", "name", "rules")
+
+    assert condition["expression"].startswith('!((request.kind.group + "/" + request.kind.version) in [')
+    assert set(json.loads(f"[{listed}]")) == named
+    assert {key: value for key, value in WEBHOOK.items() if key not in own} == {
+        key: value for key, value in OTHER_VERSIONS.items() if key not in own
+    }
 
 
 def _plural(kind: str) -> str:
@@ -108,7 +135,8 @@ def test_the_webhook_fails_closed_and_spares_its_own_namespace_alone() -> None:
         "values": [BASE["Namespace"]["metadata"]["name"]],
     }
 
-    assert (WEBHOOK["failurePolicy"], WEBHOOK["sideEffects"], WEBHOOK["matchPolicy"]) == ("Fail", "None", "Equivalent")
+    assert (WEBHOOK["failurePolicy"], WEBHOOK["sideEffects"]) == ("Fail", "NoneOnDryRun")
+    assert (WEBHOOK["matchPolicy"], OTHER_VERSIONS["matchPolicy"]) == ("Equivalent", "Exact")
     assert WEBHOOK["admissionReviewVersions"] == ["v1"]
     assert left_out == kept
     assert "objectSelector" not in WEBHOOK
@@ -205,6 +233,7 @@ def test_the_settings_that_come_with_it_are_read() -> None:
     given = arguments()
     settings = resolve({}, {}, DEPLOY, config=DEPLOY / "base" / given["--config"].removeprefix(SETTINGS))
     assert [path.name for path in settings.exemptions] == ["exemptions.yaml"]
+    assert settings.strict_unknown is True
     for path in settings.exemptions:
         assert load_exemptions(path) == ()
     mounts = [mount["mountPath"] for mount in CONTAINER["volumeMounts"]]

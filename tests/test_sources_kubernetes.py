@@ -980,15 +980,12 @@ def gaps(placed: Placed) -> set[str]:
 MADE = {f"{C}/lastOperation/operationTime", f"{C}/lastOperation/operationTrigger", f"{C}/state"}
 GAPS: list[tuple[JsonObject, set[str]]] = [
     (manifest("Workspace", {}), set()),
-    (manifest("Workspace", {}, OLD), {"/kind", "/properties/managedNetwork/isolationMode"}),
-    (manifest("Workspace", {}, "v1beta20210701"), {"/kind", "/properties/managedNetwork/isolationMode"}),
-    (manifest("Workspace", {}, f"{OLD}storage"), {"/kind", "/properties/managedNetwork/isolationMode"}),
+    (manifest("Workspace", {}, OLD), set()),
+    (manifest("Workspace", {}, "v1beta20210701"), set()),
+    (manifest("Workspace", {}, f"{OLD}storage"), set()),
     (compute("computeInstance", {}), {*MADE, f"{C}/idleTimeBeforeShutdown"}),
     (compute("computeInstance", {}, "v20250101preview"), {*MADE, f"{C}/idleTimeBeforeShutdown"}),
-    (
-        compute("computeInstance", {}, OLD),
-        {*MADE, f"{C}/idleTimeBeforeShutdown", f"{C}/schedules/computeStartStop"},
-    ),
+    (compute("computeInstance", {}, OLD), {*MADE, f"{C}/idleTimeBeforeShutdown"}),
     (compute("amlCompute", {}), MADE),
 ]
 

@@ -75,7 +75,8 @@ def request_of(request: JsonObject) -> Request | None:
     if operation not in list(Verb):
         message = f"no operation that is known: {spelled(operation)}"
         raise InputError(message, place=("/request/operation",), remedy=f"there are {', '.join(Verb)}")
-    if operation == Verb.CONNECT or request.get("subResource") == "status":
+    # An update of the status is what the operator reports; the API server leaves the `spec` as it is then.
+    if operation == Verb.CONNECT or (operation == Verb.UPDATE and request.get("subResource") == "status"):
         return None
     needed = "oldObject" if operation == Verb.DELETE else "object"
     for key, held in zip(("object", "oldObject"), objects, strict=True):

@@ -154,6 +154,7 @@ class Surroundings:
         text_beside: the same file with the places in it; it holds one document.
         names_beside: the names of the files in the same directory, in order.
         find: the things of one key that documents of the same format name, all those that are equally near.
+        as_applied: nothing is filled in any more, so that text which looks like a placeholder is a value.
     """
 
     file: str = ""
@@ -164,6 +165,7 @@ class Surroundings:
     text_beside: Callable[[str], Text] = nothing_beside
     names_beside: Callable[[], Sequence[str]] = tuple
     find: Find = nothing_found
+    as_applied: bool = False
 
 
 #: Those of a document of which nobody says anything.

@@ -24,11 +24,13 @@ class Given(NamedTuple):
         scope: the ARM id of a subscription or resource group; empty when the documents or nobody says.
         workspace: the ARM id of a workspace, or its name in that scope; empty when nobody says.
         parameters: values of template parameters, by name in lower case.
+        as_applied: the Kubernetes objects are those that the API server gets, in which nothing is a placeholder.
     """
 
     scope: str = ""
     workspace: str = ""
     parameters: Mapping[str, object] = {}
+    as_applied: bool = False
 
 
 class Home(NamedTuple):
@@ -73,6 +75,7 @@ def surroundings(named: Named, said: Given, homes: Iterable[Home], max_bytes: in
         beside=lambda path: text_beside(path).documents[0][1],
         text_beside=text_beside,
         names_beside=lambda: _names_beside(named),
+        as_applied=said.as_applied,
     )
 
 

@@ -36,6 +36,11 @@ patches:
       - op: add
         path: /webhooks/0/clientConfig/url
         value: {url}/v1/admission-review
+      - op: remove
+        path: /webhooks/1/clientConfig/service
+      - op: add
+        path: /webhooks/1/clientConfig/url
+        value: {url}/v1/admission-review
 """
 #: The same, for callers who show a certificate.
 _CLIENTS = """\

@@ -98,7 +98,9 @@ def read_whole(
     Raises:
         UsageError: there is no such format.
     """
-    read = read_inputs(paths, from_format=from_format, max_bytes=max_bytes, stdin=stdin, said=said, walk=walk)
+    read = read_inputs(
+        paths, from_format=from_format, max_bytes=max_bytes, stdin=stdin, said=_as_applied(said), walk=walk
+    )
     after = read.snapshot
     incomplete = (f"the state is incomplete: {line}" for line in after.incomplete)
     problems = [*read.problems, *beside(before, after)]
@@ -138,7 +140,7 @@ def _read(
     said: Given | None,
 ) -> ChangesRead:
     found = Gathering(chosen(from_format, CHANGE_FORMATS), max_bytes)
-    done = gathered(found, inputs, stdin, said or Given(), embedded=False)  # a decision reads them with their state
+    done = gathered(found, inputs, stdin, _as_applied(said), embedded=False)  # a decision reads them with their state
     changes, conflicts = _changes([document for _, document in done])
     problems = [*found.said(), *conflicts, *(problem for _, document in done for problem in _left_out(document))]
     if not changes and not any(problem.level == "error" for problem in problems) and not _says_nothing_changes(done):
@@ -150,6 +152,11 @@ def _read(
         reads(done),
         tuple(found.skipped),
     )
+
+
+def _as_applied(said: Given | None) -> Given:
+    """Return what the user says, of documents whose text is what will be: else a placeholder could hide a value."""
+    return (said or Given())._replace(as_applied=True)
 
 
 def _changes(documents: Sequence[Loaded]) -> tuple[tuple[Change, ...], tuple[Problem, ...]]:

@@ -5,6 +5,8 @@ A `kubectl get -o json` list is read object by object. Objects of other kinds ho
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from policyeng.sources.kubernetes.instance_types import is_instance_type
 from policyeng.sources.kubernetes.kinds import EXTENSION_GROUP, KINDS, ML_GROUP, group_of, key_of
 from policyeng.sources.kubernetes.objects import Held, Names, held, inner, is_object, is_review, names_in, words
@@ -38,6 +40,8 @@ def belongs_to_workspace(document: object) -> bool:
 def read(document: object, around: Surroundings = ALONE) -> Reading:
     """Read the objects that stand for Azure resources; the others are passed over."""
     objects = list(held(document))
+    if is_review(document):  # the API server has the object, and no tool fills in anything any more
+        around = replace(around, as_applied=True)
     names = Names(around, names_in(document))
     read = [read_one(entry, names) for entry in objects]
     reading = reading_of(each.entry for each in read if each.entry is not None)

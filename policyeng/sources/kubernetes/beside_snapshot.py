@@ -92,7 +92,7 @@ class BesideSnapshot:
         return placed._replace(resource=resource, unreadable=unreadable)
 
     def _around(self, document: JsonObject) -> Surroundings:
-        return Surroundings(scope=self._scope(document) or UNKNOWN_SCOPE, find=self._find)
+        return Surroundings(scope=self._scope(document) or UNKNOWN_SCOPE, find=self._find, as_applied=True)
 
     def _scope(self, document: JsonObject) -> str:
         """The resource group that owns an object, by its name; empty where another owns it, or nobody knows one.

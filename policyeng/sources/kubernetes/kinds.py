@@ -19,47 +19,71 @@ class Kind(NamedTuple):
         parent: the group and kind of what owns it, in lower case; empty where that is a resource group.
         read: it is brought into ARM shape; of the others only the ids are known.
         extension: it lies in whatever owns it, be that of any other kind.
+        versions: those that releases of the operator serve of a kind that is read, the newest last; all of them are
+            read as the newest is. Others, such as the ones that the operator stores, are as well.
     """
 
     arm_type: str
     parent: tuple[str, str] | tuple[()] = ()
     read: bool = False
     extension: bool = False
+    versions: tuple[str, ...] = ()
 
 
 _WORKSPACE = (ML_GROUP, "workspace")
 _NETWORK = ("network.azure.com", "virtualnetwork")
 _CLUSTER = ("containerservice.azure.com", "managedcluster")
 
-#: By group and kind in lower case. Source: the CRDs of github.com/Azure/azure-service-operator (`v2/api`).
+_ML_VERSIONS = ("v1api20210701", "v1api20240401")
+_NETWORK_VERSIONS = ("v1api20201101", "v1api20240301")
+_CLUSTER_VERSIONS = (
+    "v1api20210501",
+    "v1api20230201",
+    "v1api20230202preview",
+    "v1api20231001",
+    "v1api20231102preview",
+    "v1api20240402preview",
+    "v1api20240901",
+    "v1api20250801",
+)
+
+#: By group and kind in lower case. Source: the CRDs of github.com/Azure/azure-service-operator (`v2/api`); versions:
+#: https://azure.github.io/azure-service-operator/reference, release 2.16.
 KINDS: Mapping[tuple[str, str], Kind] = {
-    _WORKSPACE: Kind("Microsoft.MachineLearningServices/workspaces", read=True),
+    _WORKSPACE: Kind("Microsoft.MachineLearningServices/workspaces", read=True, versions=_ML_VERSIONS),
     (ML_GROUP, "workspacescompute"): Kind(
-        "Microsoft.MachineLearningServices/workspaces/computes", _WORKSPACE, read=True
+        "Microsoft.MachineLearningServices/workspaces/computes", _WORKSPACE, read=True, versions=_ML_VERSIONS
     ),
     (ML_GROUP, "workspacesconnection"): Kind(
-        "Microsoft.MachineLearningServices/workspaces/connections", _WORKSPACE, read=True
+        "Microsoft.MachineLearningServices/workspaces/connections", _WORKSPACE, read=True, versions=_ML_VERSIONS
     ),
-    (ML_GROUP, "registry"): Kind("Microsoft.MachineLearningServices/registries", read=True),
-    _NETWORK: Kind("Microsoft.Network/virtualNetworks", read=True),
+    (ML_GROUP, "registry"): Kind(
+        "Microsoft.MachineLearningServices/registries", read=True, versions=("v1api20240401",)
+    ),
+    _NETWORK: Kind("Microsoft.Network/virtualNetworks", read=True, versions=_NETWORK_VERSIONS),
     ("network.azure.com", "virtualnetworkssubnet"): Kind(
-        "Microsoft.Network/virtualNetworks/subnets", _NETWORK, read=True
+        "Microsoft.Network/virtualNetworks/subnets", _NETWORK, read=True, versions=_NETWORK_VERSIONS
     ),
     ("network.azure.com", "networkinterface"): Kind("Microsoft.Network/networkInterfaces"),
     ("network.azure.com", "networksecuritygroup"): Kind("Microsoft.Network/networkSecurityGroups"),
     ("network.azure.com", "natgateway"): Kind("Microsoft.Network/natGateways"),
     ("network.azure.com", "publicipaddress"): Kind("Microsoft.Network/publicIPAddresses"),
     ("network.azure.com", "routetable"): Kind("Microsoft.Network/routeTables"),
-    ("compute.azure.com", "virtualmachine"): Kind("Microsoft.Compute/virtualMachines", read=True),
+    ("compute.azure.com", "virtualmachine"): Kind(
+        "Microsoft.Compute/virtualMachines", read=True, versions=("v1api20201201", "v1api20220301")
+    ),
     ("compute.azure.com", "disk"): Kind("Microsoft.Compute/disks"),
     ("compute.azure.com", "diskencryptionset"): Kind("Microsoft.Compute/diskEncryptionSets"),
     ("compute.azure.com", "image"): Kind("Microsoft.Compute/images"),
-    _CLUSTER: Kind("Microsoft.ContainerService/managedClusters", read=True),
+    _CLUSTER: Kind("Microsoft.ContainerService/managedClusters", read=True, versions=_CLUSTER_VERSIONS),
     ("containerservice.azure.com", "managedclustersagentpool"): Kind(
-        "Microsoft.ContainerService/managedClusters/agentPools", _CLUSTER, read=True
+        "Microsoft.ContainerService/managedClusters/agentPools", _CLUSTER, read=True, versions=_CLUSTER_VERSIONS
     ),
     ("authorization.azure.com", "roleassignment"): Kind(
-        "Microsoft.Authorization/roleAssignments", read=True, extension=True
+        "Microsoft.Authorization/roleAssignments",
+        read=True,
+        extension=True,
+        versions=("v1api20200801preview", "v1api20220401"),
     ),
     ("containerregistry.azure.com", "registry"): Kind("Microsoft.ContainerRegistry/registries"),
     ("datafactory.azure.com", "factory"): Kind("Microsoft.DataFactory/factories"),

@@ -68,6 +68,16 @@ class _Drawn:
     remarks: dict[str, str] = field(default_factory=dict)
     rows: Rows = ()
 
+    def draw_version(self, table: Table, version: str, spec: Spelled, at: str) -> None:
+        """Bring the part of a spec over as the operator converts an old version to the newest one.
+
+        What only the newest version can state is absent then, and the service gives it its default: a workspace of
+        2021-07-01 is of the kind `Default`.
+        """
+        rows = table.of(version)
+        self.draw(rows, spec, at)
+        self.rows += tuple(row for row in table.newest if row not in rows)
+
     def draw(self, rows: Rows, spec: Spelled, at: str, *, as_they_are: bool = False) -> None:
         """Bring the part of a spec at a JSON Pointer over, and say what is not known of it."""
         stated = inner(spec.value, *at.split("/")[1:])
@@ -124,10 +134,11 @@ def read_operator_object(document: JsonObject, pointer: str, names: Names) -> Re
         return Read(refused._replace(pointer=pointer + refused.pointer))
     if kind.extension:
         drawn.resource.setdefault("properties", {})["scope"] = scope or names.around.scope
-    return _placed(document, pointer, arm_id, drawn, is_live=is_live)
+    text = "" if names.around.as_applied else placeholder_in(arm_id)
+    return _placed(document, pointer, arm_id, drawn, text, is_live=is_live)
 
 
-def _placed(document: JsonObject, pointer: str, arm_id: str, drawn: _Drawn, *, is_live: bool) -> Read:
+def _placed(document: JsonObject, pointer: str, arm_id: str, drawn: _Drawn, placeholder: str, *, is_live: bool) -> Read:
     group = group_of(document["apiVersion"])
     kind = KINDS[key_of(group, document["kind"])]
     resource = {"id": arm_id, "name": arm_id.rpartition("/")[2], "type": kind.arm_type, **drawn.resource}
@@ -138,9 +149,8 @@ def _placed(document: JsonObject, pointer: str, arm_id: str, drawn: _Drawn, *, i
     if is_live:
         fill_in(resource, drawn.fields, document)
         unreadable = {where: why for where, why in unreadable.items() if not stands_in(resource, where)}
-    text = placeholder_in(arm_id)
-    if text:
-        unreadable["/id"] = unreadable["/name"] = placeholder_reason(text)
+    if placeholder:
+        unreadable["/id"] = unreadable["/name"] = placeholder_reason(placeholder)
     elif arm_id.startswith(UNKNOWN_SCOPE):
         unreadable["/id"] = _UNPLACED
         if inner(resource, "properties", "scope"):
@@ -164,9 +174,9 @@ def _draw(drawn: _Drawn, spec: Spelled, document: JsonObject) -> Refusal | None:
     key = key_of(group_of(document["apiVersion"]), document["kind"])
     version = document["apiVersion"].rpartition("/")[2]
     if key in _PLAIN:
-        drawn.draw(_PLAIN[key].of(version), spec, "")
+        drawn.draw_version(_PLAIN[key], version, spec, "")
     elif key == (ML_GROUP, "workspacescompute"):
-        drawn.draw(OUTER.of(version), spec, "")
+        drawn.draw_version(OUTER, version, spec, "")
         return _draw_compute(drawn, spec, version)
     elif key == (ML_GROUP, "workspacesconnection"):
         _draw_connection(drawn, spec, version)
@@ -193,8 +203,8 @@ def _draw_compute(drawn: _Drawn, spec: Spelled, version: str) -> Refusal | None:
     at = f"/properties/{escaped(stated[0])}"
     drawn.fields |= {"/properties": f"/spec{at}", "/properties/computeType": f"/spec{at}"}
     drawn.fields["/properties/properties"] = f"/spec{at}/properties"
-    drawn.draw(COMPUTE.of(version), spec, at)
-    drawn.draw(variant.table.of(version), spec, f"{at}/properties")
+    drawn.draw_version(COMPUTE, version, spec, at)
+    drawn.draw_version(variant.table, version, spec, f"{at}/properties")
     properties = drawn.resource.setdefault("properties", {})
     if isinstance(inner(spec.value, "properties", stated[0], "properties"), dict):
         properties.setdefault("properties", {})
@@ -216,8 +226,8 @@ def _draw_connection(drawn: _Drawn, spec: Spelled, version: str) -> None:
         return
     kinds = [f"/{escaped(key)}" for key, part in body.items() if isinstance(part, dict)]
     at = "/properties" + ("" if "category" in body else next(iter(kinds), ""))
-    drawn.draw(OUTER.of(version), spec, "")
-    drawn.draw(CONNECTION.of(version), spec, at)
+    drawn.draw_version(OUTER, version, spec, "")
+    drawn.draw_version(CONNECTION, version, spec, at)
     drawn.fields["/properties"] = f"/spec{at}"
 
 

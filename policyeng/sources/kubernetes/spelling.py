@@ -100,7 +100,7 @@ class _Speller:
         if depth > _MAX_DEPTH:
             return self._left_out(at, "it is nested too deeply; write it flatter")
         if isinstance(value, str):
-            text = placeholder_in(value)
+            text = self._placeholder_in(value)
             return self._left_out(at, placeholder_reason(text)) if text else value
         if isinstance(value, list):
             entries = [
@@ -139,7 +139,7 @@ class _Speller:
         pointer = f"{at}/{called}"
         self.moved[pointer] = place
         arm_id, kind, name = (words(reference.get(part)) for part in ("armId", "kind", "name"))
-        text = placeholder_in(arm_id or name)
+        text = self._placeholder_in(arm_id or name)
         if text:
             self._left_out(pointer, placeholder_reason(text))
         elif arm_id:
@@ -154,6 +154,9 @@ class _Speller:
                     f"the ARM id of the {shortened(kind)} `{shortened(name)}` cannot be told here; give its `armId`"
                 )
                 self._left_out(pointer, reason)
+
+    def _placeholder_in(self, text: str) -> str:
+        return "" if self._names.around.as_applied else placeholder_in(text)
 
     def _put(self, spelled: JsonObject, key: str, value: object) -> None:
         if value is not _LEFT_OUT:

@@ -74,10 +74,15 @@ class Table(NamedTuple):
     rows: Rows
     since_2024: Rows = ()
 
+    @property
+    def newest(self) -> Rows:
+        """The rows of the newest version, which every other version is converted to."""
+        return self.rows + self.since_2024
+
     def of(self, version: str) -> Rows:
-        """The rows that an `apiVersion` has; all of them where it names no date, or a later one."""
+        """Return the rows that an `apiVersion` has; all of them where it names no date, or a later one."""
         date = re.search(r"\d{8}", version)
-        return self.rows if date and date[0] < "20240401" else self.rows + self.since_2024
+        return self.rows if date and date[0] < "20240401" else self.newest
 
 
 _ENVELOPE: Rows = (
