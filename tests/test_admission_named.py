@@ -79,7 +79,7 @@ def test_a_member_that_stands_twice_is_refused(bundle: Bundle, state: Snapshot, 
     for change, place in ((twice, "/properties/PublicNetworkAccess"), (above, "/Properties"), (patch, "/Tags")):
         decision = decided(bundle, state, change)
         assert (decision.allowed, decision.exit_code) == (False, 2)
-        assert f"{place}: this member stands twice" in decision.problems[0].message
+        assert f"{place}: the member is there twice, as" in decision.problems[0].message
 
 
 def test_names_that_only_policies_know_are_read_as_they_spell_them(bundle: Bundle, closed: JsonObject) -> None:
@@ -88,7 +88,7 @@ def test_names_that_only_policies_know_are_read_as_they_spell_them(bundle: Bundl
     (change,) = changes_of(opened(closed, OUROWN=1), spellings)
     assert change.resource is not None
     assert change.resource["properties"]["ourOwn"] == 1
-    with pytest.raises(InputError, match="/properties/ourown: this member stands twice"):
+    with pytest.raises(InputError, match="/properties/ourown: the member is there twice, as"):
         changes_of(opened(closed, ourOwn=1, ourown=2), spellings)
     assert bundle.spellings["microsoft.machinelearningservices/workspaces"]["publicnetworkaccess"]
 
