@@ -118,17 +118,18 @@ def test_a_patch_of_other_members_deploys_nothing(access: Bundle) -> None:
 
 
 def test_complete_mode_deletes_what_the_template_does_not_name() -> None:
-    """Of its resource group: neither parts of what it names, nor what is elsewhere, nor records of deployments."""
+    """Of its resource group: not parts of what it names, what is elsewhere, records of deployments and budgets."""
     other = f"{SUBSCRIPTION}/resourceGroups/other"
     compute = {"id": f"{SCOPE}/providers/{ML}/kept/computes/c", "type": f"{ML}/computes", "properties": {}}
     old = resource(DEPLOYMENT, {"provisioningState": "Succeeded"})
+    budget = resource("Microsoft.Consumption/budgets", {})
     before = (workspace("kept", "x"), workspace("gone", "x"), workspace("away", "x", other), compute)
     properties = {"template": template(declared("kept", "x"), declared("new", "x"))}
     change = resource(DEPLOYMENT, {**properties, "Mode": "complete"})
     assert left(change, *before) == ["away", "kept", "new"]
     assert left(resource(DEPLOYMENT, {**properties, "mode": "Incremental"}), *before) == ["away", "gone", "kept", "new"]
-    after = changed(Snapshot(resources=(*before, old)), changes_of(change)).snapshot.resources
-    assert {old["id"], compute["id"]} <= {one["id"] for one in after}
+    after = changed(Snapshot(resources=(*before, old, budget)), changes_of(change)).snapshot.resources
+    assert {old["id"], budget["id"], compute["id"]} <= {one["id"] for one in after}
 
 
 def test_complete_mode_is_not_allowed_where_it_is_not_known_what_it_deletes(access: Bundle) -> None:

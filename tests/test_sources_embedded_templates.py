@@ -91,6 +91,7 @@ def test_names_of_members_are_read_without_case() -> None:
     [
         {"parametersLink": {"uri": "https://x.example/p.json"}},
         {"parameters": "no JSON"},
+        {"parameters": {"access": {"value": "Disabled"}, "ACCESS": {"value": "Enabled"}}},
         {"parameters": {"access": {"reference": {"keyVault": {"id": "x"}, "secretName": "y"}}}},
     ],
 )
@@ -187,6 +188,12 @@ def test_records_of_deployments_state_nothing(body: JsonObject) -> None:
         (
             plan("azapi_resource_action", {"type": f"{DEPLOYMENT}@2022-09-01", "method": "PUT"}),
             "it deploys resources that it does not name",
+        ),
+        (
+            plan(
+                "azapi_update_resource", {"type": f"{DEPLOYMENT}@1", "resource_id": f"{SCOPE}/providers/{DEPLOYMENT}/x"}
+            ),
+            "the document does not hold it",
         ),
     ],
 )

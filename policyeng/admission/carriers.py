@@ -21,6 +21,9 @@ from policyeng.sources.reading import Placed, Reading
 #: What takes the resources that it deployed away with it, if it was created so or is deleted so.
 _MANAGING = (STACK, APPLICATION)
 
+#: How the types begin that complete mode does not delete.
+_STAYS = ("microsoft.authorization/", "microsoft.consumption/", f"{DEPLOYMENT}/")
+
 #: The resources of a snapshot, and what changes have made of them, by id as `folded_id` gives it.
 State = tuple[Mapping[str, JsonObject], Mapping[str, Becomes]]
 
@@ -83,7 +86,7 @@ def _deleted(
     arm_type, properties = lowered(resource["type"]), member(resource, "properties")
     held, becomes = state
     there = {**held, **{key: after.resource for key, after in becomes.items()}}
-    if arm_type == DEPLOYMENT and "/properties/mode" in now.notes.unreadable:
+    if arm_type == DEPLOYMENT and "/properties/mode" in map(lowered, now.notes.unreadable):
         yield _problem("error", "the mode of the deployment is not known, so neither is what it deletes", change)
     elif arm_type == DEPLOYMENT and lowered(str(member(properties, "mode"))) == "complete":
         group = change.id[: lowered(change.id).rfind("/providers/")]
@@ -92,7 +95,7 @@ def _deleted(
             yield _problem("error", message, change)
         else:
             yield from _deletes(_below(folded_id(group), there), reading, there)
-    elif arm_type == STACK and "delete" in map(str, _unmanaged(properties)):
+    elif arm_type == STACK and "delete" in _unmanaged(properties):
         managed = member(member(was, "properties"), "resources")
         if not isinstance(managed, list):
             message = "the stack deletes what its template no longer has; the snapshot does not have that list"
@@ -102,17 +105,17 @@ def _deleted(
             yield from _deletes((folded_id(one) for one in ids if isinstance(one, str)), reading, there)
 
 
-def _unmanaged(properties: object) -> Iterator[object]:
-    """What a stack does with resources that it no longer has, by kind of resource."""
+def _unmanaged(properties: object) -> list[str]:
+    """What a stack does with resources, groups and management groups that it no longer has."""
     actions = member(properties, "actionOnUnmanage")
-    yield from (lowered(str(action)) for action in (actions.values() if isinstance(actions, Mapping) else ()))
+    return [lowered(str(action)) for action in actions.values()] if isinstance(actions, Mapping) else []
 
 
 def _below(group: str, there: Mapping[str, JsonObject | None]) -> Iterator[str]:
-    """The resources of a resource group themselves, not those in others; records of deployments stay."""
+    """The resources that complete mode deletes: those of a resource group itself, not those in them."""
     for key, held in there.items():
         rest = key.removeprefix(f"{group}/providers/")
-        if held is not None and key != rest and rest.count("/") == 2 and lowered(held["type"]) != DEPLOYMENT:
+        if held is not None and key != rest and rest.count("/") == 2 and not rest.startswith(_STAYS):
             yield key
 
 

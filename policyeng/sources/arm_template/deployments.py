@@ -157,7 +157,7 @@ def _place(body: JsonObject, level: Level, names: Called) -> Place:
         scope = resolver.value(member(body.get("properties"), "deploymentScope") or names.base)
         if isinstance(scope, Unresolved):
             return Place(scope.text, scope.reason)
-        return Place(str(scope).rstrip("/"), level.place.reason)
+        return Place(scope.rstrip("/") if isinstance(scope, str) else names.base, level.place.reason)
     if level.is_root:
         return level.place
     values = {key: resolver.value(body[key]) for key in ("scope", "subscriptionId", "resourceGroup") if key in body}
@@ -200,7 +200,9 @@ def _given(walk: Walk, body: JsonObject, found: _Found, level: Level) -> Mapping
         return _all_unknown(found, entries.reason)
     given: dict[str, object] = {}
     for name, entry in entries.items() if isinstance(entries, dict) else ():
-        given[name.lower()] = _stated(name, entry, level)
+        is_twice = name.lower() in given
+        twice = Unresolved(f"the value of the parameter `{shortened(name)}` is stated twice")
+        given[name.lower()] = twice if is_twice else _stated(name, entry, level)
     return given
 
 
