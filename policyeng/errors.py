@@ -15,9 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
+from policyeng.masking import masked_message
+
 
 class PolicyengError(Exception):
-    """The root: catch this to catch everything policyeng raises on purpose.
+    """The root: catch this to catch everything policyeng raises on purpose; secrets in its texts are masked.
 
     Args:
         message: what is wrong.
@@ -28,10 +30,10 @@ class PolicyengError(Exception):
     exit_code: ClassVar[int] = 2
 
     def __init__(self, message: str, *, place: tuple[str, ...] = (), remedy: str = "") -> None:
-        self.message = message
-        self.place = tuple(part for part in place if part)
+        self.message = masked_message(message)
+        self.place = tuple(masked_message(part) for part in place if part)
         self.remedy = remedy
-        super().__init__(message)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         text = ": ".join((*self.place, self.message))

@@ -10,7 +10,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from policyeng.secret_shapes import SHAPES
+from policyeng.secret_shapes import SHAPES, WORDS
 
 if TYPE_CHECKING:
     import re2
@@ -36,12 +36,11 @@ _SEPARATORS = re.compile(r"[^a-z0-9]+")
 
 _PUBLIC_KEY = re.compile(r"(?:ssh|ecdsa|sk)-[a-z0-9@.-]+ AAAA[A-Za-z0-9+/]+={0,3}(?: [^\s=:]*)?\s*")
 _WORD_END = re.compile(r"[\s`\"']")
-# Of each mark its parts, to find out without a regular expression that a text has no secret.
-_MARKS = [(mark.partition(" ")[0], mark.partition(" ")[2]) for shape in SHAPES for mark in shape.marks]
-_LOWER_MARKS = tuple(mark for mark in _MARKS if mark[0] == mark[0].lower())
-_EXACT_MARKS = tuple(mark for mark, _ in _MARKS if mark != mark.lower())
+# What every text of a shape has, to find out quickly that a text has none.
+_ASSIGNMENTS = re.compile("|".join({shape.mark: None for shape in SHAPES if shape.mark.startswith("(?i:")}))
+_TOKENS = re.compile("|".join(shape.mark for shape in SHAPES if not shape.mark.startswith("(?i:")))
 # No shape is shorter but those with one of these signs.
-_SHORTEST, _SIGNS = 20, "=: "
+_SHORTEST, _SIGNS = 20, re.compile("[=: ]")
 
 
 def masked(value: object, path: str = "") -> object:
@@ -107,13 +106,15 @@ def _hides(text: str, secret: bool, doubtful: bool) -> bool:
 
 def _has_mark(text: str) -> bool:
     """Whether a text may have one of the shapes; this is all that is asked of most texts."""
-    if len(text) < _SHORTEST and not any(sign in text for sign in _SIGNS):
-        return False
-    plain = text.replace("://", "//")
-    lower = plain.lower()
-    return any(mark in lower and also in lower for mark, also in _LOWER_MARKS) or any(
-        mark in plain for mark in _EXACT_MARKS
-    )
+    if not _SIGNS.search(text):
+        return len(text) >= _SHORTEST and _TOKENS.search(text) is not None
+    if _TOKENS.search(text):
+        return True
+    lower = text.lower()
+    for word in WORDS:
+        if word in lower:
+            return _ASSIGNMENTS.search(text) is not None
+    return False
 
 
 @cache

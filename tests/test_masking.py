@@ -5,13 +5,20 @@ from __future__ import annotations
 import base64
 import copy
 import json
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+import re2
+import yaml
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from policyeng.masking import MASK, masked
+from policyeng.masking import MASK, masked, masked_message
+from policyeng.secret_shapes import SHAPES, Shape
 
+ROOT = Path(__file__).parent.parent
+_DATA = {".json", ".yaml"}
 STORAGE_KEY = base64.b64encode(bytes(range(64))).decode()
 JWT = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
 ARM_ID = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg/providers/Microsoft.KeyVault/vaults/kv"
@@ -28,7 +35,8 @@ LONG_SSH_KEY = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAy
         "accountKey", "storageAccountKey", "connectionString", "AzureWebJobsConnectionString", "apiKey", "API_KEY",
         "primaryKey", "secondaryKey", "privateKey", "sshPrivateKey", "sharedKey", "instrumentationKey", "key1", "key2",
         "credentials", "secrets", "dbPwd", "pwd", "pat", "sas", "accountSas", "sasUri", "webhookUrl", "secureValue",
-        "password2", "passwordBase64",
+        "password2", "passwordBase64", "pass", "DB_PASS", "encryptionKey", "authorization", "Proxy-Authorization",
+        "licenseKey", "sessionKey", "serviceKey", "decryption_key", "passcode", "cookie", "idJwt", "kubeconfig",
     ],
 )  # fmt: skip
 def test_names_of_secrets(name: str) -> None:
@@ -83,6 +91,29 @@ def test_names_that_are_no_secrets(name: str) -> None:
         "ghp_" + "a1B2" * 9,
         "dapi" + "0a" * 16,
         "hf_" + "aB" * 17,
+        "password: hunter2",
+        '{"user": "sa", "password": "hunter2"}',
+        r"{\"clientSecret\": \"abc123def\"}",
+        "token: abc123def456",
+        "AKIA" + "ABCD2345" * 2,
+        "aws_secret_access_key = abcd",
+        "xoxb-1234567890-" + "1234567890-abcdef",
+        "xapp-1-A0123-456-abc",
+        "https://hooks.slack.com/services/T00000000/B00000000/abcdefghijkl",
+        "AIza" + "aB3_-" * 7,
+        "sk-proj-" + "aB3_-" * 8,
+        "sk-" + "aB3d" * 12,
+        "sk-ant-api03-" + "aB3_-" * 8,
+        "glpat-" + "aB3_-" * 4,
+        "npm_" + "aB3d" * 9,
+        "pypi-AgEIcHlwaS5vcmc" + "aB3_-" * 12,
+        "sk_live_" + "aB3d" * 6,
+        "SG." + "aB3_-" * 4 + "ab." + "aB3_-" * 8,
+        "mysql -u root -phunter2 db",
+        "docker login registry -u me -p hunter2",
+        "curl -u me:hunter2 https://host/",
+        "Authorization: Basic bWU6aHVudGVyMg==",
+        "https://app.azurewebsites.net/api/f?code=" + "aB3d" * 13,
     ],
 )
 def test_shapes_of_secrets(secret: str) -> None:
@@ -100,7 +131,11 @@ ORDINARY = [
     "sha256:" + "0a" * 32,
     "-----BEGIN PUBLIC KEY-----", "-----BEGIN CERTIFICATE-----", "python train.py --epochs 3 --token-limit 5",
     "Microsoft.MachineLearningServices/workspaces/listKeys/action", "", "***", "the password is not rotated", "eyJ",
-    "A" * 88,
+    "A" * 88, "southeastasia", "task-and-disk-of-the-risk-team-in-westeurope", "my_test_dataset", "keyvault: kv-ml-prod",
+    "docker run --user 1000:1000 -p 8080:80 image", "curl -u me https://host/", "sk-learn-image-for-training",
+    "token: required", "the key: none", "https://kv.vault.azure.net/secrets/db-password", "image@sha256:" + "0a" * 32,
+    "AKIA is how an id of AWS begins", "hf_", "password", "pip install scikit-learn==1.5.0", "ghp_ and gho_ are prefixes",
+    "myregistry.azurecr.io/token-service:1.2.3", "user@example.com: owner", "PublicKeyToken=b77a5c561934e089",
 ]  # fmt: skip
 
 
@@ -109,6 +144,85 @@ def test_ordinary_text_is_never_masked(text: str) -> None:
     """Ids, sizes, durations, digests, addresses, public keys and the names of kinds of secrets are read as they are."""
     assert masked(text, "/properties/value") == text
     assert masked({"actual": [text]}) == {"actual": [text]}
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+@given(st.data())
+@settings(max_examples=25, deadline=None)
+def test_every_text_of_a_shape_is_masked(shape: Shape, data: st.DataObject) -> None:
+    """What a shape matches, in the middle of other text: no shape is lost to the check that precedes all of them."""
+    found = data.draw(st.from_regex(shape.pattern.replace("|$", r"|\Z"), alphabet=st.characters(codec="ascii")))
+    assume(MASK not in found and re2.search(shape.pattern, found))
+    assert masked(found, "/properties/description") == MASK
+    assert MASK in masked_message(found)
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("unknown key `x`; did you mean `y`", "unknown key `x`; did you mean `y`"),
+        ("`https://me:hunter2@host/x` cannot be read; check it", "`***` cannot be read; check it"),
+        ("a `password=hunter2` and a `token=abc`", "a `***` and a `***`"),
+        ("curl -u me:hunter2 https://host", "*** https://host"),
+        ("-----BEGIN PRIVATE KEY-----\nMIIE\nabcd", "***"),
+        ("?sig=2MqAbCdEfGhIjKlMnOp&x=1 then", "?*** then"),
+        (SSH_KEY, SSH_KEY),
+        ("half \ud800 of `password=hunter2`", "half \ud800 of `***`"),
+        ("näh `password=hünter2`, dann", "näh `***`, dann"),
+    ],
+)
+def test_in_a_message_only_the_secret_is_masked(message: str, shown: str) -> None:
+    """The rest says what is wrong, and where."""
+    assert masked_message(message) == shown
+    assert masked_message(shown) == shown
+
+
+@pytest.mark.parametrize("name", ["key", "auth", "signature"])
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("aB3d" * 6, MASK),
+        ("0123456789abcdef0123", MASK),
+        ("aB3d" * 6 + "==", MASK),
+        ("0123456789abcdef012", "0123456789abcdef012"),
+        ("kubernetes.azure.com/scalesetpriority1", "kubernetes.azure.com/scalesetpriority1"),
+        ("abcdefghijklmnopqrstuvwxyz", "abcdefghijklmnopqrstuvwxyz"),
+        ("12345678901234567890", "12345678901234567890"),
+        ("AMLToken", "AMLToken"),
+    ],
+)
+def test_under_a_doubtful_name_only_random_text_is_masked(name: str, value: str, shown: str) -> None:
+    """`key` names labels, too."""
+    assert masked(value, f"/properties/{name}") == shown
+    assert masked([value], f"/properties/{name}/0") == [shown]
+    assert masked({name: value, "other": value}) == {name: shown, "other": value}
+    assert masked({name: [value]}) == {name: [shown]}
+    assert masked({name: {"inner": value}}) == {name: {"inner": value}}
+
+
+def test_what_the_repository_holds_reads_as_before() -> None:
+    """Samples and the values in the cases of policies: nothing of them is masked that is no secret."""
+    files = [path for folder in ("samples", "policies") for path in (ROOT / folder).rglob("*") if path.suffix in _DATA]
+    hidden = {
+        (text, masked_message(text))
+        for path in files
+        for document in yaml.load_all(path.read_text("utf-8"), yaml.CSafeLoader)
+        for text in _texts(document)
+        if masked(text) != text or masked_message(text) != text
+    }
+    assert len(files) > 100
+    assert hidden == set()
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, below in value.items():
+            yield from (str(key), *_texts(below))
+    elif isinstance(value, list):
+        for below in value:
+            yield from _texts(below)
 
 
 def test_only_text_is_masked() -> None:

@@ -16,6 +16,7 @@ from policyeng.evaluation.prepared import Prepared, prepare
 from policyeng.evaluation.remarks import of_classifications
 from policyeng.evaluation.terms import Terms
 from policyeng.garbage import uncollected
+from policyeng.masking import masked_message
 from policyeng.models import (
     BundleRef,
     EngineRef,
@@ -127,7 +128,9 @@ def concluded(prepared: Prepared, judged: Sequence[Finding], terms: Terms) -> Ev
     engine = EngineRef.model_construct(name=terms.engine, version=engine_version(terms.engine, terms.opa))
     return Evaluation.model_construct(
         bundle=BundleRef.model_construct(name=bundle.name, revision=bundle.revision, digest=bundle.digest),
-        snapshot=SnapshotRef.model_construct(scope=snapshot.scope, taken_at=snapshot.taken_at, digest=estate.digest),
+        snapshot=SnapshotRef.model_construct(
+            scope=masked_message(snapshot.scope), taken_at=snapshot.taken_at, digest=estate.digest
+        ),
         as_of=terms.moment,
         engine=engine,
         exit_code=exit_code(findings, said, terms.fail_on, strict_unknown=terms.strict_unknown),

@@ -20,6 +20,7 @@ from policyeng.evaluation.letters_read import approval_read, resource_read, tags
 from policyeng.evaluation.remarks import remarks
 from policyeng.facts import Facts
 from policyeng.facts.ids import workspace_of
+from policyeng.masking import masked_message
 from policyeng.models import (
     WORKSPACE_TYPE,
     Carried,
@@ -335,7 +336,8 @@ def _with_tags_read(workload: DeclaredWorkload) -> DeclaredWorkload:
 def _location(origin: Origin | None) -> Location:
     if origin is None:
         return _NOWHERE
-    return Location.model_construct(file=origin.file, line=origin.line, column=origin.column)
+    file = masked_message(origin.file) if "://" in origin.file else origin.file  # a URL may have a password
+    return Location.model_construct(file=file, line=origin.line, column=origin.column)
 
 
 def _plain(entry: Model) -> JsonObject:

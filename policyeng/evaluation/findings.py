@@ -10,7 +10,7 @@ from policyeng.engines import Judgement, Pair
 from policyeng.evaluation.estate import Subject
 from policyeng.evaluation.places import with_places
 from policyeng.evaluation.prepared import Prepared
-from policyeng.masking import masked
+from policyeng.masking import masked, masked_message
 from policyeng.models import Denial, Finding, Outcome, Unknown, lowered, made
 
 
@@ -58,7 +58,7 @@ def _finding(policy: Policy, subject: Subject, judgement: Judgement) -> Finding:
         denials=_sorted(judgement.denials) if failed else (),
         unknowns=_ordered(judgement.unknowns)
         if judgement.error is None
-        else (made(Unknown, msg=judgement.error, path=""),),
+        else (made(Unknown, msg=masked_message(judgement.error), path=""),),
         exemption=judgement.excepted if failed else None,
         remediation=header.remediation.text if header.remediation else "",
         source=header.source,
@@ -88,5 +88,10 @@ def _text(value: object) -> str:
 
 
 def _ordered(unknowns: Iterable[Unknown]) -> tuple[Unknown, ...]:
-    """Unknowns in one order on every engine."""
-    return tuple(sorted(unknowns, key=lambda unknown: (unknown.path, unknown.msg)))
+    """Unknowns in one order on every engine, secrets masked."""
+    return tuple(sorted(map(_masked, unknowns), key=lambda unknown: (unknown.path, unknown.msg)))
+
+
+def _masked(unknown: Unknown) -> Unknown:
+    message = masked_message(unknown.msg)
+    return unknown if message == unknown.msg else made(Unknown, msg=message, path=unknown.path)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.evaluation.estate import Estate, Subject
+from policyeng.masking import masked_message
 from policyeng.models import Finding, Location, Origin, Place, Places, Snapshot, lowered
 
 #: Between the id of another resource and the JSON Pointer into it.
@@ -31,9 +32,10 @@ def with_places(findings: Sequence[tuple[Finding, int]], estate: Estate, snapsho
             wanted.setdefault(origin.file, {})[pointer] = None
     for file, pointers in wanted.items():
         text: Places = snapshot.texts[file]
+        shown = masked_message(file)
         places = text.places(list(pointers))
         for pointer, (line, column) in zip(pointers, places, strict=True):
-            pointers[pointer] = Place.model_construct(file=file, line=line, column=column)
+            pointers[pointer] = Place.model_construct(file=shown, line=line, column=column)
     return [
         _placed(finding, {path: place for path, origin, pointer in fields if (place := wanted[origin.file][pointer])})
         for (finding, _), fields in zip(findings, asked, strict=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AwareDatetime, Field
+from pydantic import AfterValidator, AwareDatetime, Field
 
+from policyeng.masking import masked_message
 from policyeng.models.base import Model
 
 
@@ -128,7 +129,7 @@ class Finding(Model):
 
 
 class Problem(Model):
-    """Something about the run itself that a reader must know.
+    """Something about the run itself that a reader must know, without secrets.
 
     Attributes:
         level: `error` means that something could not be decided (exit 2); `warning` changes no exit.
@@ -136,8 +137,8 @@ class Problem(Model):
     """
 
     level: Literal["error", "warning"]
-    message: str
-    place: str = ""
+    message: Annotated[str, AfterValidator(masked_message)]
+    place: Annotated[str, AfterValidator(masked_message)] = ""
 
 
 class Summary(Model):

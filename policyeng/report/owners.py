@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from policyeng.masking import masked_message
 from policyeng.models import Snapshot
 from policyeng.models.base import lowered
 
@@ -54,4 +55,4 @@ def _tag(tags: object, name: str) -> str:
     if not isinstance(tags, Mapping):
         return ""
     values = (value for key, value in tags.items() if str(key).lower() == name.lower())
-    return next((value.strip() for value in values if isinstance(value, str)), "")
+    return next((masked_message(value.strip()) for value in values if isinstance(value, str)), "")
