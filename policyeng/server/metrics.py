@@ -192,6 +192,16 @@ class _Measured(Collector):
             yield GaugeMetricFamily(
                 "policyeng_state_age_seconds", "The age of the state that changes are judged against.", age
             )
+            yield GaugeMetricFamily(
+                "policyeng_allowed_changes",
+                "Changes that were allowed and count as part of the state until it is newer than they are.",
+                len(service.allowed.entries),
+            )
+            yield CounterMetricFamily(
+                "policyeng_allowed_changes_forgotten",
+                "Allowed changes that no longer count as part of the state because there were too many.",
+                service.allowed.forgotten,
+            )
 
 
 def _log_families(log: DecisionLog) -> Iterator[Metric]:

@@ -109,7 +109,9 @@ def _admit_request(*, brings_state: bool) -> JsonObject:
         {"state": {"description": "A snapshot that `policyeng check` reads.", **_named("Json")}} if brings_state else {}
     )
     members = {"change": _named("Changes"), **stated}
-    whole = {"type": "object", "properties": members, "required": list(members), "additionalProperties": False}
+    dry = {"dryRun": {"description": "The change is not made, whatever the decision is.", "type": "boolean"}}
+    properties = {**members, **dry}
+    whole = {"type": "object", "properties": properties, "required": list(members), "additionalProperties": False}
     return whole if brings_state else {"anyOf": [_named("Changes"), whole]}
 
 

@@ -13,6 +13,7 @@ from policyeng.admission import Changes, admit
 from policyeng.errors import PolicyengError
 from policyeng.in_force import Held
 from policyeng.models import Blame, Change, Decision, Evaluation
+from policyeng.server.allowed import Allowed, counting
 from policyeng.server.bodies import Bodies
 from policyeng.server.options import ServerOptions
 from policyeng.server.problems import RefusedError
@@ -96,6 +97,7 @@ class Service:
         certificates: of TLS; None for plain HTTP.
         reports: what is shown of the history of audits; None for nothing.
         log, metrics: hear of every answer; without metrics there is no route for them.
+        allowed: changes that count as part of the state.
         leaving: say in readiness that the server is about to end; it answers until the queue is closed.
     """
 
@@ -110,6 +112,7 @@ class Service:
     leaving: bool = False
     queue: Queue = field(init=False)
     bodies: Bodies = field(init=False)
+    allowed: Allowed = field(init=False, default_factory=Allowed)
 
     def __post_init__(self) -> None:
         self.queue = Queue(self.options.workers, self.options.waiting)
@@ -216,6 +219,41 @@ class Service:
                 HTTPStatus.UNPROCESSABLE_ENTITY, "there is no state to judge changes against", remedy=remedy
             )
         return standing, require_fresh(standing, at, self.options.max_snapshot_age)
+
+    def decided(
+        self,
+        held: Held,
+        standing: Standing,
+        changes: Sequence[Change],
+        at: datetime,
+        blame: Blame,
+        before: Sequence[Change] = (),
+        *,
+        is_dry_run: bool = False,
+    ) -> Decision:
+        """Decide on changes of the server's own state, of which the changes that were allowed are a part.
+
+        Args:
+            held: what is in force.
+            standing: the state.
+            changes: what is asked for; once allowed, they are part of the state until it is newer than they are.
+            at: when it is asked.
+            blame: as for `decide`.
+            before: changes that have been made of the state already.
+            is_dry_run: nothing is made, so that nothing is kept.
+
+        Raises:
+            PolicyengError: as `policyeng.admit`.
+        """
+        while True:
+            seen = self.allowed.entries
+            known = counting(seen, standing.since, changes)
+            decision = decide(held, standing, changes, at, blame, [*known, *before])
+            if not decision.allowed or is_dry_run or not changes or list(changes) == list(before):
+                return decision
+            if self.allowed.add(changes, at, standing.since, seen):
+                return decision
+            # Another change was allowed meanwhile, and the two together may be one too many.
 
     def watched(self) -> Iterator[Watched[object]]:
         """What is read again when it changes."""

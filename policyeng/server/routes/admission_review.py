@@ -20,10 +20,11 @@ from policyeng.server.options import Route
 from policyeng.server.problems import RefusedError
 from policyeng.server.review_request import request_in
 from policyeng.server.routes.answering import Answer, Asked, Point, answer
-from policyeng.server.service import Service, decide
+from policyeng.server.service import Service
 from policyeng.server.state import Standing
 from policyeng.server.tokens import Scope
 from policyeng.sources.kubernetes.beside_snapshot import BesideSnapshot
+from policyeng.sources.kubernetes.objects import inner
 
 ADMISSION_REVIEW = Point(Route.ADMISSION_REVIEW, Scope.ADMIT)
 
@@ -40,7 +41,9 @@ def add(app: FastAPI, service: Service) -> None:
             # The state that the objects were read beside, which another may have taken the place of.
             there, age = service.fresh(state, asked.at)
             # Operators update status and finalizers of objects that fail for old reasons.
-            decision = decide(held, there, changes, asked.at, Blame.INTRODUCED, before)
+            decision = service.decided(
+                held, there, changes, asked.at, Blame.INTRODUCED, before, is_dry_run=_is_dry_run(document)
+            )
             heard.append((decision, age))
             return decision
 
@@ -61,6 +64,10 @@ def add(app: FastAPI, service: Service) -> None:
     @app.post("/v1/admission-review", **openapi.admission_review(service))
     async def admission_review(request: Request) -> Response:
         return await answer(service, request, ADMISSION_REVIEW, reviewed, refused)
+
+
+def _is_dry_run(document: object) -> bool:
+    return inner(document, "request", "dryRun") is True
 
 
 def _state(service: Service) -> Standing | None:

@@ -51,10 +51,16 @@ def decided(service: Service, asked: Asked) -> Answer:
     """
     held = service.holding.current
     document = json_of(asked.content)
-    read, given = _parts(document)
+    read, given, is_dry_run = _parts(document)
     state = None if given is None else _state(given, held, asked)
     standing, age = service.standing(state, asked.at)
-    decision = with_problems(decide(held, standing, read.changes, asked.at, Blame.TOUCHED), read.problems)
+    if given is not None:
+        decision = decide(held, standing, read.changes, asked.at, Blame.TOUCHED)
+    else:
+        # A change that could not be read whole is denied, so that the rest of it is not made either.
+        is_dry_run = is_dry_run or any(problem.level == "error" for problem in read.problems)
+        decision = service.decided(held, standing, read.changes, asked.at, Blame.TOUCHED, is_dry_run=is_dry_run)
+    decision = with_problems(decision, read.problems)
     return Answer(rendered(decision, asked.decision_id, age), held, document, decision, age)
 
 
@@ -64,13 +70,20 @@ def rendered(decision: Decision, decision_id: str, age: float) -> bytes:
     return begun[:-1] + b"," + decision.model_dump_json(by_alias=True, fallback=str).encode()[1:]
 
 
-def _parts(document: object) -> tuple[ChangesRead, object]:
-    """The change and the state that a body brings; None for a state that it does not."""
+def _parts(document: object) -> tuple[ChangesRead, object, bool]:
+    """Return the change and the state that a body brings, and whether it is a dry run; None for a state that it lacks.
+
+    Raises:
+        RefusedError: it is none of that.
+    """
     if not isinstance(document, dict) or "change" not in document:
-        return _change(document), None
-    if surplus := sorted(document.keys() - {"change", "state"}):
+        return _change(document), None, False
+    if surplus := sorted(document.keys() - {"change", "state", "dryRun"}):
         raise _refused(f"unknown key `{surplus[0]}` beside `change`", f"/{escaped(surplus[0])}")
-    return _change(document["change"]), document.get("state")
+    is_dry_run = document.get("dryRun", False)
+    if not isinstance(is_dry_run, bool):
+        raise _refused("`dryRun` is not true or false", "/dryRun", "give `true` or `false`")
+    return _change(document["change"]), document.get("state"), is_dry_run
 
 
 def _change(document: object) -> ChangesRead:

@@ -1,0 +1,90 @@
+"""Changes that were allowed: they count as part of the state until it is newer than they are.
+
+Without them a violation could be split over several requests, each of which is compliant beside the same old state.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime
+from threading import Lock
+from typing import NamedTuple
+
+from policyeng.facts.ids import folded_id
+from policyeng.models import Change, Operation
+
+#: Of so many changes the latest are kept: each of them is evaluated again with every decision.
+MOST = 100
+_PUTS = (Operation.CREATE, Operation.REPLACE)
+_log = logging.getLogger("policyeng.server")
+
+
+class Entry(NamedTuple):
+    """A change, and when it was allowed."""
+
+    change: Change
+    at: datetime
+
+
+class Allowed:
+    """The latest changes that were allowed, oldest first; threads may share it.
+
+    Attributes:
+        forgotten: how many were left out because there were more than are kept.
+    """
+
+    def __init__(self, most: int = MOST) -> None:
+        self.forgotten = 0
+        self._most = most
+        self._entries: tuple[Entry, ...] = ()
+        self._lock = Lock()
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All that are kept, as they are now."""
+        return self._entries
+
+    def add(self, changes: Sequence[Change], at: datetime, since: datetime, seen: tuple[Entry, ...]) -> bool:
+        """Keep changes that were just allowed, and leave out those that the state shows already.
+
+        Args:
+            changes: in the order in which they are made.
+            at: when they were allowed.
+            since: the moment of which the state says what is there.
+            seen: the entries that the decision was made with.
+
+        Returns:
+            whether they are kept; not where others came in meanwhile, so that the decision has to be made again.
+        """
+        put = {folded_id(change.id) for change in changes if change.operation in _PUTS}
+        with self._lock:
+            if self._entries is not seen:
+                return False
+            kept = [entry for entry in seen if entry.at > since and not _is_put_again(entry, put)]
+            kept += (Entry(change, at) for change in changes)
+            more = max(len(kept) - self._most, 0)
+            self._entries = tuple(kept[more:])
+            self.forgotten += more
+        if more:
+            _log.warning("%d allowed changes no longer count as part of the state: only %d do", more, self._most)
+        return True
+
+
+def counting(entries: Sequence[Entry], since: datetime, changes: Sequence[Change]) -> list[Change]:
+    """Return the changes that count as part of a state when others are decided on.
+
+    What is put again is left out: what it was allowed to be is no reason to allow it.
+
+    Args:
+        entries: the changes that were allowed.
+        since: the moment of which the state says what is there.
+        changes: what is decided on.
+    """
+    put = {folded_id(change.id) for change in changes if change.operation in _PUTS}
+    return [entry.change for entry in entries if entry.at > since and not _is_put_again(entry, put)]
+
+
+def _is_put_again(entry: Entry, put: set[str]) -> bool:
+    # A deletion takes more with it than what is put again.
+    return entry.change.operation is not Operation.DELETE and folded_id(entry.change.id) in put

@@ -1,0 +1,192 @@
+"""Changes that were allowed count as part of the state: a violation cannot be split over several requests."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from policyeng.bundle import load_bundle
+from policyeng.configuration import Settings
+from policyeng.in_force import Held
+from policyeng.models import Blame, Change, JsonObject
+from policyeng.server import service as serving
+from policyeng.server.allowed import Allowed, counting
+from policyeng.server.metrics import Metrics
+from policyeng.server.service import Service
+from policyeng.server.watching import Watched
+from tests.bundles import rego, write
+from tests.bundles import workspace as resource
+from tests.cluster import GROUP, review_of, workspace_object
+from tests.servers import asked, got, service_of, standing
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+#: Denies every workspace while there are more than two of them.
+CROWD = (
+    'deny contains {"msg": "too many", "path": "/id", "actual": n} if { n := count(input.snapshot.resources); n > 2 }'
+)
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Service:
+    """One that allows two workspaces, beside a state of none."""
+    bundle = load_bundle(write(tmp_path / "bundle", {"area/crowd.rego": rego("crowd", CROWD)}))
+    return service_of(Held(bundle, (), {}, Settings()), empty(NOW))
+
+
+def empty(since: datetime) -> Any:
+    """A state with nothing in it."""
+    state = standing(since=since)
+    return type(state)(state.snapshot.model_copy(update={"resources": ()}), since)
+
+
+def admitted(service: Service, content: object) -> bool:
+    """Whether a change is allowed."""
+    answer = asked(service, "/v1/admit", content).json()
+    assert answer["exitCode"] in (0, 1), answer
+    allowed: bool = answer["allowed"]
+    return allowed
+
+
+def reviewed(service: Service, verb: str, name: str, old: JsonObject | None = None, **more: object) -> bool:
+    """Whether what is done to the object of a workspace is allowed."""
+    shown = named(name)
+    allowed: bool = asked(service, "/v1/admission-review", review_of(verb, shown, old, **more)).json()["response"][
+        "allowed"
+    ]
+    return allowed
+
+
+def named(name: str, **labels: str) -> JsonObject:
+    """The object of a workspace."""
+    document = workspace_object(azureName=name)
+    document["metadata"] |= {"name": name, "labels": labels}
+    document["spec"]["owner"] = {"armId": GROUP}
+    return document
+
+
+def test_what_is_compliant_one_by_one_is_denied_together(service: Service) -> None:
+    """By `/v1/admit` and the webhook, each of which counts what the other allowed."""
+    assert admitted(service, resource("a"))
+    assert reviewed(service, "CREATE", "b")
+    assert not admitted(service, resource("c"))
+    assert not reviewed(service, "CREATE", "c")
+    assert admitted(service, resource("a")["id"])
+    assert reviewed(service, "CREATE", "c")
+
+
+def test_what_is_denied_or_a_dry_run_does_not_count(service: Service) -> None:
+    """Nor what a request decides on beside a state of its own, nor what a document says of which a part is wrong."""
+    for _ in range(3):
+        assert admitted(service, {"change": resource("dry"), "dryRun": True})
+        assert reviewed(service, "CREATE", "dry", dryRun=True)
+    assert not admitted(service, [resource("a"), resource("b"), resource("c")])
+    assert service.allowed.entries == ()
+    asked(service, "/v1/admit", {"changes": [resource("a"), {"operation": "patch"}]})
+    assert service.allowed.entries == ()
+
+    own = service_of(service.holding.current)
+    answer = asked(own, "/v1/admit", {"change": resource("a"), "state": {"snapshotVersion": 1, "resources": []}})
+    assert answer.json()["allowed"]
+    assert own.allowed.entries == ()
+    assert asked(service, "/v1/admit", {"change": resource("a"), "dryRun": "yes"}).status_code == 422
+
+
+def test_what_an_operator_writes_without_changing_azure_does_not_count(service: Service) -> None:
+    """Its labels and finalizers would fill what is kept."""
+    assert reviewed(service, "UPDATE", "a", named("a", team="x"))
+    assert service.allowed.entries == ()
+    assert reviewed(service, "CREATE", "a")
+    assert len(service.allowed.entries) == 1
+
+
+def test_a_state_that_is_newer_than_what_was_allowed_takes_its_place(service: Service) -> None:
+    """One that is read again, or taken before that, does not: it may not have it yet."""
+    assert admitted(service, resource("a"))
+    assert admitted(service, resource("b"))
+    [first, _] = service.allowed.entries
+
+    for since, allowed in ((NOW, False), (first.at - timedelta(seconds=1), False), (first.at, True)):
+        service.allowed._entries = tuple(entry._replace(at=first.at) for entry in service.allowed.entries)
+        service.state = Watched("state", lambda since=since: empty(since), ())  # type: ignore[misc]
+        assert admitted(service, {"change": resource("c"), "dryRun": True}) is allowed
+    assert admitted(service, resource("c"))
+    assert len(service.allowed.entries) == 1
+
+
+def test_two_at_a_time_do_not_get_past(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is allowed while another is decided on is decided on again with it."""
+    assert admitted(service, resource("a"))
+    together, decide = Barrier(2), serving.decide
+    waiting = [True, True]
+
+    def at_once(*given: Any) -> Any:
+        decision = decide(*given)
+        if waiting:
+            waiting.pop()
+            together.wait(timeout=30)
+        return decision
+
+    monkeypatch.setattr(serving, "decide", at_once)
+    held, state = service.holding.current, empty(NOW)
+
+    def put(name: str) -> bool:
+        change = Change(operation="create", id=resource(name)["id"], resource=resource(name))
+        return service.decided(held, state, [change], datetime.now(UTC), Blame.TOUCHED).allowed
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(put, ("b", "c"))) == [False, True]
+    assert len(service.allowed.entries) == 2
+
+
+def change(name: str, operation: str = "replace") -> Change:
+    """A change of a workspace."""
+    written: JsonObject = {"replace": {"resource": resource(name)}, "patch": {"patch": {}}, "delete": {}}[operation]
+    return Change(operation=operation, id=resource(name)["id"], **written)
+
+
+def test_what_is_put_again_is_decided_on_anew() -> None:
+    """And takes the place of what was put and patched; a deletion stays, for it takes away what lies below."""
+    allowed = Allowed()
+    first = [change("a", "delete"), change("a"), change("a", "patch"), change("b")]
+    assert allowed.add(first, NOW, NOW - timedelta(1), allowed.entries)
+    entries, long_ago = allowed.entries, NOW - timedelta(1)
+
+    assert counting(entries, long_ago, [change("c")]) == first
+    assert counting(entries, long_ago, [change("a")]) == [first[0], first[3]]
+    for further in ("patch", "delete"):
+        assert counting(entries, long_ago, [change("a", further)]) == first
+    assert counting(entries, NOW, [change("c")]) == []
+    assert allowed.add([change("a")], NOW, long_ago, entries)
+    assert [entry.change for entry in allowed.entries] == [first[0], first[3], change("a")]
+
+
+def test_only_so_many_count(caplog: pytest.LogCaptureFixture) -> None:
+    """The oldest are left out, and that is logged and counted."""
+    allowed = Allowed(2)
+    long_ago = NOW - timedelta(1)
+    for name in "ab":
+        assert allowed.add([change(name)], NOW, long_ago, allowed.entries)
+    assert not allowed.add([change("x")], NOW, long_ago, ())
+    assert (allowed.forgotten, caplog.records) == (0, [])
+
+    assert allowed.add([change("c")], NOW, long_ago, allowed.entries)
+    assert [entry.change.id for entry in allowed.entries] == [resource(name)["id"] for name in "bc"]
+    assert allowed.forgotten == 1
+    assert "1 allowed changes no longer count" in caplog.text
+
+
+def test_they_are_measured(service: Service) -> None:
+    """How many there are, and how many are no longer."""
+    metrics = Metrics()
+    metrics.watch(service)
+    service.metrics = metrics
+    assert admitted(service, resource("a"))
+    [page] = got(service, "/metrics")
+
+    assert "policyeng_allowed_changes 1.0" in page.text
+    assert "policyeng_allowed_changes_forgotten_total 0.0" in page.text
