@@ -110,6 +110,8 @@ class Manifests:
     def take_snapshot(self, ago: timedelta = timedelta()) -> None:
         """Put the state of Azure that there is to be into its volume, as of some time ago."""
         state = json.loads((ROOT / "samples" / "workspaces" / "compliant.json").read_text(encoding="utf-8"))
+        quota = {"scope": "/subscriptions/11111111-1111-1111-1111-111111111111", "region": "eastus"}
+        state["quotas"].append({**quota, "family": "standardDSv2Family", "limitVCpus": 512})
         state["takenAt"] = (datetime.now(UTC) - ago).isoformat()
         there = self._folder / "volumes" / "snapshot" / "snapshot.json"
         there.parent.mkdir(exist_ok=True)
