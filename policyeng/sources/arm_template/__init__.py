@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from pathlib import PurePath
 
 from policyeng.errors import InputError
@@ -13,7 +14,7 @@ from policyeng.sources.arm_template.carriers import template_of
 from policyeng.sources.arm_template.deployments import deployed, with_outputs
 from policyeng.sources.arm_template.naming import called
 from policyeng.sources.arm_template.resolving import Resolver, settled
-from policyeng.sources.arm_template.scopes import Place
+from policyeng.sources.arm_template.scopes import Place, Scope
 from policyeng.sources.arm_template.templates import Template
 from policyeng.sources.arm_template.values import Work
 from policyeng.sources.arm_template.walking import Draft, Level, Walk, with_known_keys
@@ -90,8 +91,16 @@ class Contents:
 
     def __init__(self, file: str = "") -> None:
         """Begin a document; `file` names it in messages."""
-        self._walk = Walk(Surroundings(file=file), deployed)
-        self._outside = Template({}, "", {}, Place(""), Work()).scope
+        self._file = file
+
+    @cached_property
+    def _walk(self) -> Walk:
+        return Walk(Surroundings(file=self._file), deployed)
+
+    @cached_property
+    def _outside(self) -> Scope:
+        """What expressions see outside of any template."""
+        return Template({}, "", {}, Place(""), Work()).scope
 
     def read(self, resource: JsonObject, unreadable: Mapping[str, str]) -> Reading:
         """Read the template of a resource as if it were a document; pointers are into the resource.
