@@ -40,7 +40,7 @@ _WORD_END = re.compile(r"[\s`\"']")
 _ASSIGNMENTS = re.compile("|".join({shape.mark: None for shape in SHAPES if shape.mark.startswith("(?i:")}))
 _TOKENS = re.compile("|".join(shape.mark for shape in SHAPES if not shape.mark.startswith("(?i:")))
 # No shape is shorter but those with one of these signs.
-_SHORTEST, _SIGNS = 20, re.compile("[=: ]")
+_SHORTEST, _SIGNS = 15, re.compile("[=: ]")
 
 
 def masked(value: object, path: str = "") -> object:

@@ -1,6 +1,6 @@
 """Every regular expression of the product, found in its source, with hostile texts made for each.
 
-Run as a program, this times them: `python -m tests.product_patterns PATTERNS SECONDS` (what the test of it starts).
+As a program, it times them all: `python -m tests.product_patterns` prints a line of JSON for each.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import re
 import re._constants as opcodes  # type: ignore[import-not-found]
 import re._parser as parser  # type: ignore[import-not-found]
 import signal
-import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import re2
 
 ROOT = Path(__file__).parent.parent
 _METHODS = frozenset({"match", "search", "fullmatch", "sub", "subn", "split", "findall", "finditer"})
@@ -76,7 +76,26 @@ _GENERIC = (
     ),
     *("https://", "a:", "%", "@", "a@", "&", "key=", "1-", "T0", "\r\n", "]", "}", ")", ">"),
 )
+#: What no repetition fits, at the end.
 _ENDS = ("\x00", "\n", "")
+#: Values of the local variables of which patterns are made, by file.
+_LOCALS: dict[str, list[dict[str, object]]] = {
+    "policyeng/bundle/reaching.py": [{"named": "metrics|by_measured"}],
+    "policyeng/configuration/places.py": [{"name": "[\"']?ignore[\"']?", "key": "estate"}],
+    "policyeng/engines/opa.py": [{"name": "regex.match"}],
+    "policyeng/server/routes/policy_restrictions.py": [
+        {"pattern": pattern}
+        for pattern in (r"[A-Za-z0-9]+(\.[A-Za-z0-9]+)+(/[A-Za-z0-9]+)+", r"[^/]+", r"/[\s\S]*[^/]")
+    ],
+    "policyeng/sources/arm_template/functions.py": [{"every": ["a", "--", "a-"]}],
+    "policyeng/verify/drawing/scenes.py": [{"name": b"vmSize"}],
+    "policyeng/verify/redundancy/parameters.py": [{"name": "allowed"}],
+}
+#: Characters of a first text, in which quadratic time shows, and of a whole one.
+SHORT, LONG = 1 << 14, 1 << 20
+#: Seconds of the processor that a text may take. A linear pattern takes less than a twentieth of that for either, and a
+#: quadratic one more than twice as much for a short one, and hours for a long one; the load of the machine counts little.
+_SHORT_LIMIT, _LONG_LIMIT = 0.06, 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,26 +106,24 @@ class Pattern:
         place: its file and line.
         text: the expression.
         flags: the flags of `re`.
+        engine: the module that compiles it.
         methods: how it is used; all ways where the source does not tell.
     """
 
     place: str
     text: str | bytes
     flags: int
+    engine: str
     methods: frozenset[str]
 
 
-def product_patterns() -> tuple[list[Pattern], list[str]]:
-    """Find the patterns in the source, and the places (`file: expression`) of those that only a run determines."""
+def product_patterns(root: Path = ROOT) -> tuple[list[Pattern], list[str]]:
+    """Find the patterns in the source, and those calls of `re` whose pattern cannot be found out."""
     found: list[Pattern] = []
     undetermined: list[str] = []
-    trees = {
-        path: ast.parse(path.read_text("utf-8"))
-        for folder in ("policyeng", "policies")
-        for path in sorted((ROOT / folder).rglob("*.py"))
-    }
-    for path, tree in trees.items():
-        used = _uses([tree])
+    for path in sorted(path for folder in ("policyeng", "policies") for path in (root / folder).rglob("*.py")):
+        tree = ast.parse(path.read_text("utf-8"))
+        file = path.relative_to(root).as_posix()
         names = {
             id(statement.value): target.id
             for statement in ast.walk(tree)
@@ -114,52 +131,63 @@ def product_patterns() -> tuple[list[Pattern], list[str]]:
             for target in statement.targets
             if isinstance(target, ast.Name)
         }
-        for call in ast.walk(tree):
-            if (function := _function(call)) is None:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module in {"re", "re2"}:
+                undetermined.append(f"{file}: {ast.unparse(node)}")
+            if not isinstance(node, ast.Call) or not (called := _called(node)):
                 continue
-            assert isinstance(call, ast.Call)
-            place = f"{path.relative_to(ROOT)}:{call.lineno}"
-            try:
-                text, flags = _evaluated(path, call, function)
-            except NameError:
-                undetermined.append(f"{path.relative_to(ROOT)}: {ast.unparse(call)}")
-                continue
-            methods = {function} if function in _METHODS else used.get(names.get(id(call), ""), _METHODS)
-            found.append(Pattern(place, text, flags, frozenset(methods)))
+            engine, function = called
+            methods = {function} if function in _METHODS else _uses(tree, names.get(id(node), ""))
+            texts = _evaluated(file, node, function)
+            found += [
+                Pattern(f"{file}:{node.lineno}", text, flags, engine, frozenset(methods or _METHODS))
+                for text, flags in texts
+            ]
+            if not texts:
+                undetermined.append(f"{file}: {ast.unparse(node)}")
     return found, undetermined
 
 
-def _function(call: ast.AST) -> str | None:
-    """The function of `re` that is called; none where something else is."""
-    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
-        if call.func.value.id == "re" and call.func.attr in _METHODS | {"compile"}:
-            return call.func.attr
-    return None
+def _called(call: ast.Call) -> tuple[str, str] | None:
+    """The module and function for patterns that is called; None where something else is."""
+    function = call.func
+    if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
+        return None
+    known = function.value.id in {"re", "re2"} and function.attr in _METHODS | {"compile"}
+    return (function.value.id, function.attr) if known else None
 
 
-def _uses(trees: Iterable[ast.Module]) -> dict[str, set[str]]:
-    """By name of a variable, the methods of a pattern that are called on it anywhere."""
-    used: dict[str, set[str]] = {}
-    for tree in trees:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in _METHODS:
-                used.setdefault(node.value.id, set()).add(node.attr)
-    return used
+def _uses(tree: ast.Module, name: str) -> set[str]:
+    """The methods that are called on a private variable; none for a public one, which other modules may use."""
+    return {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
+        if name.startswith("_") and node.attr in _METHODS
+    }
 
 
-def _evaluated(path: Path, call: ast.Call, function: str) -> tuple[str | bytes, int]:
-    """The pattern and flags of a call, from the constants of its module.
+def _evaluated(file: str, call: ast.Call, function: str) -> list[tuple[str | bytes, int]]:
+    """The patterns of a call with their flags, from the constants of its module and `_LOCALS`; empty without them."""
+    name = file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+    position = {"compile": 1, "sub": 4, "subn": 4, "split": 3}.get(function, 2)
+    given = [each.value for each in call.keywords if each.arg == "flags"] or call.args[position : position + 1]
+    found = []
+    for values in ({}, *_LOCALS.get(file, ())):
+        known = {**vars(importlib.import_module(name)), **values}
 
-    Raises:
-        NameError: a part of them is a local variable.
-    """
-    name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-    known = dict(vars(importlib.import_module(name)))
-    values = [eval(compile(ast.Expression(part), name, "eval"), known) for part in call.args[:1]]  # noqa: S307
-    position = {"compile": 1, "match": 2, "search": 2, "fullmatch": 2, "findall": 2, "finditer": 2}.get(function, 9)
-    given = [keyword.value for keyword in call.keywords if keyword.arg == "flags"] or call.args[position : position + 1]
-    flags = eval(compile(ast.Expression(given[0]), name, "eval"), known) if given else 0  # noqa: S307
-    return values[0], int(flags)
+        def value_of(part: ast.expr, known: dict[str, Any] = known) -> Any:
+            return eval(compile(ast.Expression(part), name, "eval"), known)  # noqa: S307  # our own source
+
+        try:
+            text = value_of(call.args[0])
+            flags = 0 if not given or "re2" in ast.unparse(call.func) else int(value_of(given[0]))
+        except NameError:
+            continue
+        found.append((text, flags))
+        if not values:
+            break
+    return found
 
 
 def hostile_parts(text: str, flags: int) -> list[str]:
@@ -172,6 +200,11 @@ def hostile_parts(text: str, flags: int) -> list[str]:
     return list(dict.fromkeys([*parts, *pairs, *_GENERIC]))
 
 
+def example(text: str) -> str:
+    """A text that a pattern matches."""
+    return _example(parser.parse(text), "", {})
+
+
 def _example(tree: Any, before: str, parts: dict[str, None]) -> str:
     """A text that a sequence of the parser's nodes matches; what it is made of is put into `parts`."""
     text = ""
@@ -181,13 +214,13 @@ def _example(tree: Any, before: str, parts: dict[str, None]) -> str:
         elif operation in {opcodes.NOT_LITERAL, opcodes.IN, opcodes.ANY}:
             signs = _signs(operation, argument)
             parts.update(dict.fromkeys(signs))
-            text += signs[0] if signs else "a"
+            text += signs[0] if signs else _member(argument)
         elif operation in _REPEATS:
             least, most, body = argument
             inside = _example(body, before + text, parts)
             if most > _FEW and inside:
                 parts.update(dict.fromkeys([inside, before + text + inside]))
-            text += inside * min(max(least, 1), 64)
+            text += inside * (least if most <= _FEW or operation is opcodes.MIN_REPEAT else min(max(least, 1), 256))
         elif operation is opcodes.SUBPATTERN:
             text += _example(argument[3], before + text, parts)
         elif operation is opcodes.BRANCH:
@@ -204,8 +237,12 @@ def _example(tree: Any, before: str, parts: dict[str, None]) -> str:
 
 def _signs(operation: Any, argument: Any) -> list[str]:
     """A few characters of different sorts that a node for one character matches."""
-    chosen = [sign for sign in _SIGNS if _in(operation, argument, sign)]
-    return chosen[:5]
+    return [sign for sign in _SIGNS if _in(operation, argument, sign)][:5]
+
+
+def _member(argument: Any) -> str:
+    """A character of a class that has none of those that classes are sampled from."""
+    return next((chr(value if kind is opcodes.LITERAL else value[0]) for kind, value in argument), "a")
 
 
 def _in(operation: Any, argument: Any, sign: str) -> bool:
@@ -231,4 +268,76 @@ def _in(operation: Any, argument: Any, sign: str) -> bool:
                 opcodes.CATEGORY_NOT_WORD: r"\W",
             }[value]
             within |= re.match(expression, sign) is not None
-    return within is not negated
+    return bool(within) is not negated
+
+
+class _TooSlowError(Exception):
+    pass
+
+
+def _stop(*_: object) -> None:
+    raise _TooSlowError
+
+
+def _seconds(compiled: Any, method: str, text: str | bytes, limit: float) -> float:
+    """Seconds of the processor that a method takes for a text; infinite from the limit on, at which it is stopped."""
+    signal.setitimer(signal.ITIMER_PROF, limit)
+    start = time.process_time()
+    try:
+        if method in {"sub", "subn"}:
+            getattr(compiled, method)(lambda _: text[:0], text)
+        elif method == "finditer":
+            sum(1 for _ in compiled.finditer(text))
+        else:
+            getattr(compiled, method)(text)
+        return time.process_time() - start
+    except _TooSlowError:
+        return float("inf")
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def slowest(pattern: Pattern) -> tuple[float, str, str]:
+    """The most seconds that a long text takes, with the method and how the text begins and ends."""
+    signal.signal(signal.SIGPROF, _stop)
+    is_bytes = isinstance(pattern.text, bytes)
+    compiled = re2.compile(pattern.text) if pattern.engine == "re2" else re.compile(pattern.text, pattern.flags)
+
+    def made(part: str, end: str, length: int) -> str | bytes:
+        text = part * (length // len(part)) + end
+        return text.encode() if is_bytes else text
+
+    first = []
+    for part in hostile_parts(
+        pattern.text.decode("latin-1") if isinstance(pattern.text, bytes) else pattern.text, pattern.flags
+    ):
+        for method in sorted(pattern.methods):
+            for end in _ENDS:
+                taken = min(_tries(compiled, method, made(part, end, SHORT)))
+                if taken == float("inf"):
+                    return taken, method, f"{part!r}...{end!r}"
+                first.append((taken, method, part, end))
+    first.sort(reverse=True)
+    return max(
+        (_seconds(compiled, method, made(part, end, LONG), _LONG_LIMIT), method, f"{part!r}...{end!r}")
+        for _, method, part, end in first[:2]
+    )
+
+
+def _tries(compiled: Any, method: str, text: str | bytes) -> list[float]:
+    """Up to three tries with a short text; a try that is fast enough is the last."""
+    taken: list[float] = []
+    while len(taken) < 3 and taken[-1:] in ([], [float("inf")]):
+        taken.append(_seconds(compiled, method, text, _SHORT_LIMIT))
+    return taken
+
+
+def main() -> None:
+    """Time every pattern, and print each with its place."""
+    for pattern in product_patterns()[0]:
+        seconds, method, text = slowest(pattern)
+        print(json.dumps([seconds, pattern.place, method, text, str(pattern.text)[:200]]), flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
