@@ -93,8 +93,8 @@ _LOCALS: dict[str, list[dict[str, object]]] = {
 }
 #: Characters of a first text, in which quadratic time shows, and of a whole one.
 SHORT, LONG = 1 << 14, 1 << 20
-#: Seconds of the processor that a text may take. A linear pattern takes less than a twentieth of that for either, and a
-#: quadratic one more than twice as much for a short one, and hours for a long one; the load of the machine counts little.
+#: Seconds of the processor that a text may take. A linear pattern takes less than a tenth of that for either, a quadratic
+#: one more than twice as much for a short one and hours for a long one; the load of the machine counts little.
 _SHORT_LIMIT, _LONG_LIMIT = 0.06, 10.0
 
 
@@ -247,9 +247,9 @@ def _member(argument: Any) -> str:
 
 def _in(operation: Any, argument: Any, sign: str) -> bool:
     if operation is opcodes.ANY:
-        return sign != "\n"
+        return bool(sign != "\n")
     if operation is opcodes.NOT_LITERAL:
-        return ord(sign) != argument
+        return bool(ord(sign) != argument)
     negated, within = False, False
     for kind, value in argument:
         if kind is opcodes.NEGATE:

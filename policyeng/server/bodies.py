@@ -15,6 +15,8 @@ from policyeng.strict.json_text import parse_json, require_json
 
 JSON = "application/json"
 YAML = ("application/yaml", "application/x-yaml", "text/yaml")
+#: Bytes that a body in YAML may have: reading it takes 200 times as much memory, and seconds for each MB.
+MAX_YAML_BYTES = 1 << 20
 #: How messages name what was sent.
 BODY = "body"
 
@@ -45,7 +47,8 @@ class Bodies:
                 announced, or is empty (400), or all together are too long (503).
             ClientDisconnect: the client went away.
         """
-        announced = self._announced(request)
+        longest = self._longest_of(request)
+        announced = self._announced(request, longest)
         parts: list[bytes] = []
         size = 0
         try:
@@ -53,7 +56,7 @@ class Bodies:
                 async for part in request.stream():
                     size += len(part)
                     self.held += len(part)
-                    self._refuse_size(size)
+                    _refuse_size(size, longest)
                     if self.held > self._pending:
                         raise too_busy("too much is being sent at a time")
                     parts.append(part)
@@ -71,22 +74,29 @@ class Bodies:
         finally:
             self.held -= size
 
-    def _announced(self, request: Request) -> int | None:
+    def _longest_of(self, request: Request) -> int:
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        return min(self._longest, MAX_YAML_BYTES) if kind in YAML else self._longest
+
+    def _announced(self, request: Request, longest: int) -> int | None:
         text = request.headers.get("content-length")
         if text is None:
             return None
         if not (text.isascii() and text.isdigit()):
             raise RefusedError(HTTPStatus.BAD_REQUEST, "`Content-Length` is no number", remedy="send the bytes of it")
-        self._refuse_size(int(text))
+        _refuse_size(int(text), longest)
         return int(text)
 
-    def _refuse_size(self, size: int) -> None:
-        if size > self._longest:
-            message = f"the body is longer than {self._longest} bytes"
-            remedy = "send less, or have the limit raised (`--max-body-bytes`)"
-            raise RefusedError(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message, remedy=remedy, headers={"Connection": "close"}
-            )
+
+def _refuse_size(size: int, longest: int) -> None:
+    if size > longest:
+        message = f"the body is longer than {longest} bytes"
+        remedy = (
+            "send less, or have the limit raised (`--max-body-bytes`)"
+        if longest == MAX_YAML_BYTES:
+            remedy = "send it as JSON, which may be longer"
+        )
+        raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message, remedy=remedy, headers={"Connection": "close"})
 
 
 def media_type_of(request: Request, taken: Collection[str]) -> str:

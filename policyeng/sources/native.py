@@ -20,6 +20,7 @@ from policyeng.sources.reading import (
     Refusal,
     Stated,
     Surroundings,
+    first_refusals,
     kind_of,
     reading_of,
     spelled,
@@ -60,13 +61,13 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:  # noqa: AR
     if not isinstance(document, dict):
         message = f"not a native snapshot: {kind_of(document)} where an object should be"
         return Reading(refusals=(Refusal("", message, "begin with `snapshotVersion`: 1"),))
-    refusals = list(_unknown_keys(document))
+    refusals = list(first_refusals(_unknown_keys(document)))
     version = document.get("snapshotVersion")
     if type(version) is not int or version != 1:
         message = f"`snapshotVersion` is {spelled(version)}; version 1 is the one that is read"
         return Reading(refusals=(Refusal("/snapshotVersion" if version else "", message, "write 1"),))
     header, faults = _header({key: document[key] for key in _HEADER_KEYS if key in document})
-    stated = list(_stated(document))
+    stated = list(first_refusals(_stated(document)))
     reading = reading_of(_resources(document))
     refusals += [*faults, *reading.refusals, *(entry for entry in stated if isinstance(entry, Refusal))]
     return replace(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
-from typing import Literal, NamedTuple, NoReturn, Protocol
+from typing import Literal, NamedTuple, NoReturn, Protocol, TypeVar
 
 from policyeng.errors import InputError
 from policyeng.models import Approval, Carried, Change, DeclaredWorkload, JsonObject, Metric, Origin, Principal, Quota
@@ -19,6 +19,11 @@ Noun = Approval | DeclaredWorkload | Quota | Metric | Principal
 #: Where resources stand whose subscription and resource group nobody states.
 UNKNOWN_SCOPE = "/subscriptions/{subscription}/resourceGroups/{resource-group}"
 UNKNOWN_WORKSPACE = f"{UNKNOWN_SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/{{workspace}}"
+
+#: How many refusals of a document are reported; a document of a few MB may have millions.
+MAX_REFUSALS = 1000
+
+_Entry = TypeVar("_Entry")
 
 _NONE: Mapping[str, str] = {}
 
@@ -207,10 +212,30 @@ def moved(reading: Reading, base: str) -> Reading:
 
 def reading_of(entries: Iterable[Placed | Refusal], truncated: str = "") -> Reading:
     """Sort entries into resources and refusals; neighbours refused for one reason become one refusal."""
-    all_entries = tuple(entries)
-    placed = tuple(entry for entry in all_entries if isinstance(entry, Placed))
-    refused = (entry for entry in all_entries if isinstance(entry, Refusal))
-    return Reading(resources=placed, truncated=truncated, refusals=_grouped(refused))
+    placed: list[Placed] = []
+    refused = _grouped(_refusals_of(entries, placed))
+    return Reading(resources=tuple(placed), truncated=truncated, refusals=refused)
+
+
+def _refusals_of(entries: Iterable[Placed | Refusal], placed: list[Placed]) -> Iterator[Refusal]:
+    """Pass refusals on one by one, since there may be millions, and put all else into a list."""
+    for entry in entries:
+        if isinstance(entry, Refusal):
+            yield entry
+        else:
+            placed.append(entry)
+
+
+def first_refusals(entries: Iterable[_Entry | Refusal]) -> Iterator[_Entry | Refusal]:
+    """Pass entries on, without the refusals from the 1,001st on; how many were left out is the last one."""
+    refused = 0
+    for entry in entries:
+        if isinstance(entry, Refusal):
+            refused += 1
+            if refused > MAX_REFUSALS:
+                continue
+        yield entry
+    yield from _left_out(max(0, refused - MAX_REFUSALS))
 
 
 def next_page(document: JsonObject) -> str:
@@ -250,13 +275,23 @@ def seen(document: object) -> str:
 
 def _grouped(refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:
     joined: list[Refusal] = []
+    left_out = 0
     for _, neighbours in groupby(refusals, key=lambda refusal: refusal[1:]):
-        first, *others = neighbours
+        first = next(neighbours)
+        others = sum(1 for _ in neighbours)  # noqa: B031
+        if len(joined) == MAX_REFUSALS:
+            left_out += 1 + others
+            continue
         if others:
-            next_ones = "one" if len(others) == 1 else str(len(others))
+            next_ones = "one" if others == 1 else str(others)
             first = first._replace(message=f"{first.message} (like the next {next_ones})")
         joined.append(first)
-    return tuple(joined)
+    return (*joined, *_left_out(left_out))
+
+
+def _left_out(count: int) -> Iterator[Refusal]:
+    if count:
+        yield Refusal("", f"{count} more parts of the document cannot be read", "correct those before them first")
 
 
 class Loaded(NamedTuple):

@@ -21,6 +21,8 @@ _LEVEL = 3
 #: How many digests one question names; SQLite takes 32,766 variables.
 _ASKED = 500
 _CHECKSUM = 4
+#: Bytes that a content may have: more than the largest document that is read.
+MAX_CONTENT = 1 << 28
 
 
 def in_batches(values: Iterable[_Value], size: int = _ASKED) -> Iterator[Sequence[_Value]]:
@@ -31,7 +33,14 @@ def in_batches(values: Iterable[_Value], size: int = _ASKED) -> Iterator[Sequenc
 
 
 def packed(content: bytes) -> bytes:
-    """A content as it is stored; the checksum in front covers also the bits that decompression does not look at."""
+    """A content as it is stored; the checksum in front covers also the bits that decompression does not look at.
+
+    Raises:
+        StoreError: it is larger than what is read back.
+    """
+    if len(content) > MAX_CONTENT:
+        message = f"a content of {len(content)} bytes is too large; a store takes {MAX_CONTENT}"
+        raise StoreError(message, remedy="split the estate into smaller parts")
     deflated = zlib.compress(content, _LEVEL)
     return zlib.crc32(deflated).to_bytes(_CHECKSUM, "big") + deflated
 
@@ -43,17 +52,24 @@ def unpacked(digest: str, stored: bytes) -> bytes:
         StoreError: the bytes are not those that were written under the digest.
     """
     deflated = stored[_CHECKSUM:]
-    try:
-        content = zlib.decompress(deflated)
-    except zlib.error:
-        content = None
-    whole = content is not None and zlib.crc32(deflated).to_bytes(_CHECKSUM, "big") == stored[:_CHECKSUM]
-    if content is None or not whole or digest_of(content) != digest:
+    whole = zlib.crc32(deflated).to_bytes(_CHECKSUM, "big") == stored[:_CHECKSUM]
+    content = _inflated(deflated) if whole else None
+    if content is None or digest_of(content) != digest:
         remedy = "restore the store from a backup; `policyeng audit verify-history` says which runs it concerns"
         raise StoreError(
             f"the content `{digest[:12]}` is not the one that was stored", place=("contents",), remedy=remedy
         )
     return content
+
+
+def _inflated(deflated: bytes) -> bytes | None:
+    """Decompress bytes; None where they are none, or are more than a content can have."""
+    stream = zlib.decompressobj()
+    try:
+        content = stream.decompress(deflated, MAX_CONTENT)
+    except zlib.error:
+        return None
+    return content if stream.eof else None
 
 
 def keep(connection: Connection, contents: Mapping[str, bytes]) -> None:
