@@ -119,7 +119,7 @@ def _has_mark(text: str) -> bool:
 
 @cache
 def _shapes() -> re2._Regexp:
-    """All shapes as one expression of RE2, which takes linear time; imported and compiled only for a text with a mark."""
+    """All shapes as one expression of RE2, which takes linear time; compiled at the first text with a mark."""
     import re2
 
     options = re2.Options()

@@ -1,8 +1,8 @@
 """What text with a secret in it looks like: data, as regular expressions of RE2.
 
 The prefixes and lengths of tokens are those of the rules of gitleaks (https://github.com/gitleaks/gitleaks,
-config/gitleaks.toml after v8.30.0, commit b58d3f10; MIT licence); the expressions are our own. Left out are its rules that
-need the name of a vendor in the text, or measure how random a text is.
+config/gitleaks.toml after v8.30.0, commit b58d3f10; MIT licence); the expressions are our own. Left out are its rules
+that need the name of a vendor in the text, or measure how random a text is.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Shape(NamedTuple):
 
 #: The end of the name of a secret in an assignment.
 _KEY = r"(?:account|api|access|shared|sharedaccess|primary|secondary|encryption|subscription|master|signing|license)"
-_PASSWORD = r"(?:passwd|password|passphrase|pwd|pgpassword|db_pass)"
-_ASSIGNED = rf"(?:{_PASSWORD}|secret|token|{_KEY}[-_ ]?key)"
+_WORD = r"(?:passwd|password|passphrase|pwd|pgpassword|db_pass)"
+_ASSIGNED = rf"(?:{_WORD}|secret|token|{_KEY}[-_ ]?key)"
 #: What may be between the name and the value of JSON, YAML or a program, where the JSON may itself be quoted.
 _COLON = r"\\?[\"']?\s{0,4}:\s*\\?[\"']?"
 
@@ -39,9 +39,10 @@ SHAPES = (
     Shape("assignment", _MARK + r"[\"']?\s{0,4}=)",
           rf"(?i:(?:\b|_){_ASSIGNED}[\"']?\s{{0,4}}=\s*[^\s;])"),
     Shape("password after a colon", _MARK + r"\\?[\"']?\s{0,4}:)",
-          rf"(?i:(?:\b|_){_PASSWORD}{_COLON}[^\s\"'\\,;{{}}\[\]])"),
+          rf"(?i:(?:\b|_){_WORD}{_COLON}[^\s\"'\\,;{{}}\[\]])"),
     Shape("value with a digit after a colon", _MARK + r"\\?[\"']?\s{0,4}:)",
-          rf"(?i:(?:\b|_|client|access|refresh|api|auth|sas)(?:secret|token|{_KEY}[-_ ]?key){_COLON}[^\s\"'\\,;/{{}}\[\]]{{0,64}}[0-9][^\s\"'\\,;/{{}}\[\]]{{4}})"),
+          rf"(?i:(?:\b|_|client|access|refresh|api|auth|sas)(?:secret|token|{_KEY}[-_ ]?key){_COLON}"
+          r"[^\s\"'\\,;/{}\[\]]{0,64}[0-9][^\s\"'\\,;/{}\[\]]{4})"),
     Shape("option", r"(?i:(?:password|secret|token|-key)[ =])",
           r"(?i:--(?:[\w-]{1,60}-)?(?:password|secret|token|(?:api|access|account)-key)[ =]\S)"),
     Shape("option -p", r"(?i:mysql|mariadb|sshpass|docker\s|az )",
@@ -70,7 +71,8 @@ SHAPES = (
     Shape("AWS", "AKIA|ASIA|ABIA|ACCA", r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b"),
     Shape("AWS Bedrock", "ABSK|bedrock-api-key-", r"\bABSK[A-Za-z0-9+/]{100}|\bbedrock-api-key-[A-Za-z0-9+/]{20}"),
     Shape("Google", r"AIza|ya29\.|GOCSPX-", r"\bAIza[\w-]{35}|\bya29\.[\w-]{20}|\bGOCSPX-[\w-]{28}"),
-    Shape("Slack", r"xox[a-z][.-]|xapp-", r"\bxox[a-z](?:\.xox[a-z])?-[0-9A-Za-z-]{10}|\bxapp-[0-9]-[A-Za-z0-9]+-[0-9]+-[a-z0-9]"),
+    Shape("Slack", r"xox[a-z][.-]|xapp-",
+          r"\bxox[a-z](?:\.xox[a-z])?-[0-9A-Za-z-]{10}|\bxapp-[0-9]-[A-Za-z0-9]+-[0-9]+-[a-z0-9]"),
     Shape("webhook", r"hooks\.slack\.com/|webhook\.office\.com/|/api/webhooks/",
           r"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/]{20}"
           r"|webhook\.office\.com/webhookb2/[a-z0-9]{8}|discord(?:app)?\.com/api/webhooks/[0-9]{10}"),

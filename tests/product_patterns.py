@@ -93,8 +93,8 @@ _LOCALS: dict[str, list[dict[str, object]]] = {
 }
 #: Characters of a first text, in which quadratic time shows, and of a whole one.
 SHORT, LONG = 1 << 14, 1 << 20
-#: Seconds of the processor that a text may take. A linear pattern takes less than a tenth of that for either, a quadratic
-#: one more than twice as much for a short one and hours for a long one; the load of the machine counts little.
+#: Seconds of the processor that a text may take. A linear pattern takes less than a tenth of that for either, a
+#: quadratic one more than twice as much for a short one and hours for a long one, whatever the load of the machine.
 _SHORT_LIMIT, _LONG_LIMIT = 0.06, 10.0
 
 

@@ -91,11 +91,9 @@ class Bodies:
 def _refuse_size(size: int, longest: int) -> None:
     if size > longest:
         message = f"the body is longer than {longest} bytes"
-        remedy = (
-            "send less, or have the limit raised (`--max-body-bytes`)"
+        remedy = "send less, or have the limit raised (`--max-body-bytes`)"
         if longest == MAX_YAML_BYTES:
             remedy = "send it as JSON, which may be longer"
-        )
         raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message, remedy=remedy, headers={"Connection": "close"})
 
 

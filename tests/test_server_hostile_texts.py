@@ -1,0 +1,83 @@
+"""No text in a request keeps the server from answering others, whoever writes it and wherever it is looked at.
+
+Python runs one thread at a time, and a regular expression is not interrupted: what counts is how much of the processor
+the server takes for a request until it is answered and logged. Others wait no longer than that, and the load of the
+machine does not change it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.bundles import write
+from tests.servers import POLICY
+from tests.test_cli_serve import running
+
+UID = "705ab4f5-6393-11e8-b7cc-42010a800002"
+OPERATOR = {"group": "machinelearningservices.azure.com", "version": "v1api20240401", "kind": "Workspace"}
+POD = {"group": "", "version": "v1", "kind": "Pod"}
+#: Seconds of the processor; a quadratic expression takes at least 10 for the shortest text, and a request takes 0.2.
+MOST = 1.0
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, httpx.Client, Path]]:
+    """The process of a server that logs every decision, as the manifests for Kubernetes have it, and its log."""
+    folder = tmp_path_factory.mktemp("server")
+    write(folder, {"bundle/area/limit.rego": POLICY})
+    (folder / "state.json").write_text('{"snapshotVersion": 1}')
+    options = ("--snapshot", "state.json", "--max-snapshot-age", "3600", "--decision-log", "log")
+    with running(folder, *options) as (process, address), httpx.Client(base_url=address, timeout=60) as client:
+        yield process.pid, client, folder / "log"
+
+
+def review(kind: dict[str, str], text: str) -> bytes:
+    """An admission review of an object with a hostile text where its users write."""
+    version = f"{kind['group']}/{kind['version']}".removeprefix("/")
+    metadata = {"name": "w", "namespace": "n", "annotations": {"note": text}}
+    spec = {"location": "westeurope", "owner": {"name": "rg"}, "description": text}
+    given = {"apiVersion": version, "kind": kind["kind"], "metadata": metadata, "spec": spec}
+    asked = {"uid": UID, "kind": kind, "operation": "CREATE", "name": "w", "namespace": "n", "object": given}
+    return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}).encode()
+
+
+def busy(process: int) -> float:
+    """Seconds of the processor that a process has taken."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def lines(folder: Path) -> int:
+    """Decisions that are in the log."""
+    return sum(file.read_bytes().count(b"\n") for file in folder.rglob("*.jsonl"))
+
+
+@pytest.mark.parametrize("kind", [OPERATOR, POD], ids=["evaluated", "not evaluated"])
+@pytest.mark.parametrize("part", ["{{", "${", "a-a-", "eyJ", "password", "\n"])
+@pytest.mark.parametrize("size", [30_000, 300_000, 700_000])
+def test_a_request_is_done_soon(
+    kind: dict[str, str], part: str, size: int, server: tuple[int, httpx.Client, Path]
+) -> None:
+    """It is read, evaluated, masked and logged; the text is in it twice, so that the longest has 1.4 MB."""
+    process, client, log = server
+    logged, before = lines(log), busy(process)
+
+    answer = client.post(
+        "/v1/admission-review",
+        content=review(kind, part * (size // len(part))),
+        headers={"content-type": "application/json"},
+    )
+    assert answer.status_code == 200
+    assert client.get("/healthz").status_code == 200
+    while lines(log) == logged:
+        assert busy(process) - before < MOST
+        time.sleep(0.05)
+
+    assert busy(process) - before < MOST
