@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import orjson
@@ -9,7 +10,7 @@ import pytest
 
 from tests.audits import POLICIES
 from tests.bundles import workspace, write
-from tests.command import policyeng
+from tests.command import ROOT, policyeng
 
 
 @pytest.fixture
@@ -98,3 +99,38 @@ def test_what_cannot_be_run_is_a_usage_error(folder: Path, words: list[str], mes
     assert ran.returncode == 3
     assert message in ran.stderr
     assert not (folder / "audits.db").exists()
+
+
+def test_a_run_warns_of_a_store_that_lacks_an_expected_hash(tmp_path: Path) -> None:
+    """As after it was deleted; one that is there needs no warning, and the exit code stays."""
+    snapshot = ROOT / "samples" / "workspaces" / "compliant.json"
+    given = ("audit", "run", "--input", str(snapshot), "--estate", "e", "--as-of", "2026-06-01", "--format", "json")
+    [first] = json.loads(policyeng(*given, folder=tmp_path).stdout)["runs"]
+    (tmp_path / "policyeng.toml").write_text(f'expect = "{first["hash"]}"\n', encoding="utf-8")
+    there = policyeng(*given, folder=tmp_path)
+    (tmp_path / "audits.db").unlink()
+    gone = policyeng(*given, folder=tmp_path)
+    verified = policyeng("audit", "verify-history", folder=tmp_path)
+
+    assert "expected hash" not in there.stderr
+    warning = f"warning: store: the store has no run and no retention with the expected hash `{first['hash']}`"
+    assert warning in gone.stderr
+    assert [problem["place"] for problem in json.loads(gone.stdout)["runs"][0]["problems"]] == ["store"]
+    assert (there.returncode, gone.returncode) == (first["exitCode"], first["exitCode"])
+    assert (verified.returncode, "no run and no retention has the expected hash" in verified.stderr) == (2, True)
+
+
+def test_a_run_warns_of_a_clock_that_goes_backwards(tmp_path: Path) -> None:
+    """Of the same clock it does not, nor of that of another estate."""
+    snapshot = ROOT / "samples" / "workspaces" / "compliant.json"
+
+    def warnings(estate: str, clock: str) -> str:
+        given = ("audit", "run", "--input", str(snapshot), "--estate", estate, "--as-of", clock)
+        return policyeng(*given, folder=tmp_path).stderr
+
+    assert "clock" not in warnings("e", "2026-06-02") + warnings("e", "2026-06-02") + warnings("f", "2026-06-01")
+    said = warnings("e", "2026-06-01")
+    assert (
+        "warning: clock: the clock 2026-06-01T00:00:00Z is earlier than 2026-06-02T00:00:00Z, the clock of run 2"
+        in said
+    )

@@ -94,8 +94,8 @@ def _replace(path: Path, octets: bytes | mmap, mode: int) -> None:
     try:
         try:
             beside.unlink(missing_ok=True)  # of a process that was killed
-            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-                file.write(octets)
+            os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+            beside.write_bytes(octets)
             if path.exists():
                 beside.chmod(path.stat().st_mode)
             beside.replace(path)

@@ -9,7 +9,7 @@ from policyeng.masking import MASK, masked
 from policyeng.models import AppliedSettings, JsonObject, SettingChange
 
 #: Settings with no effect on what is found or decided; URLs with secrets are among them.
-_ELSEWHERE = ("store", "estates", "notify")
+_ELSEWHERE = ("store", "expect", "estates", "notify")
 #: The same of options.
 _PRESENTATION = ("format", "group-by", "owner-tag", "show-skipped", "jobs", "no-cache")
 _ENVIRONMENT = "environment "

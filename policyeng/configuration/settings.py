@@ -33,6 +33,7 @@ class Settings(Model):
         parameters: by policy id and parameter name.
         modes: how failures are enforced that a change is to blame for; where none is set they deny it.
         store: the database of audits; a relative path in a configuration file is relative to that.
+        expect: hashes of runs or of retentions that the store has to have, as they were noted elsewhere.
         estates: what is audited.
         blame: whether old failures on what is changed deny a change, too; as the caller has it when None.
         notify: who is told of audits, and of what.
@@ -60,6 +61,7 @@ class Settings(Model):
     modes: tuple[Enforcement, ...] = ()
     blame: Blame | None = None
     store: str = "sqlite:///audits.db"
+    expect: tuple[str, ...] = ()
     estates: tuple[EstateSettings, ...] = ()
     notify: tuple[Notifying, ...] = ()
     origins: Mapping[str, str] = {}
@@ -74,7 +76,7 @@ class Settings(Model):
 
 NAMES = tuple(name for name in Settings.model_fields if name not in ("origins", "file", "variables"))
 #: Settings that are lists of text, for which text alone stands, too.
-LISTS = ("select", "ignore", "exemptions", "exclude")
+LISTS = ("select", "ignore", "exemptions", "exclude", "expect")
 #: Settings that are tables, which only a file can give.
 TABLES = ("parameters", "modes", "estates", "notify")
 

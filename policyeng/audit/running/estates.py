@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from policyeng.audit.collecting.parts import sources_of
@@ -20,7 +21,8 @@ from policyeng.engines import OpaOptions, engine_version
 from policyeng.evaluation import added
 from policyeng.exemptions import in_force_of
 from policyeng.in_force import Held
-from policyeng.models import BundleRef, EngineRef
+from policyeng.models import BundleRef, EngineRef, Problem
+from policyeng.report.wording import rfc3339
 from policyeng.sources import Walk
 
 
@@ -64,12 +66,29 @@ def run_estate(
             tally.add(part)
             if part.entry is not None:
                 draft.add(part.entry._replace(holding=rests_on(part.basis, earlier.grounds)))
-        return draft.finish(_run(estate, held, terms, tally, started))
+        warnings = [*_missing_heads(store, held.settings.expect), *_earlier_clock(last, terms.as_of)]
+        return draft.finish(_run(estate, held, terms, tally, started, warnings))
 
 
-def _run(estate: EstateSettings, held: Held, terms: Terms, tally: Tally, started: datetime) -> Run:
+def _missing_heads(store: Store, expected: Sequence[str]) -> Iterator[Problem]:
+    """Warn of hashes that the configuration expects and the store lacks, as after it was deleted or replaced."""
+    for missing in store.missing(expected):
+        message = f"the store has no run and no retention with the expected hash `{missing}`: it may have been replaced"
+        yield Problem(level="warning", message=message, place="store")
+
+
+def _earlier_clock(last: Run | None, as_of: datetime) -> Iterator[Problem]:
+    """Warn of a clock that goes backwards: what ended since the last run may seem to be in force again."""
+    if last is not None and as_of < last.as_of:
+        message = f"the clock {rfc3339(as_of)} is earlier than {rfc3339(last.as_of)}, the clock of run {last.number}"
+        yield Problem(level="warning", message=message, place="clock")
+
+
+def _run(
+    estate: EstateSettings, held: Held, terms: Terms, tally: Tally, started: datetime, warnings: Sequence[Problem]
+) -> Run:
     """The run, but for what only its place in the store says."""
-    problems = tuple(tally.said(held.problems))
+    problems = (*tally.said(held.problems), *warnings)
     bundle = held.bundle
     return Run(
         number=0,

@@ -96,6 +96,18 @@ class Store:
             row = connection.execute(asked).first()
         return row and run_of(*row)
 
+    def missing(self, expected: Sequence[str]) -> list[str]:
+        """The hashes among those expected that no run and no retention of the store has."""
+        if not expected:
+            return []
+        with self.reading() as connection:
+            there = {
+                found
+                for table in (RUNS, RETENTIONS)
+                for found in connection.scalars(select(table.c.hash).where(table.c.hash.in_(expected)))
+            }
+        return [each for each in expected if each not in there]
+
     def parts(self, run: Run) -> Iterator[Part]:
         """The parts of a run in their order."""
         asked = select(*_COLUMNS).where(PARTS.c.run == run.number).order_by(PARTS.c.position)

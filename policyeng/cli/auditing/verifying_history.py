@@ -8,8 +8,8 @@ import orjson
 import typer
 
 from policyeng.cli import options
-from policyeng.cli.auditing.options import StoreUrl, store_of
-from policyeng.cli.loading import plain_format
+from policyeng.cli.auditing.options import StoreUrl
+from policyeng.cli.loading import plain_format, settings_of
 from policyeng.cli.printing import say
 from policyeng.report.wording import count
 
@@ -30,17 +30,20 @@ def verify_history(
     """Say of every row of the store whether it is the one that was written; exit 2 if not.
 
     Whoever can write the store can take its newest runs away and nothing in it would tell: note the head that `audit
-    run` prints somewhere else, and give it with --expect.
+    run` prints somewhere else, and give it with --expect, or as `expect` in
+    the configuration, which `audit run` warns by, too.
 
     Examples:
       policyeng audit verify-history
       policyeng audit verify-history --expect fd89c2cba7d2a25b05c369f9d3e65f70895da4c314d5f0babc52e46c4fa6a444
     """
+    from policyeng.audit.store import open_store
     from policyeng.audit.store.verifying import verify
 
     format_ = plain_format(format_)
-    with store_of(store, config) as opened:
-        verified = verify(opened, expect or ())
+    settings = settings_of({"store": store}, config)
+    with open_store(settings.store) as opened:
+        verified = verify(opened, [*(expect or ()), *settings.expect])
     code = 2 if verified.faults else 0
     if format_ == "json":
         faults = [fault._asdict() for fault in verified.faults]
