@@ -76,9 +76,9 @@ def test_a_commit_that_breaks_a_policy_is_refused(repository: Repository) -> Non
 def test_a_commit_does_not_change_what_it_is_checked_with(repository: Repository) -> None:
     """A change of the configuration counts from the next commit on; that of the first commit counts at once."""
     hooked(repository)
-    ignoring = 'ignore = ["AML-NET-001"]\n'
+    weaker = 'fail_on = "critical"\n'
     first = committed(repository, {"policyeng.toml": 'fail_on = "low"\n'})
-    refused = committed(repository, {"infra/ws.json": OPEN, "policyeng.toml": ignoring})
+    refused = committed(repository, {"infra/ws.json": OPEN, "policyeng.toml": weaker})
     alone = repository.run("git reset -q; git add policyeng.toml; git commit -q -m configuration")
     taken = committed(repository, {})
 
