@@ -116,6 +116,7 @@ def test_a_compute_that_is_not_settled_decides_nothing(written: object) -> None:
     """The target is undecided, and it is not serverless."""
     document = {**COMMAND, "compute": written}
     assert "/properties/computeId" in only(document).unreadable
+    assert "/properties/resources/instanceCount" not in only(document).unreadable
     assert workload(document, *CLUSTERS).document["target"] is None
 
 

@@ -18,6 +18,7 @@ from policyeng.sources.azure_cli.references import an_object, asset_in, compute_
 from policyeng.sources.azure_cli.values import prose, tags
 from policyeng.sources.mapping import Bring, Field, chosen, duration, text, whole
 from policyeng.sources.reading import Placed, Refusal, Surroundings
+from policyeng.strict.json_pointer import value_at
 
 TYPE = f"{PROVIDER}/workspaces/jobs"
 
@@ -223,7 +224,10 @@ def job_at(document: JsonObject, pointer: str, around: Surroundings) -> Placed:
     if kind in ("command", "sweep") and document.get("limits"):
         default["/properties/limits/jobLimitsType"] = JOB_TYPES[kind]  # `JobLimits._to_rest_object`
     made = Made(defaults=default, unreadable=steps.unreadable, elsewhere=_ELSEWHERE)
-    done = placed(document, pointer, around, TYPE, table_of(kind, around.workspace), made)
+    # A compute that is a placeholder is a name; it leaves the number of nodes as it is.
+    rows = table_of(kind, around.workspace)
+    table = tuple(row for row in rows if "/compute/" not in row.source or value_at(document, row.source) is not None)
+    done = placed(document, pointer, around, TYPE, table, made)
     properties = {**done.resource.get("properties", {}), **steps.properties}
     fields = {**done.fields, **{target: pointer + source for target, source in steps.fields.items()}}
     return done._replace(resource={**done.resource, "properties": properties}, fields=fields)
