@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from policyeng.bundle import load_bundle
 from policyeng.facts import ids
+from policyeng.facts.approvals import needs_approval
 from policyeng.facts.numbers import whole
 from policyeng.facts.permissions import action_matches, granted
 from policyeng.models import JsonObject
@@ -76,11 +77,12 @@ def test_every_size_of_the_catalogue_is_the_same_in_both_languages() -> None:
 
 SERIES_WORDS = Probe(
     "sizes",
-    rows="sizes.series_rows(input.resource.series, {})",
-    supported="sizes.is_supported(input.resource.series, {})",
-    restricted="sizes.needs_approval(input.resource.series, {})",
-    by="sizes.supported_by(input.resource.series, {})",
+    rows="sizes.series_rows(input.resource.series, input.resource.plain)",
+    supported="sizes.is_supported(input.resource.series, input.resource.plain)",
+    restricted="sizes.needs_approval(input.resource.series, input.resource.plain)",
+    by="sizes.supported_by(input.resource.series, input.resource.plain)",
     extra="sizes.needs_approval(input.resource.series, input.resource.extra)",
+    today="sizes.needs_approval(input.resource.series, input.resource.today)",
 )
 
 
@@ -92,7 +94,9 @@ def test_a_series_is_the_same_in_both_languages(series: str, extra: dict[str, Js
     restricted = known is not None and known.restriction == "approval"
     added = any(name.lower() == series.lower() and row["restricted"] for name, row in extra.items())
 
-    said = SERIES_WORDS(asked(series=series, extra=extra))
+    plain = {"extra_series": {}, "vendor_series": False}
+    today = {"extra_series": extra, "vendor_series": True}
+    said = SERIES_WORDS(asked(series=series, plain=plain, extra={**plain, "extra_series": extra}, today=today))
 
     assert [row["category"] for row in said["rows"][0]] == ([known.category] if known else [])
     assert said["supported"] == ([True] if known else [])
@@ -100,6 +104,7 @@ def test_a_series_is_the_same_in_both_languages(series: str, extra: dict[str, Js
     if known:
         assert tuple(said["by"][0]) == known.supported_by
     assert said["extra"] == ([True] if restricted or added else [])
+    assert said["today"] == ([True] if needs_approval(series, FACTS, today) else [])
 
 
 #: Beyond 1678 to 2261 all moments of Rego are alike, so an offset at the very edge could change sides.

@@ -57,6 +57,7 @@ supported_by(series, parameters) := object.get(
 
 # retirement(size, as_of): the row of a size that is retired at a moment in RFC 3339; undefined for any other size.
 retirement(size, as_of) := row if {
+	is_string(size)
 	row = data.facts.retired_sizes[lower(size)]
 	times.ordered(as_of) >= times.ordered(concat("", [row.date, "T00:00:00Z"]))
 }

@@ -37,8 +37,9 @@ def can_replace(facts: Facts, own: VmSize, other: VmSize, as_of: datetime) -> bo
     The other size is offered beyond the notice, has about as much memory, as many vCPUs and accelerators, and
     accelerators of the same kind: no FPGA for a GPU, no AMD GPU for one of NVIDIA, no GPU for graphics for one for
     computing. The model of the GPU stays the same as long as it is offered, and then becomes the one that the vendor
-    recommends, if it recommends one. Source: learn.microsoft.com, "GPU
-    accelerated" virtual machine sizes.
+    recommends, if it recommends one.
+
+    Source: learn.microsoft.com, "GPU accelerated virtual machine sizes".
     """
     retirement = facts.retirement(other.name)
     if retirement is not None and retirement.comes_within(NOTICE_DAYS, as_of):
