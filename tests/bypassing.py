@@ -1,7 +1,8 @@
 """Edits that somebody who wants past the gate would make of a denied change; none of them may get it allowed.
 
 A change is denied, and then sent again as ARM would still take it: with other letters, under other names, beside
-harmless ones, in another format. `python -m tests.bypassing 5000 1` tries that many edits from a seed.
+harmless ones, in another format, as an object of a cluster in any version. `python -m tests.bypassing 5000 1` tries
+that many edits from a seed.
 """
 
 from __future__ import annotations
@@ -23,14 +24,19 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.errors import InputError, PolicyengError
 from policyeng.evaluation.pointers import overlap
 from policyeng.facts.ids import folded_id
-from policyeng.models import WORKSPACE_TYPE, Decision, JsonObject, Snapshot, lowered
+from policyeng.models import WORKSPACE_TYPE, Blame, Change, Decision, JsonObject, Snapshot, lowered
+from policyeng.server.cluster_changes import Asked, asked_for
+from policyeng.server.review_request import request_in, request_of
 from policyeng.sources import Given, parse_changes
+from policyeng.sources.kubernetes.beside_snapshot import BesideSnapshot
 from policyeng.strict.json_pointer import escaped
 from policyeng.verify.case_runs import prepared_cases
 from policyeng.verify.cases import baselines_of, read_cases
 from policyeng.verify.drawing.changing import changes_of_estate
 from policyeng.verify.drawing.examples import Examples
 from tests.carriers import CHANGE_WRAPPINGS, wrapped
+from tests.cluster import READ_KINDS as CLUSTER_KINDS
+from tests.cluster import object_of_resource, review_of
 
 Place = tuple[str | int, ...]
 _WORKSPACE = "workspace:"
@@ -80,9 +86,10 @@ class Denied:
         """The type of what is changed, in lower case."""
         return lowered(str((self.change.get("resource") or self.held or {}).get("type")))
 
-    def decided(self, changes: Any) -> Decision:
-        """What is said of changes."""
-        return admit(self.bundle, self.before, changes, as_of=self.as_of, parameters=self.parameters)
+    def decided(self, changes: Any, held: Sequence[Change] = ()) -> Decision:
+        """What is said of changes, after others that have been made already."""
+        options: JsonObject = {"before": held, "blame": Blame.INTRODUCED} if held else {}
+        return admit(self.bundle, self.before, changes, as_of=self.as_of, parameters=self.parameters, **options)
 
     def sent(self, content: bytes, said: Given | None = None) -> Decision:
         """What is said of a document, as `policyeng admit` reads it."""
@@ -96,11 +103,15 @@ class Edit(NamedTuple):
     Attributes:
         sent: changes for the evaluator in process, or a document.
         may_be_silent: it is of a format that cannot say all, so that what was denied may be undecided.
+        held: changes that have been made of the state already, as a stored object says.
+        like: what is no weaker in its place; this edit may do what it may.
     """
 
     sent: list[Any] | bytes
     said: Given | None = None
     may_be_silent: bool = False
+    held: tuple[Change, ...] = ()
+    like: list[Any] | None = None
 
 
 Editing = Callable[[Random, Denied], Edit | None]
@@ -593,6 +604,72 @@ def _in_carriers(random: Random, denied: Denied) -> Edit | None:
     return alone._replace(sent=orjson.dumps(made.document))
 
 
+# ---------------------------------------------------------------- objects of a cluster
+
+
+def _document(resource: JsonObject, version: str) -> JsonObject:
+    """The object of Azure Service Operator that asks for a resource."""
+    group, name, kind = CLUSTER_KINDS[lowered(str(resource["type"]))]
+    return object_of_resource(resource, group, name, kind, version)
+
+
+def _asked_for(denied: Denied, new: JsonObject, old: JsonObject | None) -> Asked:
+    """What the webhook makes of a request on an object.
+
+    Raises:
+        InputError: it cannot be read, and is denied.
+    """
+    verb = "CREATE" if old is None else "UPDATE"
+    request = request_of(request_in(review_of(verb, new, old)))
+    return asked_for(request, BesideSnapshot(denied.before)) if request is not None else Asked()
+
+
+def _cluster(denied: Denied, old: JsonObject | None, version: str) -> Edit:
+    """A request on an object in a version; with what the same in the newest version, which is no weaker, asks for."""
+    new = _document(denied.written, version)
+    newest = {"apiVersion": _document(denied.written, CLUSTER_KINDS[denied.arm_type][2].versions[-1])["apiVersion"]}
+    asked = _asked_for(denied, new, old)
+    like = _asked_for(denied, new | newest, old and old | newest)
+    return Edit(list(asked.changes), None, held=asked.held, like=list(like.changes))
+
+
+def _is_of_a_cluster(denied: Denied) -> bool:
+    identity = str(denied.change["id"])
+    return (
+        denied.key == "resource" and denied.arm_type in CLUSTER_KINDS and identity.lower().startswith("/subscriptions/")
+    )
+
+
+@edit
+def _as_an_object(random: Random, denied: Denied) -> Edit | None:
+    """As an object of any version, which is made."""
+    if not _is_of_a_cluster(denied):
+        return None
+    return _cluster(denied, None, random.choice(CLUSTER_KINDS[denied.arm_type][2].versions))
+
+
+@edit
+def _as_an_update(random: Random, denied: Denied) -> Edit | None:
+    """As an update of an object that is anything but what is denied: of another version, empty, broken, compliant."""
+    if not _is_of_a_cluster(denied) or not denied.compliant:
+        return None
+    versions = CLUSTER_KINDS[denied.arm_type][2].versions
+    version = random.choice(versions)
+    new, old = _document(denied.written, version), _document(denied.compliant, random.choice(versions))
+    old["apiVersion"] = new["apiVersion"]  # the API server converts both to one
+    spec = old["spec"]
+    for _ in range(random.choice((0, 1, 3))):
+        place, holder = random.choice([entry for entry in objects(spec) if entry[1]] or [((), spec)])
+        key = random.choice(list(holder) or ["x"])
+        if key not in ("owner", "armId", "azureName"):
+            junk = random.choice(("${X}", None, [], {}, "", 7, {"name": "a", "key": "b"}))
+            spec = with_value(spec, place, {**holder, key: junk})
+    odd: JsonObject = random.choice(
+        ({}, {"spec": None}, {"spec": {}}, {"status": {"id": denied.change["id"]}}, {"status": {"conditions": []}})
+    )
+    return _cluster(denied, {**old, "spec": spec, **odd}, version)
+
+
 # ---------------------------------------------------------------- what is denied
 
 
@@ -664,6 +741,10 @@ def tried(random: Random, denied: Denied, name: str) -> str | Bypass:
     try:
         if isinstance(made.sent, bytes):
             decision = denied.sent(made.sent, made.said)
+        elif made.like is not None:
+            if denied.decided(made.like, made.held).allowed:
+                return "allowed in the newest version, too"
+            decision = denied.decided(made.sent, made.held)
         elif random.random() < 0.5:
             decision = denied.sent(orjson.dumps(made.sent))
         else:
@@ -675,7 +756,7 @@ def tried(random: Random, denied: Denied, name: str) -> str | Bypass:
     undecided = {finding.policy for finding in decision.undecided}
     if made.may_be_silent and denied.policies <= undecided:
         return "undecided, for the format does not say it"
-    sent = made.sent if isinstance(made.sent, bytes) else orjson.dumps(made.sent)
+    sent = made.sent if isinstance(made.sent, bytes) else orjson.dumps(made.sent, default=Change.model_dump_json)
     return Bypass(name, denied.name, tuple(sorted(denied.policies - undecided)), sent.decode()[:4000])
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from policyeng.models import JsonObject
+from policyeng.models import JsonObject, lowered
+from policyeng.sources.kubernetes.kinds import KINDS, Kind
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 ELSEWHERE = "/subscriptions/22222222-2222-2222-2222-222222222222/resourceGroups/rg-ml"
 WORKSPACE = f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces/ws"
 ML = "machinelearningservices.azure.com/v1api20240401"
+#: By lower-case ARM type, the group, kind and versions of the objects that are read.
+READ_KINDS = {lowered(kind.arm_type): (group, name, kind) for (group, name), kind in KINDS.items() if kind.read}
+_TOP = ("identity", "kind", "location", "sku", "tags")
 POLICY = "serviceoperator.azure.com/reconcile-policy"
 
 
@@ -54,3 +58,18 @@ def review_of(
         **more,
     }
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+
+
+def object_of_resource(resource: JsonObject, group: str, name: str, kind: Kind, version: str) -> JsonObject:
+    """The object that asks for a resource; `owner` is by its ARM id."""
+    identity = str(resource["id"])
+    above = identity.rsplit("/", 2)[0] if kind.parent else identity[: identity.lower().rindex("/providers/")]
+    spec: JsonObject = {"azureName": identity.rpartition("/")[2], "owner": {"armId": above}}
+    spec |= {key: resource[key] for key in _TOP if key in resource}
+    properties = resource.get("properties")
+    if name == "workspacescompute" and isinstance(properties, dict):
+        spec["properties"] = {str(properties.get("computeType", "AmlCompute")): properties}
+    elif isinstance(properties, dict):
+        spec |= {key: value for key, value in properties.items() if key != "scope"}
+    called = {"name": "it", "namespace": "ml"}
+    return {"apiVersion": f"{group}/{version}", "kind": name, "metadata": called, "spec": spec}

@@ -23,18 +23,16 @@ from policyeng.models import Blame, Change, Decision, JsonObject, Operation, Sna
 from policyeng.server.admission_review import review
 from policyeng.sources import parse_changes, read_inputs
 from policyeng.sources.kubernetes.beside_snapshot import BesideSnapshot
-from policyeng.sources.kubernetes.kinds import KINDS, Kind
+from policyeng.sources.kubernetes.kinds import KINDS
 from policyeng.sources.reading import Placed
 from policyeng.verify.case_runs import prepared_cases
 from policyeng.verify.cases import baselines_of, read_cases
-from tests.cluster import review_of, workspace_object
+from tests.cluster import GROUP, object_of_resource, review_of, workspace_object
+from tests.cluster import READ_KINDS as READ
 
 #: How much an outcome stands in the way; what is not judged does not.
 RANK = {"not_judged": 0, "pass": 0, "unknown": 1, "fail": 2, "error": 2}
-READ = {lowered(kind.arm_type): (group, name, kind) for (group, name), kind in KINDS.items() if kind.read}
 OLD, NEW = KINDS["machinelearningservices.azure.com", "workspace"].versions
-_TOP = ("identity", "kind", "location", "sku", "tags")
-GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 
 
 @cache
@@ -44,21 +42,6 @@ def built_in() -> Bundle:
 
 
 # ---------------------------------------------------------------- every kind, version and policy
-
-
-def object_of_resource(resource: JsonObject, group: str, name: str, kind: Kind, version: str) -> JsonObject:
-    """The object that asks for a resource; `owner` is by its ARM id."""
-    identity = str(resource["id"])
-    above = identity.rsplit("/", 2)[0] if kind.parent else identity[: identity.lower().rindex("/providers/")]
-    spec: JsonObject = {"azureName": identity.rpartition("/")[2], "owner": {"armId": above}}
-    spec |= {key: resource[key] for key in _TOP if key in resource}
-    properties = resource.get("properties")
-    if name == "workspacescompute" and isinstance(properties, dict):
-        spec["properties"] = {str(properties.get("computeType", "AmlCompute")): properties}
-    elif isinstance(properties, dict):
-        spec |= {key: value for key, value in properties.items() if key != "scope"}
-    called = {"name": "it", "namespace": "ml"}
-    return {"apiVersion": f"{group}/{version}", "kind": name, "metadata": called, "spec": spec}
 
 
 def without_unknown_keys(document: JsonObject, beside: BesideSnapshot, identity: str) -> JsonObject:
