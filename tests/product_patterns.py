@@ -158,12 +158,12 @@ def _called(call: ast.Call) -> tuple[str, str] | None:
 
 
 def _uses(tree: ast.Module, name: str) -> set[str]:
-    """The methods that are called on a private variable; none for a public one, which other modules may use."""
+    """The methods that are called on a private or local variable; none for a public one, which others may use."""
     return {
         node.attr
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
-        if name.startswith("_") and node.attr in _METHODS
+        if (name.startswith("_") or name.islower()) and node.attr in _METHODS
     }
 
 
