@@ -10,8 +10,9 @@ import pytest
 
 from policyeng.errors import UsageError
 from policyeng.server.options import ServerOptions
+from policyeng.server.problems import RefusedError
 from policyeng.server.service import Service
-from policyeng.server.tokens import read_tokens
+from policyeng.server.tokens import Scope, Tokens, read_tokens
 from tests.bundles import workspace
 from tests.servers import asked, got, held, service_of
 
@@ -122,3 +123,10 @@ def test_beyond_loopback_somebody_has_to_say_who_they_are(host: str, tmp_path: P
 def test_on_loopback_nobody_has_to(host: str) -> None:
     """Only this machine reaches it."""
     assert ServerOptions(host=host).tokens is None
+
+
+def test_without_any_token_nobody_is_let_in() -> None:
+    """A server for which nobody has to say who they are has no tokens at all, and not an empty list of them."""
+    for given in ("", "Bearer x"):
+        with pytest.raises(RefusedError):
+            Tokens().holder(given, Scope.CHECK)

@@ -18,7 +18,7 @@ def require_trusted(path: Path, start: Path) -> None:
     where the search began: whoever owns that one can put a configuration there, and files of a checkout that is mounted
     into a container belong to somebody outside of it. Under sudo, the user who called it counts as well, as in git.
     In a parent directory, the file and the directory must not be writable for their group or for others either; a
-    directory with the sticky bit may be, because nobody can replace the files of others there. Windows has no such
+    directory with the sticky bit may be, because only its owner can replace a file there. Windows has no such
     owners and modes, so nothing is refused.
 
     Source: git, `safe.directory` and CVE-2022-24765.

@@ -38,13 +38,13 @@ class Token:
 
 
 class Tokens:
-    """The tokens that are known; without any, nobody has to say who they are."""
+    """The tokens that are known; without any, every request is refused."""
 
     def __init__(self, known: Sequence[Token] = ()) -> None:
         self._known = tuple(known)
 
     def holder(self, authorization: str, scope: Scope) -> str:
-        """The name of who asks; empty where nobody has to say it.
+        """The name of who asks.
 
         Every hash is compared, each in constant time, so that the time says nothing of any token.
 
@@ -55,8 +55,6 @@ class Tokens:
         Raises:
             RefusedError: there is no token, or none that is known (401), or it is not for this (403).
         """
-        if not self._known:
-            return ""
         scheme, _, given = authorization.partition(" ")
         if scheme.lower() != "bearer" or not given.strip():
             raise _refused(HTTPStatus.UNAUTHORIZED, "the request has no token", "send `Authorization: Bearer TOKEN`")

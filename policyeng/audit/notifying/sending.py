@@ -22,7 +22,7 @@ _SEPARATORS = re.compile(r"[:/?&=@#,;+]+")
 _SHORTEST = 4
 #: Seconds that a service has to take a message.
 _PATIENCE = 30
-#: What apprise logs is not told apart by thread, and may hold parts of the URL of another target.
+#: One message at a time: lines that apprise logs do not name their thread, and may contain parts of another URL.
 _LOGGING = Lock()
 #: The longest reason that is kept.
 _LONGEST = 300
@@ -41,7 +41,7 @@ def require_extra() -> None:
 
 
 def require_expandable(target: Notifying) -> None:
-    """Refuse `${NAME}` in a URL of a configuration that nobody named: it would send the environment to that URL.
+    """Refuse `${NAME}` in a URL of a configuration that was found, not named: it would send the environment to that URL.
 
     Raises:
         UsageError: it was found in a parent directory.

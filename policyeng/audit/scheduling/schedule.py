@@ -33,7 +33,7 @@ _LOOKING = 0.1
 
 
 class Schedule:
-    """Estates that are audited at their times, side by side: one that waits for a server holds up no other.
+    """Estates that are audited at their times, in parallel: one that waits for a server delays no other.
 
     Args:
         read: reads the settings; called again on SIGHUP.

@@ -67,7 +67,7 @@ def engine_of(url: str, *, create: bool) -> Engine:
     try:
         with said(url):
             _settle(engine, url, create=create)
-    except ValueError as error:  # what a driver says of a name with a NUL, or of a parameter
+    except ValueError as error:  # a driver raises it for a name with a NUL, or for a parameter
         raise UsageError(f"`{shown(url)}` cannot be used ({error})", remedy=_FORMS) from None
     return engine
 
@@ -132,7 +132,7 @@ def _address(url: str) -> URL:
 
 
 def _make_private(path: str) -> None:
-    """Make the file of a database that is not there yet, only for the user whatever the umask: it holds an estate.
+    """Make the file of a database that is not there yet, only for the user whatever the umask: it contains an estate.
 
     SQLite gives its other files the mode of this one. A file that is there keeps its mode; what cannot be made here,
     SQLite refuses with its reason.

@@ -18,7 +18,7 @@ from policyeng.errors import UsageError
 
 #: Seconds for a connection, for a statement and for a lock.
 CONNECT, STATEMENT, LOCK = 10, 120, 60
-#: Seconds that the server has more than it is given, to say itself that a statement took too long.
+#: Additional seconds before the client gives up, so that the server can report first that a statement took too long.
 GRACE = 5.0
 #: The parameter of a URL that replaces `STATEMENT`; libpq has none.
 _PARAMETER = "statement_timeout"
