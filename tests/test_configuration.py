@@ -410,3 +410,33 @@ def test_any_file_gives_settings_or_a_usage_error(tmp_path_factory: pytest.TempP
     path.write_bytes(content)
     with suppress(UsageError):
         resolve({}, {}, path.parent, path)
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("sqlite:///a.db", "sqlite:///{folder}/a.db"),
+        ("sqlite:///", "sqlite:///"),
+        ("postgresql://u@h/d", "postgresql://u@h/d"),
+    ],
+)
+def test_only_the_path_of_a_store_is_relative_to_the_file(tmp_path: Path, given: str, read: str) -> None:
+    """Other URLs, and one without a path, stay as they are."""
+    configured(tmp_path, f'store = "{given}"\n')
+    assert resolve({}, {}, tmp_path).store == read.format(folder=tmp_path)
+
+
+def test_only_selectors_of_a_flag_are_split_at_commas(tmp_path: Path) -> None:
+    """The name of a file may have one."""
+    flags = {"select": ["a,b"], "exemptions": [Path("a,b.yaml")]}
+    settings = resolve(flags, {}, tmp_path)
+    assert (settings.select, settings.exemptions) == (("a", "b"), (Path("a,b.yaml"),))
+
+
+def test_a_parameter_can_be_an_object(tmp_path: Path) -> None:
+    """What is in it has to be JSON as well."""
+    path = configured(tmp_path, '[parameters."AML-INF-101"]\nlimits = {small = 1, large = {a = [2]}}\n')
+    assert resolve({}, {}, tmp_path).parameters == {"AML-INF-101": {"limits": {"small": 1, "large": {"a": [2]}}}}
+    path.write_text('[parameters."AML-INF-101"]\nlimits = {small = 1, large = {a = [inf]}}\n', encoding="utf-8")
+    with pytest.raises(UsageError, match="the parameter `limits` of `AML-INF-101` is not a JSON value"):
+        resolve({}, {}, tmp_path)

@@ -41,7 +41,7 @@ def require_extra() -> None:
 
 
 def require_expandable(target: Notifying) -> None:
-    """Refuse `${NAME}` in a URL of a configuration that was found, not named: it would send the environment to that URL.
+    """Refuse `${NAME}` in a URL of a configuration that was found: it would send the environment to that URL.
 
     Raises:
         UsageError: it was found in a parent directory.

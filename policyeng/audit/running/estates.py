@@ -78,7 +78,7 @@ def _missing_heads(store: Store, expected: Sequence[str]) -> Iterator[Problem]:
 
 
 def _earlier_clock(last: Run | None, as_of: datetime) -> Iterator[Problem]:
-    """Warn of a clock that goes backwards: what ended since the last run may seem to be in force again."""
+    """Warn of a clock that goes backwards: an exemption that has expired since could be in force again."""
     if last is not None and as_of < last.as_of:
         message = f"the clock {rfc3339(as_of)} is earlier than {rfc3339(last.as_of)}, the clock of run {last.number}"
         yield Problem(level="warning", message=message, place="clock")

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL that wait for nothing without a limit, also where the server has stopped to answer.
+"""Connections to PostgreSQL with a limit on every wait, also where the server no longer answers.
 
 The server ends a statement, or its wait for a lock, that takes too long. A server that is stopped, or a network that
 loses packets, does not do that, and the kernel of the other machine may go on to acknowledge what it gets; so the
