@@ -132,6 +132,8 @@ def test_secrets_and_what_changes_no_finding_are_left_out(tmp_path: Path) -> Non
     assert "hunter2" not in applied.model_dump_json()
     given = settings.model_copy(update={"variables": {"POLICYENG_OPA_URL": ("opa-url", "https://u:hunter2@h/")}})
     assert "hunter2" not in applied_settings(given).model_dump_json()
+    shown_only = settings.model_copy(update={"variables": {"POLICYENG_JOBS": ("jobs", 2)}})
+    assert applied_settings(shown_only) == applied
 
 
 def test_the_sentence_is_short_and_visible() -> None:
