@@ -19,6 +19,12 @@ K6_VERSION := v1.8.1
 K6 := .tools/bin/k6
 CHECKOV_VERSION := 3.3.30
 CHECKOV := .tools/checkov/bin/checkov
+UV_VERSION := 0.13.9
+PIP_AUDIT_VERSION := 2.10.1
+CYCLONEDX_VERSION := 7.5.0
+LOCKS := requirements.lock requirements-server.lock requirements-dev.lock
+# Files that name container images.
+IMAGES := deploy/container/Containerfile deploy/ci/gitlab-ci.yml docs/recipes.md
 SAMPLE := samples/workspaces/regulated.json
 NATIVE_SOURCES := $(shell find native \( -name '*.rs' -o -name '*.rego' \) -not -path '*/target/*') native/Cargo.toml native/Cargo.lock
 KUSTOMIZE_VERSION := v5.8.1
@@ -30,7 +36,8 @@ CARGO := env -u MAKEFLAGS -u MFLAGS cargo
 OUTPUT_SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 say = @echo "== $(1)"
 
-.PHONY: check test thorough packages setup lint rust rego python conformance wheel container-test kubernetes-test docs bench bench-serving lock clean
+.PHONY: check test thorough packages setup lint rust rego python conformance wheel container-test kubernetes-test docs bench bench-serving lock \
+	advisories sbom pin-images clean
 
 check: setup
 	$(call say,judging the sample workspace $(SAMPLE))
@@ -177,10 +184,46 @@ bench-serving: setup $(OPA) $(K6)
 	$(call say,done: see docs/benchmarks-serving.md)
 
 lock: .venv/python.stamp
-	@$(BIN)/python -m pip install --quiet uv
+	@$(BIN)/python -m pip install --quiet uv==$(UV_VERSION)
 	@for extras in "" server,audit,azure,postgresql dev; do $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
 		--python-version 3.11 --no-emit-index-url $${extras:+--extra $${extras//,/ --extra }} \
 		--output-file requirements$${extras:+-$${extras%%,*}}.lock pyproject.toml; done
+
+# Tools of a release, each in an environment of its own.
+.tools/pip-audit/$(PIP_AUDIT_VERSION): .venv/python.stamp
+	@$(BIN)/python -m venv --clear .tools/pip-audit
+	@.tools/pip-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==$(PIP_AUDIT_VERSION)
+	@touch $@
+
+.tools/cyclonedx/$(CYCLONEDX_VERSION): .venv/python.stamp
+	@$(BIN)/python -m venv --clear .tools/cyclonedx
+	@.tools/cyclonedx/bin/python -m pip install --quiet --disable-pip-version-check cyclonedx-bom==$(CYCLONEDX_VERSION)
+	@touch $@
+
+# Fails for a known vulnerability, and where the service does not answer or does not know a package.
+advisories: .tools/pip-audit/$(PIP_AUDIT_VERSION)
+	$(call say,known vulnerabilities of what is locked)
+	@for lock in $(LOCKS); do echo "$$lock"; .tools/pip-audit/bin/pip-audit --strict --require-hashes --disable-pip \
+		--progress-spinner off --requirement $$lock \
+		|| { echo "$$lock: vulnerable, or not audited: see above; the advisories come from https://pypi.org" >&2; exit 1; }; done
+
+# CycloneDX 1.6 in JSON, validated; the same for the same lock.
+sbom: .tools/cyclonedx/$(CYCLONEDX_VERSION)
+	$(call say,bills of materials in dist/)
+	@mkdir -p dist
+	@for lock in requirements.lock requirements-server.lock; do \
+		PYTHONWARNINGS=ignore .tools/cyclonedx/bin/cyclonedx-py requirements --pyproject pyproject.toml --validate --output-reproducible \
+			--spec-version 1.6 --output-format JSON --output-file dist/policyeng-$${lock%.lock}.cdx.json $$lock; done
+	@ls dist/*.cdx.json
+
+# Needs Docker and a registry; review the change before it is committed.
+pin-images:
+	@command -v docker >/dev/null || { echo "this asks a registry with docker: install it from https://docs.docker.com" >&2; exit 1; }
+	@for image in $$(sed -nE 's/^(FROM|  image:) ([a-z]+:[0-9][^ @]*).*/\2/p' $(IMAGES) | sort -u); do \
+		digest=$$(docker buildx imagetools inspect "$$image" --format '{{.Manifest.Digest}}'); \
+		[[ "$$digest" =~ ^sha256:[0-9a-f]{64}$$ ]] || { echo "$$image: no digest, but: $$digest" >&2; exit 1; }; \
+		echo "$$image@$$digest"; \
+		sed -i -E "s|^(FROM\|  image:) $$image(@[^ ]*)?( .*)?\$$|\1 $$image@$$digest\3|" $(IMAGES); done
 
 clean:
 	rm -rf .venv .tools build dist *.egg-info native/target policyeng/*.so

@@ -32,7 +32,11 @@ def test_it_is_built_from_what_is_locked() -> None:
 
     assert len(installs) == 3
     assert all("--require-hashes" in one or "--no-index --no-deps" in one for one in installs)
-    assert images == ["rust:1.90-slim-trixie", "python:3.13-trixie", "python:3.13-slim-trixie"]
+    assert [image.partition("@")[0] for image in images] == [
+        "rust:1.90-slim-trixie",
+        "python:3.13-trixie",
+        "python:3.13-slim-trixie",
+    ]
 
 
 def test_what_it_copies_is_there_and_let_in() -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import orjson
 import pytest
 
-from policyeng.models import ReadOnlyDict, ReadOnlyList, read_only
+from policyeng.models import JsonObject, ReadOnlyDict, ReadOnlyList, read_only
 
-PLAIN = {"a": {"b": [1, {"c": [True, None, "x"]}, []]}, "d": 1.5, "e": {}}
+PLAIN: JsonObject = {"a": {"b": [1, {"c": [True, None, "x"]}, []]}, "d": 1.5, "e": {}}
 
 CHANGES: list[Callable[[Any], object]] = [
     lambda value: value.update(x=1),

@@ -141,7 +141,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
     if documents:  # a snapshot without them keeps its digest and its bytes
         whole["documents"] = [[entry.name, orjson.Fragment(text)] for entry, text in documents]
         given["documents"] = [orjson.Fragment(text) for _, text in documents]
-    indices = Indices(*map(read_only, indices_of(by_id, stated)))
+    indices = Indices(**read_only(indices_of(by_id, stated)._asdict()))
     given |= indices._asdict()
     view = _view(stated, resources, by_id, [one.document for one in derived], indices)
     subjects = [*_resource_subjects(snapshot, rows), *_other_subjects(snapshot, derived, view, list(by_id))]

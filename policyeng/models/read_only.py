@@ -7,9 +7,11 @@ dictionary or a list takes them. Copies (`dict(x)`, `list(x)`, `x.copy()`, `copy
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar, cast
 
 from policyeng.models.base import JsonObject
+
+_Value = TypeVar("_Value")
 
 
 def _refuse(self: object, *_: object, **__: object) -> NoReturn:
@@ -44,35 +46,36 @@ class ReadOnlyList(list[Any]):
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
     append = clear = extend = insert = pop = remove = reverse = sort = _refuse
 
-    def __copy__(self) -> list[Any]:
+    def __copy__(self) -> list[object]:
         return list(self)
 
-    def __deepcopy__(self, memo: dict[int, object]) -> list[Any]:
+    def __deepcopy__(self, memo: dict[int, object]) -> list[object]:
         return [plain_copy(value) for value in self]
 
-    def __reduce__(self) -> tuple[type[ReadOnlyList], tuple[list[Any]]]:
+    def __reduce__(self) -> tuple[type[ReadOnlyList], tuple[list[object]]]:
         return ReadOnlyList, (list(self),)
 
 
-def read_only(value: Any) -> Any:
+def read_only(value: _Value) -> _Value:
     """Return a JSON value whose objects and lists, at every depth, cannot be changed; what is so already stays."""
-    kind = type(value)
-    if kind is dict:
-        made = ReadOnlyDict(value)
-        for key, member in value.items():
+    plain: Any = value
+    made: Any = value
+    if type(value) is dict:
+        made = ReadOnlyDict(plain)
+        for key, member in plain.items():
             if type(member) is dict or type(member) is list:
                 dict.__setitem__(made, key, read_only(member))
-        return made
-    if kind is list:
-        listed = ReadOnlyList(value)
-        for index, member in enumerate(value):
+    elif type(value) is list:
+        made = ReadOnlyList(plain)
+        for index, member in enumerate(plain):
             if type(member) is dict or type(member) is list:
-                list.__setitem__(listed, index, read_only(member))
-        return listed
-    return value
+                list.__setitem__(made, index, read_only(member))
+    return cast(_Value, made)
 
 
-def with_members(value: Mapping[str, Any], changed: Mapping[str, Any], removed: Iterable[str] = ()) -> ReadOnlyDict:
+def with_members(
+    value: Mapping[str, object], changed: Mapping[str, object], removed: Iterable[str] = ()
+) -> ReadOnlyDict:
     """Return a read-only copy of an object with other members."""
     made = ReadOnlyDict(value)
     dict.update(made, changed)
@@ -81,7 +84,7 @@ def with_members(value: Mapping[str, Any], changed: Mapping[str, Any], removed: 
     return made
 
 
-def plain_copy(value: Any) -> Any:
+def plain_copy(value: object) -> object:
     """Return a JSON value that can be changed, at every depth."""
     if isinstance(value, dict):
         return {key: plain_copy(member) for key, member in value.items()}

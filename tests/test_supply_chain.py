@@ -1,0 +1,104 @@
+"""What is fetched to build, test and deploy is pinned: images by digest, actions by commit, packages by version."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+DEPLOYED = sorted(path for path in (ROOT / "deploy").rglob("*") if path.is_file())
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+IMAGE = re.compile(r"^(?:FROM|  image:) ((?:rust|python)\S*)", re.MULTILINE)
+#: Images of which no digest is known; `make pin-images` writes it where a registry answers.
+BY_TAG = {"rust:1.90-slim-trixie"}
+
+
+def texts() -> dict[str, str]:
+    """Return what is deployed and what pages quote of it, by file."""
+    return {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in (*DEPLOYED, *PAGES)}
+
+
+def test_images_have_a_version_and_a_digest() -> None:
+    """A tag alone may be another image tomorrow."""
+    images = [image for text in texts().values() for image in IMAGE.findall(text)]
+
+    assert len(images) >= 5
+    for image in images:
+        assert re.fullmatch(r"[a-z]+:\d[\w.-]*(@sha256:[0-9a-f]{64})?", image), image
+        assert "@" in image or image in BY_TAG, image
+    assert len({image for image in images if image.startswith("python:3.13-slim@")}) == 1
+
+
+def test_actions_are_named_by_commit() -> None:
+    """With the version beside it, for whoever updates it; each action has one commit everywhere."""
+    lines = [line for text in texts().values() for line in re.findall(r"uses: \S+@.*", text)]
+    pinned = [re.fullmatch(r"uses: ([\w./-]+)@([0-9a-f]{40}) # v\d+\.\d+\.\d+", line) for line in lines]
+
+    assert len(lines) >= 8
+    assert all(pinned), lines
+    assert len({found[0] for found in pinned if found}) == len({found[1] for found in pinned if found})
+
+
+def test_the_makefile_installs_known_versions_only() -> None:
+    """By hash from the locks, or by version; what is ours needs neither."""
+    installs = re.findall(r"pip install .*", (ROOT / "Makefile").read_text(encoding="utf-8"))
+
+    assert len(installs) >= 6
+    for install in installs:
+        assert re.search(r"--require-hashes|--no-deps --editable|[\w-]+==\$\([A-Z_]+\)", install), install
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of the files that name images, and a `docker` that answers for one of them."""
+    for name in ("Makefile", "deploy/container/Containerfile", "deploy/ci/gitlab-ci.yml", "docs/recipes.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def pinned(copy: Path, answer: str) -> subprocess.CompletedProcess[str]:
+    """Run `make pin-images` with a `docker` that prints an answer."""
+    docker = copy / "bin" / "docker"
+    docker.parent.mkdir()
+    docker.write_text(f"#!/bin/sh\nprintf '%s\\n' '{answer}'\n")
+    docker.chmod(0o755)
+    environ = {**os.environ, "PATH": f"{docker.parent}{os.pathsep}{os.environ['PATH']}"}
+    command = ["make", "--no-print-directory", "pin-images"]
+    return subprocess.run(command, cwd=copy, env=environ, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_digests_are_written_where_images_are_named(copy: Path) -> None:
+    """In every file, with what follows the image on its line; nothing else changes."""
+    digest = "sha256:" + "5" * 64
+    before = (copy / "deploy/container/Containerfile").read_text()
+
+    ran = pinned(copy, digest)
+
+    assert ran.returncode == 0, ran.stderr
+    after = (copy / "deploy/container/Containerfile").read_text()
+    assert re.findall(r"^FROM .*", after, re.MULTILINE) == [
+        f"FROM rust:1.90-slim-trixie@{digest} AS rust",
+        f"FROM python:3.13-trixie@{digest} AS build",
+        f"FROM python:3.13-slim-trixie@{digest}",
+    ]
+    assert re.sub(r"^FROM .*", "", after, flags=re.MULTILINE) == re.sub(r"^FROM .*", "", before, flags=re.MULTILINE)
+    for name in ("deploy/ci/gitlab-ci.yml", "docs/recipes.md"):
+        assert f"  image: python:3.13-slim@{digest}\n" in (copy / name).read_text()
+
+
+def test_what_is_no_digest_is_not_written(copy: Path) -> None:
+    """A registry that does not answer changes nothing."""
+    before = (copy / "deploy/container/Containerfile").read_text()
+
+    ran = pinned(copy, "unauthorized")
+
+    assert ran.returncode != 0
+    assert "no digest" in ran.stderr
+    assert (copy / "deploy/container/Containerfile").read_text() == before
