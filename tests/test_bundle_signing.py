@@ -198,6 +198,9 @@ def test_times_are_kept(p256: Keys) -> None:
     until = int(datetime(2100, 1, 1, tzinfo=UTC).timestamp())
     held = verify(with_token(FILES, signed_with(p256, claims(FILES, exp=until))), "b", Verification(p256.public))
     assert held.expires == "2100-01-01T00:00:00+00:00"
+    for last, expected in ((253_402_300_799, "9999-12-31T23:59:59+00:00"), (253_402_300_800, "")):
+        held = verify(with_token(FILES, signed_with(p256, claims(FILES, exp=last))), "b", Verification(p256.public))
+        assert held.expires == expected
     for more in ({"exp": 10**17}, {"aud": "x", "iss": "y"}):
         assert verify(with_token(FILES, signed_with(p256, claims(FILES, **more))), "b", Verification(p256.public))
 
