@@ -486,3 +486,10 @@ def test_a_broken_file_of_machine_learning_is_an_error_in_a_directory(here: Path
 
     assert [problem.level for problem in read.problems] == ["error"]
     assert str(read.problems[0].place).startswith("b.json")
+
+
+def test_a_key_of_a_report_hides_no_resource(here: Path) -> None:
+    """What a format reads is read, whatever else is in it."""
+    written(here / "a.json", {"snapshotVersion": 1, "resources": [resource("a")], "exemptions": [], "bomFormat": "x"})
+
+    assert ids(read_inputs(["."]).snapshot.resources) == ["a"]

@@ -152,7 +152,9 @@ class Gathering:
         text = read_text(content, named.file, max_bytes=self.max_bytes)
         for part in parts_of(named, text, self.formats):
             document = part.document
-            other = other_document(document) if named.found else ""
+            # A key of a report in a document of a format must not hide what the document holds.
+            may_be_other = named.found and (not isinstance(part, Part) or part.name == "changes")
+            other = "" if not may_be_other or is_shaped_as_ours(document) else other_document(document)
             if other:
                 self.skipped.append(Skipped(named.file, other))
             elif isinstance(part, Part):
