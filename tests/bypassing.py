@@ -662,7 +662,7 @@ def _as_an_update(random: Random, denied: Denied) -> Edit | None:
         place, holder = random.choice([entry for entry in objects(spec) if entry[1]] or [((), spec)])
         key = random.choice(list(holder) or ["x"])
         if key not in ("owner", "armId", "azureName"):
-            junk = random.choice(("${X}", None, [], {}, "", 7, {"name": "a", "key": "b"}))
+            junk: Any = random.choice(("${X}", None, [], {}, "", 7, {"name": "a", "key": "b"}))
             spec = with_value(spec, place, {**holder, key: junk})
     odd: JsonObject = random.choice(
         ({}, {"spec": None}, {"spec": {}}, {"status": {"id": denied.change["id"]}}, {"status": {"conditions": []}})

@@ -198,7 +198,7 @@ def test_every_kind_that_is_read_has_its_versions() -> None:
 # ---------------------------------------------------------------- the gate
 
 
-def workspace(version: str, access: str, **spec: object) -> JsonObject:
+def workspace(version: str, access: str, **spec: Any) -> JsonObject:
     """A workspace in a version."""
     document = workspace_object(publicNetworkAccess=access, azureName="ws", **spec)
     document["spec"]["owner"] = {"armId": GROUP}

@@ -145,8 +145,8 @@ def test_two_at_a_time_do_not_get_past(service: Service, monkeypatch: pytest.Mon
 
 def change(name: str, operation: str = "replace") -> Change:
     """A change of a workspace."""
-    written: JsonObject = {"replace": {"resource": resource(name)}, "patch": {"patch": {}}, "delete": {}}[operation]
-    return Change(operation=operation, id=resource(name)["id"], **written)
+    written: Any = {"replace": {"resource": resource(name)}, "patch": {"patch": {}}, "delete": {}}
+    return Change(operation=operation, id=resource(name)["id"], **written[operation])
 
 
 def test_what_is_put_again_is_decided_on_anew() -> None:

@@ -168,7 +168,9 @@ def test_an_instance_type_goes_into_the_attachments_of_the_cluster() -> None:
     assert [set(types_in(change)) for change in created.changes] == [{"gpu", "old"}, {"gpu"}]
     assert created.remarks == ()
     assert [set(types_in(change)) for change in asked("DELETE", None, taken, *computes).changes] == [set(), set()]
-    [open_] = asked("CREATE", instance_type("gpu", resources="${RESOURCES}"), None, computes[0]).changes
+    [open_] = asked(
+        "CREATE", instance_type("gpu", resourcesFromConfig={"name": "c", "key": "k"}), None, computes[0]
+    ).changes
     assert list(open_.unreadable) == ["/properties/properties/instanceTypes/gpu/resources"]
     renamed = asked("UPDATE", put, taken, computes[0])
     assert [set(types_in(change)) for change in renamed.held + renamed.changes] == [{"old"}, {"gpu"}]
