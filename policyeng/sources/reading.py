@@ -278,7 +278,7 @@ def _grouped(refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:
     left_out = 0
     for _, neighbours in groupby(refusals, key=lambda refusal: refusal[1:]):
         first = next(neighbours)
-        others = sum(1 for _ in neighbours)  # noqa: B031
+        others = sum(1 for _ in neighbours)  # noqa: B031  # each group is read once, in parts
         if len(joined) == MAX_REFUSALS:
             left_out += 1 + others
             continue
