@@ -8,13 +8,16 @@ client counts, too.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 import psycopg
+from psycopg.abc import PQGen
 from sqlalchemy import URL, Engine, event
 
 from policyeng.errors import UsageError
+
+_T = TypeVar("_T")
 
 #: Seconds for a connection, for a statement and for a lock.
 CONNECT, STATEMENT, LOCK = 10, 120, 60
@@ -30,15 +33,15 @@ class LimitedConnection(psycopg.Connection[Any]):
 
     limit: float = STATEMENT + GRACE
 
-    def wait(self, gen: Generator[Any, Any, Any], *arguments: Any, **options: Any) -> Any:
+    def wait(self, gen: PQGen[_T], *arguments: object, **options: object) -> _T:
         """What a generator of psycopg comes to.
 
         Raises:
             psycopg.OperationalError: the server did not answer in time.
         """
-        return super().wait(self._limited(gen), *arguments, **options)
+        return super().wait(self._limited(gen), *arguments, **options)  # type: ignore[arg-type]  # as psycopg calls it
 
-    def _limited(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    def _limited(self, gen: PQGen[_T]) -> PQGen[_T]:
         until = time.monotonic() + self.limit
         try:
             waiting_for = next(gen)
@@ -49,7 +52,8 @@ class LimitedConnection(psycopg.Connection[Any]):
                     raise psycopg.OperationalError(f"the server did not answer within {self.limit:g} seconds")
                 waiting_for = gen.send(ready)
         except StopIteration as ended:
-            return ended.value
+            result: _T = ended.value
+            return result
 
 
 def statement_seconds(address: URL) -> tuple[URL, int]:
@@ -69,9 +73,10 @@ def limit(engine: Engine, seconds: int) -> None:
     """Limit the connections of an engine: a statement may take so many seconds."""
 
     @event.listens_for(engine, "do_connect")
-    def connect(_dialect: Any, _record: Any, arguments: Any, parameters: Any) -> LimitedConnection:
-        parameters.setdefault("connect_timeout", CONNECT)
-        connection = LimitedConnection.connect(*arguments, **parameters)
+    def connect(
+        _dialect: object, _record: object, arguments: Sequence[str], parameters: Mapping[str, str]
+    ) -> LimitedConnection:
+        connection = LimitedConnection.connect(*arguments, **{"connect_timeout": CONNECT, **parameters})  # type: ignore[arg-type]  # libpq takes them as text
         connection.limit = seconds + GRACE
         connection.autocommit = True
         connection.execute(f"SET statement_timeout = {seconds * 1000}; SET lock_timeout = {LOCK * 1000}")
