@@ -1,0 +1,86 @@
+"""Errors of Rego text: where they are, the line itself and what to do about them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of one module.
+
+    Attributes:
+        file: how messages name it.
+        text: what it contains.
+    """
+
+    file: str
+    text: str
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        starts = [0]
+        while newline := self.text.find("\n", starts[-1]) + 1:
+            starts.append(newline)
+        return starts
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Return the line and the column of an offset, both from 1; columns count code points."""
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+    def line(self, number: int) -> str:
+        """Return a line without its end."""
+        start = self._starts[number - 1]
+        end = self._starts[number] if number < len(self._starts) else len(self.text)
+        return self.text[start:end].rstrip("\r\n")
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One thing that is wrong with a module.
+
+    Attributes:
+        code: as OPA names it, such as `rego_parse_error`.
+        message: without a final period.
+        hints: what may fix it.
+    """
+
+    code: str
+    message: str
+    source: Source
+    offset: int
+    hints: tuple[str, ...] = field(default=())
+
+    @property
+    def line(self) -> int:
+        """The line, from 1."""
+        return self.source.position(self.offset)[0]
+
+    @property
+    def column(self) -> int:
+        """The column, from 1, in code points."""
+        return self.source.position(self.offset)[1]
+
+    def __str__(self) -> str:
+        """Format it as file, line, column, code and message, then the line with a caret, then the hints."""
+        line, column = self.source.position(min(self.offset, len(self.source.text)))
+        text = self.source.line(line)
+        caret = "".join("\t" if character == "\t" else " " for character in text[: column - 1]) + "^"
+        lines = [f"{self.source.file}:{line}:{column}: {self.code}: {self.message}", f"  {text}", f"  {caret}"]
+        return "\n".join([*lines, *(f"  hint: {hint}" for hint in self.hints)])
+
+
+class RegoError(Exception):
+    """Modules that cannot be used, with every reason.
+
+    Attributes:
+        diagnostics: at least one, in the order of the text.
+    """
+
+    def __init__(self, *diagnostics: Diagnostic) -> None:
+        """Take the reasons."""
+        super().__init__("\n".join(map(str, diagnostics)))
+        self.diagnostics = diagnostics

@@ -1,0 +1,254 @@
+"""The nodes of Rego: what a module says, without how it is written.
+
+Two nodes are equal when they say the same, wherever they are. Each node knows its offsets in the text of its module.
+Operators are calls of the builtins that OPA names for them: `x == y` is `equal(x, y)`, `x := y` is `assign(x, y)`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from policyeng.rego.errors import Source
+from policyeng.rego.lexer import Comment
+
+
+@dataclass(slots=True)
+class Node:
+    """What all nodes have: the offsets of their text."""
+
+    start: int = field(compare=False, repr=False)
+    end: int = field(compare=False, repr=False)
+
+
+@dataclass(slots=True)
+class Scalar(Node):
+    """Null, a boolean or a string."""
+
+    value: str | bool | None
+
+
+@dataclass(slots=True)
+class Number(Node):
+    """A number, as it is written; `-1` is one, too."""
+
+    text: str
+
+
+@dataclass(slots=True)
+class Var(Node):
+    """A variable; each `_` has a name of its own that begins with `$`."""
+
+    name: str
+
+    @property
+    def is_wildcard(self) -> bool:
+        """Whether it is written `_`."""
+        return self.name.startswith("$")
+
+
+@dataclass(slots=True)
+class Ref(Node):
+    """A reference: `head.a[b]`."""
+
+    head: Term
+    path: list[Term]
+
+
+@dataclass(slots=True)
+class Array(Node):
+    """`[a, b]`."""
+
+    items: list[Term]
+
+
+@dataclass(slots=True)
+class Set(Node):
+    """`{a, b}` or `set()`."""
+
+    items: list[Term]
+
+
+@dataclass(slots=True)
+class Object(Node):
+    """`{a: b}`."""
+
+    items: list[tuple[Term, Term]]
+
+
+@dataclass(slots=True)
+class ArrayComprehension(Node):
+    """`[term | body]`."""
+
+    term: Term
+    body: Body
+
+
+@dataclass(slots=True)
+class SetComprehension(Node):
+    """`{term | body}`."""
+
+    term: Term
+    body: Body
+
+
+@dataclass(slots=True)
+class ObjectComprehension(Node):
+    """`{key: value | body}`."""
+
+    key: Term
+    value: Term
+    body: Body
+
+
+@dataclass(slots=True)
+class Call(Node):
+    """A call: of a builtin, of a function, or of the builtin behind an operator."""
+
+    operator: Ref
+    arguments: list[Term]
+
+
+@dataclass(slots=True)
+class Template(Node):
+    """`$"text {term}"`: texts, scalars, and expressions that may be undefined."""
+
+    parts: list[Scalar | Number | Expr]
+
+
+@dataclass(slots=True)
+class Some(Node):
+    """`some x, y`: a declaration of variables."""
+
+    names: list[Var]
+
+
+@dataclass(slots=True)
+class SomeIn(Node):
+    """`some x in xs` or `some k, x in xs`: a call of `internal.member_2` or `internal.member_3`."""
+
+    member: Call
+
+
+@dataclass(slots=True)
+class Every(Node):
+    """`every k, x in xs { body }`."""
+
+    key: Var | None
+    value: Var
+    domain: Term
+    body: Body
+
+
+@dataclass(slots=True)
+class Not(Node):
+    """`not { body }` or `not x` under `future.keywords.not`."""
+
+    body: Body
+    explicit: bool
+
+
+@dataclass(slots=True)
+class Logical(Node):
+    """`a and b` or `a or b`.
+
+    Attributes:
+        operator: `and` or `or`.
+        explicit: whether the left and the right operand are written in braces.
+    """
+
+    operator: str
+    left: Body
+    right: Body
+    explicit: tuple[bool, bool]
+
+
+@dataclass(slots=True)
+class With(Node):
+    """`with target as value`."""
+
+    target: Ref
+    value: Term
+
+
+@dataclass(slots=True)
+class Expr(Node):
+    """One expression of a body."""
+
+    value: Term | Some | SomeIn | Every | Not | Logical
+    negated: bool = False
+    withs: list[With] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Head(Node):
+    """The head of a rule.
+
+    Attributes:
+        ref: its name; what follows the first part may be any term.
+        args: of a function; None for other rules.
+        key: the element of a set that a multi-value rule contributes, or None.
+        value: what the rule is, None for a multi-value rule.
+        assigned: it is written `:=`.
+        keywords: `if` and `contains`, where they are written.
+    """
+
+    ref: Ref
+    args: list[Term] | None = None
+    key: Term | None = None
+    value: Term | None = None
+    assigned: bool = False
+    keywords: frozenset[str] = frozenset()
+    implied_value: bool = False
+
+
+@dataclass(slots=True)
+class Rule(Node):
+    """A rule: one head and one body, with the rules of its `else` in a chain."""
+
+    head: Head
+    body: Body
+    default: bool = False
+    otherwise: Rule | None = None
+    implied_body: bool = False
+
+
+@dataclass(slots=True)
+class Import(Node):
+    """An import; the path begins with `input`, `data`, `future` or `rego`."""
+
+    path: Ref
+    alias: str | None
+
+
+@dataclass(slots=True)
+class Module:
+    """A parsed module.
+
+    Attributes:
+        version: 0 or 1; `import rego.v1` makes a module of version 0 one of version 1.
+        package: as a reference below `data`.
+    """
+
+    source: Source
+    version: int
+    package: Ref
+    imports: list[Import]
+    rules: list[Rule]
+    comments: list[Comment]
+
+
+Term = (
+    Scalar
+    | Number
+    | Var
+    | Ref
+    | Array
+    | Set
+    | Object
+    | ArrayComprehension
+    | SetComprehension
+    | ObjectComprehension
+    | Call
+    | Template
+)
+Body = list[Expr]
