@@ -69,11 +69,18 @@ def test_what_only_looks_like_it_is_taken(body: str) -> None:
     require_pure("p.rego", f"package a\n\n{body}\n")
 
 
-def test_template_strings_are_refused() -> None:
-    """Their expressions cannot be told from their text here."""
+def test_expressions_of_template_strings_are_seen() -> None:
+    """Their text is not code."""
+    require_pure("p.rego", 'package a\nx := $"time.now_ns() {input.y} `"')
+    with pytest.raises(EngineError, match=r"^p\.rego:2: `time\.now_ns` is not available"):
+        require_pure("p.rego", 'package a\nx := $"at {time.now_ns()}"')
+
+
+def test_what_is_not_rego_is_refused() -> None:
+    """With its line."""
     for read in (require_pure, lambda path, text: relocated(path, text, "a.b"), package_root):
-        with pytest.raises(EngineError, match=r"^p\.rego:2: template strings are not supported"):
-            read("p.rego", 'package # c\n$"{data.x}" a')
+        with pytest.raises(EngineError, match=r"^p\.rego:2: non-terminated string"):
+            read("p.rego", 'package a\nx := "')
 
 
 @pytest.mark.parametrize(
@@ -85,6 +92,7 @@ def test_template_strings_are_refused() -> None:
         ('package a\nx := {"data": input.data, "b": data}', 'package n.m.a\nx := {"data": input.data, "b": data.n.m}'),
         ("package a\nx := `data.x \"` + data.x", "package n.m.a\nx := `data.x \"` + data.n.m.x"),
         ('package a["b-c"]\nmetadata := data_x', 'package n.m.a["b-c"]\nmetadata := data_x'),
+        ('package a\nx := $"data.y {data.z}"', 'package n.m.a\nx := $"data.y {data.n.m.z}"'),
         ('package a\nx := "\\"data.y" ; data.z', 'package n.m.a\nx := "\\"data.y" ; data.n.m.z'),
         ("package a\npackage_name := data.package", "package n.m.a\npackage_name := data.n.m.package"),
     ],
