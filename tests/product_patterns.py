@@ -197,7 +197,8 @@ def hostile_parts(text: str, flags: int) -> list[str]:
     _example(tree, "", parts)
     singles = [part for part in parts if len(part) == 1][:6]
     pairs = [a + b for a in singles for b in singles if a != b]
-    return list(dict.fromkeys([*parts, *pairs, *_GENERIC]))
+    words = [f"-{part}" for part in parts] if r"\b" in text else []  # which begin again and again
+    return list(dict.fromkeys([*parts, *words, *pairs, *_GENERIC]))
 
 
 def example(text: str) -> str:
