@@ -21,6 +21,9 @@ def applied_settings(settings: Settings) -> AppliedSettings:
     file = _shown(settings.file) if settings.file else ""
     names = sorted(name for name in NAMES if name not in _ELSEWHERE and settings.origins.get(name) not in _DEFAULTS)
     values: JsonObject = settings.model_dump(mode="json", include=set(names), by_alias=False) if names else {}
+    if "exclude" in values:
+        here = f"{Path.cwd().as_posix()}/"
+        values["exclude"] = [pattern.replace(here, "/", 1) for pattern in values["exclude"]]
     changes = [
         SettingChange.model_construct(
             setting=name,
