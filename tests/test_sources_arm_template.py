@@ -364,6 +364,14 @@ def test_a_condition_decides(condition: object, found: int) -> None:
     assert len(read(template({**WORKSPACE, "condition": condition})).resources) == found
 
 
+@pytest.mark.parametrize(("condition", "refused"), [(False, 0), ("[not(empty(parameters('x')))]", 0), (True, 1)])
+def test_what_is_not_deployed_needs_no_name(condition: object, refused: int) -> None:
+    """The name of an optional resource is often a parameter that is empty unless the resource is wanted."""
+    optional = {**WORKSPACE, "condition": condition, "name": "[parameters('x')]"}
+    reading = read(template(optional, parameters={"x": {"type": "string", "defaultValue": ""}}))
+    assert (len(reading.refusals), reading.resources) == (refused, ())
+
+
 def test_a_resource_that_may_be_deployed_is_unreadable_as_a_whole() -> None:
     """Every policy on it is unknown; those on a copy of which the number is not known, too."""
     parameters = {"x": {"type": "bool"}, "n": {"type": "int"}}

@@ -173,7 +173,8 @@ class Walk:
         try:
             names = _called(name, kind, parent, level.place.id if base is None else scope_id(base, level.place))
         except ExpressionError as error:
-            self.refuse(level, pointer, str(error), "correct its `type` and `name`")
+            if not _is_no(condition) or "resources" in body:  # what is not deployed needs no name
+                self.refuse(level, pointer, str(error), "correct its `type` and `name`")
             return
         if not _is_no(condition):  # which does not hold for the resources inside it
             if carrier_of(names.arm_type, body) is not None:
