@@ -8,7 +8,7 @@ import pytest
 
 from policyeng.bundle import Bundle
 from policyeng.exemptions import apply
-from policyeng.models import Denial, Exemption, Finding, Outcome, Severity
+from policyeng.models import Denial, Exemption, Finding, Outcome, Problem, Severity
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 WORKSPACE = f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces/ws"
@@ -103,19 +103,51 @@ def test_the_policy_is_one_exact_id(bundle: Bundle) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"expires_at": datetime(2026, 2, 1, tzinfo=UTC)}, "expired"),
-        ({"created_at": datetime(2026, 6, 2, tzinfo=UTC)}, "not yet valid"),
-        ({"policy": "AML-NET-01"}, "did you mean"),
-        ({"scope": f"{GROUP}-2"}, "covers no failure"),
+        ({"expires_at": datetime(2026, 2, 1, tzinfo=UTC)}, "the exemption expired 2026-02-01T00:00:00+00:00"),
+        (
+            {"created_at": datetime(2026, 6, 2, tzinfo=UTC)},
+            "the exemption is not yet valid: it begins 2026-06-02T00:00:00+00:00",
+        ),
+        (
+            {"policy": "AML-NET-0001"},
+            "the exemption names `AML-NET-0001`, which is not among the policies in force; did you mean `AML-NET-001`",
+        ),
+        ({"scope": f"{GROUP}-2"}, "the exemption covers no failure"),
     ],
 )
 def test_an_exemption_without_effect_says_why(bundle: Bundle, changes: dict[str, object], said: str) -> None:
     """Nothing about exemptions is silent."""
     _, problems = apply([finding()], [exemption(**changes)], bundle.policies, {}, datetime(2026, 6, 1, tzinfo=UTC))
 
-    assert [problem.level for problem in problems] == ["warning"]
-    assert said in problems[0].message
-    assert problems[0].place == "exemption E-1"
+    assert problems == [Problem(level="warning", message=said, place="exemption E-1")]
+
+
+def test_exemptions_without_effect_are_listed_by_their_ids(bundle: Bundle) -> None:
+    """The order in which they are read makes no difference to the report."""
+    over = [exemption(id=identity, expires_at=datetime(2026, 2, 1, tzinfo=UTC)) for identity in ("E-2", "E-3", "E-1")]
+
+    _, problems = apply([], over, bundle.policies, {}, datetime(2026, 6, 1, tzinfo=UTC))
+
+    assert [problem.place for problem in problems] == ["exemption E-1", "exemption E-2", "exemption E-3"]
+
+
+@pytest.mark.parametrize(
+    ("homes", "covered"),
+    [
+        ({("x", "job-1"): WORKSPACE}, True),
+        ({("y", "job-1"): WORKSPACE}, False),
+        ({("x", "job-2"): WORKSPACE}, False),
+        ({("x", "job-1"): f"{GROUP}-2"}, False),
+        ({("x", "job-1"): ""}, False),
+    ],
+)
+def test_a_finding_without_an_arm_id_is_covered_where_it_belongs(
+    bundle: Bundle, homes: dict[tuple[str, str], str], covered: bool
+) -> None:
+    """The home is that of the finding's own type and id; without one, no scope covers the finding."""
+    found, _ = apply([finding("job-1")], [exemption()], bundle.policies, homes, datetime(2026, 6, 1, tzinfo=UTC))
+
+    assert (found[0].exemption is not None) is covered
 
 
 def test_a_policy_that_takes_no_exemptions_takes_none(bundle: Bundle) -> None:
@@ -128,7 +160,9 @@ def test_a_policy_that_takes_no_exemptions_takes_none(bundle: Bundle) -> None:
     found, problems = apply([finding()], [exemption()], [strict], {}, datetime(2026, 6, 1, tzinfo=UTC))
 
     assert found[0].exemption is None
-    assert "takes no exemptions" in problems[0].message
+    assert [problem.message for problem in problems] == [
+        "the exemption has no effect: `AML-NET-001` takes no exemptions"
+    ]
 
 
 def test_of_several_the_one_that_lasts_longest_marks(bundle: Bundle) -> None:
