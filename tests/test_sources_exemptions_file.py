@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from policyeng.errors import InputError
-from policyeng.sources import load_exemptions, read_exemptions
+from policyeng.sources import exemptions_of, load_exemptions, read_exemptions
 
 SCOPE = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 ENTRY = {
@@ -162,11 +162,115 @@ def test_an_entry_that_does_not_fit_is_refused(
     exemptions, problems = read_exemptions("e.yaml")
 
     assert exemptions == ()
-    assert problems[0].level == "error"
+    assert [problem.level for problem in problems] == ["error"] * (2 if "approved_by" in entry else 1)
     assert problems[0].place == f"e.yaml:{line}"
     assert problems[0].message.startswith("exemption `EX-1`: ")
     assert said in problems[0].message
     assert remedy in problems[0].message
+
+
+SAME = "; let someone other than the owner approve it"
+FAULTS: list[tuple[dict[str, object], str]] = [
+    ({"reason": " "}, "`reason` is blank; give the reason"),
+    (
+        {"owner": "\u0430@example.com", "approvedBy": "a@example.com"},
+        "`owner` has letters of another script that look like ASCII: `\\u0430@example.com`; write it in one script",
+    ),
+    (
+        {"owner": "\uff41@b.example", "approvedBy": "a@b.example"},
+        f"`owner` and `approvedBy` are both `a@b.example`{SAME}",
+    ),
+    ({"policy": "*"}, "`policy` is not one exact id: `*`; write one exemption for each policy id"),
+    (
+        {"scope": "ws"},
+        "`scope` is not an ARM id: `ws`; give the ARM id of a resource, resource group, subscription or management "
+        "group",
+    ),
+    ({"expiresAt": "2025-01-01T00:00:00Z"}, "`expiresAt` is not after `createdAt`; give a later `expiresAt`"),
+    (
+        {"expiresAt": "2028-01-01T00:00:00Z"},
+        "`expiresAt` is more than 365 days after `createdAt`; let it expire within 365 days and renew it, or raise "
+        "`max_exemption_days`",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), FAULTS)
+def test_each_fault_is_one_message_with_its_remedy(here: Path, changes: dict[str, object], message: str) -> None:
+    """The whole message, and no second one for the same fault."""
+    (here / "e.yaml").write_text(yaml_of({**ENTRY, **changes}))
+
+    assert [problem.message for problem in read_exemptions("e.yaml").problems] == [f"exemption `EX-1`: {message}"]
+
+
+@pytest.mark.parametrize("sign", "*?[]{}()|,^$\\ \t\n")
+def test_no_sign_of_a_pattern_is_part_of_a_policy(here: Path, sign: str) -> None:
+    """An exemption names one policy, whatever the language of the pattern."""
+    (here / "e.yaml").write_text(yaml_of({**ENTRY, "policy": f"AML{sign}NET"}))
+    exemptions, [problem] = read_exemptions("e.yaml")
+
+    assert exemptions == ()
+    assert "`policy` is not one exact id" in problem.message
+
+
+def test_letters_are_no_signs_of_a_pattern(here: Path) -> None:
+    """Ids of policies of others may have letters and digits of every kind, and dots, dashes, slashes and colons."""
+    policy = "data.Xx_9-é/deny:XX"
+    (here / "e.yaml").write_text(yaml_of({**ENTRY, "policy": policy}))
+
+    assert [exemption.policy for exemption in read_exemptions("e.yaml").exemptions] == [policy]
+
+
+def test_the_shortest_life_is_any_time_at_all(here: Path) -> None:
+    """An exemption may end a second after it begins."""
+    (here / "e.yaml").write_text(yaml_of({**ENTRY, "expiresAt": "2026-01-01T00:00:01Z"}))
+
+    assert len(load_exemptions("e.yaml")) == 1
+
+
+@pytest.mark.parametrize("name", ["e.json", "e.JSON"])
+def test_a_file_named_json_is_read_as_json_only(here: Path, name: str) -> None:
+    """YAML under such a name is refused."""
+    (here / name).write_text(yaml_of(ENTRY))
+    exemptions, [problem] = read_exemptions(name)
+
+    assert exemptions == ()
+    assert "not valid JSON" in problem.message
+
+
+@pytest.mark.parametrize("name", ["e.json", "e.yaml"])
+def test_a_file_that_is_too_large_is_refused(here: Path, name: str) -> None:
+    """The limit is an argument; exactly the limit is read."""
+    text = json.dumps({"exemptions": [ENTRY]})
+    (here / name).write_text(text)
+
+    assert len(read_exemptions(name, max_bytes=len(text)).exemptions) == 1
+    exemptions, [problem] = read_exemptions(name, max_bytes=len(text) - 1)
+    assert exemptions == ()
+    assert problem.level == "error"
+
+
+def test_exemptions_of_a_program_follow_the_same_rules() -> None:
+    """Faults are named by their JSON Pointers, and the longest life is an argument there, too."""
+    document = {"exemptions": [ENTRY, {**ENTRY, "id": "EX-2", "scope": "ws"}]}
+    exemptions, [problem] = exemptions_of(document, "body")
+
+    assert [exemption.id for exemption in exemptions] == ["EX-1"]
+    assert problem.place == "body:/exemptions/1/scope"
+    assert problem.message.startswith("exemption `EX-2`: `scope` is not an ARM id")
+    assert [fault.place for fault in exemptions_of({"exemptions": [ENTRY]}, "body", max_days=364).problems] == [
+        "body:/exemptions/0/expiresAt"
+    ]
+
+
+def test_every_fault_of_a_file_without_a_list_is_named(here: Path) -> None:
+    """An unknown key does not hide that the list is none."""
+    (here / "e.yaml").write_text("exemption: []\nexemptions: {}\n")
+
+    assert [(problem.place, problem.message) for problem in read_exemptions("e.yaml").problems] == [
+        ("e.yaml:1", "unknown key `exemption`; did you mean `exemptions`; remove it"),
+        ("e.yaml:2", "`exemptions` is an object, not a list; list the exemptions, each with a dash"),
+    ]
 
 
 def test_json_files_are_refused_with_their_lines_too(here: Path) -> None:
@@ -191,6 +295,8 @@ def test_json_files_are_refused_with_their_lines_too(here: Path) -> None:
             "e.yaml:1",
             "no `exemptions` in the file: a list that begins with an object with the keys `id`; ",
         ),
+        ("- exemptions", "e.yaml:1", "no `exemptions` in the file: "),
+        ("exemptions", "e.yaml:1", "no `exemptions` in the file: "),
         ("exemption: []", "e.yaml:1", "no `exemptions` in the file: an object with the keys `exemption`; begin with"),
         ("exemptions: {}", "e.yaml:1", "`exemptions` is an object, not a list; list the exemptions, each with a dash"),
         ("exemptions:\n", "e.yaml:1", "`exemptions` is null, not a list; list the exemptions, each with a dash"),
@@ -205,6 +311,8 @@ def test_a_file_that_does_not_fit_is_refused(here: Path, text: str, place: str, 
 
     assert problem.place == place
     assert problem.message.startswith(said)
+    if said.startswith("no `exemptions`"):
+        assert problem.message.endswith("; begin with `exemptions:` and list them")
 
 
 def test_a_missing_file_is_refused() -> None:
