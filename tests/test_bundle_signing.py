@@ -13,7 +13,8 @@ import jwt
 import pytest
 
 from policyeng.bundle import Bundle, Verification, load_bundle
-from policyeng.bundle.file_hash import file_hash
+from policyeng.bundle.file_hash import ALGORITHMS, file_hash
+from policyeng.bundle.origins import open_origins
 from policyeng.bundle.signing import signed, verify
 from policyeng.bundle.signing_keys import SigningKey
 from policyeng.bundle.verification import SIGNATURES, Signature
@@ -106,6 +107,81 @@ def test_every_change_of_a_signed_bundle_is_refused(
         verify(files, "b.tar.gz", Verification(p256.public))
 
 
+RESIGN = "; get the bundle from its author again, or sign it anew if the change is meant"
+KNOWN = "is not accepted; sign it with one of SHA-224, SHA-256, SHA-384, SHA-512, SHA-512-224, SHA-512-256"
+MESSAGES: list[tuple[dict[str, bytes | None], str]] = [
+    ({"area/a/a.rego": b"x"}, f"b: area/a/a.rego: the file was altered after signing{RESIGN}"),
+    ({"area/a/a.rego": b"x", "x/data.json": b"{}"}, f"b: area/a/a.rego: the file was altered after signing{RESIGN}"),
+    ({"z": b"", "b": b"", "y": b""}, f"b: b: the file was added after signing{RESIGN}"),
+    ({"area/a/a.rego": None, "x/data.json": None}, f"b: area/a/a.rego: the file is missing{RESIGN}"),
+    ({"x/data.json": b"\x00"}, "b/x/data.json:1:1: not valid YAML (the character"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), MESSAGES)
+def test_the_first_file_that_differs_is_named(p256: Keys, changes: dict[str, bytes | None], message: str) -> None:
+    """With the bundle, in the order of the paths, whatever their order in the bundle."""
+    files = dict(reversed({**FILES, SIGNATURES: signed(FILES, SigningKey.read(p256.private))}.items()))
+    for name, content in changes.items():
+        files.pop(PurePosixPath(name), None)
+        files.update({} if content is None else {PurePosixPath(name): content})
+
+    with pytest.raises(BundleError) as refusal:
+        verify(files, "b", Verification(p256.public))
+    assert str(refusal.value).startswith(message)
+
+
+def test_a_bundle_without_files_is_verified_too(p256: Keys) -> None:
+    """That all files are gone is a change as any other."""
+    with pytest.raises(BundleError, match="the file is missing"):
+        verify({SIGNATURES: signed(FILES, SigningKey.read(p256.private))}, "b", Verification(p256.public))
+    assert verify({SIGNATURES: signed({}, SigningKey.read(p256.private))}, "b", Verification(p256.public))
+
+
+def test_a_signature_covers_everything_but_itself(p256: Keys) -> None:
+    """A bundle that is signed anew gets the same signature; the file is JSON that people can read."""
+    key = SigningKey.read(p256.private)
+    first = signed(FILES, key)
+
+    assert signed({**FILES, SIGNATURES: first}, key) == first
+    assert first.startswith(b'{\n  "signatures": [\n    "ey')
+    assert first.endswith(b"]\n}\n")
+
+
+def test_the_id_of_the_key_is_in_the_header_and_in_the_claims(p256: Keys) -> None:
+    """OPA reads the one, older versions of it the other; without an id there is neither."""
+    for key_id, in_header, in_claims in (("k1", {"kid": "k1"}, {"keyid": "k1"}), ("", {}, {})):
+        [token] = json.loads(signed(FILES, SigningKey.read(p256.private, key_id=key_id)))["signatures"]
+
+        assert jwt.get_unverified_header(token) == {"alg": "ES256", "typ": "JWT", **in_header}
+        assert jwt.decode(token, options={"verify_signature": False}) == {
+            **claims(dict(sorted(FILES.items()))),
+            **in_claims,
+        }
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_every_hash_algorithm_is_accepted_in_letters_of_any_case(p256: Keys, algorithm: str) -> None:
+    """The same files with a hash that is too short are altered."""
+    listed = [
+        {"name": str(path), "hash": file_hash(path, content, algorithm, "").upper(), "algorithm": algorithm}
+        for path, content in FILES.items()
+    ]
+
+    assert verify(with_token(FILES, signed_with(p256, {"files": listed})), "b", Verification(p256.public))
+    listed[0]["hash"] = listed[0]["hash"][:-1]
+    with pytest.raises(BundleError, match="altered after signing"):
+        verify(with_token(FILES, signed_with(p256, {"files": listed})), "b", Verification(p256.public))
+
+
+@pytest.mark.parametrize("plugin", ["", "_default", None])
+def test_the_plugins_of_opa_itself_are_accepted(p256: Keys, plugin: str | None) -> None:
+    """They are the form that is read here."""
+    files = with_token(FILES, signed_with(p256, claims(FILES)), plugin=plugin)
+
+    assert verify(files, "b", Verification(p256.public))
+
+
 def test_the_form_of_a_data_document_is_free(p256: Keys) -> None:
     """OPA signs the value of JSON, so spaces and the order of keys may change on the way."""
     files = {**FILES, SIGNATURES: signed(FILES, SigningKey.read(p256.private))}
@@ -115,18 +191,33 @@ def test_the_form_of_a_data_document_is_free(p256: Keys) -> None:
 
 def test_an_unsigned_bundle_is_refused(p256: Keys) -> None:
     """Taking the signature away is no way around it."""
-    with pytest.raises(BundleError, match="is not signed"):
+    with pytest.raises(BundleError) as refusal:
         verify(FILES, "b", Verification(p256.public))
+
+    assert str(refusal.value) == (
+        "b: the bundle is not signed; sign an archive with `policyeng bundle build --signing-key FILE`, a directory "
+        "with `bundle sign`"
+    )
 
 
 def test_another_key_is_refused(p256: Keys, rsa: Keys, tmp_path: Path) -> None:
     """A right signature of somebody else is no signature."""
     files = {**FILES, SIGNATURES: signed(FILES, SigningKey.read(p256.private))}
 
-    with pytest.raises(BundleError, match="does not hold"):
-        verify(files, "b", Verification(keys(tmp_path, "p256").public))
-    with pytest.raises(BundleError, match="not made with `RS256`"):
-        verify(files, "b", Verification(rsa.public))
+    for public, said in (
+        (
+            keys(tmp_path, "p256").public,
+            "the signature does not hold (signature verification failed); get the bundle from its author again, or "
+            "name the key that it was signed with",
+        ),
+        (
+            rsa.public,
+            "the signature is not made with `RS256`; set `--verification-algorithm`, if it should be",
+        ),
+    ):
+        with pytest.raises(BundleError) as refusal:
+            verify(files, "b", Verification(public))
+        assert str(refusal.value) == f"b/.signatures.json: {said}"
 
 
 def test_the_token_does_not_choose_its_algorithm(p256: Keys, rsa: Keys) -> None:
@@ -150,12 +241,15 @@ def test_the_token_does_not_choose_its_algorithm(p256: Keys, rsa: Keys) -> None:
     ("content", "said"),
     [
         (b"", "empty"),
-        (b"{}", "exactly one signature"),
+        (b"{}", "b.tar.gz/.signatures.json: exactly one signature is expected; sign the bundle anew$"),
         (b"[]", "exactly one signature"),
         (b'{"signatures": []}', "exactly one signature"),
         (b'{"signatures": [1]}', "exactly one signature"),
         (b'{"signatures": ["a.b.c", "a.b.c"]}', "exactly one signature"),
-        (b'{"signatures": ["a.b.c"], "plugin": "mine"}', "of the plugin `mine`"),
+        (
+            b'{"signatures": ["a.b.c"], "plugin": "mine"}',
+            "of the plugin `mine`; sign it with OPA's default, or with `policyeng bundle build`$",
+        ),
         (b'{"signatures": ["x"]}', "does not hold"),
         (b'{"signatures": ["a.b.c"]}', "does not hold"),
         (b'{"signatures": ["\xc3\xa4.b.c"]}', "does not hold"),
@@ -172,14 +266,18 @@ def test_a_signature_file_that_is_none_is_refused(p256: Keys, content: bytes, sa
 @pytest.mark.parametrize(
     ("said", "refused"),
     [
-        ({}, "lists no files"),
+        ({}, f"^b: .signatures.json: the signature lists no files{RESIGN}$"),
         ({"files": "all"}, "lists no files"),
         ({"files": [1]}, "lists no files"),
         ({"files": [{"name": 1, "hash": "x", "algorithm": "SHA-256"}]}, "lists no files"),
         ({"files": [{"name": "a", "hash": "x"}]}, "algorithm `` is not accepted"),
-        ({"files": [{"name": "a", "hash": "x", "algorithm": "MD5"}]}, "`MD5` is not accepted"),
+        ({"files": [{"name": "a", "hash": "x", "algorithm": "MD5"}]}, f"^b: a: the hash algorithm `MD5` {KNOWN}$"),
         ({"files": [{"name": "a", "hash": "x", "algorithm": "SHA-1"}]}, "`SHA-1` is not accepted"),
-        ({"files": [{"name": "a", "hash": "", "algorithm": "SHA-256"}] * 2}, "lists the file twice"),
+        (
+            {"files": [{"name": "a", "hash": "", "algorithm": "SHA-256"}] * 2},
+            f"^b: a: the signature lists the file twice{RESIGN}$",
+        ),
+        ({"files": [{"name": str(path), "hash": 1, "algorithm": "SHA-256"} for path in FILES]}, "altered after"),
         ({"files": []}, "added after signing"),
     ],
 )
@@ -191,6 +289,8 @@ def test_claims_that_say_nothing_are_refused(p256: Keys, said: JsonObject, refus
 
 def test_times_are_kept(p256: Keys) -> None:
     """An expired signature is refused, and one that is not yet valid; one that lasts says until when."""
+    with pytest.raises(BundleError, match=r"^b/\.signatures\.json: the signature has expired; get a newer bundle$"):
+        verify(with_token(FILES, signed_with(p256, claims(FILES, exp=1))), "b", Verification(p256.public))
     for more in ({"exp": 1}, {"nbf": 99_999_999_999}, {"exp": "never"}):
         with pytest.raises(BundleError, match=r"has expired|does not hold"):
             verify(with_token(FILES, signed_with(p256, claims(FILES, **more))), "b", Verification(p256.public))
@@ -201,8 +301,8 @@ def test_times_are_kept(p256: Keys) -> None:
     for last, expected in ((253_402_300_799, "9999-12-31T23:59:59+00:00"), (253_402_300_800, "")):
         held = verify(with_token(FILES, signed_with(p256, claims(FILES, exp=last))), "b", Verification(p256.public))
         assert held.expires == expected
-    for more in ({"exp": 10**17}, {"aud": "x", "iss": "y"}):
-        assert verify(with_token(FILES, signed_with(p256, claims(FILES, **more))), "b", Verification(p256.public))
+    for more in ({"exp": 10**17}, {"aud": "x", "iss": "y"}, {"sub": 1}, {"jti": 1}):
+        assert verify(with_token(FILES, _signed_as_it_is(p256, claims(FILES, **more))), "b", Verification(p256.public))
 
 
 def test_key_and_scope_are_those_of_the_configuration(p256: Keys) -> None:
@@ -215,13 +315,30 @@ def test_key_and_scope_are_those_of_the_configuration(p256: Keys) -> None:
     assert verify(named, "b", Verification(p256.public, key_id="k1", scope="write")).scope == "write"
     assert verify(named, "b", Verification(p256.public, scope="write")).key_id == "k1"
     for files, wanted, said in (
-        (plain, Verification(p256.public, key_id="k1"), "names no key, and `k1` is configured"),
-        (named, Verification(p256.public, key_id="k2", scope="write"), "names the key `k1`, and `k2`"),
-        (named, Verification(p256.public), "names the scope `write`, and none is configured"),
-        (plain, Verification(p256.public, scope="write"), "names no scope, and `write` is configured"),
+        (
+            plain,
+            Verification(p256.public, key_id="k1"),
+            "names no key, and `k1` is configured; set `--verification-key-id` to",
+        ),
+        (
+            named,
+            Verification(p256.public, key_id="k2", scope="write"),
+            "names the key `k1`, and `k2` is configured; set `--verification-key-id` to",
+        ),
+        (
+            named,
+            Verification(p256.public),
+            "names the scope `write`, and none is configured; set `--verification-scope` to",
+        ),
+        (
+            plain,
+            Verification(p256.public, scope="write"),
+            "names no scope, and `write` is configured; set `--verification-scope` to",
+        ),
     ):
-        with pytest.raises(BundleError, match=said):
+        with pytest.raises(BundleError) as refusal:
             verify(files, "b", wanted)
+        assert str(refusal.value) == f"b/.signatures.json: the signature {said} what it should name"
 
 
 def test_every_archive_has_to_be_signed_once_a_key_is_configured(p256: Keys, tmp_path: Path) -> None:
@@ -281,6 +398,11 @@ def test_a_directory_in_the_place_of_an_archive_is_not_read_unsigned(p256: Keys,
     assert not (tmp_path / "ran").exists()
 
 
+def _signed_as_it_is(key: Keys, said: JsonObject) -> str:
+    """A token over claims that PyJWT would not make."""
+    return jwt.PyJWS().encode(json.dumps(said).encode(), key.private.read_bytes(), "ES256")
+
+
 def _signature_of(files: dict[str, str], pair: Keys) -> bytes:
     contents = {PurePosixPath(name): text.encode() for name, text in files.items()}
     return signed(contents, SigningKey.read(pair.private))
@@ -304,7 +426,10 @@ def test_a_signature_that_is_not_a_regular_file_is_an_error(p256: Keys, tmp_path
     for verification in (Verification(p256.public), lenient, None):
         with pytest.raises(BundleError, match="is not a regular file") as refusal:
             load_bundle(root, verification=verification)
-        assert str(place) in str(refusal.value)
+        assert str(refusal.value) == (
+            f"{place}: the signature is not a regular file; remove it, and sign the directory with `policyeng bundle "
+            "sign`"
+        )
 
 
 @pytest.mark.parametrize(
@@ -321,9 +446,16 @@ def test_policies_of_every_form_have_to_be_signed(p256: Keys, tmp_path: Path, fi
         load_bundle(write(tmp_path, files), verification=Verification(p256.public))
 
 
+CONTRADICTION = (
+    "^signatures are required, and unsigned directories are allowed; leave out `require_signature` or "
+    "`allow_unsigned_directory`$"
+)
+NO_KEY = "^signatures are to be verified, and no key is configured; name the public key with `--verification-key FILE`$"
+
+
 def test_to_require_signatures_and_to_allow_none_is_a_contradiction(p256: Keys) -> None:
     """A flag must not weaken what a configuration file requires."""
-    with pytest.raises(UsageError, match="signatures are required, and unsigned directories are allowed"):
+    with pytest.raises(UsageError, match=CONTRADICTION):
         load_bundle(verification=Verification(p256.public, required=True, allow_unsigned_directory=True))
 
 
@@ -332,17 +464,62 @@ def test_the_directory_before_every_name_is_that_of_opa_sign(p256: Keys) -> None
     named = {PurePosixPath("some/dir") / path: content for path, content in FILES.items()}
     assert verify(with_token(FILES, signed_with(p256, claims(named))), "d", Verification(p256.public))
 
+    for less in ("x", "some/dirx"):  # not the name of a directory
+        other = {PurePosixPath(f"{less}{path}"): content for path, content in FILES.items()}
+        with pytest.raises(BundleError, match="added after signing"):
+            verify(with_token(FILES, signed_with(p256, claims(other))), "d", Verification(p256.public))
+
     partly = {**named, POLICY_PATH: named.pop(PurePosixPath("some/dir") / POLICY_PATH)}
     with pytest.raises(BundleError, match="added after signing"):
         verify(with_token(FILES, signed_with(p256, claims(partly))), "d", Verification(p256.public))
 
 
+def test_a_missing_file_is_not_taken_for_the_directory_before_the_names(p256: Keys) -> None:
+    """Of two signed files of which the name of one ends with that of the other, both have to be there."""
+    longer = PurePosixPath("area") / POLICY_PATH
+    both = {POLICY_PATH: b"package a", longer: b"package b"}
+    files = with_token({POLICY_PATH: b"package a"}, signed_with(p256, claims(both)))
+
+    with pytest.raises(BundleError, match=f"b: {longer}: the file is missing"):
+        verify(files, "b", Verification(p256.public))
+
+
+def test_an_origin_has_the_signature_that_was_verified(p256: Keys, tmp_path: Path) -> None:
+    """Reports show it; a signature that nothing verified is only there."""
+    mine = {str(path): content for path, content in FILES.items()}
+    files: dict[str, str | bytes] = {**mine, str(SIGNATURES): signed(FILES, SigningKey.read(p256.private))}
+    archive = packed(tmp_path / "b.tar.gz", files)
+    directory = write(tmp_path / "d", POLICY)
+    verification = Verification(p256.public, allow_unsigned_directory=True)
+
+    for path, how, expected in (
+        (archive, verification, (True, Signature("ES256"))),
+        (archive, None, (True, None)),
+        (packed(tmp_path / "u.tar.gz", mine), None, (False, None)),
+        (directory, verification, (False, None)),
+        (directory, None, (False, None)),
+    ):
+        origin = open_origins([path], how)[0]
+        assert (origin.signed, origin.signature) == expected
+
+    (directory / ".signatures.json").write_bytes(_signature_of(POLICY, p256))
+    assert open_origins([directory])[0].signed
+    assert open_origins([directory], verification)[0].signature == Signature("ES256")
+
+
 def test_required_without_a_key_is_a_wrong_configuration(tmp_path: Path) -> None:
     """Even for the built-in policies, which are trusted as installed: the next bundle would be judged unverified."""
-    with pytest.raises(UsageError, match="no key is configured"):
+    with pytest.raises(UsageError, match=NO_KEY):
         load_bundle(verification=Verification(required=True))
     with pytest.raises(UsageError, match="no key is configured"):
         load_bundle(write(tmp_path, POLICY), verification=Verification(required=True))
+
+
+def test_only_a_file_named_as_opa_names_it_is_a_signature(p256: Keys) -> None:
+    """Under another name it is a file as any other."""
+    files = {**FILES, PurePosixPath(".signatures.json"): signed(FILES, SigningKey.read(p256.private))}
+
+    assert verify(files, "b", Verification(p256.public))
 
 
 def test_the_built_in_policies_are_trusted_as_installed(p256: Keys) -> None:
