@@ -74,7 +74,7 @@ class Keys:
 
 
 def keys(folder: Path, kind: str) -> Keys:
-    """A fresh pair of keys: `rsa`, `rsa1024`, `p256`, `p384`, `p521`, `k1` or `ed25519`."""
+    """A fresh pair of keys: `rsa`, with a number of bits or without, `p256`, `p384`, `p521`, `k1` or `ed25519`."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
@@ -90,7 +90,7 @@ def keys(folder: Path, kind: str) -> Keys:
     elif kind == "ed25519":
         private = ed25519.Ed25519PrivateKey.generate()
     else:
-        private = rsa.generate_private_key(65537, 1024 if kind == "rsa1024" else 2048)
+        private = rsa.generate_private_key(65537, int(kind.removeprefix("rsa") or 2048))
     pair = Keys(folder / f"{kind}.private.pem", folder / f"{kind}.public.pem")
     pair.private.write_bytes(
         private.private_bytes(
