@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policyeng.bundle.file_hash import file_hash
+from policyeng.bundle.file_hash import ALGORITHMS, file_hash
 from policyeng.errors import BundleError
 
 DATA = PurePosixPath("x/data.json")
@@ -59,6 +59,7 @@ def test_documents_are_hashed_by_value_with_numbers_as_written(document: str, fo
             "a: [1.5, 1.0, 1e21, 1e-7, 1.25e-7, 100000.0, 0.000001]\n",
             '{"a":[1.5,1,1e+21,1e-7,1.25e-7,100000,0.000001]}',
         ),
+        ("a: [0.0, 1e20, 12e20, 1.5e+21]\n", '{"a":[0,100000000000000000000,1.2e+21,1.5e+21]}'),
     ],
 )
 def test_yaml_is_hashed_as_the_json_that_go_makes_of_it(document: str, form: str) -> None:
@@ -84,6 +85,32 @@ def test_what_is_no_document_is_refused(document: str) -> None:
 def test_words_of_python_are_no_numbers(document: str) -> None:
     """YAML reads them as strings, as OPA does."""
     assert hashed(document) == canonical(json.dumps(document[1:-1]).join("[]"))
+
+
+@pytest.mark.parametrize("content", [b'"\xff"', b"[" * 100_000])
+def test_a_document_that_cannot_be_read_is_named(content: bytes) -> None:
+    """Neither bytes that are not UTF-8 nor a nesting without end gets through."""
+    with pytest.raises(BundleError) as refusal:
+        file_hash(DATA, content, "SHA-256", "b/x/data.json")
+
+    assert str(refusal.value) == "b/x/data.json: the document cannot be read; write JSON in UTF-8"
+
+
+def test_the_algorithms_are_those_of_opa_that_are_strong() -> None:
+    """Under OPA's names; each gives the hash that the name says."""
+    empty = {
+        "SHA-224": "d14a028c2a3a2bc9476102bb288234c415a2b01f828ea62ac5b3e42f",
+        "SHA-256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "SHA-384": ("38b060a751ac96384cd9327eb1b1e36a21fdb71114be07434c0cc7bf63f6e1da274edebfe76f65fbd51ad2f14898b95b"),
+        "SHA-512": (
+            "cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d36ce9ce47d0d13c5d85f2b0ff8318d2877eec2f63b931bd474"
+            "17a81a538327af927da3e"
+        ),
+        "SHA-512-224": "6ed0dd02806fa89e25de060c19d3ac86cabb87d6a0ddd05c333b84f4",
+        "SHA-512-256": "c672b8d1ef56ed28ab87c3622c5114069bdd3ad7b8f9737498d0c01ecef0967a",
+    }
+
+    assert {name: file_hash(PurePosixPath("x"), b"", name, "x") for name in ALGORITHMS} == empty
 
 
 @given(JSON)
