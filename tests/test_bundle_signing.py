@@ -131,6 +131,15 @@ def test_the_first_file_that_differs_is_named(p256: Keys, changes: dict[str, byt
     assert str(refusal.value).startswith(message)
 
 
+def test_the_first_file_is_that_of_the_paths_and_not_of_the_signature(p256: Keys) -> None:
+    """Others may list the files in another order."""
+    files = with_token(FILES, signed_with(p256, claims(dict(sorted(FILES.items(), reverse=True)))))
+    altered = {**files, POLICY_PATH: b"x", PurePosixPath("x/data.json"): b"{}"}
+
+    with pytest.raises(BundleError, match=f"^b: {POLICY_PATH}: the file was altered"):
+        verify(altered, "b", Verification(p256.public))
+
+
 def test_a_bundle_without_files_is_verified_too(p256: Keys) -> None:
     """That all files are gone is a change as any other."""
     with pytest.raises(BundleError, match="the file is missing"):
@@ -486,7 +495,7 @@ def test_a_missing_file_is_not_taken_for_the_directory_before_the_names(p256: Ke
 
 def test_an_origin_has_the_signature_that_was_verified(p256: Keys, tmp_path: Path) -> None:
     """Reports show it; a signature that nothing verified is only there."""
-    mine = {str(path): content for path, content in FILES.items()}
+    mine: dict[str, str | bytes] = {str(path): content for path, content in FILES.items()}
     files: dict[str, str | bytes] = {**mine, str(SIGNATURES): signed(FILES, SigningKey.read(p256.private))}
     archive = packed(tmp_path / "b.tar.gz", files)
     directory = write(tmp_path / "d", POLICY)
