@@ -35,7 +35,7 @@ _DESCRIBING_NAME = re.compile(r"(?:type|id|identifier|ur[il]|name|version|mode)$
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
 
 _PUBLIC_KEY = re.compile(r"(?:ssh|ecdsa|sk)-[a-z0-9@.-]+ AAAA[A-Za-z0-9+/]+={0,3}(?: [^\s=:]*)?\s*")
-_WORD_END = re.compile(r"[\s`\"']")
+_WORD_END = re.compile(rb"[\s`\"']")
 # What every text of a shape has, to find out quickly that a text has none.
 _ASSIGNMENTS = re.compile("|".join({shape.mark: None for shape in SHAPES if shape.mark.startswith("(?i:")}))
 _TOKENS = re.compile("|".join(shape.mark for shape in SHAPES if not shape.mark.startswith("(?i:")))
@@ -67,19 +67,15 @@ def masked_message(text: str) -> str:
     """
     if not _has_mark(text) or _PUBLIC_KEY.fullmatch(text):
         return text
-    parts, position = [], 0
-    for found in _shapes().finditer(_encodable(text)):
+    content, parts, position = _encoded(text), [], 0
+    # Each search begins behind the last word, so that no part of the text is read for every secret in it.
+    while found := _shapes().search(content, position):
         start, end = found.span()
-        if start >= position:
-            start += not (text[start].isalnum() or text[start] == "-")  # the sign before it
-            parts += [text[position:start], MASK]
-            position = len(text) if "PRIVATE KEY" in text[start:end] else _end_of_word(text, end)
-    return "".join((*parts, text[position:]))
-
-
-def _end_of_word(text: str, start: int) -> int:
-    found = _WORD_END.search(text, start)
-    return found.start() if found else len(text)
+        start += not content[start : start + 1].isalnum() and content[start : start + 1] != b"-"  # the sign before it
+        parts += [content[position:start], MASK.encode()]
+        space = None if b"PRIVATE KEY" in content[start:end] else _WORD_END.search(content, end)
+        position = space.start() if space else len(content)
+    return b"".join((*parts, content[position:])).decode("utf-8", "surrogatepass")
 
 
 def _masked(value: object, secret: bool, doubtful: bool = False) -> object:
@@ -101,7 +97,7 @@ def _hides(text: str, secret: bool, doubtful: bool) -> bool:
         return text != "" and not text.lower().startswith("/subscriptions/")
     if doubtful and _RANDOM.fullmatch(text):
         return True
-    return _has_mark(text) and _shapes().search(_encodable(text)) is not None and _PUBLIC_KEY.fullmatch(text) is None
+    return _has_mark(text) and _shapes().search(_encoded(text)) is not None and _PUBLIC_KEY.fullmatch(text) is None
 
 
 def _has_mark(text: str) -> bool:
@@ -125,12 +121,12 @@ def _shapes() -> re2._Regexp:
     options = re2.Options()
     options.never_capture = True
     options.max_mem = 1 << 26  # its automaton has room, so that it need not fall back to a slower one
-    return re2.compile("|".join(shape.pattern for shape in SHAPES), options)
+    return re2.compile("|".join(shape.pattern for shape in SHAPES).encode(), options)
 
 
-def _encodable(text: str) -> str:
-    """The text without halves of characters, which RE2 cannot read; as many characters as before."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+def _encoded(text: str) -> bytes:
+    """The text as RE2 reads it: places in bytes need no counting of characters."""
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _names_a_secret(value: dict[object, object]) -> bool:

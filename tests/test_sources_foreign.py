@@ -16,8 +16,8 @@ from policyeng.verify.laws.law import first_difference
 
 BUNDLE = load_bundle()
 BASELINES = baselines_of(BUNDLE)
-#: Jobs have it from the SDK of old, so it is looked at there, though nothing that is deployed from a file has it.
-OF_OLD = "/properties/compute_id"
+#: Jobs of the old SDK and of API version 2021-03-01-preview have them, so policies read them there.
+OF_OLD = ("/properties/compute_id", "/properties/compute/target")
 
 
 def _with_foreign_fields(resource: JsonObject, value: object) -> JsonObject:
@@ -25,7 +25,7 @@ def _with_foreign_fields(resource: JsonObject, value: object) -> JsonObject:
     strange = copied_object(resource)
     for pointer in foreign_to(resource):
         there = (found for other in BASELINES.resources.values() if (found := value_at(other, pointer)) is not None)
-        if pointer != OF_OLD:
+        if pointer not in OF_OLD:
             put(strange, pointer, next(there, "text") if value is None else value)
     return strange
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 
+import orjson
+
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.header import Consulted
 from policyeng.bundle.reaching import Reach
@@ -198,9 +200,13 @@ def _row(key: str, before: Subject | None, after: Subject | None) -> Iterator[Ro
 
 
 def _is_same(before: Subject, after: Subject) -> bool:
-    # By identity: in Python 1 equals true, and a difference looks closer.
     is_read_alike = (before.unreadable, before.carried) == (after.unreadable, after.carried)
-    return before.document is after.document and is_read_alike
+    # As JSON: in Python 1 equals true.
+    return is_read_alike and _json(before) == _json(after)
+
+
+def _json(subject: Subject) -> bytes:
+    return orjson.dumps(subject.document, option=orjson.OPT_SORT_KEYS)
 
 
 def _by_key(subjects: Sequence[Subject]) -> Mapping[tuple[bool, str], Sequence[Subject]]:

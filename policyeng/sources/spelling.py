@@ -85,6 +85,7 @@ _NESTED = frozenset({WORKSPACE_TYPE, f"{WORKSPACE_TYPE}/computes", f"{WORKSPACE_
 #: So many other names of members are remembered for each type, so that they are not folded again and again.
 _MOST_NAMES = 1 << 12
 _SPACES = frozenset(SPACE)
+_SIZES = frozenset({"agentVmSize", "defaultInstanceType", "instanceType", "virtualMachineSize", "vmSize"})
 
 
 def twice_said(pointers: Sequence[str]) -> str:
@@ -212,7 +213,12 @@ def _is_plain(value: object, names: Mapping[str, str], fine: set[str]) -> bool:
 
 
 def _word(value: object, name: str, names: Mapping[str, str]) -> object:
-    """The value of a member without white space around words, where the name is a known one."""
+    """The value of a member without white space around words, where the name is a known one.
+
+    VM sizes are not enumerations: one with a space in it is unknown.
+    """
+    if name in _SIZES:
+        return value
     if isinstance(value, str) and folded_name(name) in names:
         return trimmed(value)
     if isinstance(value, list) and folded_name(name) in names:

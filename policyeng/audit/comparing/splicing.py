@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 import orjson
 
 from policyeng.audit.comparing.items import Entry, Item
+from policyeng.bundle.spellings import Spellings
 from policyeng.engines import embedded
 from policyeng.evaluation import Prepared
 from policyeng.evaluation.changing import Layout
@@ -21,6 +22,7 @@ from policyeng.evaluation.plan import plan
 from policyeng.evaluation.selectors import selector_of
 from policyeng.facts.ids import folded_id
 from policyeng.models import lowered
+from policyeng.sources.spelling import as_arm_reads
 
 #: What is asked about: the id of a policy, the lower-case type and the folded id of what it judges.
 Asked = Collection[tuple[str, str, str]]
@@ -46,8 +48,10 @@ class Splicing:
 
     @staticmethod
     def fits(prepared: Prepared) -> bool:
-        """Whether a snapshot can be spliced: each id stands once, nothing is missing, and no documents are judged."""
+        """Return whether a snapshot can be spliced: it has no error, each id once, and no documents are evaluated."""
         snapshot, estate = prepared.snapshot, prepared.estate
+        if any(problem.level == "error" for problem in estate.problems):
+            return False
         if snapshot.documents or estate.gaps or any(one.input_form != "policy" for one in prepared.bundle.policies):
             return False
         view = estate.view
@@ -61,7 +65,7 @@ class Splicing:
         """The snapshot with these resources, ready to be judged; None where one of them is none that can be judged."""
         becomes: dict[str, Becomes] = {}
         for item, entries in changes.items():
-            made = _becomes(entries)
+            made = _becomes(entries, self._prepared.bundle.spellings)
             if made is None:
                 return None
             becomes[item.key] = made
@@ -85,7 +89,7 @@ def _key(subject: Subject) -> tuple[str, str]:
     return lowered(subject.reported_type), folded_id(subject.reported_id)
 
 
-def _becomes(entries: Entries) -> Becomes | None:
+def _becomes(entries: Entries, spellings: Spellings) -> Becomes | None:
     if not entries:
         return Becomes(None)
     if len(entries) > 1:
@@ -96,4 +100,9 @@ def _becomes(entries: Entries) -> Becomes | None:
         orjson.dumps(entry.document)
     except TypeError:  # a number that JSON has no room for
         return None
-    return Becomes(entry.document, Notes(entry.unreadable, entry.carried)) if named else None
+    if not named:
+        return None
+    spelled = as_arm_reads(entry.document, entry.document["type"], spellings)
+    if spelled.twice or spelled.part is not entry.document:  # what is made ready notes the places of such members
+        return None
+    return Becomes(entry.document, Notes(entry.unreadable, entry.carried))
