@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.verify.cases import Baselines
@@ -15,6 +16,10 @@ from tests.databases import postgres, store_url
 __all__ = ["postgres", "store_url"]
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# How long an example takes depends on what else the machine does.
+settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any-machine")
 
 #: The suite neither reads nor fills the cache of whoever runs it; its processes share one.
 if "PYTEST_XDIST_WORKER" not in os.environ:
