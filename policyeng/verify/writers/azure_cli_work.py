@@ -95,7 +95,7 @@ def seconds(duration: str | None) -> float | None:
         return None
     if not re.fullmatch(r"P(?=.)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?([\d.]+S)?)?", duration, re.ASCII):
         raise ValueError(f"no duration: {duration}")
-    return sum(float(amount) * _UNITS[unit] for amount, unit in re.findall(r"([\d.]+)([DHMS])", duration))
+    return sum(float(amount) * _UNITS[unit] for amount, unit in re.findall(r"(?<![\d.])([\d.]++)([DHMS])", duration))
 
 
 def _whole_seconds(duration: str | None, per_second: int = 1) -> int | None:
