@@ -2,8 +2,8 @@
 
 The prefixes and lengths of tokens are those of the rules of gitleaks (https://github.com/gitleaks/gitleaks,
 config/gitleaks.toml after v8.30.0, commit b58d3f10; MIT licence); the expressions are our own. Left out are its rules
-that need the name of a vendor in the text, or measure how random a text is. Every repetition has a limit, so that a text
-with many beginnings of secrets is not read to its end for each of them.
+that need the name of a vendor in the text, or measure how random a text is. Every repetition has a limit, so that a
+text with many beginnings of secrets is not read to its end for each of them.
 """
 
 from __future__ import annotations
@@ -47,10 +47,12 @@ SHAPES = (
     Shape("option", r"(?i:(?:password|secret|token|-key)[ =])",
           r"(?i:--(?:[\w-]{1,60}-)?(?:password|secret|token|(?:api|access|account)-key)[ =]\S)"),
     Shape("option -p", r"(?i:mysql|mariadb|sshpass|docker\s|az )",
-          r"(?i:\b(?:mysql(?:dump|admin)?|mariadb|sshpass|docker\s{1,4}login|az login)\b[^\n]{0,200}?\s-p\s{0,4}[^\s-])"),
+          r"(?i:\b(?:mysql(?:dump|admin)?|mariadb|sshpass|docker\s{1,4}login|az login)\b"
+          r"[^\n]{0,200}?\s-p\s{0,4}[^\s-])"),
     Shape("user of curl", r"(?i:curl\s)",
           r"(?i:\bcurl\b[^\n]{0,300}?\s(?:-u|--user)[ =]?\s{0,4}[\"']?[^\s:\"']{1,200}:[^\s\"'])"),
-    Shape("shared access signature", "(?i:sharedaccesssignature)", r"(?i:\bsharedaccesssignature(?:\s{0,4}=|\s{1,4}s[a-z]=))"),
+    Shape("shared access signature", "(?i:sharedaccesssignature)",
+          r"(?i:\bsharedaccesssignature(?:\s{0,4}=|\s{1,4}s[a-z]=))"),
     Shape("signature in a URL", "(?i:sig=)", r"(?i:(?:^|[?&;`\s\"'])sig=[a-z0-9%+/=_-]{16})"),
     Shape("key in the URL of a function", "(?i:code=)", r"[?&]code=[\w%/+-]{40}"),
     Shape("bearer token", r"(?i:bearer\s)", r"(?i:\bbearer\s{1,4}[a-z0-9._~+/-]{20})"),
