@@ -120,6 +120,7 @@ def _shapes() -> re2._Regexp:
 
     options = re2.Options()
     options.never_capture = True
+    options.encoding = re2.Options.Encoding.LATIN1  # every shape is of ASCII characters, and bytes have fewer states
     options.max_mem = 1 << 26  # its automaton has room, so that it need not fall back to a slower one
     return re2.compile("|".join(shape.pattern for shape in SHAPES).encode(), options)
 

@@ -28,6 +28,7 @@ from policyeng.sources import FORMATS, read_inputs
 from policyeng.sources.reading import Placed, Reading, Surroundings
 from policyeng.sources.service_made import service_made
 from policyeng.sources.texts import read_text
+from policyeng.strict.encodings import as_utf8
 from policyeng.strict.json_text import DEFAULT_MAX_BYTES
 from tests.real_files import AS_OF, FOLDERS, REAL, ROOT, files_in
 
@@ -330,7 +331,7 @@ def _read(content: bytes) -> str:
     if any(not problem.message or not problem.place.startswith("<stdin>") for problem in first.problems):
         return "a problem without a place or a message"
     try:
-        documents = read_text(content, "<stdin>", max_bytes=DEFAULT_MAX_BYTES).documents
+        documents = read_text(as_utf8(content), "<stdin>", max_bytes=DEFAULT_MAX_BYTES).documents
     except PolicyengError:
         return "" if first.problems else "neither read nor refused"
     for _, document in documents[:3]:

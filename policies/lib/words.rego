@@ -159,9 +159,9 @@ _stage(stated) := {"name": "production", "reason": reason} if {
 	reason := concat("", [_tag_reason(stated.name, stated.of, value), _taken_as(value)])
 }
 
-_folded_or_blank(value) := folded(value)
-
-_folded_or_blank(value) := "" if not is_string(value)
+_folded_or_blank(value) := word if {
+	word = folded(value)
+} else := ""
 
 _taken_as(value) := ", which is none of dev, test, staging and production and counts as production" if {
 	is_string(value)
