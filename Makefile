@@ -205,7 +205,7 @@ advisories: .tools/pip-audit/$(PIP_AUDIT_VERSION)
 	$(call say,known vulnerabilities of what is locked)
 	@for lock in $(LOCKS); do echo "$$lock"; .tools/pip-audit/bin/pip-audit --strict --require-hashes --disable-pip \
 		--progress-spinner off --requirement $$lock \
-		|| { echo "$$lock: vulnerable, or not audited: see above; the advisories come from https://pypi.org" >&2; exit 1; }; done
+		|| { echo "$$lock: vulnerable, or not audited: see above; the advisories come from the service of pip-audit" >&2; exit 1; }; done
 
 # CycloneDX 1.6 in JSON, validated; the same for the same lock.
 sbom: .tools/cyclonedx/$(CYCLONEDX_VERSION)

@@ -41,7 +41,7 @@ def network(mode: object = CLOSED, workspace: str = ID, name: str = "default") -
 
 def rule(name: str = "pypi") -> JsonObject:
     """An outbound rule of its own."""
-    properties = {"type": "FQDN", "destination": "pypi.org"}
+    properties = {"type": "FQDN", "destination": "example.org"}
     identity = f"{ID}/managedNetworks/default/outboundRules/{name}"
     return {"id": identity, "type": f"{TYPE}/managedNetworks/outboundRules", "properties": properties}
 
