@@ -117,9 +117,9 @@ PROPERTIES: list[tuple[JsonObject, str, object]] = [
         "AllowOnlyApprovedOutbound",
     ),
     (
-        {"managedNetwork": {"outboundRules": {"r": {"fqdn": {"type": "FQDN", "destination": "example.org"}}}}},
+        {"managedNetwork": {"outboundRules": {"r": {"fqdn": {"type": "FQDN", "destination": "pypi.org"}}}}},
         "/properties/managedNetwork/outboundRules/r",
-        {"type": "FQDN", "destination": "example.org"},
+        {"type": "FQDN", "destination": "pypi.org"},
     ),
     (
         {
@@ -1052,7 +1052,7 @@ IDENTITY = st.one_of(
     st.builds(lambda arm_id: {"type": "UserAssigned", "userAssignedIdentities": {arm_id: {}}}, IDS),
 )
 RULE = st.one_of(
-    st.just({"type": "FQDN", "destination": "example.org"}),
+    st.just({"type": "FQDN", "destination": "pypi.org"}),
     st.just({"type": "ServiceTag", "destination": {"serviceTag": "x", "protocol": "TCP", "portRanges": "443"}}),
     st.builds(
         lambda arm_id: {"type": "PrivateEndpoint", "destination": {"serviceResourceId": arm_id, "sparkEnabled": True}},

@@ -689,7 +689,7 @@ def test_rules_of_the_managed_network_are_joined_into_the_workspace() -> None:
     assert at(placed, "/properties/managedNetwork") == {
         "isolationMode": "Disabled",
         "outboundRules": {
-            "py": {"type": "FQDN", "destination": "example.org", **user},
+            "py": {"type": "FQDN", "destination": "pypi.org", **user},
             "tag": {
                 "type": "ServiceTag",
                 "destination": {"serviceTag": "AppService", "protocol": "TCP", "portRanges": "443"},
