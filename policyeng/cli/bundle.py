@@ -25,6 +25,12 @@ from policyeng.report.wording import count
 bundle = typer.Typer(help="Build an archive of policies, sign it, or verify one.", no_args_is_help=True)
 
 
+_SigningAlgorithm = Annotated[
+    str, typer.Option(metavar="ALGORITHM", help="What to sign with; ES256 or RS256 by the type of the key.")
+]
+_SigningKeyId = Annotated[str, typer.Option(metavar="ID", help="The name under which those who verify know the key.")]
+
+
 @bundle.command(cls=Command)
 @with_trust
 def build(
@@ -36,12 +42,8 @@ def build(
     signing_key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A private key in PEM to sign it with.")
     ] = None,
-    signing_algorithm: Annotated[
-        str, typer.Option(metavar="ALGORITHM", help="What to sign with; ES256 or RS256 by the type of the key.")
-    ] = "",
-    signing_key_id: Annotated[
-        str, typer.Option(metavar="ID", help="The name under which those who verify know the key.")
-    ] = "",
+    signing_algorithm: _SigningAlgorithm = "",
+    signing_key_id: _SigningKeyId = "",
     format_: options.PlainFormat = "text",
     config: options.Config = None,
     *,
@@ -84,12 +86,8 @@ def build(
 def sign(
     directory: Annotated[Path, typer.Argument(metavar="DIRECTORY", help="A directory of policies.")],
     signing_key: Annotated[Path, typer.Option(metavar="FILE", help="A private key in PEM to sign it with.")],
-    signing_algorithm: Annotated[
-        str, typer.Option(metavar="ALGORITHM", help="What to sign with; ES256 or RS256 by the type of the key.")
-    ] = "",
-    signing_key_id: Annotated[
-        str, typer.Option(metavar="ID", help="The name under which those who verify know the key.")
-    ] = "",
+    signing_algorithm: _SigningAlgorithm = "",
+    signing_key_id: _SigningKeyId = "",
 ) -> int:
     """Sign every file of a directory of policies: write its `.signatures.json`, or replace it.
 

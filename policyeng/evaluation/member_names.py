@@ -12,7 +12,7 @@ from policyeng.sources.spelling import REMOVE_ONE, as_arm_reads, twice_said
 def with_known_names(snapshot: Snapshot, spellings: Spellings) -> tuple[Snapshot, list[Problem]]:
     """Return a snapshot with the names of members as ARM spells them, and an error for each that is there twice.
 
-    A resource with such a member stays as it is, and the member is unreadable: nobody knows which of the two ARM takes.
+    A resource with such a member stays as it is, and the member is unreadable: which of the two ARM takes is unknown.
 
     Args:
         snapshot: of any format, or made by a program.

@@ -52,7 +52,7 @@ def _fits(pattern: str, action: str) -> bool:
 
 
 def action_matches(pattern: str, action: str) -> bool:
-    """Say whether a pattern stands for an action, in linear time."""
+    """Return whether a pattern matches an action, in linear time."""
     return _fits(lowered(pattern), lowered(action))
 
 

@@ -195,7 +195,7 @@ class Walk:
                 self.remarks.append(_said(level, f"{pointer}/{escaped(key)}", message))
 
     def refuse(self, level: Level, pointer: str, message: str, remedy: str) -> None:
-        """Refuse what stands at a pointer."""
+        """Refuse the value at a pointer."""
         self.refusals.append(Refusal(*_said(level, pointer, message), remedy))
 
 

@@ -28,7 +28,7 @@ _MEMBERS: Mapping[str, str] = {
     "template_body": "template",
     "template_content": "template",
 }
-#: What the provider calls computed where nobody states it.
+#: What the provider calls computed unless the configuration states it.
 _UNSTATED = tuple(Unstated(f"/{name}") for name in ("parameters_content", "template_body", "template_content"))
 _SPEC = "template_spec_version_id"
 _GROUP = "/providers/Microsoft.Management/managementGroups/{managementGroup}"
