@@ -161,7 +161,9 @@ def test_every_link_leads_somewhere() -> None:
 #: The commands; those of audits have their options on a page of their own.
 PAGE_OF = {
     **dict.fromkeys(("admit", "check", "serve", "test", "verify"), "README.md"),
-    **dict.fromkeys(("policies list", "policies show", "policies new", "bundle build", "bundle verify"), "README.md"),
+    **dict.fromkeys(
+        ("policies list", "policies show", "policies new", "bundle build", "bundle sign", "bundle verify"), "README.md"
+    ),
     "diff": "docs/comparing.md",
     "snapshot collect": "docs/collecting.md",
     **{f"audit {name}": "docs/audit.md" for name in ("run", "runs", "verify-history", "replay", "prune")},
