@@ -1,0 +1,89 @@
+"""The builtins of Rego: their signatures, and their functions, whose modules are imported when a policy uses them.
+
+`signatures.json` has the types of their arguments and results as `opa capabilities` of OPA 1.22 prints them.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+from typing import Any
+
+from policyeng.rego.builtins.registry import FUNCTIONS, BuiltinError, Function, OperandError
+
+__all__ = ["REFUSED", "BuiltinError", "OperandError", "load_function", "signatures"]
+
+#: Builtins that read more than their arguments, and what to do instead.
+REFUSED = {
+    "http.send": "put what it would fetch into the input",
+    "net.lookup_ip_addr": "put the addresses into the input",
+    "opa.runtime": "put what it would read into the input",
+    "rand.intn": "the same input must give the same result",
+    "rego.parse_module": "a policy reads its input, not other policies",
+    "time.now_ns": "put the time into the input",
+    "uuid.rfc4122": "the same input must give the same result",
+    "crypto.x509.parse_and_verify_certificates": (
+        "use crypto.x509.parse_and_verify_certificates_with_options with CurrentTime"
+    ),
+}
+
+_GROUPS = {
+    "io.jwt.": "tokens",
+    "crypto.": "crypto",
+    "time.": "time",
+    "regex.": "regex",
+    "glob.": "glob",
+    "net.": "net",
+    "json.match_schema": "schemas",
+    "json.verify_schema": "schemas",
+    "json.patch": "objects",
+    "json.filter": "objects",
+    "json.remove": "objects",
+    "json.": "encoding",
+    "yaml.": "encoding",
+    "base64": "encoding",
+    "hex.": "encoding",
+    "urlquery.": "encoding",
+    "uri.": "encoding",
+    "uuid.": "encoding",
+    "graphql.": "graphql",
+    "graph.": "graphs",
+    "walk": "graphs",
+    "object.": "objects",
+    "array.": "arrays",
+    "bits.": "numbers",
+    "numbers.": "numbers",
+    "units.": "units",
+    "semver.": "semver",
+    "providers.aws.": "aws",
+    "strings.": "strings",
+    "re_match": "regex",
+    "cast_": "types",
+    "is_": "types",
+}
+_MODULES = {
+    **dict.fromkeys(("abs", "ceil", "div", "floor", "minus", "mul", "plus", "rem", "round"), "numbers"),
+    **dict.fromkeys(("all", "any", "count", "max", "min", "product", "sort", "sum"), "aggregates"),
+    **dict.fromkeys(("and", "or", "intersection", "union", "set_diff"), "sets"),
+    **dict.fromkeys(("type_name", "to_number"), "types"),
+}
+
+
+@cache
+def signatures() -> dict[str, dict[str, Any]]:
+    """Return by name the types of the arguments and the result of every builtin of OPA."""
+    return dict(json.loads(files(__name__).joinpath("signatures.json").read_text(encoding="utf-8")))
+
+
+def load_function(name: str) -> Function:
+    """Return the function of a builtin.
+
+    Args:
+        name: as OPA names it; it has a function here.
+    """
+    if name not in FUNCTIONS:
+        group = next((group for prefix, group in _GROUPS.items() if name.startswith(prefix)), None)
+        import_module(f"{__name__}.{group or _MODULES.get(name, 'strings')}")
+    return FUNCTIONS[name]

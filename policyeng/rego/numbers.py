@@ -1,0 +1,152 @@
+"""Numbers as OPA computes with them.
+
+Integers are exact; everything else has a mantissa of 64 bits and the fewest digits that show it.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from math import isfinite
+
+from policyeng.rego.values import Value
+
+_MANTISSA_BITS = 64
+#: OPA reads and prints numbers in time that grows with their exponent; nothing a policy needs is beyond this.
+LARGEST_EXPONENT = 4000
+#: What a mantissa of 64 bits needs at most.
+_MOST_DIGITS = 21
+
+
+class NumberTooLargeError(ArithmeticError):
+    """A number whose exponent is beyond `LARGEST_EXPONENT`."""
+
+
+def parse_number(text: str) -> Value:
+    """Read a number of JSON or of Rego.
+
+    Args:
+        text: digits with an optional sign, fraction and exponent.
+
+    Raises:
+        NumberTooLargeError: its exponent or its number of digits is out of range.
+    """
+    if len(text) > LARGEST_EXPONENT:
+        raise NumberTooLargeError(f"a number of {len(text):,} characters is too long")
+    digits = text[1:] if text.startswith("-") else text
+    if digits.isdecimal():
+        return int(text)
+    return from_decimal(Decimal(text))
+
+
+def from_decimal(exact: Decimal) -> Value:
+    """Return a float where its `repr` shows the same number, the decimal itself elsewhere.
+
+    Raises:
+        NumberTooLargeError: its exponent is out of range.
+    """
+    if exact and abs(exact.adjusted()) > LARGEST_EXPONENT:
+        raise NumberTooLargeError(f"the number {exact:.3e} is out of range")
+    near = float(exact)
+    return near if isfinite(near) and Decimal(repr(near)) == exact else exact
+
+
+def to_fraction(value: Value) -> Fraction:
+    """Return the exact decimal value of a number."""
+    return Fraction(repr(value)) if type(value) is float else Fraction(value)
+
+
+def to_integer(value: Value) -> int | None:
+    """Return an integral number as an int, None for any other."""
+    if type(value) is int:
+        return value
+    exact = to_fraction(value)
+    return exact.numerator if exact.denominator == 1 else None
+
+
+def round_to_mantissa(exact: Fraction) -> Fraction:
+    """Round to the nearest number with a mantissa of 64 bits, half to even."""
+    if not exact:
+        return exact
+    shift = exact.numerator.bit_length() - exact.denominator.bit_length() - _MANTISSA_BITS
+    # The quotient of two such numbers may have a bit more.
+    if abs(exact) >= Fraction(2) ** (shift + _MANTISSA_BITS):
+        shift += 1
+    return round(exact / Fraction(2) ** shift) * Fraction(2) ** shift
+
+
+def from_fraction(exact: Fraction) -> Value:
+    """Return a number with a mantissa of 64 bits, as the shortest decimal that reads back as it."""
+    rounded = round_to_mantissa(exact)
+    if not rounded:
+        return 0
+    if rounded.denominator == 1 and rounded.numerator.bit_length() <= _MANTISSA_BITS:
+        return rounded.numerator
+    exponent = _decimal_exponent(rounded)
+    for digits in range(1, _MOST_DIGITS + 1):
+        scale = Fraction(10) ** (exponent - digits + 1)
+        candidate = round(rounded / scale) * scale
+        if round_to_mantissa(candidate) == rounded:
+            break
+    if candidate.denominator == 1:
+        return candidate.numerator
+    return from_decimal(Decimal(round(rounded / scale)).scaleb(exponent - digits + 1))
+
+
+def _decimal_exponent(exact: Fraction) -> int:
+    exponent = len(str(abs(exact.numerator))) - len(str(exact.denominator))
+    return exponent if abs(exact) >= Fraction(10) ** exponent else exponent - 1
+
+
+def add(left: Value, right: Value) -> Value:
+    """Add two numbers."""
+    if type(left) is int and type(right) is int:
+        return left + right
+    whole = _integers(left, right)
+    return whole[0] + whole[1] if whole else from_fraction(_operand(left) + _operand(right))
+
+
+def subtract(left: Value, right: Value) -> Value:
+    """Subtract a number from another."""
+    if type(left) is int and type(right) is int:
+        return left - right
+    whole = _integers(left, right)
+    return whole[0] - whole[1] if whole else from_fraction(_operand(left) - _operand(right))
+
+
+def multiply(left: Value, right: Value) -> Value:
+    """Multiply two numbers."""
+    whole = _integers(left, right)
+    return whole[0] * whole[1] if whole else from_fraction(_operand(left) * _operand(right))
+
+
+def divide(left: Value, right: Value) -> Value:
+    """Divide a number by another.
+
+    Raises:
+        ZeroDivisionError: the divisor is zero.
+    """
+    return from_fraction(_operand(left) / _operand(right))
+
+
+def remainder(left: Value, right: Value) -> Value:
+    """Return the remainder of two integers, with the sign of the dividend.
+
+    Raises:
+        ZeroDivisionError: the divisor is zero.
+        ValueError: one is not an integer.
+    """
+    whole = _integers(left, right)
+    if whole is None:
+        raise ValueError("modulo on floating-point number")
+    rest = abs(whole[0]) % abs(whole[1])
+    return -rest if whole[0] < 0 else rest
+
+
+def _integers(left: Value, right: Value) -> tuple[int, int] | None:
+    first, second = to_integer(left), to_integer(right)
+    return None if first is None or second is None else (first, second)
+
+
+def _operand(value: Value) -> Fraction:
+    return round_to_mantissa(to_fraction(value))

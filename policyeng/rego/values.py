@@ -1,0 +1,239 @@
+"""The values of Rego as Python values: equality, order, keys and text.
+
+A null is None, a boolean a bool, a string a str, an array a list, an object a dict, a set a set. A number is an int
+of any size, a float, which means the decimal number that its `repr` shows, or a Decimal where a float does not show
+the same digits. Nothing ever changes a value once it is made.
+
+Members of sets and keys of objects are in a hashable form: a string, a number or null is itself, everything else is a
+`Key`.
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+Value = Any
+
+#: The order of the types of values.
+_RANKS = {type(None): 0, bool: 1, int: 2, float: 2, Decimal: 2, str: 3, list: 6, dict: 7, set: 8}
+_NAMES = {
+    type(None): "null",
+    bool: "boolean",
+    int: "number",
+    float: "number",
+    Decimal: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+    set: "set",
+}
+_PLAIN_KEYS = frozenset((str, int, float, Decimal, type(None)))
+_NUMBERS = frozenset((int, float, Decimal))
+
+
+class Undefined(dict[Any, Any]):
+    """The type of `UNDEFINED`: an empty object, so that a chain of `get` goes through it."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        """Return False."""
+        return False
+
+    def get(self, key: Value, default: Value = None) -> Value:  # noqa: ARG002  # the interface of dict
+        """Return `UNDEFINED`."""
+        return self
+
+    def __repr__(self) -> str:
+        """Return its name."""
+        return "UNDEFINED"
+
+    def __reduce__(self) -> str:
+        """Stay the same object in a copy."""
+        return "UNDEFINED"
+
+
+UNDEFINED = Undefined()
+
+
+class Key:
+    """A boolean, array, object or set in the hashable form of a key.
+
+    Attributes:
+        value: what it is the key of.
+    """
+
+    __slots__ = ("_form", "_hash", "value")
+
+    def __init__(self, value: Value) -> None:
+        """Take a value that is not hashable, or a boolean, which Python takes for a number."""
+        self.value = value
+        self._form = _freeze(value)
+        self._hash = hash(self._form)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the values exactly."""
+        return type(other) is Key and self._form == other._form
+
+    def __hash__(self) -> int:
+        """Return the same number for equal values."""
+        return self._hash
+
+    def __repr__(self) -> str:
+        """Show the value."""
+        return f"Key({self.value!r})"
+
+
+def _freeze(value: Value) -> Any:
+    kind = type(value)
+    if kind is bool:
+        return ("boolean", value)
+    if kind is list:
+        return ("array", *map(_freeze, value))
+    if kind is dict:
+        return ("object", frozenset((key, _freeze(item)) for key, item in value.items()))
+    if kind is set:
+        return ("set", frozenset(value))
+    return value
+
+
+def to_key(value: Value) -> Any:
+    """Return the hashable form of a value."""
+    return value if type(value) in _PLAIN_KEYS else Key(value)
+
+
+def from_key(key: Any) -> Value:
+    """Return the value of a hashable form."""
+    return key.value if type(key) is Key else key
+
+
+def members(collection: set[Any]) -> list[Value]:
+    """Return the members of a set in their order."""
+    return [from_key(key) for key in ordered_keys(collection)]
+
+
+def ordered_keys(keys: Any) -> list[Any]:
+    """Return hashable forms in the order of their values."""
+    found = list(keys)
+    kinds = set(map(type, found))
+    if kinds <= {str} or kinds <= {int}:
+        found.sort()
+    else:
+        found.sort(key=lambda key: sort_key(from_key(key)))
+    return found
+
+
+def make_set(values: Any) -> set[Any]:
+    """Return the set of values."""
+    return {to_key(value) for value in values}
+
+
+def equal(left: Value, right: Value) -> bool:
+    """Return whether two values are equal. A boolean is no number; 1.0 is 1."""
+    if left is right:
+        return True
+    if left != right:
+        # Python's equality is the coarser one, except for decimals: a float means what its `repr` shows.
+        return False
+    kind = type(left)
+    if kind is str:
+        return True
+    if kind is not type(right):
+        return kind in _NUMBERS and type(right) in _NUMBERS
+    if kind is list:
+        return all(map(equal, left, right))
+    if kind is dict:
+        return all(equal(item, right[key]) for key, item in left.items())
+    return True
+
+
+def is_number(value: Value) -> bool:
+    """Return whether a value is a number."""
+    return type(value) in _NUMBERS
+
+
+def type_name(value: Value) -> str:
+    """Return the name of the type of a value, as `type_name` of Rego."""
+    return _NAMES[type(value)]
+
+
+def sort_key(value: Value) -> tuple[Any, ...]:
+    """Return what sorts values of any types in the order of Rego: null, boolean, number, string, array, object, set."""
+    kind = type(value)
+    rank = _RANKS[kind]
+    if kind is float:
+        return rank, Decimal(repr(value))
+    if kind is list:
+        return rank, tuple(map(sort_key, value))
+    if kind is dict:
+        return rank, tuple((sort_key(from_key(key)), sort_key(value[key])) for key in ordered_keys(value))
+    if kind is set:
+        return rank, tuple(map(sort_key, members(value)))
+    return (rank,) if value is None else (rank, value)
+
+
+def is_less(left: Value, right: Value) -> bool:
+    """Return whether one value is before another."""
+    kind = type(left)
+    if kind is type(right) and (kind is str or kind is int):
+        return bool(left < right)
+    return sort_key(left) < sort_key(right)
+
+
+def sort_values(values: Any) -> list[Value]:
+    """Return values in their order."""
+    found = list(values)
+    kinds = set(map(type, found))
+    if kinds <= {str} or kinds <= {int}:
+        found.sort()
+    else:
+        found.sort(key=sort_key)
+    return found
+
+
+def number_text(value: Value) -> str:
+    """Return a number as OPA writes it."""
+    if type(value) is int:
+        return str(value)
+    text = repr(value) if type(value) is float else str(value).lower()
+    mantissa, separator, exponent = text.partition("e")
+    if not separator:
+        return text
+    # Go writes at least two digits of an exponent, with a sign.
+    return f"{mantissa}e{exponent[0] if exponent[0] in '+-' else '+'}{exponent.lstrip('+-').rjust(2, '0')}"
+
+
+def to_text(value: Value) -> str:
+    """Return a value as Rego text: strings in quotes, sets in braces, keys and members in their order."""
+    kind = type(value)
+    if kind is str:
+        return json.dumps(value, ensure_ascii=False)
+    if value is None:
+        return "null"
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is list:
+        return f"[{', '.join(map(to_text, value))}]"
+    if kind is dict:
+        return f"{{{', '.join(f'{to_text(from_key(key))}: {to_text(value[key])}' for key in ordered_keys(value))}}}"
+    if kind is set:
+        return f"{{{', '.join(map(to_text, members(value)))}}}" if value else "set()"
+    return number_text(value)
+
+
+def to_json(value: Value) -> Any:
+    """Return a value with sets as arrays and keys as strings, as OPA does: a key that is no string is its text."""
+    kind = type(value)
+    if kind is list:
+        return [to_json(item) for item in value]
+    if kind is set:
+        return [to_json(item) for item in members(value)]
+    if kind is dict:
+        return {_json_key(from_key(key)): to_json(value[key]) for key in ordered_keys(value)}
+    return value
+
+
+def _json_key(key: Value) -> str:
+    return key if type(key) is str else to_text(to_json(key)).replace(", ", ",").replace(": ", ":")
