@@ -172,11 +172,18 @@ class With(Node):
 
 @dataclass(slots=True)
 class Expr(Node):
-    """One expression of a body."""
+    """One expression of a body.
+
+    Attributes:
+        generated: the resolver made it; the last argument of its call is the result.
+        assigned: it was written with `:=`.
+    """
 
     value: Term | Some | SomeIn | Every | Not | Logical
     negated: bool = False
     withs: list[With] = field(default_factory=list)
+    generated: bool = field(default=False, compare=False)
+    assigned: bool = field(default=False, compare=False)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,736 @@
+"""Names of modules to rules, base data, builtins and local variables, as OPA resolves them.
+
+A resolved body contains no `some`, no `:=` and no nested call: a declared variable has a name of its own (`x@3`), a
+reference to a rule begins with `data`, and a call inside of a term is an expression before it, whose last argument is a
+generated variable (`@4`). A head has variables and constants only where OPA's has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from policyeng.rego.errors import Diagnostic, RegoError, Source
+from policyeng.rego.syntax import (
+    Array,
+    ArrayComprehension,
+    Body,
+    Call,
+    Every,
+    Expr,
+    Import,
+    Logical,
+    Module,
+    Not,
+    Number,
+    Object,
+    ObjectComprehension,
+    Ref,
+    Rule,
+    Scalar,
+    Set,
+    SetComprehension,
+    Some,
+    SomeIn,
+    Template,
+    Term,
+    Var,
+    With,
+)
+
+COMPILE_ERROR = "rego_compile_error"
+_ROOTS = frozenset(("data", "input"))
+_KEYWORD_ROOTS = frozenset(("future", "rego"))
+_COMPREHENSIONS = (ArrayComprehension, SetComprehension, ObjectComprehension)
+
+
+@dataclass(slots=True)
+class Branch:
+    """One body of a rule, with the value it gives.
+
+    Attributes:
+        value: None for a member of a set.
+    """
+
+    value: Term | None
+    body: Body
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class Definition:
+    """One rule of a module, resolved.
+
+    Attributes:
+        path: below `data`; text where it is constant.
+        arguments: of a function, else None.
+        key: the member that it contributes to a set, else None.
+        branches: its body and those of its `else`.
+    """
+
+    source: Source
+    path: list[Term]
+    arguments: list[Term] | None
+    key: Term | None
+    branches: list[Branch]
+    default: bool
+    start: int
+    end: int
+    rule: Rule = field(repr=False)
+
+    @property
+    def prefix(self) -> tuple[str, ...]:
+        """The names of its path before the first that is no constant string."""
+        names = []
+        for part in self.path:
+            if not (isinstance(part, Scalar) and isinstance(part.value, str)):
+                break
+            names.append(part.value)
+        return tuple(names)
+
+    @property
+    def is_ground(self) -> bool:
+        """Whether its whole path is constant."""
+        return all(isinstance(part, Scalar | Number) for part in self.path)
+
+
+def operator_name(call: Call) -> str | None:
+    """Return the dotted name of a builtin, None for a function of a module."""
+    operator = call.operator
+    name = operator.head.name if isinstance(operator.head, Var) else ""
+    if name == "data":
+        return None
+    return ".".join([name, *(str(part.value) for part in operator.path if isinstance(part, Scalar))])
+
+
+def resolve_module(
+    module: Module, siblings: Iterable[str], builtins: Iterable[str], *, strict: bool
+) -> list[Definition]:
+    """Resolve the rules of a module.
+
+    Args:
+        module: as parsed.
+        siblings: names of rules of the same package in any module.
+        builtins: names of all builtins.
+        strict: refuse unused imports, variables and arguments, too.
+
+    Raises:
+        RegoError: names that OPA refuses.
+    """
+    resolver = _Resolver(module, siblings, builtins, strict=strict)
+    found = [resolver.definition(rule) for rule in module.rules]
+    resolver.check_imports()
+    if resolver.faults:
+        raise RegoError(*resolver.faults)
+    return found
+
+
+def resolve_query(body: Body, source: Source, imports: Iterable[Import] = ()) -> tuple[Body, dict[str, str]]:
+    """Resolve a query.
+
+    Returns:
+        its body, and the names of its variables by how they are written.
+
+    Raises:
+        RegoError: names that OPA refuses.
+    """
+    package = Ref(0, 0, Var(0, 0, "data"), [])
+    module = Module(source, 1, package, list(imports), [], [])
+    resolver = _Resolver(module, (), (), strict=False)
+    scope = _Scope(None, _declared(body))
+    resolved = resolver.body(body, scope)
+    if resolver.faults:
+        raise RegoError(*resolver.faults)
+    return resolved, {name: entry.name for name, entry in scope.names.items() if not name.startswith("$")}
+
+
+@dataclass(slots=True)
+class _Name:
+    name: str
+    kind: str
+    uses: int = 1
+    start: int = 0
+
+
+class _Scope:
+    def __init__(self, parent: _Scope | None, declares: frozenset[str]) -> None:
+        self.parent = parent
+        #: What the body of this scope declares anywhere; no rule or import is meant by these names.
+        self.declares = declares
+        self.names: dict[str, _Name] = {}
+
+    def find(self, name: str) -> _Name | None:
+        scope: _Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.parent
+        return None
+
+    def hides(self, name: str) -> bool:
+        scope: _Scope | None = self
+        while scope is not None:
+            if name in scope.declares:
+                return True
+            scope = scope.parent
+        return False
+
+
+class _Resolver:
+    def __init__(self, module: Module, siblings: Iterable[str], builtins: Iterable[str], *, strict: bool) -> None:
+        self.module = module
+        self.strict = strict
+        self.faults: list[Diagnostic] = []
+        self.count = 0
+        self.builtins = frozenset(builtins)
+        self.imports = [imported for imported in module.imports if _root_name(imported.path) not in _KEYWORD_ROOTS]
+        self.used: set[str] = set()
+        self.globals: dict[str, Ref] = {}
+        for name in siblings:
+            part = Scalar(0, 0, name)
+            self.globals[name] = Ref(0, 0, Var(0, 0, "data"), [*module.package.path, part])
+        for imported in self.imports:
+            self.globals[_import_name(imported)] = imported.path
+
+    def fail(self, at: int, message: str, *hints: str) -> None:
+        self.faults.append(Diagnostic(COMPILE_ERROR, message, self.module.source, at, hints))
+
+    def check_imports(self) -> None:
+        first: set[str] = set()
+        for imported in self.imports:
+            name = _import_name(imported)
+            if (self.strict or self.module.version == 1) and name in first:
+                self.fail(imported.start, f"import must not shadow import {_ref_text(imported.path)}")
+            elif self.strict and name not in self.used:
+                alias = f" as {imported.alias}" if imported.alias else ""
+                self.fail(imported.start, f"import {_ref_text(imported.path)}{alias} unused")
+            first.add(name)
+
+    # Rules.
+
+    def definition(self, rule: Rule) -> Definition:
+        head = rule.head
+        if self.strict or self.module.version == 1:
+            self.check_overrides(rule)
+        arguments_scope = _Scope(None, frozenset(_names_in(head.args or ())))
+        arguments = None if head.args is None else [self.argument(term, arguments_scope) for term in head.args]
+        path: list[Term] = [*self.module.package.path, Scalar(head.ref.start, head.ref.end, _root_name(head.ref))]
+        key: Term | None = None
+        branches: list[Branch] = []
+        current: Rule | None = rule
+        unused = {name for name in arguments_scope.names if not name.startswith("$")}
+        while current is not None:
+            scope = _Scope(None, arguments_scope.declares | _declared(current.body))
+            scope.names = {name: _Name(entry.name, entry.kind) for name, entry in arguments_scope.names.items()}
+            # What a head uses is not unused.
+            head_terms = [*current.head.ref.path, *_present(current.head.key, current.head.value)]
+            in_head = set(_names_in(head_terms, nested=True))
+            body = self.body(current.body, scope, used=in_head)
+            support: Body = []
+            if current is rule:
+                path += [self.head_part(term, scope, support) for term in head.ref.path]
+                key = self.term(head.key, scope, support) if head.key is not None else None
+            value = self.term(current.head.value, scope, support) if current.head.value is not None else None
+            branches.append(Branch(value, _append(body, support), current.start, current.end))
+            unused -= in_head | {name for name, entry in scope.names.items() if entry.uses > 1}
+            current = current.otherwise
+        if self.strict and not rule.default:
+            for name in sorted(unused):
+                self.fail(head.start, f"unused argument {name}. (hint: use _ (wildcard variable) instead)")
+        return Definition(self.module.source, path, arguments, key, branches, rule.default, rule.start, rule.end, rule)
+
+    def check_overrides(self, rule: Rule) -> None:
+        if _root_name(rule.head.ref) in _ROOTS:
+            self.fail(rule.head.start, f"rules must not shadow {_root_name(rule.head.ref)} (use a different rule name)")
+        for name in _names_in(rule.head.args or ()):
+            if name in _ROOTS:
+                self.fail(rule.head.start, f"args must not shadow {name} (use a different variable name)")
+        for name, at in _overrides(rule):
+            self.fail(at, f"variables must not shadow {name} (use a different variable name)")
+
+    def head_part(self, term: Term, scope: _Scope, support: Body) -> Term:
+        resolved = self.term(term, scope, support)
+        if isinstance(resolved, Scalar | Number | Var):
+            return resolved
+        return self.capture(resolved, support)
+
+    def argument(self, term: Term, scope: _Scope) -> Term:
+        match term:
+            case Var(name=name) | Ref(head=Var(name=name), path=[]):
+                found = scope.find(name)
+                if found is None:
+                    found = scope.names[name] = _Name(self.fresh_name(name), "argument")
+                else:
+                    found.uses += 1
+                return Var(term.start, term.end, found.name)
+            case Array():
+                return Array(term.start, term.end, [self.argument(item, scope) for item in term.items])
+            case Object():
+                items = [(self.argument_key(key), self.argument(item, scope)) for key, item in term.items]
+                return Object(term.start, term.end, items)
+            case Call():
+                self.fail(term.start, "rule arguments cannot contain calls")
+        return term
+
+    def argument_key(self, key: Term) -> Term:
+        return self.term(key, _Scope(None, frozenset()), [])
+
+    # Bodies.
+
+    def body(self, body: Body, scope: _Scope, used: Iterable[str] = ()) -> Body:
+        found: Body = []
+        for expression in body:
+            self.expression(expression, scope, found)
+        self.check_unused(body, scope, frozenset(used))
+        return found or [Expr(0, 0, Scalar(0, 0, value=True))]
+
+    def check_unused(self, body: Body, scope: _Scope, used: frozenset[str]) -> None:
+        if self.faults:
+            return
+        for name, entry in scope.names.items():
+            if entry.uses > 1 or name in used or name.startswith("$"):
+                continue
+            if entry.kind == "declared" or (entry.kind == "assigned" and self.strict):
+                at = entry.start or (body[0].start if body else 0)
+                self.fail(at, f"{entry.kind} var {name} unused")
+
+    def expression(self, expression: Expr, scope: _Scope, found: Body) -> None:
+        withs, support = self.withs(expression, scope)
+        found += support
+        value = expression.value
+        extra: Body = []
+        assigned = False
+        resolved: Term | Every | Not | Logical
+        match value:
+            case Some():
+                for name in value.names:
+                    self.declare(name, scope, "declared")
+                return
+            case SomeIn():
+                resolved = self.membership(value, scope, extra)
+            case Every():
+                resolved = self.every(value, scope, extra)
+            case Not():
+                resolved = Not(value.start, value.end, self.closed_body(value, value.body, scope), value.explicit)
+            case Logical():
+                bodies = [
+                    self.operand(body, scope, explicit=explicit, what=f"`{value.operator}` operand")
+                    for body, explicit in zip((value.left, value.right), value.explicit, strict=True)
+                ]
+                resolved = Logical(value.start, value.end, value.operator, bodies[0], bodies[1], value.explicit)
+            case Call() if operator_name(value) == "assign" and len(value.arguments) == 2:
+                if expression.negated:
+                    self.fail(expression.start, "cannot assign vars inside negated expression")
+                    return
+                assigned = True
+                resolved = self.assignment(value, scope, extra)
+            case Call():
+                resolved = self.call(value, scope, extra)
+            case _:
+                resolved = self.term(value, scope, extra)
+        for made in extra:
+            made.withs = [*made.withs, *withs]
+        found += extra
+        found.append(Expr(expression.start, expression.end, resolved, expression.negated, withs, assigned=assigned))
+
+    def operand(self, body: Body, scope: _Scope, *, explicit: bool, what: str) -> Body:
+        if explicit:
+            return self.body(body, _Scope(scope, _declared(body)))
+        for expression in body:
+            if isinstance(expression.value, Call) and operator_name(expression.value) == "assign":
+                self.fail(expression.start, f"cannot assign vars inside {what}")
+                return []
+        return self.implicit_body(body, scope)
+
+    def closed_body(self, value: Not, body: Body, scope: _Scope) -> Body:
+        if value.explicit:
+            return self.body(body, _Scope(scope, _declared(body)))
+        return self.operand(body, scope, explicit=False, what="negated expression")
+
+    def implicit_body(self, body: Body, scope: _Scope) -> Body:
+        found: Body = []
+        for expression in body:
+            self.expression(expression, scope, found)
+        return found
+
+    def withs(self, expression: Expr, scope: _Scope) -> tuple[list[With], Body]:
+        support: Body = []
+        withs = []
+        for modifier in expression.withs:
+            value = self.with_value(modifier.value, scope, support)
+            target = self.with_target(modifier.target, scope)
+            withs.append(With(modifier.start, modifier.end, target, value))
+        return withs, support
+
+    def with_target(self, target: Ref, scope: _Scope) -> Ref:
+        name = _root_name(target)
+        if name in self.globals and not scope.hides(name) and scope.find(name) is None:
+            self.used.add(name)
+            found = self.globals[name]
+            return Ref(target.start, target.end, found.head, [*found.path, *target.path])
+        return target
+
+    def with_value(self, value: Term, scope: _Scope, support: Body) -> Term:
+        """A value is evaluated outside of the modifier; the name of a function is none."""
+        match value:
+            case Var(name=name) | Ref(head=Var(name=name)) if scope.find(name) is None:
+                parts = value.path if isinstance(value, Ref) else []
+                dotted = ".".join([name, *(str(part.value) for part in parts if isinstance(part, Scalar))])
+                if dotted in self.builtins and name not in self.globals:
+                    return Ref(value.start, value.end, Var(value.start, value.end, name), parts)
+        resolved = self.term(value, scope, support)
+        if isinstance(resolved, Ref) and _root_name(resolved) == "data":
+            # Whether it is a function or a value is known when all rules are.
+            return resolved
+        return self.capture(resolved, support) if _needs_evaluation(resolved) else resolved
+
+    def assignment(self, value: Call, scope: _Scope, extra: Body) -> Call:
+        target, source = value.arguments
+        right = self.term(source, scope, extra)
+        left = self.target(target, scope)
+        return _equality(value.start, value.end, left, right)
+
+    def target(self, term: Term, scope: _Scope) -> Term:
+        match term:
+            case Var() | Ref(head=Var(), path=[]):
+                name = term if isinstance(term, Var) else Var(term.start, term.end, _root_name(term))
+                return self.declare(name, scope, "assigned")
+            case Array():
+                return Array(term.start, term.end, [self.target(item, scope) for item in term.items])
+            case Object():
+                items = [(self.term(key, scope, []), self.target(item, scope)) for key, item in term.items]
+                return Object(term.start, term.end, items)
+        self.fail(term.start, f"cannot assign to {_kind_name(term)}")
+        return term
+
+    def declare(self, variable: Var, scope: _Scope, kind: str) -> Term:
+        found = scope.names.get(variable.name)
+        if variable.is_wildcard:
+            return variable
+        if found is not None:
+            message = {
+                "seen": f"var {variable.name} referenced above",
+                "assigned": f"var {variable.name} assigned above",
+                "declared": f"var {variable.name} declared above",
+                "argument": f"arg {variable.name} redeclared",
+            }[found.kind]
+            self.fail(variable.start, message)
+            return variable
+        entry = scope.names[variable.name] = _Name(self.fresh_name(variable.name), kind, 1, variable.start)
+        return Var(variable.start, variable.end, entry.name)
+
+    def membership(self, value: SomeIn, scope: _Scope, extra: Body) -> Term:
+        """`some k, x in xs` is `x = xs[k]`, with the variables of both patterns declared."""
+        arguments = value.member.arguments
+        container = arguments[-1]
+        member = arguments[-2]
+        key = arguments[0] if len(arguments) == 3 else None
+        declared = [*_pattern_names([member]), *(_pattern_names([key]) if key is not None else ())]
+        inside = set(_names_in([container]))
+        for name in sorted({variable.name for variable in declared}):
+            if name in inside and not name.startswith("$"):
+                self.fail(value.start, f"var {name} assigned before")
+                return Scalar(value.start, value.end, value=True)
+        outside = scope.declares
+        scope.declares = outside - {variable.name for variable in declared}
+        resolved = self.term(container, scope, extra)
+        scope.declares = outside
+        seen: set[str] = set()
+        for variable in declared:
+            if variable.name not in seen:
+                seen.add(variable.name)
+                self.declare(variable, scope, "declared")
+        left = self.term(member, scope, extra)
+        place = self.term(key, scope, extra) if key is not None else self.fresh(value.start, value.end)
+        if isinstance(resolved, Ref):
+            right = Ref(resolved.start, resolved.end, resolved.head, [*resolved.path, place])
+        else:
+            head = resolved if isinstance(resolved, Var) else self.capture(resolved, extra)
+            right = Ref(container.start, container.end, head, [place])
+        return _equality(value.start, value.end, left, right)
+
+    def every(self, value: Every, scope: _Scope, extra: Body) -> Every:
+        domain = self.capture(self.term(value.domain, scope, extra), extra)
+        names = frozenset(name.name for name in (value.key, value.value) if name is not None)
+        inner = _Scope(scope, names)
+        key = self.declare(value.key, inner, "declared") if value.key is not None else None
+        item = self.declare(value.value, inner, "declared")
+        for entry in inner.names.values():
+            entry.uses += 1
+        body_scope = _Scope(inner, _declared(value.body))
+        body = self.body(value.body, body_scope)
+        if not isinstance(item, Var) or not isinstance(key, Var | None):
+            raise TypeError("a declaration gives a variable")
+        return Every(value.start, value.end, key, item, domain, body)
+
+    # Terms.
+
+    def fresh_name(self, name: str) -> str:
+        self.count += 1
+        return f"{name}@{self.count}"
+
+    def fresh(self, start: int, end: int) -> Var:
+        return Var(start, end, self.fresh_name(""))
+
+    def capture(self, term: Term, support: Body) -> Term:
+        if isinstance(term, Var):
+            return term
+        variable = self.fresh(term.start, term.end)
+        support.append(Expr(term.start, term.end, _equality(term.start, term.end, variable, term), generated=True))
+        return variable
+
+    def call(self, call: Call, scope: _Scope, support: Body) -> Call:
+        operator = call.operator
+        name = _root_name(operator)
+        local = scope.find(name)
+        if local is not None and local.name != name:
+            self.fail(call.start, f"called function {_ref_text(operator)} shadowed")
+        elif name in self.globals and not scope.hides(name):
+            self.used.add(name)
+            found = self.globals[name]
+            operator = Ref(operator.start, operator.end, found.head, [*found.path, *operator.path])
+        arguments = [self.term(argument, scope, support) for argument in call.arguments]
+        return Call(call.start, call.end, operator, arguments)
+
+    def term(self, term: Term, scope: _Scope, support: Body) -> Term:
+        match term:
+            case Scalar() | Number():
+                return term
+            case Var():
+                return self.variable(term, scope)
+            case Ref():
+                return self.ref(term, scope, support)
+            case Call():
+                resolved = self.call(term, scope, support)
+                output = self.fresh(term.start, term.end)
+                resolved.arguments.append(output)
+                support.append(Expr(term.start, term.end, resolved, generated=True))
+                return output
+            case Array():
+                return Array(term.start, term.end, [self.term(item, scope, support) for item in term.items])
+            case Set():
+                return Set(term.start, term.end, [self.term(item, scope, support) for item in term.items])
+            case Object():
+                items = [(self.term(key, scope, support), self.term(item, scope, support)) for key, item in term.items]
+                return Object(term.start, term.end, items)
+            case ObjectComprehension():
+                body, (key, value) = self.comprehension(term.body, [term.key, term.value], scope)
+                return ObjectComprehension(term.start, term.end, key, value, body)
+            case ArrayComprehension() | SetComprehension():
+                body, (item,) = self.comprehension(term.body, [term.term], scope)
+                return type(term)(term.start, term.end, item, body)
+        return self.template(term, scope, support)
+
+    def comprehension(self, body: Body, terms: list[Term], scope: _Scope) -> tuple[Body, list[Term]]:
+        inner = _Scope(scope, _declared(body))
+        resolved = self.body(body, inner, used=_names_in(terms, nested=True))
+        support: Body = []
+        heads = [self.term(term, inner, support) for term in terms]
+        heads = [self.capture(head, support) if _needs_evaluation(head) else head for head in heads]
+        return _append(resolved, support), heads
+
+    def template(self, template: Template, scope: _Scope, support: Body) -> Term:
+        """A template string is a call of a builtin with a set of what each part may be."""
+        parts: list[Term] = []
+        for part in template.parts:
+            if not isinstance(part, Expr):
+                parts.append(part)
+                continue
+            inner = _Scope(scope, frozenset())
+            body: Body = []
+            if isinstance(part.value, Call):
+                value: Term = self.term(part.value, inner, body)
+            elif isinstance(part.value, Some | SomeIn | Every | Not | Logical):
+                self.fail(part.start, "a template string takes terms and calls only")
+                continue
+            else:
+                value = self.term(part.value, inner, body)
+            if isinstance(value, Var) and not body:
+                parts.append(Set(part.start, part.end, [value]))
+                continue
+            withs, outside = self.withs(part, scope)
+            support += outside
+            variable = self.capture(value, body)
+            for made in body:
+                made.withs = [*made.withs, *withs]
+            parts.append(SetComprehension(part.start, part.end, variable, body))
+        operator = Ref(template.start, template.end, Var(template.start, template.end, "internal"), [])
+        operator.path.append(Scalar(template.start, template.end, "template_string"))
+        output = self.fresh(template.start, template.end)
+        texts = Array(template.start, template.end, parts or [Scalar(template.start, template.end, "")])
+        call = Call(template.start, template.end, operator, [texts, output])
+        support.append(Expr(template.start, template.end, call, generated=True))
+        return output
+
+    def variable(self, term: Var, scope: _Scope) -> Term:
+        if term.is_wildcard:
+            return term
+        found = scope.find(term.name)
+        if found is not None:
+            found.uses += 1
+            return Var(term.start, term.end, found.name)
+        if not scope.hides(term.name):
+            if term.name in self.globals:
+                self.used.add(term.name)
+                reference = self.globals[term.name]
+                return Ref(term.start, term.end, reference.head, list(reference.path))
+            if term.name in _ROOTS:
+                return Ref(term.start, term.end, term, [])
+        scope.names[term.name] = _Name(term.name, "seen")
+        return term
+
+    def ref(self, term: Ref, scope: _Scope, support: Body) -> Term:
+        head = self.term(term.head, scope, support)
+        path = [self.term(part, scope, support) for part in term.path]
+        if isinstance(head, Ref):
+            return Ref(term.start, term.end, head.head, [*head.path, *path])
+        if not path:
+            return head
+        return Ref(term.start, term.end, self.capture(head, support), path)
+
+
+def _equality(start: int, end: int, left: Term, right: Term) -> Call:
+    return Call(start, end, Ref(start, end, Var(start, end, "eq"), []), [left, right])
+
+
+def _append(body: Body, support: Body) -> Body:
+    if support and len(body) == 1 and isinstance(body[0].value, Scalar) and body[0].value.value is True:
+        return support
+    return [*body, *support]
+
+
+def _present(*terms: Term | None) -> list[Term]:
+    return [term for term in terms if term is not None]
+
+
+def _needs_evaluation(term: Term) -> bool:
+    match term:
+        case Ref() | ArrayComprehension() | SetComprehension() | ObjectComprehension():
+            return True
+        case Array(items=items) | Set(items=items):
+            return any(map(_needs_evaluation, items))
+        case Object(items=items):
+            return any(_needs_evaluation(key) or _needs_evaluation(item) for key, item in items)
+    return False
+
+
+def _root_name(ref: Ref) -> str:
+    return ref.head.name if isinstance(ref.head, Var) else ""
+
+
+def _import_name(imported: Import) -> str:
+    if imported.alias:
+        return imported.alias
+    last = imported.path.path[-1] if imported.path.path else imported.path.head
+    return str(last.value) if isinstance(last, Scalar) else _root_name(imported.path)
+
+
+def _ref_text(ref: Ref) -> str:
+    text = _root_name(ref)
+    for part in ref.path:
+        if isinstance(part, Scalar):
+            text += (
+                f".{part.value}" if isinstance(part.value, str) and part.value.isidentifier() else f'["{part.value}"]'
+            )
+        elif isinstance(part, Var):
+            text += f"[{part.name.partition('@')[0]}]"
+    return text
+
+
+def _kind_name(term: Term) -> str:
+    if isinstance(term, Scalar):
+        return {str: "string", bool: "boolean"}.get(type(term.value), "null")
+    return type(term).__name__.lower().replace("comprehension", " comprehension").strip()
+
+
+def _children(term: Term) -> Iterator[Term]:
+    match term:
+        case Array(items=items) | Set(items=items):
+            yield from items
+        case Object(items=items):
+            for key, item in items:
+                yield key
+                yield item
+        case Ref():
+            yield term.head
+            yield from term.path
+        case Call():
+            yield from term.arguments
+
+
+def _names_in(terms: Iterable[Term], *, nested: bool = False) -> Iterator[str]:
+    """Names of variables, with those inside of comprehensions and templates where `nested`."""
+    for term in terms:
+        if isinstance(term, Var):
+            yield term.name
+        yield from _names_in(_children(term), nested=nested)
+        if nested and isinstance(term, _COMPREHENSIONS):
+            heads = [term.key, term.value] if isinstance(term, ObjectComprehension) else [term.term]
+            yield from _names_in(heads, nested=True)
+            for expression in term.body:
+                yield from _names_in_expression(expression)
+        if nested and isinstance(term, Template):
+            for part in term.parts:
+                if isinstance(part, Expr):
+                    yield from _names_in_expression(part)
+
+
+def _names_in_expression(expression: Expr) -> Iterator[str]:
+    value = expression.value
+    match value:
+        case Some() | SomeIn():
+            return
+        case Every():
+            yield from _names_in([value.domain], nested=True)
+            bodies = [value.body]
+        case Not():
+            bodies = [value.body]
+        case Logical():
+            bodies = [value.left, value.right]
+        case _:
+            yield from _names_in([value], nested=True)
+            bodies = []
+    for modifier in expression.withs:
+        yield from _names_in([modifier.value], nested=True)
+    for body in bodies:
+        for inner in body:
+            yield from _names_in_expression(inner)
+
+
+def _pattern_names(terms: Iterable[Term]) -> Iterator[Var]:
+    """Variables that a pattern may bind: not those of keys, of sets and of heads of references."""
+    for term in terms:
+        match term:
+            case Var():
+                yield term
+            case Array():
+                yield from _pattern_names(term.items)
+            case Object():
+                yield from _pattern_names(item for _, item in term.items)
+            case Ref():
+                yield from _pattern_names(term.path)
+
+
+def _declared(body: Body) -> frozenset[str]:
+    """What the expressions of a body declare, without those of comprehensions."""
+    found: set[str] = set()
+    for expression in body:
+        value = expression.value
+        if isinstance(value, Some):
+            found.update(name.name for name in value.names)
+        elif isinstance(value, SomeIn):
+            found.update(_names_in(value.member.arguments[:-1]))
+        elif isinstance(value, Call) and operator_name(value) == "assign":
+            found.update(_names_in(value.arguments[:1]))
+    return frozenset(found)
+
+
+def _overrides(rule: Rule) -> Iterator[tuple[str, int]]:
+    """Where the body of a rule declares `input` or `data`."""
+    current: Rule | None = rule
+    while current is not None:
+        for expression in current.body:
+            for name in sorted(_declared([expression]) & _ROOTS):
+                yield name, expression.start
+        current = current.otherwise
