@@ -1,0 +1,293 @@
+"""What OPA refuses about modules that parse and resolve: unknown functions, wrong arity, recursion, modifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from policyeng.rego.builtins import REFUSED, signatures
+from policyeng.rego.errors import Diagnostic, Source
+from policyeng.rego.resolver import COMPILE_ERROR, Definition, operator_name
+from policyeng.rego.syntax import (
+    Array,
+    ArrayComprehension,
+    Body,
+    Call,
+    Every,
+    Expr,
+    Logical,
+    Not,
+    Object,
+    ObjectComprehension,
+    Ref,
+    Scalar,
+    Set,
+    SetComprehension,
+    Term,
+    Var,
+    With,
+)
+from policyeng.rego.tree import TYPE_ERROR, Node, path_text
+
+RECURSION_ERROR = "rego_recursion_error"
+
+
+def walk_expressions(body: Body) -> Iterator[Expr]:
+    """Yield every expression of a body and of the bodies inside of it."""
+    for expression in body:
+        yield expression
+        value = expression.value
+        match value:
+            case Every() | Not():
+                yield from walk_expressions(value.body)
+                if isinstance(value, Every):
+                    yield from _in_term(value.domain)
+            case Logical():
+                yield from walk_expressions(value.left)
+                yield from walk_expressions(value.right)
+            case _:
+                yield from _in_term(value)  # type: ignore[arg-type]
+        for modifier in expression.withs:
+            yield from _in_term(modifier.value)
+
+
+def _in_term(term: Term) -> Iterator[Expr]:
+    for found in walk_terms(term):
+        if isinstance(found, ArrayComprehension | SetComprehension | ObjectComprehension):
+            yield from walk_expressions(found.body)
+
+
+def walk_terms(term: Term) -> Iterator[Term]:
+    """Yield a term and those inside of it, without those in bodies of comprehensions."""
+    yield term
+    match term:
+        case Array() | Set():
+            for part in term.items:
+                yield from walk_terms(part)
+        case Object():
+            for key, value in term.items:
+                yield from walk_terms(key)
+                yield from walk_terms(value)
+        case Ref():
+            yield from walk_terms(term.head)
+            for part in term.path:
+                yield from walk_terms(part)
+        case Call():
+            for part in term.arguments:
+                yield from walk_terms(part)
+        case ArrayComprehension() | SetComprehension():
+            yield from walk_terms(term.term)
+        case ObjectComprehension():
+            yield from walk_terms(term.key)
+            yield from walk_terms(term.value)
+
+
+def terms_of(expression: Expr) -> Iterator[Term]:
+    """Yield the terms of one expression, without those of bodies inside of it."""
+    value = expression.value
+    if isinstance(value, Every):
+        yield from walk_terms(value.domain)
+    elif not isinstance(value, Not | Logical):
+        yield from walk_terms(value)  # type: ignore[arg-type]
+    for modifier in expression.withs:
+        yield from walk_terms(modifier.value)
+
+
+def constant_path(ref: Ref) -> tuple[str, ...]:
+    """Return the constant strings that a reference begins with, after its head."""
+    names = []
+    for part in ref.path:
+        if not (isinstance(part, Scalar) and isinstance(part.value, str)):
+            break
+        names.append(part.value)
+    return tuple(names)
+
+
+class Checker:
+    """Checks the rules of a program.
+
+    Attributes:
+        faults: what was found.
+        replaced: paths of data and names of functions that `with` replaces anywhere.
+        reads: by path of a rule, the paths of the rules that it needs.
+        reads_input: paths of rules that read the input themselves.
+    """
+
+    def __init__(self, root: Node, *, allow_print: bool, refused: dict[str, str] | None = None) -> None:
+        """Take the rules."""
+        self.root = root
+        self.allow_print = allow_print
+        self.refused = REFUSED if refused is None else refused
+        self.faults: list[Diagnostic] = []
+        self.replaced: set[tuple[str, ...] | str] = set()
+        self.reads: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+        self.reads_input: set[tuple[str, ...]] = set()
+
+    def arity(self, call: Call) -> int | None:
+        """Return the number of arguments of what a call names, None where nothing has the name."""
+        name = operator_name(call)
+        if name is not None:
+            if name == "print":
+                return len(call.arguments)
+            signature = signatures().get(name)
+            return None if signature is None else len(signature["arguments"])
+        node = self.root.find(constant_path(call.operator))
+        if node is None or not node.is_function or len(constant_path(call.operator)) < len(call.operator.path):
+            return None
+        return len(node.definitions[0].arguments or ())
+
+    def check(self) -> None:
+        """Check every rule, and then for recursion."""
+        for node in self.root.below():
+            for definition in [*node.definitions, *node.dynamic]:
+                self.check_definition(node, definition)
+        self._check_recursion()
+
+    def check_definition(self, node: Node, definition: Definition) -> None:
+        """Check the calls and modifiers of one rule and note what it reads."""
+        reads = self.reads.setdefault(node.path, set())
+        terms = [*definition.path, *(definition.arguments or ())]
+        terms += [] if definition.key is None else [definition.key]
+        for branch in definition.branches:
+            for term in [*terms, *([] if branch.value is None else [branch.value])]:
+                for found in walk_terms(term):
+                    self._note(found, node.path, reads)
+                for expression in _in_term(term):
+                    self._check_expression(definition.source, expression, node.path, reads)
+            for expression in walk_expressions(branch.body):
+                self._check_expression(definition.source, expression, node.path, reads)
+            terms = []
+
+    def check_body(self, source: Source, body: Body) -> None:
+        """Check the calls and modifiers of a query."""
+        reads = self.reads.setdefault((), set())
+        for expression in walk_expressions(body):
+            self._check_expression(source, expression, (), reads)
+
+    def _check_expression(
+        self, source: Source, expression: Expr, path: tuple[str, ...], reads: set[tuple[str, ...]]
+    ) -> None:
+        for term in terms_of(expression):
+            self._note(term, path, reads)
+        if isinstance(expression.value, Call):
+            self._check_call(source, expression, expression.value)
+            if operator_name(expression.value) is None:
+                reads.add(constant_path(expression.value.operator))
+        for modifier in expression.withs:
+            self._check_modifier(source, modifier, reads)
+
+    def _note(self, term: Term, path: tuple[str, ...], reads: set[tuple[str, ...]]) -> None:
+        if not (isinstance(term, Ref) and isinstance(term.head, Var)):
+            return
+        if term.head.name == "input":
+            self.reads_input.add(path)
+        elif term.head.name == "data":
+            reads.update(node.path for node in self.targets(term))
+
+    def targets(self, ref: Ref) -> list[Node]:
+        """Return the rules that a reference below `data` may read."""
+        node = self.root
+        for part in ref.path:
+            if node.is_rule or node.dynamic:
+                return [found for found in node.below() if found.is_rule or found.dynamic]
+            if not isinstance(part, Scalar) or not isinstance(part.value, str):
+                break
+            child = node.children.get(part.value)
+            if child is None:
+                return []
+            node = child
+        return [found for found in node.below() if (found.is_rule and not found.is_function) or found.dynamic]
+
+    def _check_call(self, source: Source, expression: Expr, call: Call) -> None:
+        name = operator_name(call)
+        said = name if name is not None else path_text(call.operator.path)
+        if name in self.refused:
+            message = f"{name} is refused: {self.refused[name]}"
+            self.faults.append(Diagnostic(TYPE_ERROR, message, source, call.start))
+            return
+        if name in {"print", "internal.print"}:
+            if not self.allow_print:
+                message = "print is for tests: remove the call, or run it with `policyeng test`"
+                self.faults.append(Diagnostic(COMPILE_ERROR, message, source, call.start))
+            return
+        arity = self.arity(call)
+        if arity is None:
+            hints = _similar(said, signatures()) if name is not None else ()
+            self.faults.append(Diagnostic(TYPE_ERROR, f"undefined function {said}", source, call.start, hints))
+            return
+        count = len(call.arguments)
+        expected = (arity + 1,) if expression.generated and name != "eq" else (arity, arity + 1)
+        if count not in expected:
+            given = count - 1 if expression.generated else count
+            plural = "" if given == 1 else "s"
+            message = f"function {said} has arity {arity}, got {given} argument{plural}"
+            self.faults.append(Diagnostic(TYPE_ERROR, message, source, call.start))
+
+    def _check_modifier(self, source: Source, modifier: With, reads: set[tuple[str, ...]]) -> None:
+        target = modifier.target
+        head = target.head.name if isinstance(target.head, Var) else ""
+        if isinstance(modifier.value, Ref) and isinstance(modifier.value.head, Var):
+            path = constant_path(modifier.value)
+            node = self.root.find(path) if modifier.value.head.name == "data" else None
+            if node is not None and node.is_function:
+                reads.add(node.path)
+        if head == "input":
+            return
+        path = constant_path(target)
+        if head == "data":
+            node = self.root
+            for name in path[:-1]:
+                child = node.children.get(name)
+                if child is None:
+                    break
+                if child.is_rule:
+                    message = "with keyword cannot partially replace virtual document(s)"
+                    self.faults.append(Diagnostic(COMPILE_ERROR, message, source, target.start))
+                    return
+                node = child
+            self.replaced.add(path)
+            return
+        dotted = ".".join([head, *path])
+        if dotted in signatures():
+            if dotted == "eq" or dotted.startswith(("internal.", "rego.metadata.")) or dotted in {"walk", "print"}:
+                message = f"with keyword replacing built-in function: replacement of {dotted!r} invalid"
+                self.faults.append(Diagnostic(COMPILE_ERROR, message, source, target.start))
+            self.replaced.add(dotted)
+            return
+        message = "with keyword target must reference existing input, data, or a function"
+        self.faults.append(Diagnostic(TYPE_ERROR, message, source, target.start))
+
+    def _check_recursion(self) -> None:
+        state: dict[tuple[str, ...], int] = {}
+        for start in self.reads:
+            if start in state:
+                continue
+            stack = [(start, iter(sorted(self.reads[start])))]
+            state[start] = 1
+            while stack:
+                path, following = stack[-1]
+                for reached in following:
+                    if state.get(reached) == 1:
+                        cycle = [entry[0] for entry in stack]
+                        self._report_cycle([*cycle[cycle.index(reached) :], reached])
+                    elif reached not in state:
+                        state[reached] = 1
+                        stack.append((reached, iter(sorted(self.reads.get(reached, ())))))
+                        break
+                else:
+                    state[path] = 2
+                    stack.pop()
+
+    def _report_cycle(self, cycle: list[tuple[str, ...]]) -> None:
+        node = self.root.find(cycle[0])
+        definitions = [*node.definitions, *node.dynamic] if node is not None else []
+        if definitions:
+            first = definitions[0]
+            way = " -> ".join(path_text(path) for path in cycle)
+            message = f"rule {path_text(cycle[0])} is recursive: {way}"
+            self.faults.append(Diagnostic(RECURSION_ERROR, message, first.source, first.start))
+
+
+def _similar(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    from difflib import get_close_matches  # for messages only
+
+    return tuple(f"did you mean {found}?" for found in get_close_matches(name, list(known), 1, 0.7))

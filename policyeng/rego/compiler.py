@@ -1,0 +1,1209 @@
+"""Compile resolved rules to Python functions.
+
+Each rule is a function; each body is a loop that runs once (`while True`), so that an expression that fails goes on with
+`break` or, within a loop over a collection, with `continue`. The text that is parsed has names of this module only: what a
+policy contains is a constant (`k3`), which is put into the syntax tree afterwards, with the lines of the Rego file.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import Any
+
+from policyeng.rego.builtins import signatures
+from policyeng.rego.checker import Checker, constant_path, terms_of, walk_expressions
+from policyeng.rego.errors import Source
+from policyeng.rego.numbers import parse_number
+from policyeng.rego.resolver import Branch, Definition, operator_name
+from policyeng.rego.syntax import (
+    Array,
+    ArrayComprehension,
+    Body,
+    Call,
+    Every,
+    Expr,
+    Logical,
+    Not,
+    Number,
+    Object,
+    ObjectComprehension,
+    Ref,
+    Scalar,
+    Set,
+    SetComprehension,
+    Term,
+    Var,
+)
+from policyeng.rego.tree import Node
+
+#: CPython takes 20 nested loops and handlers.
+_DEEPEST = 12
+_COMPREHENSIONS = (ArrayComprehension, SetComprehension, ObjectComprehension)
+_COMPARISONS = {"lt": "is_less({0}, {1})", "gt": "is_less({1}, {0})", "lte": "not is_less({1}, {0})"}
+_COMPARISONS["gte"] = "not is_less({0}, {1})"
+_SIGNS = {"lt": "<", "gt": ">", "lte": "<=", "gte": ">="}
+_RESULTS = {"string": "str", "boolean": "bool", "array": "list", "object": "dict", "set": "set"}
+
+
+@dataclass(slots=True)
+class Compiled:
+    """The code of a program.
+
+    Attributes:
+        code: of each module, in an order in which they can be run.
+        constants: values of the names `K0`, `K1` ...
+        builtins: name of each builtin by the name it has in the code.
+        rules: name of the function of each rule and document by its path.
+        functions: names of rules that take arguments.
+    """
+
+    code: list[CodeType]
+    constants: list[Any]
+    builtins: dict[str, str]
+    rules: dict[tuple[str, ...], str]
+    functions: frozenset[tuple[str, ...]]
+
+
+@dataclass(slots=True)
+class _Text:
+    source: Source
+    lines: list[str] = field(default_factory=list)
+    places: list[tuple[int, int]] = field(default_factory=list)
+
+
+class Compiler:
+    """Compiles the rules of a program.
+
+    Attributes:
+        root: the rules, with ordered bodies.
+    """
+
+    def __init__(self, root: Node, checker: Checker, *, print_calls: bool = False) -> None:
+        """Take the rules and what the checker found about them."""
+        self.root = root
+        self.checker = checker
+        self.print_calls = print_calls
+        self.scalars: list[Any] = []
+        self.scalar_names: dict[tuple[type, Any], str] = {}
+        self.constants: list[Any] = []
+        self.builtins: dict[str, str] = {}
+        self.rules: dict[tuple[str, ...], str] = {}
+        self.pending: list[Node] = []
+        self.texts: dict[str, _Text] = {}
+        self.count = 0
+        self.pure = self._find_pure()
+
+    def compile(self) -> Compiled:
+        """Return the code of every rule."""
+        for node in self.root.below():
+            if node.is_rule or node.dynamic:
+                self.function_of(node)
+        self.function_of(self.root)
+        self.finish()
+        code = [self._code(text) for text in self.texts.values()]
+        functions = frozenset(node.path for node in self.root.below() if node.is_function)
+        return Compiled(code, self.constants, self.builtins, self.rules, functions)
+
+    def compile_query(self, source: Source, body: Body, variables: dict[str, str]) -> tuple[CodeType, str]:
+        """Return the code of a query, and the name of the function that lists the values of its variables."""
+        self.texts = {}
+        name = self.fresh("q")
+        writer = _Writer(self, source, ordered=True)
+        writer.line(f"def {name}():")
+        with writer.indented():
+            writer.line("found = []")
+            with writer.block():
+                bound = writer.bound
+
+                def succeed() -> None:
+                    parts = [
+                        f"{self.scalar(written)}: {bound[name]}" for written, name in variables.items() if name in bound
+                    ]
+                    writer.line(f"found.append({{{', '.join(parts)}}})")
+
+                writer.body(body, succeed)
+            writer.line("return found")
+        self.emit(writer)
+        self.finish()
+        modules = [self._code(text) for text in self.texts.values()]
+        if len(modules) != 1:
+            raise ValueError("a query is one module")
+        return modules[0], name
+
+    def finish(self) -> None:
+        """Write the functions that others need."""
+        while self.pending:
+            self._write(self.pending.pop())
+
+    # Names.
+
+    def fresh(self, prefix: str) -> str:
+        self.count += 1
+        return f"{prefix}{self.count}"
+
+    def scalar(self, value: Any) -> str:
+        key = (type(value), value)
+        name = self.scalar_names.get(key)
+        if name is None:
+            name = self.scalar_names[key] = f"k{len(self.scalars)}"
+            self.scalars.append(value)
+        return name
+
+    def constant(self, value: Any) -> str:
+        self.constants.append(value)
+        return f"K{len(self.constants) - 1}"
+
+    def builtin(self, name: str) -> str:
+        return self.builtins.setdefault(name, f"b{len(self.builtins)}")
+
+    def function_of(self, node: Node) -> str:
+        if node.path not in self.rules:
+            self.rules[node.path] = self.fresh("r")
+            self.pending.append(node)
+        return self.rules[node.path]
+
+    def emit(self, writer: _Writer) -> None:
+        text = self.texts.setdefault(writer.source.file, _Text(writer.source))
+        for outlined in writer.outlined:
+            text.lines += outlined.lines
+            text.places += outlined.places
+        text.lines += writer.lines
+        text.places += writer.places
+
+    def _find_pure(self) -> set[tuple[str, ...]]:
+        """Return the paths of rules that read neither the input nor what `with` replaces."""
+        impure = set(self.checker.reads_input)
+        readers: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+        for path, reads in self.checker.reads.items():
+            for read in reads:
+                readers.setdefault(read, set()).add(path)
+        waiting = list(impure)
+        while waiting:
+            for reader in readers.get(waiting.pop(), ()):
+                if reader not in impure:
+                    impure.add(reader)
+                    waiting.append(reader)
+        return set(self.checker.reads) - impure
+
+    def replaced_by(self, path: tuple[str, ...]) -> bool:
+        """Whether a modifier may replace a path or what it is in or contains."""
+        return any(
+            isinstance(target, tuple) and (target[: len(path)] == path or path[: len(target)] == target)
+            for target in self.checker.replaced
+        )
+
+    # Functions.
+
+    def _write(self, node: Node) -> None:
+        definitions = node.definitions or node.dynamic
+        source = definitions[0].source if definitions else Source("data", "")
+        name = self.rules[node.path]
+        writer = _Writer(self, source)
+        if definitions:
+            writer.at(definitions[0].start)
+        arity = len(node.definitions[0].arguments or ()) if node.is_function else 0
+        arguments = ", ".join(f"a{index}" for index in range(arity))
+        is_document = not node.is_rule or bool(node.dynamic)
+        if not node.is_function:
+            cache = "PROGRAM" if self._is_pure(node) else "CACHE"
+            writer.line(f"def {name}():")
+            with writer.indented():
+                if self.replaced_by(node.path) and self.checker.replaced:
+                    writer.line(f"found = replaced({self.constant(list(node.path))})")
+                    writer.line("if found is not MISSING: return found")
+                writer.line(f"found = {cache}.get({self.scalar(self.count)}, MISSING)")
+                writer.line(f"if found is MISSING: found = {cache}[{self.scalar(self.count)}] = {name}_()")
+                writer.line("return found")
+            self.count += 1
+            name = f"{name}_"
+        writer.line(f"def {name}({arguments}):")
+        with writer.indented():
+            writer.line("TICK()")
+            if node.is_function and self.replaced_by(node.path):
+                writer.line(f"found = replaced_call({self.constant(list(node.path))}, [{arguments}])")
+                writer.line("if found is not MISSING: return found")
+            if is_document:
+                self._document(writer, node)
+            elif node.definitions[0].key is not None:
+                self._set(writer, node.definitions)
+            else:
+                self._value(writer, node.definitions)
+        self.emit(writer)
+
+    def _is_pure(self, node: Node) -> bool:
+        return all(below.path in self.pure for below in node.below() if below.is_rule or below.dynamic)
+
+    def _set(self, writer: _Writer, definitions: list[Definition]) -> None:
+        writer.line("found = set()")
+        for definition in definitions:
+            key = definition.key
+            if key is None:
+                raise TypeError("a rule of a set has a key")
+            branch = definition.branches[0]
+            with writer.in_source(definition), writer.block():
+                writer.body(branch.body, lambda key=key: writer.line(f"found.add({writer.key(key)})"))
+        writer.line("return found")
+
+    def _value(self, writer: _Writer, definitions: list[Definition]) -> None:
+        rules = [definition for definition in definitions if not definition.default]
+        values = [branch.value for definition in rules for branch in definition.branches]
+        same = len(rules) > 0 and all(isinstance(value, Scalar | Number) and value == values[0] for value in values)
+        if not same:
+            writer.line("found = UNDEFINED")
+        for number, definition in enumerate(rules):
+            with writer.in_source(definition):
+                if same or len(rules) == 1:
+                    for branch in definition.branches:
+                        self._branch(writer, definition, branch, ends=True, same=same)
+                elif len(definition.branches) == 1:
+                    self._branch(writer, definition, definition.branches[0], ends=False, same=False)
+                else:
+                    name = f"{self.fresh('r')}_{number}"
+                    inner = writer.outline()
+                    arguments = ", ".join(f"a{index}" for index in range(len(definition.arguments or ())))
+                    inner.line(f"def {name}({arguments}):")
+                    with inner.indented():
+                        inner.line("found = UNDEFINED")
+                        for branch in definition.branches:
+                            self._branch(inner, definition, branch, ends=True, same=False)
+                        inner.line("return found")
+                    writer.line(f"found = agree(found, {name}({arguments}))")
+        defaults = [definition for definition in definitions if definition.default]
+        if defaults:
+            if not same:
+                writer.line("if found is not UNDEFINED: return found")
+            with writer.in_source(defaults[0]):
+                for index, argument in enumerate(defaults[0].arguments or ()):
+                    if isinstance(argument, Var):
+                        writer.bound[argument.name] = f"a{index}"
+                with writer.block():
+                    branch = defaults[0].branches[0]
+                    writer.body(branch.body, lambda: writer.line(f"return {writer.value(_value_of(branch))}"))
+            writer.line("return UNDEFINED")
+        else:
+            writer.line("return UNDEFINED" if same else "return found")
+
+    def _branch(self, writer: _Writer, definition: Definition, branch: Branch, *, ends: bool, same: bool) -> None:
+        value = _value_of(branch)
+        with writer.block():
+            for index, argument in enumerate(definition.arguments or ()):
+                writer.match(argument, f"a{index}")
+
+            def succeed() -> None:
+                code = writer.value(value)
+                if same or (ends and not writer.loops):
+                    writer.line(f"return {code}")
+                else:
+                    writer.line(f"found = agree(found, {code})")
+
+            writer.body(branch.body, succeed)
+        if ends and not same:
+            writer.line("if found is not UNDEFINED: return found")
+
+    def _document(self, writer: _Writer, node: Node) -> None:
+        writer.line("found = {}")
+        for definition in node.dynamic:
+            rest = definition.path[len(node.path) :]
+            with writer.in_source(definition), writer.block():
+                branch = definition.branches[0]
+
+                def succeed(
+                    definition: Definition = definition, branch: Branch = branch, rest: list[Term] = rest
+                ) -> None:
+                    path = f"({', '.join(writer.value(part) for part in rest)},)"
+                    if definition.key is not None:
+                        writer.line(f"add_at(found, {path}, {writer.value(definition.key)})")
+                    else:
+                        writer.line(f"put_at(found, {path}, {writer.value(_value_of(branch))})")
+
+                writer.body(branch.body, succeed)
+        for name, child in node.children.items():
+            if child.is_function or not any(
+                (below.is_rule and not below.is_function) or below.dynamic or below.is_package
+                for below in child.below()
+            ):
+                continue
+            writer.line(f"below = {self.function_of(child)}()")
+            writer.line(f"if below is not UNDEFINED: merge_ground(found, {self.scalar(name)}, below)")
+        if node.definitions:
+            # A set at the path of rules that go on below it.
+            writer.line("return found")
+            return
+        writer.line(f"base = look_up(DATA, {self.constant(list(node.path))})")
+        if node.path and not node.is_package and not node.dynamic:
+            writer.line("if not found and base is UNDEFINED: return UNDEFINED")
+        writer.line("return merge(base, found)")
+
+    # Code.
+
+    def _code(self, text: _Text) -> CodeType:
+        tree = ast.parse("\n".join(text.lines) or "pass")
+        source = text.source
+        positions: dict[int, int] = {}
+        places = []
+        for start, _ in text.places:
+            if start not in positions:
+                positions[start] = source.position(min(start, len(source.text)))[0] if source.text else 1
+            places.append(positions[start])
+        _finish(tree, places, self.scalars)
+        return compile(tree, source.file, "exec", dont_inherit=True, optimize=2)
+
+
+def _finish(node: ast.AST, places: list[int], scalars: list[Any]) -> None:
+    """Put constants in the place of their names, and lines of the Rego file in that of lines of the text."""
+    for name in node._fields:
+        found = getattr(node, name, None)
+        if isinstance(found, list):
+            for index, part in enumerate(found):
+                if isinstance(part, ast.Name) and part.id[0] == "k":
+                    found[index] = part = ast.Constant(scalars[int(part.id[1:])], lineno=part.lineno)
+                if isinstance(part, ast.AST):
+                    _finish(part, places, scalars)
+        elif isinstance(found, ast.Name) and found.id[0] == "k":
+            made = ast.Constant(scalars[int(found.id[1:])], lineno=found.lineno)
+            setattr(node, name, made)
+            _finish(made, places, scalars)
+        elif isinstance(found, ast.AST):
+            _finish(found, places, scalars)
+    line = getattr(node, "lineno", None)
+    if line is not None:
+        node.lineno = node.end_lineno = places[line - 1]  # type: ignore[attr-defined]
+        node.col_offset = node.end_col_offset = 0  # type: ignore[attr-defined]
+
+
+def _value_of(branch: Branch) -> Term:
+    if branch.value is None:
+        raise TypeError("a rule with a value has one")
+    return branch.value
+
+
+class _Writer:
+    """Writes one function and those that it needs."""
+
+    def __init__(self, compiler: Compiler, source: Source, *, ordered: bool = False) -> None:
+        self.compiler = compiler
+        self.source = source
+        self.lines: list[str] = []
+        self.places: list[tuple[int, int]] = []
+        self.outlined: list[_Writer] = []
+        self.place = 0
+        self.depth = 0
+        self.nested = 0
+        self.loops = 0
+        self.fail = "return UNDEFINED"
+        self.ordered = ordered
+        self.bound: dict[str, str] = {}
+        #: What is known about the type of a local name.
+        self.kinds: dict[str, str] = {}
+        self.known: dict[tuple[str, tuple[str, ...]], str] = {}
+
+    # Lines.
+
+    def line(self, text: str) -> None:
+        self.lines.append(" " * self.depth + text)
+        self.places.append((self.place, self.place))
+
+    def at(self, start: int) -> None:
+        self.place = start
+
+    @contextmanager
+    def in_source(self, definition: Definition) -> Iterator[None]:
+        """Write a rule of another file of the same package, with the line of this one where it begins."""
+        before = self.place, self.source
+        if definition.source is self.source:
+            self.place = definition.start
+        yield
+        self.place, self.source = before
+
+    @contextmanager
+    def indented(self) -> Iterator[None]:
+        self.depth += 1
+        yield
+        self.depth -= 1
+
+    @contextmanager
+    def block(self) -> Iterator[None]:
+        """Write lines after which control goes on, whether they fail or not."""
+        before = self.fail, dict(self.bound), dict(self.known), self.depth, self.nested, self.loops
+        self.line("while True:")
+        self.depth += 1
+        self.nested += 1
+        self.loops = 0
+        self.fail = "break"
+        yield
+        self.fail, self.bound, self.known, self.depth, self.nested, self.loops = before
+        self.depth += 1
+        self.line("break")
+        self.depth -= 1
+
+    def loop(self, header: str) -> None:
+        """Begin a loop over a collection, which ends with the block."""
+        self.line(header)
+        self.depth += 1
+        self.nested += 1
+        self.loops += 1
+        self.fail = "continue"
+        self.line("TICK()")
+
+    def outline(self) -> _Writer:
+        inner = _Writer(self.compiler, self.source, ordered=self.ordered)
+        inner.place = self.place
+        self.outlined.append(inner)
+        return inner
+
+    def fresh(self, prefix: str = "t") -> str:
+        return self.compiler.fresh(prefix)
+
+    def require(self, code: str) -> None:
+        self.line(f"if not ({code}): {self.fail}")
+
+    def defined(self, code: str) -> None:
+        self.line(f"if {code} is UNDEFINED: {self.fail}")
+
+    # Bodies.
+
+    def body(self, body: Body, succeed: Callable[[], None]) -> None:
+        for index, expression in enumerate(body):
+            if self.nested >= _DEEPEST:
+                self.outline_rest(body[index:], succeed)
+                return
+            self.expression(expression)
+        succeed()
+
+    def outline_rest(self, body: Body, succeed: Callable[[], None]) -> None:
+        """Write the rest of a body as a loop over what a function finds, because loops cannot nest any deeper."""
+        outputs = sorted({name for name in _names_of(body) if name not in self.bound})
+        names = self.call_outlined(body, outputs)
+        self.nested, before = 0, self.nested
+        self.loop(f"for {_pattern(names)} in {self.last_call}:")
+        self.nested = before
+        for output, name in zip(outputs, names, strict=True):
+            self.bound[output] = name
+        succeed()
+
+    last_call = ""
+
+    def call_outlined(
+        self, body: Body, outputs: list[str], prologue: Callable[[_Writer], None] | None = None
+    ) -> list[str]:
+        """Write a function that lists the values of variables for each solution of a body; keep its call in `last_call`."""
+        inner = self.outline()
+        free = sorted({name for name in _names_of(body) if name in self.bound})
+        name = self.fresh("f")
+        parameters = [f"a{index}" for index in range(len(free))]
+        inner.bound = dict(zip(free, parameters, strict=True))
+        inner.line(f"def {name}({', '.join(parameters)}):")
+        with inner.indented():
+            inner.line("found = []")
+            if prologue is not None:
+                prologue(inner)
+            with inner.block():
+                known = inner
+
+                def succeed() -> None:
+                    values = [known.bound.get(output, "UNDEFINED") for output in outputs]
+                    known.line(f"found.append({_pattern(values)})")
+
+                inner.body(body, succeed)
+            if prologue is not None:
+                inner.depth -= 1
+                inner.line("finally: leave(saved)")
+            inner.line("return found")
+        self.last_call = f"{name}({', '.join(self.bound[variable] for variable in free)})"
+        return [self.fresh() for _ in outputs]
+
+    def expression(self, expression: Expr) -> None:
+        self.at(expression.start)
+        if expression.withs:
+            self.modified(expression)
+            return
+        value = expression.value
+        if expression.negated:
+            self.negated(expression)
+            return
+        match value:
+            case Every():
+                self.every(value)
+            case Not():
+                self.line(f"if {self.holds(value.body)}: {self.fail}")
+            case Logical():
+                if value.operator == "and":
+                    self.require(self.holds(value.left))
+                    self.require(self.holds(value.right))
+                else:
+                    flag = self.holds(value.left)
+                    with self.condition(f"not {flag}"):
+                        right = self.holds(value.right)
+                        self.line(f"{flag} = {right}")
+                    self.require(flag)
+            case Call():
+                self.call(value, is_statement=not expression.generated)
+            case Var() | Ref():
+                code = self.value(value)
+                self.line(f"if {code} is False: {self.fail}")
+            case Scalar() if value.value is not False:
+                pass
+            case Scalar():
+                self.line(self.fail)
+            case _:
+                self.value(value)  # type: ignore[arg-type]
+
+    @contextmanager
+    def condition(self, code: str) -> Iterator[None]:
+        self.line(f"if {code}:")
+        before = dict(self.bound), dict(self.known)
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.bound, self.known = before
+
+    def holds(self, body: Body) -> str:
+        """Write a name that is true where a body has a solution."""
+        flag = self.fresh()
+        if self.nested + 1 >= _DEEPEST:
+            names = self.call_outlined(body, [])
+            if names:
+                raise ValueError("no outputs")
+            self.line(f"{flag} = bool({self.last_call})")
+            return flag
+        self.line(f"{flag} = False")
+        depth = self.depth
+        with self.block():
+            inner = self
+
+            def succeed() -> None:
+                inner.line(f"{flag} = True")
+                inner.line("break")
+
+            self.body(body, succeed)
+            # Leave the outer loops, too.
+            for level in range(self.depth - 1, depth + 1, -1):
+                self.depth = level
+                self.line(f"if {flag}: break")
+        return flag
+
+    def negated(self, expression: Expr) -> None:
+        """Write `not`; the arguments of its call are evaluated before it, as OPA does."""
+        value = expression.value
+        if isinstance(value, Call) and operator_name(value) not in {"eq", "equal"}:
+            captured = []
+            for argument in value.arguments:
+                variable = Var(argument.start, argument.end, self.fresh("@"))
+                if isinstance(
+                    argument, Ref | Array | Object | Set | ArrayComprehension | SetComprehension | ObjectComprehension
+                ):
+                    self.bound[variable.name] = self.value(argument)
+                    captured.append(variable)
+                else:
+                    captured.append(argument)
+            value = Call(value.start, value.end, value.operator, captured)
+            self.at(expression.start)
+        elif isinstance(value, Array | Object | Set):
+            self.value(value)
+        self.line(f"if {self.holds([Expr(expression.start, expression.end, value)])}: {self.fail}")
+
+    def every(self, every: Every) -> None:
+        domain = self.value(every.domain)
+        self.require(f"is_collection({domain})")
+        flag = self.fresh()
+        self.line(f"{flag} = True")
+        if self.nested + 2 >= _DEEPEST:
+            raise RecursionError("statements are nested too deeply")
+        with self.block():
+            names = []
+            key = every.key
+            item = self.fresh()
+            if key is not None and not key.is_wildcard:
+                place = self.fresh()
+                self.loop(f"for {place}, {item} in {self.iterate('pairs', domain)}:")
+                self.bound[key.name] = place
+                names.append(place)
+            else:
+                self.loop(f"for {item} in {self.iterate('values', domain)}:")
+            self.bound[every.value.name] = item
+            inner = self.holds(every.body)
+            self.line(f"if not {inner}:")
+            self.line(f" {flag} = False")
+            self.line(" break")
+        self.require(flag)
+
+    def modified(self, expression: Expr) -> None:
+        """Write an expression with modifiers as a loop over what a function finds while they hold."""
+        targets = []
+        values: list[Term] = []
+        for modifier in expression.withs:
+            target = modifier.target
+            head = target.head.name if isinstance(target.head, Var) else ""
+            path = constant_path(target)
+            if head in {"input", "data"} and len(path) < len(target.path):
+                raise NotImplementedError("a modifier of what is no constant path")
+            value = modifier.value
+            if isinstance(value, Ref) and isinstance(value.head, Var):
+                node = self.compiler.root.find(constant_path(value)) if value.head.name == "data" else None
+                dotted = ".".join([value.head.name, *constant_path(value)])
+                if node is not None and node.is_function:
+                    function = self.compiler.function_of(node)
+                    targets.append((head, path, f"Function({function})"))
+                    continue
+                if node is None and value.head.name != "data" and dotted in signatures():
+                    targets.append((head, path, f"Function({self.compiler.builtin(dotted)})"))
+                    continue
+                captured = Var(value.start, value.end, self.fresh("@"))
+                self.bound[captured.name] = self.value(value)
+                value = captured
+            targets.append((head, path, ""))
+            values.append(value)
+        plain = Expr(expression.start, expression.end, expression.value, expression.negated, [], expression.generated)
+        carriers = [Expr(value.start, value.end, value) for value in values]
+        outputs = sorted({name for name in _names_of([plain]) if name not in self.bound})
+
+        def prologue(inner: _Writer) -> None:
+            remaining = iter(values)
+            parts = []
+            for head, path, function in targets:
+                code = function or inner.value(next(remaining))
+                name = "input" if head == "input" else "data" if head == "data" else ".".join([head, *path])
+                where = list(path) if head in {"input", "data"} else []
+                parts.append(f"({inner.compiler.scalar(name)}, {inner.compiler.constant(where)}, {code})")
+            inner.line(f"saved = enter([{', '.join(parts)}])")
+            inner.line("try:")
+            inner.depth += 1
+            inner.nested += 1
+
+        names = self.call_outlined_with(plain, carriers, outputs, prologue)
+        if not outputs:
+            self.require(self.last_call)
+            return
+        self.loop(f"for {_pattern(names)} in {self.last_call}:")
+        for output, name in zip(outputs, names, strict=True):
+            self.bound[output] = name
+
+    def call_outlined_with(
+        self, plain: Expr, carriers: Body, outputs: list[str], prologue: Callable[[_Writer], None]
+    ) -> list[str]:
+        free = {name for name in _names_of([*carriers, plain]) if name in self.bound}
+        inner_body = [plain]
+        before = dict(self.bound)
+        # The values of modifiers are arguments of the function, too.
+        names = self.call_outlined(inner_body, outputs, prologue) if not carriers else None
+        if names is None:
+            marker = [*inner_body]
+            names = self._outlined_with_values(marker, sorted(free), outputs, prologue)
+        self.bound = before
+        return names
+
+    def _outlined_with_values(
+        self, body: Body, free: list[str], outputs: list[str], prologue: Callable[[_Writer], None]
+    ) -> list[str]:
+        inner = self.outline()
+        name = self.fresh("f")
+        parameters = [f"a{index}" for index in range(len(free))]
+        inner.bound = dict(zip(free, parameters, strict=True))
+        inner.line(f"def {name}({', '.join(parameters)}):")
+        with inner.indented():
+            inner.line("found = []")
+            prologue(inner)
+            with inner.block():
+
+                def succeed() -> None:
+                    values = [inner.bound.get(output, "UNDEFINED") for output in outputs]
+                    inner.line(f"found.append({_pattern(values)})")
+
+                inner.body(body, succeed)
+            inner.depth -= 1
+            inner.line("finally: leave(saved)")
+            inner.line("return found")
+        self.last_call = f"{name}({', '.join(self.bound[variable] for variable in free)})"
+        return [self.fresh() for _ in outputs]
+
+    # Terms.
+
+    def value(self, term: Term) -> str:
+        """Write what computes a term and return its code, which is cheap to repeat; fail where it is undefined."""
+        match term:
+            case Scalar():
+                return self.scalar(term.value)
+            case Number():
+                return self.scalar(parse_number(term.text))
+            case Var():
+                if term.name not in self.bound:
+                    raise KeyError(term.name)
+                return self.bound[term.name]
+            case Ref():
+                return self.ref(term)
+            case Array() | Set() | Object() if _is_constant(term):
+                name = self.compiler.constant(_constant_value(term))
+                self.kinds[name] = {Array: "list", Set: "set", Object: "dict"}[type(term)]
+                return name
+            case Array():
+                return self.keep(f"[{', '.join([self.value(item) for item in term.items])}]", "list")
+            case Set():
+                return self.keep(f"{{{', '.join([self.key(item) for item in term.items])}}}", "set")
+            case Object():
+                return self.object(term)
+            case ArrayComprehension() | SetComprehension() | ObjectComprehension():
+                return self.comprehension(term)
+        raise TypeError(f"a term of a resolved body is no {type(term).__name__}")
+
+    def scalar(self, value: Any) -> str:
+        name = self.compiler.scalar(value)
+        self.kinds[name] = type(value).__name__
+        return name
+
+    def keep(self, code: str, kind: str = "") -> str:
+        name = self.fresh()
+        self.line(f"{name} = {code}")
+        if kind:
+            self.kinds[name] = kind
+        return name
+
+    def key(self, term: Term) -> str:
+        """Return the code of a term in the form of a key."""
+        code = self.value(term)
+        if self.kinds.get(code) in {"str", "int", "float", "NoneType"}:
+            return code
+        return f"({code} if type({code}) is str else to_key({code}))"
+
+    def object(self, term: Object) -> str:
+        keys = [key for key, _ in term.items]
+        parts = []
+        if all(isinstance(key, Scalar) for key in keys):
+            for key, item in term.items:
+                parts.append(f"{self.key(key)}: {self.value(item)}")
+            return self.keep(f"{{{', '.join(parts)}}}", "dict")
+        codes = [(self.value(key), self.value(item)) for key, item in term.items]
+        name = self.keep("{}", "dict")
+        for key, item in codes:
+            self.line(f"{name}[{key} if type({key}) is str else to_key({key})] = {item}")
+        return name
+
+    def comprehension(self, term: ArrayComprehension | SetComprehension | ObjectComprehension) -> str:
+        if self.nested + 1 >= _DEEPEST:
+            return self.outlined_comprehension(term)
+        kind = {ArrayComprehension: "list", SetComprehension: "set", ObjectComprehension: "dict"}[type(term)]
+        found = self.keep({"list": "[]", "set": "set()", "dict": "{}"}[kind], kind)
+        before = self.ordered
+        self.ordered = self.ordered or kind == "list"
+        with self.block():
+
+            def succeed() -> None:
+                if isinstance(term, ObjectComprehension):
+                    self.line(f"put({found}, {self.value(term.key)}, {self.value(term.value)})")
+                elif isinstance(term, SetComprehension):
+                    self.line(f"{found}.add({self.key(term.term)})")
+                else:
+                    self.line(f"{found}.append({self.value(term.term)})")
+
+            self.body(term.body, succeed)
+        self.ordered = before
+        self.line(f"charge(len({found}))")
+        return found
+
+    def outlined_comprehension(self, term: Term) -> str:
+        inner = self.outline()
+        holder = [Expr(term.start, term.end, term)]
+        free = sorted({name for name in _names_of(holder) if name in self.bound})
+        name = self.fresh("f")
+        parameters = [f"a{index}" for index in range(len(free))]
+        inner.bound = dict(zip(free, parameters, strict=True))
+        inner.line(f"def {name}({', '.join(parameters)}):")
+        with inner.indented():
+            inner.line(f"return {inner.value(term)}")
+        return self.keep(f"{name}({', '.join(self.bound[variable] for variable in free)})")
+
+    # References.
+
+    def ref(self, ref: Ref) -> str:
+        head = ref.head
+        if not isinstance(head, Var):
+            return self.follow(self.value(head), ref.path)
+        if head.name == "input" and head.name not in self.bound:
+            if not ref.path:
+                self.defined("INPUT")
+                return "INPUT"
+            return self.follow("INPUT", ref.path)
+        if head.name == "data" and head.name not in self.bound:
+            return self.data(ref.path)
+        return self.follow(self.bound[head.name], ref.path)
+
+    def data(self, path: list[Term]) -> str:
+        node = self.compiler.root
+        for index, part in enumerate(path):
+            if node.is_rule or node.dynamic:
+                return self.follow(self.rule(node), path[index:])
+            child = node.children.get(part.value) if isinstance(part, Scalar) and isinstance(part.value, str) else None
+            if child is None:
+                if isinstance(part, Scalar) and (index or isinstance(part.value, str)):
+                    return self.follow("DATA", path)
+                return self.follow(self.rule(node), path[index:])
+            node = child
+        return self.rule(node)
+
+    def rule(self, node: Node) -> str:
+        if node.is_function:
+            self.line(self.fail)
+            return "UNDEFINED"
+        place = (f"{self.compiler.function_of(node)}()", ())
+        if place not in self.known:
+            name = self.known[place] = self.keep(place[0])
+            if node.is_rule and node.definitions[0].key is not None and not node.dynamic:
+                self.kinds[name] = "set"
+            else:
+                self.defined(name)
+        return self.known[place]
+
+    def follow(self, base: str, path: list[Term]) -> str:
+        """Write the look-ups of a path, with a loop for each part that is not bound."""
+        index = 0
+        while index < len(path):
+            names = []
+            while index < len(path) and isinstance(part := path[index], Scalar) and isinstance(part.value, str):
+                names.append(part.value)
+                index += 1
+            if names:
+                base = self.look_up(base, tuple(names))
+                continue
+            part = path[index]
+            index += 1
+            base = self.step(base, part)
+        return base
+
+    def look_up(self, base: str, names: tuple[str, ...]) -> str:
+        place = (base, names)
+        if place in self.known:
+            return self.known[place]
+        found = self.fresh()
+        gets = "".join(f".get({self.compiler.scalar(name)}, UNDEFINED)" for name in names)
+        if self.kinds.get(base) == "dict" and len(names) == 1:
+            self.line(f"{found} = {base}{gets}")
+        else:
+            self.line(f"try: {found} = {base}{gets}")
+            self.line(f"except AttributeError: {found} = look_up({base}, {self.compiler.constant(list(names))})")
+        self.defined(found)
+        self.known[place] = found
+        return found
+
+    def iterate(self, how: str, base: str) -> str:
+        if how == "values" and self.kinds.get(base) == "list":
+            return base
+        prefix = "ordered_" if self.ordered else ""
+        if how == "values":
+            return f"{base} if type({base}) is list else {prefix}values({base})"
+        return f"{prefix}pairs({base})"
+
+    def step(self, base: str, part: Term) -> str:
+        if self.is_bound(part):
+            key = self.value(part)
+            code = f"item({base}, {key})"
+            if self.kinds.get(key) == "str":
+                code = f"{base}.get({key}, UNDEFINED) if type({base}) is dict else {code}"
+            elif isinstance(part, Var):
+                code = f"{base}.get({key}, UNDEFINED) if type({base}) is dict and type({key}) is str else {code}"
+            found = self.keep(code)
+            self.defined(found)
+            return found
+        found = self.fresh()
+        if isinstance(part, Var) and part.is_wildcard and part.name not in self.bound:
+            self.loop(f"for {found} in {self.iterate('values', base)}:")
+            self.bound[part.name] = "UNDEFINED"
+            return found
+        place = self.fresh()
+        self.loop(f"for {place}, {found} in {self.iterate('pairs', base)}:")
+        self.match(part, place)
+        return found
+
+    def is_bound(self, term: Term) -> bool:
+        """Whether a term can be computed without binding anything."""
+        match term:
+            case Var():
+                return term.name in self.bound
+            case Array() | Set():
+                return all(map(self.is_bound, term.items))
+            case Object():
+                return all(self.is_bound(key) and self.is_bound(item) for key, item in term.items)
+            case Ref():
+                return all(map(self.is_bound, term.path)) and (
+                    not isinstance(term.head, Var)
+                    or term.head.name in self.bound
+                    or term.head.name in {"input", "data"}
+                )
+        return True
+
+    # Unification.
+
+    def match(self, pattern: Term, code: str) -> None:
+        """Write what binds the variables of a pattern to the parts of a value, or fails."""
+        if isinstance(pattern, Var) and pattern.name not in self.bound:
+            self.bound[pattern.name] = code
+            return
+        if self.is_bound(pattern):
+            self.require(self.equality(pattern, code))
+            return
+        if isinstance(pattern, Array):
+            self.require(f"type({code}) is list and len({code}) == {len(pattern.items)}")
+            for index, item in enumerate(pattern.items):
+                if not (isinstance(item, Var) and item.is_wildcard):
+                    self.match(item, self.keep(f"{code}[{index}]"))
+                else:
+                    self.bound[item.name] = "UNDEFINED"
+            return
+        if isinstance(pattern, Object):
+            self.require(f"type({code}) is dict and len({code}) == {len(pattern.items)}")
+            for key, item in pattern.items:
+                found = self.keep(f"{code}.get({self.key(key)}, UNDEFINED)")
+                self.defined(found)
+                self.match(item, found)
+            return
+        # A reference whose path binds variables.
+        self.require(self.equality_of(self.value(pattern), code))
+
+    def unify(self, left: Term, right: Term) -> None:
+        waiting = [(left, right)]
+        while waiting:
+            rest = []
+            for first, second in waiting:
+                if not self.unified(first, second, rest):
+                    rest.append((first, second))
+            if rest == waiting:
+                # What is left are references that bind variables on both sides.
+                first, second = rest.pop(0)
+                if isinstance(first, Var):
+                    first, second = second, first
+                if isinstance(first, Var) or not isinstance(first, Ref):
+                    raise KeyError("an equality with nothing bound")
+                self.match(second, self.value(first))
+            waiting = rest
+
+    def unified(self, left: Term, right: Term, rest: list[tuple[Term, Term]]) -> bool:
+        if isinstance(left, Array) and isinstance(right, Array):
+            if len(left.items) != len(right.items):
+                self.line(self.fail)
+                for name in _names_of([Expr(0, 0, left), Expr(0, 0, right)]):
+                    self.bound.setdefault(name, "UNDEFINED")
+                return True
+            if not (self.is_bound(left) and self.is_bound(right)):
+                rest.extend(zip(left.items, right.items, strict=True))
+                return True
+        if (
+            isinstance(left, Object)
+            and isinstance(right, Object)
+            and not (self.is_bound(left) and self.is_bound(right))
+        ):
+            return self.unified_objects(left, right, rest)
+        if self.is_bound(left):
+            if (isinstance(right, Ref) and isinstance(left, Scalar)) or self.is_bound(right):
+                self.require(self.equality(left, self.value(right)))
+            else:
+                self.match(right, self.value(left))
+            return True
+        if self.is_bound(right):
+            self.match(left, self.value(right))
+            return True
+        for pattern, ref in ((left, right), (right, left)):
+            if isinstance(ref, Ref) and isinstance(pattern, Var | Array | Object):
+                self.match(pattern, self.value(ref))
+                return True
+        return False
+
+    def unified_objects(self, left: Object, right: Object, rest: list[tuple[Term, Term]]) -> bool:
+        if not all(self.is_bound(key) for key, _ in [*left.items, *right.items]):
+            return False
+        if len(left.items) != len(right.items):
+            self.line(self.fail)
+        others = list(right.items)
+        for key, item in left.items:
+            same = [value for other, value in others if other == key]
+            if same:
+                rest.append((item, same[0]))
+            else:
+                self.line(self.fail)
+                for name in _names_of([Expr(0, 0, left), Expr(0, 0, right)]):
+                    self.bound.setdefault(name, "UNDEFINED")
+                return True
+        return True
+
+    def equality(self, term: Term, code: str) -> str:
+        """Return code that compares a bound term with a value."""
+        if isinstance(term, Scalar):
+            return self.equality_of(code, self.scalar(term.value))
+        return self.equality_of(self.value(term), code)
+
+    def equality_of(self, left: str, right: str) -> str:
+        for one, other in ((left, right), (right, left)):
+            kind = self.kinds.get(other, "")
+            if kind == "NoneType":
+                return f"{one} is None"
+            if kind == "bool" and other[0] == "k":
+                return f"{one} is {other}"
+            if kind == "str":
+                return f"{one} == {other}"
+            if kind in {"int", "float"} and other[0] == "k":
+                return f"{one} == {other} and type({one}) is not bool"
+        return f"{left} == {right} if type({left}) is str else equal({left}, {right})"
+
+    # Calls.
+
+    def call(self, call: Call, *, is_statement: bool) -> None:
+        name = operator_name(call)
+        if name in {"eq", "equal"} and len(call.arguments) == 2:
+            self.unify(*call.arguments)
+            return
+        if name in {"print", "internal.print"}:
+            self.print(call)
+            return
+        if name == "walk":
+            self.walk(call)
+            return
+        arity = self.compiler.checker.arity(call)
+        if arity is None:
+            raise KeyError(name)
+        inputs, outputs = call.arguments[:arity], call.arguments[arity:]
+        codes = [self.value(argument) for argument in inputs]
+        self.at(call.start)
+        code, kind, total = self.invocation(call, name, inputs, codes)
+        if outputs:
+            output = outputs[0]
+            if isinstance(output, Var) and output.name not in self.bound:
+                found = self.keep(code, kind)
+                if not total:
+                    self.defined(found)
+                self.bound[output.name] = found
+            else:
+                found = self.keep(code, kind)
+                if not total:
+                    self.defined(found)
+                self.match(output, found)
+        elif kind == "bool" and total:
+            self.require(code)
+        elif is_statement:
+            found = self.keep(code)
+            self.line(f"if {found} is False or {found} is UNDEFINED: {self.fail}")
+
+    def invocation(self, call: Call, name: str | None, inputs: list[Term], codes: list[str]) -> tuple[str, str, bool]:
+        """Return the code of a call, the kind of its result, and whether it always has one."""
+        arguments = ", ".join(codes)
+        if name is None:
+            node = self.compiler.root.find(constant_path(call.operator))
+            if node is None:
+                raise KeyError(constant_path(call.operator))
+            return f"{self.compiler.function_of(node)}({arguments})", "", False
+        if name in self.compiler.checker.replaced:
+            plain = self.compiler.builtin(name)
+            return f"call_replaced({self.compiler.scalar(name)}, {plain}, [{arguments}])", "", False
+        inline = self.inline(name, inputs, codes)
+        if inline is not None:
+            return (*inline, True)
+        result = signatures()[name].get("result", {}).get("type", "")
+        return f"{self.compiler.builtin(name)}({arguments})", _RESULTS.get(result, ""), False
+
+    def inline(self, name: str, inputs: list[Term], codes: list[str]) -> tuple[str, str] | None:
+        """Return the code and kind of a builtin that Python has, for the usual types; its function does the rest."""
+        kinds = [self.kinds.get(code, "") for code in codes]
+        if name == "neq":
+            return f"not ({self.equality_of(*codes)})", "bool"
+        if name in _COMPARISONS:
+            slow = _COMPARISONS[name].format(*codes)
+            if kinds == ["int", "int"]:
+                return f"{codes[0]} {_SIGNS[name]} {codes[1]}", "bool"
+            for one, other in ((0, 1), (1, 0)):
+                if kinds[one] == "int":
+                    quick = f"{codes[0]} {_SIGNS[name]} {codes[1]}"
+                    return f"{quick} if type({codes[other]}) is int else {slow}", "bool"
+            return slow, "bool"
+        if name == "count":
+            if kinds[0] in {"list", "set", "dict"}:
+                return f"len({codes[0]})", "int"
+            return f"len({codes[0]}) if type({codes[0]}) is list else {self.compiler.builtin(name)}({codes[0]})", "int"
+        if name == "internal.member_2":
+            if isinstance(inputs[1], Array | Set) and _is_constant(inputs[1]):
+                found = _constant_value(inputs[1])
+                if all(type(part) is str for part in found):
+                    names = self.compiler.constant(set(found))
+                    return f"type({codes[0]}) is str and {codes[0]} in {names}", "bool"
+            return f"is_member({', '.join(codes)})", "bool"
+        if name == "internal.member_3":
+            return f"is_pair({', '.join(codes)})", "bool"
+        if name in {"startswith", "endswith"}:
+            checks = [f"type({code}) is str" for code, kind in zip(codes, kinds, strict=True) if kind != "str"]
+            quick = f"{codes[0]}.{name}({codes[1]})"
+            if not checks:
+                return quick, "bool"
+            return f"{quick} if {' and '.join(checks)} else {self.compiler.builtin(name)}({', '.join(codes)})", "bool"
+        if name == "plus" or (name == "minus" and "int" in kinds):
+            sign = "+" if name == "plus" else "-"
+            checks = [f"type({code}) is int" for code, kind in zip(codes, kinds, strict=True) if kind != "int"]
+            quick = f"{codes[0]} {sign} {codes[1]}"
+            if checks:
+                quick += f" if {' and '.join(checks)} else {self.compiler.builtin(name)}({', '.join(codes)})"
+            return quick, ""
+        return None
+
+    def walk(self, call: Call) -> None:
+        base = self.value(call.arguments[0])
+        found = self.fresh()
+        self.loop(f"for {found} in {self.compiler.builtin('walk')}({base}):")
+        if len(call.arguments) > 1:
+            self.match(call.arguments[1], found)
+
+    def print(self, call: Call) -> None:
+        """Write a call of print; what is undefined is shown as such."""
+        if not self.compiler.print_calls:
+            return
+        parts = []
+        for argument in call.arguments:
+            found = self.keep("[]", "list")
+            with self.block():
+                self.body(
+                    [], lambda argument=argument, found=found: self.line(f"{found}.append({self.value(argument)})")
+                )
+            parts.append(found)
+        self.line(f"PRINT({self.compiler.scalar(self.place)}, [{', '.join(parts)}])")
+
+
+def _pattern(names: list[str]) -> str:
+    return f"({', '.join(names)},)" if names else "()"
+
+
+def _names_of(body: Body) -> Iterator[str]:
+    """Names of all variables of a body, those inside of its closures included."""
+    for expression in walk_expressions(body):
+        value = expression.value
+        if isinstance(value, Every):
+            yield value.value.name
+            if value.key is not None:
+                yield value.key.name
+        for term in terms_of(expression):
+            if isinstance(term, Var) and term.name not in {"input", "data"}:
+                yield term.name
+
+
+def _is_constant(term: Term) -> bool:
+    match term:
+        case Scalar() | Number():
+            return True
+        case Array() | Set():
+            return all(map(_is_constant, term.items))
+        case Object():
+            return all(_is_constant(key) and _is_constant(item) for key, item in term.items)
+    return False
+
+
+def _constant_value(term: Term) -> Any:
+    from policyeng.rego.values import make_set, to_key
+
+    match term:
+        case Number():
+            return parse_number(term.text)
+        case Array():
+            return [_constant_value(item) for item in term.items]
+        case Set():
+            return make_set(_constant_value(item) for item in term.items)
+        case Object():
+            return {to_key(_constant_value(key)): _constant_value(item) for key, item in term.items}
+        case Scalar():
+            return term.value
+    raise TypeError("only a constant term has a value")

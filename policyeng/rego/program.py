@@ -1,0 +1,339 @@
+"""Compile modules to a program, and ask it queries."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from policyeng.rego import runtime, values
+from policyeng.rego.budget import BudgetExceededError, charge
+from policyeng.rego.builtins import BuiltinError, load_function, signatures
+from policyeng.rego.checker import Checker
+from policyeng.rego.compiler import Compiled, Compiler
+from policyeng.rego.errors import Diagnostic, RegoError, Source
+from policyeng.rego.numbers import NumberTooLargeError
+from policyeng.rego.parser import parse_module, parse_query
+from policyeng.rego.resolver import Definition, resolve_module, resolve_query
+from policyeng.rego.safety import Orderer
+from policyeng.rego.syntax import Array, Module, Object, Scalar, Term, Var
+from policyeng.rego.tree import Node, build_tree, conflicts
+from policyeng.rego.values import UNDEFINED, Value
+
+_MISSING = object()
+_EVALUATION_ERRORS = (BuiltinError, runtime.ConflictError, BudgetExceededError, NumberTooLargeError)
+
+
+class EvaluationError(Exception):
+    """A query that has no answer because a builtin, a conflict or a limit ended it.
+
+    Attributes:
+        code: as OPA names it.
+        message: without the place.
+        file: of the policy, empty where it is not known.
+        line: from 1, 0 where it is not known.
+    """
+
+    def __init__(self, code: str, message: str, file: str = "", line: int = 0) -> None:
+        """Take the reason and the place."""
+        place = f"{file}:{line}: " if file else ""
+        super().__init__(f"{place}{code}: {message}")
+        self.code, self.message, self.file, self.line = code, message, file, line
+
+
+class _Function:
+    """A function in the place of another one."""
+
+    def __init__(self, function: Callable[..., Value]) -> None:
+        self.function = function
+
+
+class _Namespace:
+    """The globals of the compiled code for one thread."""
+
+    def __init__(
+        self, compiled: Compiled, data: Value, print_: Callable[[int, list[list[Value]]], None] | None
+    ) -> None:
+        self.steps = runtime.Steps()
+        self.replacements: dict[str | tuple[str, ...], Value] = {}
+        self.globals: dict[str, Any] = {
+            "__builtins__": {
+                name: __builtins__[name] if isinstance(__builtins__, dict) else getattr(__builtins__, name)
+                for name in ("AttributeError", "bool", "dict", "int", "len", "list", "set", "str", "type")
+            },
+            "UNDEFINED": UNDEFINED,
+            "MISSING": _MISSING,
+            "INPUT": UNDEFINED,
+            "DATA": data,
+            "CACHE": {},
+            "PROGRAM": {},
+            "TICK": self.steps.tick,
+            "PRINT": print_,
+            "Function": _Function,
+            "charge": charge,
+            "enter": self.enter,
+            "leave": self.leave,
+            "replaced": self.replaced,
+            "replaced_call": self.replaced_call,
+            "call_replaced": self.call_replaced,
+            "equal": values.equal,
+            "is_less": values.is_less,
+            "to_key": values.to_key,
+        }
+        for name in ["add_at", "agree", "is_collection", "is_member", "is_pair", "item", "look_up", "merge", "merge_ground", "ordered_pairs", "ordered_values", "pairs", "put", "put_at", "values"]:
+            self.globals[name] = getattr(runtime, name)
+        self.load(compiled.code, compiled.constants, compiled.builtins)
+
+    def load(self, code: Iterable[Any], constants: list[Any], builtins: Mapping[str, str]) -> None:
+        for index, value in enumerate(constants):
+            self.globals[f"K{index}"] = value
+        for name, short in builtins.items():
+            if short not in self.globals:
+                self.globals[short] = load_function(name)
+        for module in code:
+            exec(module, self.globals)  # noqa: S102  # made by the compiler from its own names and constants
+
+    # Modifiers.
+
+    def enter(self, modifiers: list[tuple[str, list[str], Value]]) -> tuple[Any, ...]:
+        space = self.globals
+        saved = (space["INPUT"], space["DATA"], space["CACHE"], space["PROGRAM"], self.replacements)
+        space["CACHE"] = {}
+        for name, path, value in modifiers:
+            if name == "input":
+                space["INPUT"] = runtime.patch(space["INPUT"], tuple(path), value)
+            else:
+                space["PROGRAM"] = {}
+                where: str | tuple[str, ...] = tuple(path) if name == "data" else name
+                self.replacements = {**self.replacements, where: value}
+                if name == "data" and not isinstance(value, _Function):
+                    space["DATA"] = runtime.patch(space["DATA"], tuple(path), value)
+        return saved
+
+    def leave(self, saved: tuple[Any, ...]) -> None:
+        space = self.globals
+        space["INPUT"], space["DATA"], space["CACHE"], space["PROGRAM"], self.replacements = saved
+
+    def replaced(self, path: list[str]) -> Value:
+        for count in range(len(path), -1, -1):
+            value = self.replacements.get(tuple(path[:count]), _MISSING)
+            if value is not _MISSING:
+                return runtime.look_up(value, tuple(path[count:]))
+        return _MISSING
+
+    def replaced_call(self, path: list[str], arguments: list[Value]) -> Value:
+        return self.call_with(tuple(path), _MISSING, arguments)
+
+    def call_replaced(self, name: str, function: Callable[..., Value], arguments: list[Value]) -> Value:
+        found = self.call_with(name, function, arguments)
+        return function(*arguments) if found is _MISSING else found
+
+    def call_with(self, name: str | tuple[str, ...], _: Any, arguments: list[Value]) -> Value:
+        value = self.replacements.get(name, _MISSING)
+        if not isinstance(value, _Function):
+            return value
+        # Within its replacement, the function is itself.
+        before = self.replacements
+        self.replacements = {other: kept for other, kept in before.items() if other != name}
+        try:
+            return value.function(*arguments)
+        finally:
+            self.replacements = before
+
+
+class Program:
+    """Compiled modules with their base data. It may be used by several threads at once.
+
+    Attributes:
+        root: its rules.
+    """
+
+    def __init__(
+        self,
+        root: Node,
+        checker: Checker,
+        data: Value,
+        print_: Callable[[int, list[list[Value]]], None] | None = None,
+    ) -> None:
+        """Take checked rules."""
+        self.root = root
+        self._checker = checker
+        self._print = print_
+        self._data = data
+        self._compiler = Compiler(root, checker, print_calls=print_ is not None)
+        self._compiled = self._compiler.compile()
+        self._local = threading.local()
+        self._queries: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def _namespace(self) -> _Namespace:
+        space: _Namespace | None = getattr(self._local, "space", None)
+        if space is None:
+            space = self._local.space = _Namespace(self._compiled, self._data, self._print)
+        return space
+
+    def query(self, path: str, input: Value = UNDEFINED) -> Value:  # noqa: A002  # the name that Rego has for it
+        """Return the value of a rule or document below `data`, or `UNDEFINED`.
+
+        Args:
+            path: such as `data.authz.allow`.
+            input: the document `input`; `UNDEFINED` for none.
+
+        Raises:
+            EvaluationError: a builtin, a conflict or a limit ended it.
+            KeyError: it is a function.
+        """
+        names = tuple(path.split(".")[1:])
+        space = self._namespace()
+        name = self._compiled.rules.get(names)
+        if name is not None and names in self._compiled.functions:
+            raise KeyError(f"{path} is a function")
+        if name is None:
+            node: Node | None = self.root
+            for count, part in enumerate(names):
+                if node is None or node.is_rule or node.dynamic:
+                    name = self._compiled.rules.get(names[:count])
+                    if name is not None:
+                        found = self._run(space, space.globals[name], input)
+                        return runtime.look_up(found, names[count:])
+                    break
+                node = node.children.get(part)
+            bindings = self.bindings(f"result := {path}", input)
+            return bindings[0]["result"] if bindings else UNDEFINED
+        return self._run(space, space.globals[name], input)
+
+    def bindings(self, query: str, input: Value = UNDEFINED) -> list[dict[str, Value]]:  # noqa: A002
+        """Return the values of the variables of a query for each of its solutions.
+
+        Raises:
+            RegoError: the query cannot be compiled.
+            EvaluationError: a builtin, a conflict or a limit ended it.
+        """
+        space = self._namespace()
+        name = self._queries.get(query) or self._compile_query(query)
+        if name not in space.globals:
+            space.load((), self._compiled.constants, self._compiler.builtins)
+            exec(self._query_code[name], space.globals)  # noqa: S102  # as above
+        return list(self._run(space, space.globals[name], input))
+
+    _query_code: dict[str, Any]
+
+    def _compile_query(self, query: str) -> str:
+        with self._lock:
+            source = Source("query", query)
+            body, variables = resolve_query(parse_query(query), source)
+            self._checker.faults = []
+            self._checker.check_body(source, body)
+            orderer = Orderer(source, self._checker.arity)
+            body = orderer.order(body, frozenset())
+            if faults := [*self._checker.faults, *orderer.faults]:
+                raise RegoError(*faults)
+            code, name = self._compiler.compile_query(source, body, variables)
+            if not hasattr(self, "_query_code"):
+                self._query_code = {}
+            self._query_code[name] = code
+            self._queries[query] = name
+            return name
+
+    def _run(self, space: _Namespace, function: Callable[[], Value], input_: Value) -> Value:
+        space.globals["INPUT"] = input_
+        space.globals["CACHE"].clear()
+        try:
+            return function()
+        except StopIteration:
+            raise
+        except _EVALUATION_ERRORS as error:
+            if isinstance(error, BudgetExceededError):
+                space.steps.restart()
+                space.globals["TICK"] = space.steps.tick
+            file, line = _place(error, space.globals)
+            code = getattr(error, "code", "eval_builtin_error")
+            raise EvaluationError(code, str(error), file, line) from error
+
+
+def _place(error: BaseException, space: dict[str, Any]) -> tuple[str, int]:
+    """Return the file and line of the policy where an error came from."""
+    file, line = "", 0
+    traceback = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_globals is space:
+            file, line = traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
+        traceback = traceback.tb_next
+    return file, line
+
+
+def compile_modules(
+    modules: Mapping[str, str],
+    data: Value = None,
+    *,
+    version: int = 1,
+    strict: bool = False,
+    print_: Callable[[int, list[list[Value]]], None] | None = None,
+) -> Program:
+    """Compile modules to a program.
+
+    Args:
+        modules: texts by file name.
+        data: base data below `data`.
+        version: of Rego, where a module does not say its own: 0 or 1.
+        strict: refuse what OPA refuses in strict mode, too.
+        print_: called with the offset and the values of each `print`; without it, a module that prints is refused.
+
+    Raises:
+        RegoError: with everything that is wrong.
+    """
+    parsed = [parse_module(file, text, version) for file, text in modules.items()]
+    return link(parsed, {} if data is None else data, strict=strict, print_=print_)
+
+
+def link(
+    parsed: Iterable[Module],
+    data: Value,
+    *,
+    strict: bool = False,
+    print_: Callable[[int, list[list[Value]]], None] | None = None,
+) -> Program:
+    """Compile parsed modules to a program; see `compile_modules`."""
+    modules = list(parsed)
+    faults: list[Diagnostic] = []
+    siblings: dict[tuple[str, ...], set[str]] = {}
+    for module in modules:
+        names = siblings.setdefault(_package(module), set())
+        names.update(rule.head.ref.head.name for rule in module.rules if isinstance(rule.head.ref.head, Var))
+    definitions: list[Definition] = []
+    for module in modules:
+        try:
+            definitions += resolve_module(module, siblings[_package(module)], signatures(), strict=strict)
+        except RegoError as error:
+            faults += error.diagnostics
+    root = build_tree(siblings, definitions)
+    faults += conflicts(root)
+    if faults:
+        raise RegoError(*faults)
+    checker = Checker(root, allow_print=print_ is not None)
+    checker.check()
+    faults += checker.faults
+    for definition in definitions:
+        orderer = Orderer(definition.source, checker.arity)
+        bound = frozenset(_pattern_names(definition.arguments or ()))
+        for branch in definition.branches:
+            branch.body = orderer.order(branch.body, bound)
+        faults += orderer.faults
+    if faults:
+        raise RegoError(*faults)
+    return Program(root, checker, data, print_)
+
+
+def _package(module: Module) -> tuple[str, ...]:
+    return tuple(str(part.value) for part in module.package.path if isinstance(part, Scalar))
+
+
+def _pattern_names(terms: Iterable[Term]) -> Iterable[str]:
+    for term in terms:
+        match term:
+            case Var():
+                yield term.name
+            case Array():
+                yield from _pattern_names(term.items)
+            case Object():
+                yield from _pattern_names(value for _, value in term.items)

@@ -1,0 +1,240 @@
+"""What compiled rules call: look-ups, iteration, conflicts and modifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, repeat
+from time import monotonic
+from typing import Any
+
+from policyeng.rego.budget import BUDGET, BudgetExceededError
+from policyeng.rego.numbers import to_integer
+from policyeng.rego.values import (
+    UNDEFINED,
+    Key,
+    Value,
+    equal,
+    from_key,
+    is_number,
+    members,
+    ordered_keys,
+    to_key,
+)
+
+#: Steps between two looks at the clock.
+_STEPS = 10_000
+
+
+class ConflictError(Exception):
+    """Two values for what can have one."""
+
+    code = "eval_conflict_error"
+
+
+def look_up(base: Value, path: tuple[str, ...]) -> Value:
+    """Follow constant strings into a value of any type."""
+    for part in path:
+        base = item(base, part)
+    return base
+
+
+def item(base: Value, key: Value) -> Value:
+    """Return the item of an object or array, or the member of a set, else `UNDEFINED`."""
+    kind = type(base)
+    if kind is dict:
+        return base.get(key if type(key) is str else to_key(key), UNDEFINED)
+    if kind is list:
+        if type(key) is not int:
+            if not is_number(key):
+                return UNDEFINED
+            index = to_integer(key)
+            if index is None:
+                return UNDEFINED
+            key = index
+        return base[key] if 0 <= key < len(base) else UNDEFINED
+    if kind is set and to_key(key) in base:
+        return key
+    return UNDEFINED
+
+
+def values(base: Value) -> Iterable[Value]:
+    """Return what a loop over a collection binds; nothing for a scalar."""
+    kind = type(base)
+    if kind is list:
+        return base  # type: ignore[no-any-return]
+    if kind is dict:
+        return base.values()  # type: ignore[no-any-return]
+    return members(base) if kind is set else ()
+
+
+def ordered_values(base: Value) -> Iterable[Value]:
+    """Return the same in the order of the keys."""
+    if type(base) is dict:
+        return [base[key] for key in ordered_keys(base)]
+    return values(base)
+
+
+def pairs(base: Value) -> Iterable[tuple[Value, Value]]:
+    """Return keys and values of a collection; those of a set are its members."""
+    kind = type(base)
+    if kind is list:
+        return enumerate(base)
+    if kind is dict:
+        if Key in map(type, base):
+            return [(from_key(key), value) for key, value in base.items()]
+        return base.items()  # type: ignore[no-any-return]
+    if kind is set:
+        found = members(base)
+        return zip(found, found, strict=True)
+    return ()
+
+
+def ordered_pairs(base: Value) -> Iterable[tuple[Value, Value]]:
+    """Return the same in the order of the keys."""
+    if type(base) is dict:
+        return [(from_key(key), base[key]) for key in ordered_keys(base)]
+    return pairs(base)
+
+
+def is_member(value: Value, collection: Value) -> bool:
+    """Return whether a value is among those of a collection."""
+    kind = type(collection)
+    if kind is set:
+        return to_key(value) in collection
+    if kind is list:
+        if type(value) is str:
+            return value in collection
+        return any(equal(value, found) for found in collection)
+    return kind is dict and any(equal(value, found) for found in collection.values())
+
+
+def is_pair(key: Value, value: Value, collection: Value) -> bool:
+    """Return whether a collection has a value at a key."""
+    found = item(collection, key)
+    return found is not UNDEFINED and equal(found, value)
+
+
+def is_collection(value: Value) -> bool:
+    """Return whether a value has members."""
+    return type(value) in (list, dict, set)
+
+
+def agree(first: Value, second: Value) -> Value:
+    """Return the one value of a complete rule or function.
+
+    Raises:
+        ConflictError: there are two.
+    """
+    if first is UNDEFINED or (second is not UNDEFINED and not equal(first, second)):
+        if first is UNDEFINED:
+            return second
+        raise ConflictError("complete rules must not produce multiple outputs")
+    return first
+
+
+def put(found: dict[Any, Value], key: Value, value: Value) -> None:
+    """Add an item to an object.
+
+    Raises:
+        ConflictError: it has another value for the key.
+    """
+    place = key if type(key) is str else to_key(key)
+    before = found.get(place, UNDEFINED)
+    if before is UNDEFINED:
+        found[place] = value
+    elif not equal(before, value):
+        raise ConflictError("object keys must be unique")
+
+
+def put_at(found: dict[Any, Value], path: tuple[Value, ...], value: Value) -> None:
+    """Add an item below a path of keys.
+
+    Raises:
+        ConflictError: there is another value.
+    """
+    for key in path[:-1]:
+        place = to_key(key)
+        below = found.setdefault(place, {})
+        if type(below) is not dict:
+            raise ConflictError("object keys must be unique")
+        found = below
+    put(found, path[-1], value)
+
+
+def add_at(found: dict[Any, Value], path: tuple[Value, ...], member: Value) -> None:
+    """Add a member to the set below a path of keys.
+
+    Raises:
+        ConflictError: something else is there.
+    """
+    for key in path[:-1]:
+        below = found.setdefault(to_key(key), {})
+        if type(below) is not dict:
+            raise ConflictError("object keys must be unique")
+        found = below
+    collected = found.setdefault(to_key(path[-1]), set())
+    if type(collected) is not set:
+        raise ConflictError("object keys must be unique")
+    collected.add(to_key(member))
+
+
+def merge(base: Value, below: Value) -> Value:
+    """Return base data with what rules define over it."""
+    if type(base) is not dict or type(below) is not dict:
+        return below
+    return {**base, **{key: merge(base[key], item) if key in base else item for key, item in below.items()}}
+
+
+def merge_ground(found: dict[Any, Value], name: str, value: Value) -> None:
+    """Add what a rule defines at a name to what rules with variables in their heads define.
+
+    Raises:
+        ConflictError: both define another value.
+    """
+    before = found.get(name, UNDEFINED)
+    if type(before) is dict and type(value) is dict:
+        merged = dict(before)
+        for key, below in value.items():
+            merge_ground(merged, key, below)
+        found[name] = merged
+    elif type(before) is set and type(value) is set:
+        found[name] = before | value
+    else:
+        put(found, name, value)
+
+
+def patch(base: Value, path: tuple[str, ...], value: Value) -> Value:
+    """Return a document with another value at a path; what is no object on the way becomes one."""
+    if not path:
+        return value
+    found = dict(base) if type(base) is dict else {}
+    found[path[0]] = patch(found.get(path[0], UNDEFINED), path[1:], value)
+    return found
+
+
+class Steps:
+    """Counts the steps of evaluations; one for each thread.
+
+    Attributes:
+        tick: called for each step; it returns nothing.
+    """
+
+    def __init__(self) -> None:
+        """Start with none counted."""
+        self.limit = 1 << 62
+        self.used = 0
+        self.tick: Callable[[], None]
+        self.restart()
+
+    def restart(self) -> None:
+        """Count again after the limit was met."""
+        self.tick = chain.from_iterable(self._chunks()).__next__
+
+    def _chunks(self) -> Iterator[Iterable[None]]:
+        while True:
+            yield repeat(None, _STEPS)
+            self.used += _STEPS
+            if self.used > self.limit:
+                raise BudgetExceededError(f"the evaluation takes more than {self.limit:,} steps")
+            if monotonic() > BUDGET.deadline:
+                raise BudgetExceededError("the evaluation takes too long")
