@@ -16,6 +16,7 @@ from policyeng.rego.syntax import (
     Expr,
     Logical,
     Not,
+    Number,
     Object,
     ObjectComprehension,
     Ref,
@@ -185,17 +186,19 @@ class Checker:
 
     def targets(self, ref: Ref) -> list[Node]:
         """Return the rules that a reference below `data` may read."""
-        node = self.root
+        reached = [self.root]
+        found: list[Node] = []
         for part in ref.path:
-            if node.is_rule or node.dynamic:
-                return [found for found in node.below() if found.is_rule or found.dynamic]
-            if not isinstance(part, Scalar) or not isinstance(part.value, str):
-                break
-            child = node.children.get(part.value)
-            if child is None:
-                return []
-            node = child
-        return [found for found in node.below() if (found.is_rule and not found.is_function) or found.dynamic]
+            found += [node for node in reached if node.is_rule or node.dynamic]
+            inner = [node for node in reached if not node.is_rule]
+            if isinstance(part, Scalar | Number):
+                name = part.value if isinstance(part, Scalar) else None
+                reached = [node.children[name] for node in inner if isinstance(name, str) and name in node.children]
+            else:
+                reached = [child for node in inner for child in node.children.values()]
+        for node in reached:
+            found += [below for below in node.below() if (below.is_rule and not below.is_function) or below.dynamic]
+        return found
 
     def _check_call(self, source: Source, expression: Expr, call: Call) -> None:
         name = operator_name(call)

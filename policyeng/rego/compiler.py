@@ -216,7 +216,12 @@ class Compiler:
                     writer.line(f"found = replaced({self.constant(list(node.path))})")
                     writer.line("if found is not MISSING: return found")
                 writer.line(f"found = {cache}.get({self.scalar(self.count)}, MISSING)")
-                writer.line(f"if found is MISSING: found = {cache}[{self.scalar(self.count)}] = {name}_()")
+                made = (
+                    f"finish({name}_(), look_up(DATA, {self.constant(list(node.path))}))"
+                    if is_document
+                    else f"{name}_()"
+                )
+                writer.line(f"if found is MISSING: found = {cache}[{self.scalar(self.count)}] = {made}")
                 writer.line("return found")
             self.count += 1
             name = f"{name}_"
@@ -305,38 +310,29 @@ class Compiler:
             writer.line("if found is not UNDEFINED: return found")
 
     def _document(self, writer: _Writer, node: Node) -> None:
-        writer.line("found = {}")
+        """Write what builds the object at a path from the rules below it."""
+        writer.line("found = Level()")
         for definition in node.dynamic:
             rest = definition.path[len(node.path) :]
+            branch = definition.branches[0]
+            key = definition.key
             with writer.in_source(definition), writer.block():
-                branch = definition.branches[0]
 
-                def succeed(
-                    definition: Definition = definition, branch: Branch = branch, rest: list[Term] = rest
-                ) -> None:
-                    path = f"({', '.join(writer.value(part) for part in rest)},)"
-                    if definition.key is not None:
-                        writer.line(f"add_at(found, {path}, {writer.value(definition.key)})")
+                def succeed(branch: Branch = branch, rest: list[Term] = rest, key: Term | None = key) -> None:
+                    path = f"({', '.join([writer.value(part) for part in rest])},)"
+                    if key is not None:
+                        writer.line(f"add_at(found, {path}, {writer.value(key)})")
                     else:
                         writer.line(f"put_at(found, {path}, {writer.value(_value_of(branch))})")
 
                 writer.body(branch.body, succeed)
         for name, child in node.children.items():
-            if child.is_function or not any(
-                (below.is_rule and not below.is_function) or below.dynamic or below.is_package
-                for below in child.below()
-            ):
-                continue
-            writer.line(f"below = {self.function_of(child)}()")
-            writer.line(f"if below is not UNDEFINED: merge_ground(found, {self.scalar(name)}, below)")
-        if node.definitions:
-            # A set at the path of rules that go on below it.
-            writer.line("return found")
-            return
-        writer.line(f"base = look_up(DATA, {self.constant(list(node.path))})")
-        if node.path and not node.is_package and not node.dynamic:
-            writer.line("if not found and base is UNDEFINED: return UNDEFINED")
-        writer.line("return merge(base, found)")
+            if not child.is_function:
+                # A document that is not finished still knows which of its objects rules build together.
+                unfinished = "_" if not child.is_rule else ""
+                writer.line(f"below = {self.function_of(child)}{unfinished}()")
+                writer.line(f"if below is not UNDEFINED: join(found, {self.scalar(name)}, below)")
+        writer.line("return found")
 
     # Code.
 
@@ -373,6 +369,18 @@ def _finish(node: ast.AST, places: list[int], scalars: list[Any]) -> None:
     if line is not None:
         node.lineno = node.end_lineno = places[line - 1]  # type: ignore[attr-defined]
         node.col_offset = node.end_col_offset = 0  # type: ignore[attr-defined]
+
+
+def _fits(node: Node, rest: list[str]) -> bool:
+    """Whether there may be something at a path below a node."""
+    for name in rest:
+        if node.is_rule or node.dynamic:
+            return not node.is_function
+        if name not in node.children:
+            # Base data may go on where packages end.
+            return True
+        node = node.children[name]
+    return not node.is_function
 
 
 def _value_of(branch: Branch) -> Term:
@@ -642,15 +650,13 @@ class _Writer:
             if head in {"input", "data"} and len(path) < len(target.path):
                 raise NotImplementedError("a modifier of what is no constant path")
             value = modifier.value
-            if isinstance(value, Ref) and isinstance(value.head, Var):
-                node = self.compiler.root.find(constant_path(value)) if value.head.name == "data" else None
-                dotted = ".".join([value.head.name, *constant_path(value)])
+            if isinstance(value, Call):
+                targets.append((head, path, f"Function({self.compiler.builtin(operator_name(value) or '')})"))
+                continue
+            if isinstance(value, Ref):
+                node = self.compiler.root.find(constant_path(value)) if _is_data(value) else None
                 if node is not None and node.is_function:
-                    function = self.compiler.function_of(node)
-                    targets.append((head, path, f"Function({function})"))
-                    continue
-                if node is None and value.head.name != "data" and dotted in signatures():
-                    targets.append((head, path, f"Function({self.compiler.builtin(dotted)})"))
+                    targets.append((head, path, f"Function({self.compiler.function_of(node)})"))
                     continue
                 captured = Var(value.start, value.end, self.fresh("@"))
                 self.bound[captured.name] = self.value(value)
@@ -835,13 +841,53 @@ class _Writer:
         for index, part in enumerate(path):
             if node.is_rule or node.dynamic:
                 return self.follow(self.rule(node), path[index:])
+            if not isinstance(part, Scalar | Number):
+                return self.any_child(node, path[index:])
             child = node.children.get(part.value) if isinstance(part, Scalar) and isinstance(part.value, str) else None
             if child is None:
-                if isinstance(part, Scalar) and (index or isinstance(part.value, str)):
-                    return self.follow("DATA", path)
-                return self.follow(self.rule(node), path[index:])
+                return self.base_data(path)
             node = child
         return self.rule(node)
+
+    def base_data(self, path: list[Term]) -> str:
+        """Write a look-up in base data, where a number is a key by its text."""
+        base = "DATA"
+        for index, part in enumerate(path):
+            if not isinstance(part, Scalar | Number):
+                return self.follow(base, path[index:])
+            if isinstance(part, Scalar) and isinstance(part.value, str):
+                base = self.look_up(base, (part.value,))
+            else:
+                base = self.keep(f"data_item({base}, {self.value(part)})")
+                self.defined(base)
+        return base
+
+    def any_child(self, node: Node, path: list[Term]) -> str:
+        """Write a look-up of a name that is not constant among packages and rules.
+
+        Only the children that the rest of the path fits are evaluated, because others may need this very rule.
+        """
+        rest: list[str] = []
+        for part in path[1:]:
+            if not (isinstance(part, Scalar) and isinstance(part.value, str)):
+                break
+            rest.append(part.value)
+        found = self.keep("{}", "dict")
+        for name, child in node.children.items():
+            if not _fits(child, rest):
+                continue
+            with self.block():
+                reached = [Scalar(self.place, self.place, part) for part in [*node.path, name, *rest]]
+                self.line(f"{found}[{self.compiler.scalar(name)}] = {self.data(list(reached))}")
+        names = self.compiler.constant(list(node.children))
+        constants = self.compiler.constant(rest)
+        base, key, below = self.fresh(), self.fresh(), self.fresh()
+        self.line(f"{base} = look_up(DATA, {self.compiler.constant(list(node.path))})")
+        self.line(f"if type({base}) is dict:")
+        self.line(f" for {key}, {below} in {base}.items():")
+        self.line(f"  {below} = look_up({below}, {constants})")
+        self.line(f"  if {key} not in {names} and {below} is not UNDEFINED: {found}[{key}] = {below}")
+        return self.follow(found, [path[0], *path[1 + len(rest) :]])
 
     def rule(self, node: Node) -> str:
         if node.is_function:
@@ -1162,6 +1208,10 @@ class _Writer:
                 )
             parts.append(found)
         self.line(f"PRINT({self.compiler.scalar(self.place)}, [{', '.join(parts)}])")
+
+
+def _is_data(ref: Ref) -> bool:
+    return isinstance(ref.head, Var) and ref.head.name == "data"
 
 
 def _pattern(names: list[str]) -> str:

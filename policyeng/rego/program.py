@@ -80,7 +80,25 @@ class _Namespace:
             "is_less": values.is_less,
             "to_key": values.to_key,
         }
-        for name in ["add_at", "agree", "is_collection", "is_member", "is_pair", "item", "look_up", "merge", "merge_ground", "ordered_pairs", "ordered_values", "pairs", "put", "put_at", "values"]:
+        for name in [
+            "Level",
+            "add_at",
+            "agree",
+            "data_item",
+            "finish",
+            "is_collection",
+            "is_member",
+            "is_pair",
+            "item",
+            "join",
+            "look_up",
+            "ordered_pairs",
+            "ordered_values",
+            "pairs",
+            "put",
+            "put_at",
+            "values",
+        ]:
             self.globals[name] = getattr(runtime, name)
         self.load(compiled.code, compiled.constants, compiled.builtins)
 
@@ -240,8 +258,6 @@ class Program:
         space.globals["CACHE"].clear()
         try:
             return function()
-        except StopIteration:
-            raise
         except _EVALUATION_ERRORS as error:
             if isinstance(error, BudgetExceededError):
                 space.steps.restart()
@@ -249,6 +265,8 @@ class Program:
             file, line = _place(error, space.globals)
             code = getattr(error, "code", "eval_builtin_error")
             raise EvaluationError(code, str(error), file, line) from error
+        except RecursionError as error:
+            raise EvaluationError("eval_budget_error", "the evaluation is nested too deeply") from error
 
 
 def _place(error: BaseException, space: dict[str, Any]) -> tuple[str, int]:

@@ -183,6 +183,7 @@ class _Resolver:
         self.strict = strict
         self.faults: list[Diagnostic] = []
         self.count = 0
+        self.computed_arguments: list[tuple[Var, Term]] = []
         self.builtins = frozenset(builtins)
         self.imports = [imported for imported in module.imports if _root_name(imported.path) not in _KEYWORD_ROOTS]
         self.used: set[str] = set()
@@ -214,6 +215,7 @@ class _Resolver:
         if self.strict or self.module.version == 1:
             self.check_overrides(rule)
         arguments_scope = _Scope(None, frozenset(_names_in(head.args or ())))
+        self.computed_arguments = []
         arguments = None if head.args is None else [self.argument(term, arguments_scope) for term in head.args]
         path: list[Term] = [*self.module.package.path, Scalar(head.ref.start, head.ref.end, _root_name(head.ref))]
         key: Term | None = None
@@ -228,6 +230,9 @@ class _Resolver:
             in_head = set(_names_in(head_terms, nested=True))
             body = self.body(current.body, scope, used=in_head)
             support: Body = []
+            for variable, term in self.computed_arguments:
+                compared = _equality(term.start, term.end, variable, self.term(term, scope, support))
+                support.append(Expr(term.start, term.end, compared, generated=True))
             if current is rule:
                 path += [self.head_part(term, scope, support) for term in head.ref.path]
                 key = self.term(head.key, scope, support) if head.key is not None else None
@@ -258,6 +263,8 @@ class _Resolver:
     def argument(self, term: Term, scope: _Scope) -> Term:
         match term:
             case Var(name=name) | Ref(head=Var(name=name), path=[]):
+                if name.startswith("$"):
+                    return self.fresh_wildcard(term)
                 found = scope.find(name)
                 if found is None:
                     found = scope.names[name] = _Name(self.fresh_name(name), "argument")
@@ -271,6 +278,13 @@ class _Resolver:
                 return Object(term.start, term.end, items)
             case Call():
                 self.fail(term.start, "rule arguments cannot contain calls")
+            case Scalar() | Number():
+                pass
+            case _:
+                # What is computed is compared in the body.
+                variable = self.fresh(term.start, term.end)
+                self.computed_arguments.append((variable, term))
+                return variable
         return term
 
     def argument_key(self, key: Term) -> Term:
@@ -378,7 +392,8 @@ class _Resolver:
                 parts = value.path if isinstance(value, Ref) else []
                 dotted = ".".join([name, *(str(part.value) for part in parts if isinstance(part, Scalar))])
                 if dotted in self.builtins and name not in self.globals:
-                    return Ref(value.start, value.end, Var(value.start, value.end, name), parts)
+                    operator = Ref(value.start, value.end, Var(value.start, value.end, name), parts)
+                    return Call(value.start, value.end, operator, [])
         resolved = self.term(value, scope, support)
         if isinstance(resolved, Ref) and _root_name(resolved) == "data":
             # Whether it is a function or a value is known when all rules are.
@@ -405,9 +420,9 @@ class _Resolver:
         return term
 
     def declare(self, variable: Var, scope: _Scope, kind: str) -> Term:
-        found = scope.names.get(variable.name)
         if variable.is_wildcard:
-            return variable
+            return self.fresh_wildcard(variable)
+        found = scope.names.get(variable.name)
         if found is not None:
             message = {
                 "seen": f"var {variable.name} referenced above",
@@ -469,6 +484,9 @@ class _Resolver:
     def fresh_name(self, name: str) -> str:
         self.count += 1
         return f"{name}@{self.count}"
+
+    def fresh_wildcard(self, place: Term) -> Var:
+        return Var(place.start, place.end, self.fresh_name("$"))
 
     def fresh(self, start: int, end: int) -> Var:
         return Var(start, end, self.fresh_name(""))
@@ -565,7 +583,7 @@ class _Resolver:
 
     def variable(self, term: Var, scope: _Scope) -> Term:
         if term.is_wildcard:
-            return term
+            return self.fresh_wildcard(term)
         found = scope.find(term.name)
         if found is not None:
             found.uses += 1

@@ -17,6 +17,7 @@ from policyeng.rego.values import (
     from_key,
     is_number,
     members,
+    number_text,
     ordered_keys,
     to_key,
 )
@@ -146,61 +147,82 @@ def put(found: dict[Any, Value], key: Value, value: Value) -> None:
         raise ConflictError("object keys must be unique")
 
 
-def put_at(found: dict[Any, Value], path: tuple[Value, ...], value: Value) -> None:
-    """Add an item below a path of keys.
+class Level(dict[Any, Any]):
+    """An object that rules with references in their heads build together, as opposed to the value of one of them."""
+
+    __slots__ = ()
+
+
+def put_at(found: Level, path: tuple[Value, ...], value: Value) -> None:
+    """Add the value of a rule below a path of keys.
 
     Raises:
         ConflictError: there is another value.
     """
-    for key in path[:-1]:
-        place = to_key(key)
-        below = found.setdefault(place, {})
-        if type(below) is not dict:
-            raise ConflictError("object keys must be unique")
-        found = below
-    put(found, path[-1], value)
+    put(_level(found, path[:-1]), path[-1], value)
 
 
-def add_at(found: dict[Any, Value], path: tuple[Value, ...], member: Value) -> None:
+def add_at(found: Level, path: tuple[Value, ...], member: Value) -> None:
     """Add a member to the set below a path of keys.
 
     Raises:
         ConflictError: something else is there.
     """
-    for key in path[:-1]:
-        below = found.setdefault(to_key(key), {})
-        if type(below) is not dict:
-            raise ConflictError("object keys must be unique")
-        found = below
-    collected = found.setdefault(to_key(path[-1]), set())
+    collected = _level(found, path[:-1]).setdefault(to_key(path[-1]), set())
     if type(collected) is not set:
         raise ConflictError("object keys must be unique")
     collected.add(to_key(member))
 
 
-def merge(base: Value, below: Value) -> Value:
-    """Return base data with what rules define over it."""
-    if type(base) is not dict or type(below) is not dict:
-        return below
-    return {**base, **{key: merge(base[key], item) if key in base else item for key, item in below.items()}}
+def _level(found: Level, path: tuple[Value, ...]) -> Level:
+    for key in path:
+        below = found.setdefault(to_key(key), Level())
+        if type(below) is not Level:
+            raise ConflictError("object keys must be unique")
+        found = below
+    return found
 
 
-def merge_ground(found: dict[Any, Value], name: str, value: Value) -> None:
-    """Add what a rule defines at a name to what rules with variables in their heads define.
+def join(found: Level, name: str, value: Value) -> None:
+    """Add what the rules below a name define to what rules with variables in their heads define.
 
     Raises:
         ConflictError: both define another value.
     """
     before = found.get(name, UNDEFINED)
-    if type(before) is dict and type(value) is dict:
-        merged = dict(before)
+    if type(before) is Level and type(value) is Level:
         for key, below in value.items():
-            merge_ground(merged, key, below)
-        found[name] = merged
+            join(before, key, below)
     elif type(before) is set and type(value) is set:
         found[name] = before | value
+    elif type(before) is Level or (type(value) is Level and before is not UNDEFINED):
+        raise ConflictError("object keys must be unique")
     else:
         put(found, name, value)
+
+
+def finish(found: Value, base: Value) -> Value:
+    """Return what rules define as a plain object, with base data, which wins where both have a value."""
+    if type(found) is Level:
+        found = {key: finish(below, UNDEFINED) for key, below in found.items()}
+    if base is UNDEFINED:
+        return found
+    if type(base) is not dict or type(found) is not dict:
+        return base
+    return {**found, **{key: finish(found[key], below) if key in found else below for key, below in base.items()}}
+
+
+def data_item(base: Value, key: Value) -> Value:
+    """Return an item of base data, whose keys are strings: a number is its text there, and an index may be a text."""
+    if type(base) is dict and is_number(key):
+        return base.get(number_text(key), UNDEFINED)
+    if type(base) is list and type(key) is str:
+        return (
+            item(base, int(key))
+            if key.isascii() and key.isdecimal() and len(key) < len(str(len(base))) + 1
+            else UNDEFINED
+        )
+    return item(base, key)
 
 
 def patch(base: Value, path: tuple[str, ...], value: Value) -> Value:

@@ -112,7 +112,7 @@ def _conflicts_at(node: Node) -> Iterator[Diagnostic]:
             f"{definition.source.file}:{definition.source.position(definition.start)[0]}" for definition in defaults
         )
         yield _fault(defaults[0], f"multiple default rules {name} found at {lines}")
-    elif node.dynamic and kinds != {("set", None)}:
+    elif node.dynamic:
         yield _fault(first, f"conflicting rules {name} found")
     if node.is_package:
         yield _fault(first, f"package {name} conflicts with rule {name}")
