@@ -5,17 +5,21 @@ Integers are exact; everything else has a mantissa of 64 bits and the fewest dig
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from fractions import Fraction
 from math import isfinite
 
-from policyeng.rego.values import Value
+from policyeng.rego.values import Value, number_text
 
 _MANTISSA_BITS = 64
 #: OPA reads and prints numbers in time that grows with their exponent; nothing a policy needs is beyond this.
 LARGEST_EXPONENT = 4000
+_MOST_BITS = LARGEST_EXPONENT * 10 // 3
 #: What a mantissa of 64 bits needs at most.
 _MOST_DIGITS = 21
+#: Zeros after the point are allowed, as in `1.0`.
+_INT64 = re.compile(r"[+-]?(?=[0-9.]{1,19}\Z)([0-9]*)(?:\.0*)?", re.ASCII)
 
 
 class NumberTooLargeError(ArithmeticError):
@@ -64,29 +68,35 @@ def to_integer(value: Value) -> int | None:
     return exact.numerator if exact.denominator == 1 else None
 
 
-def round_to_mantissa(exact: Fraction) -> Fraction:
-    """Round to the nearest number with a mantissa of 64 bits, half to even."""
+def round_to_mantissa(exact: Fraction, bits: int = _MANTISSA_BITS) -> Fraction:
+    """Round to the nearest number with a mantissa of 64 bits, or of so many, half to even."""
     if not exact:
         return exact
-    shift = exact.numerator.bit_length() - exact.denominator.bit_length() - _MANTISSA_BITS
+    shift = exact.numerator.bit_length() - exact.denominator.bit_length() - bits
     # The quotient of two such numbers may have a bit more.
-    if abs(exact) >= Fraction(2) ** (shift + _MANTISSA_BITS):
+    if abs(exact) >= Fraction(2) ** (shift + bits):
         shift += 1
     return round(exact / Fraction(2) ** shift) * Fraction(2) ** shift
 
 
-def from_fraction(exact: Fraction) -> Value:
-    """Return a number with a mantissa of 64 bits, as the shortest decimal that reads back as it."""
-    rounded = round_to_mantissa(exact)
+def from_fraction(exact: Fraction, bits: int = _MANTISSA_BITS) -> Value:
+    """Return a number with a mantissa of 64 bits, or of so many, as the shortest decimal that reads back as it.
+
+    Raises:
+        NumberTooLargeError: its exponent is out of range.
+    """
+    if abs(exact.numerator.bit_length() - exact.denominator.bit_length()) > _MOST_BITS:
+        raise NumberTooLargeError("the number is out of range")
+    rounded = round_to_mantissa(exact, bits)
     if not rounded:
         return 0
-    if rounded.denominator == 1 and rounded.numerator.bit_length() <= _MANTISSA_BITS:
+    if rounded.denominator == 1 and rounded.numerator.bit_length() <= bits:
         return rounded.numerator
     exponent = _decimal_exponent(rounded)
     for digits in range(1, _MOST_DIGITS + 1):
         scale = Fraction(10) ** (exponent - digits + 1)
         candidate = round(rounded / scale) * scale
-        if round_to_mantissa(candidate) == rounded:
+        if round_to_mantissa(candidate, bits) == rounded:
             break
     if candidate.denominator == 1:
         return candidate.numerator
@@ -117,7 +127,7 @@ def subtract(left: Value, right: Value) -> Value:
 def multiply(left: Value, right: Value) -> Value:
     """Multiply two numbers."""
     whole = _integers(left, right)
-    return whole[0] * whole[1] if whole else from_fraction(_operand(left) * _operand(right))
+    return check_size(whole[0] * whole[1]) if whole else from_fraction(_operand(left) * _operand(right))
 
 
 def divide(left: Value, right: Value) -> Value:
@@ -150,3 +160,32 @@ def _integers(left: Value, right: Value) -> tuple[int, int] | None:
 
 def _operand(value: Value) -> Fraction:
     return round_to_mantissa(to_fraction(value))
+
+
+def check_size(value: int) -> int:
+    """Return an integer that is not too large to be written.
+
+    Raises:
+        NumberTooLargeError: it is.
+    """
+    if value.bit_length() > _MOST_BITS:
+        raise NumberTooLargeError("the number is out of range")
+    return value
+
+
+def to_int64(value: Value) -> int | None:
+    """Return a number that OPA holds as an integer of 64 bits, None for any other."""
+    return _in_64_bits(value) if type(value) is int else parse_int64(number_text(value))
+
+
+def parse_int64(text: str) -> int | None:
+    """Read an integer of 64 bits as OPA does, None for any other text."""
+    found = _INT64.fullmatch(text)
+    if found is None:
+        return None
+    digits = int(found[1] or 0)
+    return _in_64_bits(-digits if text.startswith("-") else digits)
+
+
+def _in_64_bits(value: int) -> int | None:
+    return value if -(1 << 63) <= value < 1 << 63 else None

@@ -10,7 +10,7 @@ Members of sets and keys of objects are in a hashable form: a string, a number o
 
 from __future__ import annotations
 
-import json
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -209,7 +209,7 @@ def to_text(value: Value) -> str:
     """Return a value as Rego text: strings in quotes, sets in braces, keys and members in their order."""
     kind = type(value)
     if kind is str:
-        return json.dumps(value, ensure_ascii=False)
+        return quote(value)
     if value is None:
         return "null"
     if kind is bool:
@@ -237,3 +237,45 @@ def to_json(value: Value) -> Any:
 
 def _json_key(key: Value) -> str:
     return key if type(key) is str else to_text(to_json(key)).replace(", ", ",").replace(": ", ":")
+
+
+_ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v", "\\": r"\\"}
+#: What Unicode 15, which Go 1.26 has, has more than Unicode 14, which Python 3.11 has.
+_PRINTABLE_IN_GO = re.compile(
+    "[\u0cf3\u0ece\U00010efd-\U00010eff\U0001123f-\U00011241\U00011b00-\U00011b09\U00011f00-\U00011f10"
+    "\U00011f12-\U00011f3a\U00011f3e-\U00011f59\U0001342f\U00013440-\U00013455\U0001b132\U0001b155"
+    "\U0001d2c0-\U0001d2d3\U0001df25-\U0001df2a\U0001e030-\U0001e06d\U0001e08f\U0001e4d0-\U0001e4f9\U0001f6dc"
+    "\U0001f774-\U0001f776\U0001f77b-\U0001f77f\U0001f7d9\U0001fa75-\U0001fa77\U0001fa87\U0001fa88"
+    "\U0001faad-\U0001faaf\U0001fabb-\U0001fabd\U0001fabf\U0001face\U0001facf\U0001fada\U0001fadb\U0001fae8"
+    "\U0001faf7\U0001faf8\U0002b739\U00031350-\U000323af]"
+)
+
+
+def quote(text: str, mark: str = '"', only_ascii: bool = False) -> str:
+    """Return a text in quotes with the escapes of Go.
+
+    Args:
+        text: what to quote.
+        mark: the quotes.
+        only_ascii: whether every other character is escaped.
+    """
+    if text.isprintable() and mark not in text and "\\" not in text and (not only_ascii or text.isascii()):
+        return f"{mark}{text}{mark}"
+    return f"{mark}{''.join(_escape(char, mark, only_ascii) for char in text)}{mark}"
+
+
+def _escape(char: str, mark: str, only_ascii: bool) -> str:
+    if char == mark:
+        return "\\" + char
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    if char < " " or char == "\x7f":
+        return f"\\x{ord(char):02x}"
+    if is_printable(char) and (not only_ascii or char.isascii()):
+        return char
+    return f"\\u{ord(char):04x}" if char < "\U00010000" else f"\\U{ord(char):08x}"
+
+
+def is_printable(char: str) -> bool:
+    """Return whether Go prints a character as itself."""
+    return char.isprintable() or _PRINTABLE_IN_GO.match(char) is not None

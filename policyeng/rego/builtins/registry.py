@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from policyeng.rego.numbers import to_int64
 from policyeng.rego.values import Value, is_number, type_name
 
 Function = Callable[..., Value]
@@ -82,15 +83,15 @@ def check_number(position: int, value: Value) -> Value:
 
 
 def check_integer(position: int, value: Value) -> int:
-    """Return an integer operand.
+    """Return an integer operand, which OPA holds in 64 bits.
 
     Raises:
-        OperandError: it is no integer.
+        OperandError: it is no integer, or too large.
     """
-    if type(value) is int:
-        return value
-    check_number(position, value)
-    raise OperandError(f"operand {position} must be integer number but got floating-point number")
+    found = to_int64(check_number(position, value))
+    if found is None:
+        raise OperandError(f"operand {position} must be integer number but got floating-point number")
+    return found
 
 
 def check_array(position: int, value: Value) -> list[Value]:
@@ -124,3 +125,8 @@ def check_set(position: int, value: Value) -> set[Value]:
     if type(value) is not set:
         raise wrong_type(position, value, "set")
     return value
+
+
+def too_deep() -> BuiltinError:
+    """Return the error for a value that is nested too deeply to be walked."""
+    return BuiltinError("the value is nested too deeply")

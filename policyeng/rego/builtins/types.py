@@ -1,0 +1,143 @@
+"""The types of values."""
+
+from __future__ import annotations
+
+import re
+
+from policyeng.rego.builtins.registry import BuiltinError, OperandError, builtin, too_deep, wrong_type
+from policyeng.rego.numbers import parse_number, to_fraction
+from policyeng.rego.values import Value, is_number, make_set, members
+from policyeng.rego.values import type_name as name_of
+
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+#: What is not below rounds to an infinite float.
+_INFINITE = (1 << 1024) - (1 << 970)
+
+
+@builtin("is_null")
+def check_null(value: Value) -> Value:
+    """Check that a value is null."""
+    return value is None
+
+
+@builtin("is_boolean")
+def check_boolean(value: Value) -> Value:
+    """Check that a value is a boolean."""
+    return type(value) is bool
+
+
+@builtin("is_number")
+def check_number(value: Value) -> Value:
+    """Check that a value is a number."""
+    return is_number(value)
+
+
+@builtin("is_string")
+def check_string(value: Value) -> Value:
+    """Check that a value is a string."""
+    return type(value) is str
+
+
+@builtin("is_array")
+def check_array(value: Value) -> Value:
+    """Check that a value is an array."""
+    return type(value) is list
+
+
+@builtin("is_object")
+def check_object(value: Value) -> Value:
+    """Check that a value is an object."""
+    return type(value) is dict
+
+
+@builtin("is_set")
+def check_set(value: Value) -> Value:
+    """Check that a value is a set."""
+    return type(value) is set
+
+
+@builtin("type_name")
+def name_type(value: Value) -> Value:
+    """Return the name of the type of a value."""
+    return name_of(value)
+
+
+@builtin("to_number")
+def convert_to_number(value: Value) -> Value:
+    """Return the number that a string, a boolean or null stands for."""
+    if type(value) is str:
+        return _read_number(value)
+    if value is None or value is False:
+        return 0
+    if value is True:
+        return 1
+    if is_number(value):
+        return value
+    raise wrong_type(1, value, "null", "boolean", "number", "string")
+
+
+def _read_number(text: str) -> Value:
+    if _NUMBER.fullmatch(text):
+        number = parse_number(text.removeprefix("+"))
+        if abs(to_fraction(number)) >= _INFINITE:
+            raise BuiltinError(f"parsing {text[:40]!r}: value out of range")
+        return number
+    if text.lstrip("+-").lower() in ("inf", "infinity", "nan"):
+        raise OperandError("operand 1 must be valid number string but got string")
+    raise BuiltinError(f"parsing {text[:40]!r}: invalid syntax")
+
+
+@builtin("cast_array")
+def cast_array(value: Value) -> Value:
+    """Return an array, or the members of a set as one."""
+    if type(value) is list:
+        return value
+    if type(value) is not set:
+        raise wrong_type(1, value, "array", "set")
+    try:
+        return members(value)
+    except RecursionError:
+        raise too_deep() from None
+
+
+@builtin("cast_set")
+def cast_set(value: Value) -> Value:
+    """Return a set, or the elements of an array as one."""
+    if type(value) is set:
+        return value
+    if type(value) is not list:
+        raise wrong_type(1, value, "array", "set")
+    try:
+        return make_set(value)
+    except RecursionError:
+        raise too_deep() from None
+
+
+@builtin("cast_string")
+def cast_string(value: Value) -> Value:
+    """Return a string."""
+    return _check_type(value, str, "string")
+
+
+@builtin("cast_boolean")
+def cast_boolean(value: Value) -> Value:
+    """Return a boolean."""
+    return _check_type(value, bool, "boolean")
+
+
+@builtin("cast_null")
+def cast_null(value: Value) -> Value:
+    """Return null."""
+    return _check_type(value, type(None), "null")
+
+
+@builtin("cast_object")
+def cast_object(value: Value) -> Value:
+    """Return an object."""
+    return _check_type(value, dict, "object")
+
+
+def _check_type(value: Value, kind: type, name: str) -> Value:
+    if type(value) is not kind:
+        raise wrong_type(1, value, name)
+    return value
