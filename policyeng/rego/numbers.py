@@ -85,8 +85,7 @@ def from_fraction(exact: Fraction, bits: int = _MANTISSA_BITS) -> Value:
     Raises:
         NumberTooLargeError: its exponent is out of range.
     """
-    if abs(exact.numerator.bit_length() - exact.denominator.bit_length()) > _MOST_BITS:
-        raise NumberTooLargeError("the number is out of range")
+    check_exponent(exact)
     rounded = round_to_mantissa(exact, bits)
     if not rounded:
         return 0
@@ -171,6 +170,16 @@ def check_size(value: int) -> int:
     if value.bit_length() > _MOST_BITS:
         raise NumberTooLargeError("the number is out of range")
     return value
+
+
+def check_exponent(exact: Fraction) -> None:
+    """Check that a number is neither too large nor too small to be written.
+
+    Raises:
+        NumberTooLargeError: it is.
+    """
+    if abs(exact.numerator.bit_length() - exact.denominator.bit_length()) > _MOST_BITS:
+        raise NumberTooLargeError("the number is out of range")
 
 
 def to_int64(value: Value) -> int | None:

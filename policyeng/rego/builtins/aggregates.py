@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from policyeng.rego import numbers
 from policyeng.rego.builtins.registry import builtin, too_deep, wrong_element, wrong_type
-from policyeng.rego.values import UNDEFINED, Key, Value, is_number, members, sort_key, sort_values
+from policyeng.rego.values import UNDEFINED, Key, Value, from_key, is_number, members, sort_key, sort_values
 
 _COUNTED = frozenset((list, dict, set, str))
 _TRUE = Key(True)
@@ -51,7 +52,7 @@ def multiply_all(collection: Value) -> Value:
     for one in found:
         factor = numbers.round_to_mantissa(numbers.to_fraction(one))
         total = numbers.round_to_mantissa(total * factor, _PRODUCT_BITS)
-        numbers.from_fraction(total, _PRODUCT_BITS)
+        numbers.check_exponent(total)
     return numbers.from_fraction(total, _PRODUCT_BITS)
 
 
@@ -77,19 +78,32 @@ def _list_members(collection: Value) -> list[Value]:
 @builtin("max")
 def find_largest(collection: Value) -> Value:
     """Return the largest member; there is none in an empty collection."""
-    found = sort_members(collection)
-    return found[-1] if found else UNDEFINED
+    return _pick(max, collection)
 
 
 @builtin("min")
 def find_smallest(collection: Value) -> Value:
     """Return the smallest member; there is none in an empty collection."""
-    found = sort_members(collection)
+    return _pick(min, collection)
+
+
+def _pick(pick: Callable[..., Value], collection: Value) -> Value:
+    if type(collection) is list:
+        found = collection
+    elif type(collection) is set:
+        found = list(map(from_key, collection))
+    else:
+        raise wrong_type(1, collection, "set", "array")
     if not found:
         return UNDEFINED
-    # Of equal ones (1 and 1.0) OPA returns the last.
-    smallest = sort_key(found[0])
-    return next((one for one in reversed(found) if is_number(one) and sort_key(one) == smallest), found[0])
+    kinds = set(map(type, found))
+    if kinds <= {str} or kinds <= {int}:
+        return pick(found)
+    try:
+        # Of equal numbers (1 and 1.0) OPA takes the last, Python the first.
+        return pick(reversed(found), key=sort_key)
+    except RecursionError:
+        raise too_deep() from None
 
 
 @builtin("sort")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import NoReturn
 
 from policyeng.rego import numbers
 from policyeng.rego.budget import charge
@@ -31,10 +30,6 @@ def subtract(left: Value, right: Value) -> Value:
         return left - right
     if is_number(left) and is_number(right):
         return numbers.subtract(left, right)
-    _refuse_to_subtract(left, right)
-
-
-def _refuse_to_subtract(left: Value, right: Value) -> NoReturn:
     if not is_number(left) and type(left) is not set:
         raise wrong_type(1, left, "number", "set")
     raise wrong_type(2, right, "set" if is_number(right) else "number")

@@ -1,0 +1,335 @@
+"""Operations of objects, and the removal and choice of paths in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policyeng.rego.budget import charge
+from policyeng.rego.builtins.patching import EditTree
+from policyeng.rego.builtins.registry import (
+    BuiltinError,
+    OperandError,
+    builtin,
+    check_array,
+    check_object,
+    too_deep,
+    wrong_element,
+    wrong_type,
+)
+from policyeng.rego.numbers import to_int64
+from policyeng.rego.values import (
+    UNDEFINED,
+    Value,
+    equal,
+    from_key,
+    is_number,
+    make_set,
+    members,
+    to_key,
+    type_name,
+)
+
+_Keys = dict[Any, Any]
+
+
+@builtin("object.get")
+def get_value(container: Value, path: Value, default: Value) -> Value:
+    """Return the value of a key, or at the end of a path of keys, or a default."""
+    if type(container) is not dict:
+        check_object(1, container)
+    if type(path) is str:
+        return container.get(path, default)
+    try:
+        if type(path) is not list:
+            return container.get(to_key(path), default)
+        found = container
+        for part in path:
+            found = _get_part(found, part)
+            if found is UNDEFINED:
+                return default
+    except RecursionError:
+        raise too_deep() from None
+    return found
+
+
+def _get_part(found: Value, part: Value) -> Value:
+    kind = type(found)
+    if kind is dict:
+        return found.get(to_key(part), UNDEFINED)
+    if kind is list:
+        index = to_int64(part) if is_number(part) else None
+        return found[index] if index is not None and 0 <= index < len(found) else UNDEFINED
+    if kind is set and to_key(part) in found:
+        return part
+    return UNDEFINED
+
+
+@builtin("object.keys")
+def list_keys(container: Value) -> Value:
+    """Return the set of the keys."""
+    return set(check_object(1, container))
+
+
+@builtin("object.remove")
+def remove_keys(container: Value, keys: Value) -> Value:
+    """Return the values of the other keys."""
+    check_object(1, container)
+    unwanted = _list_keys(keys)
+    return {key: value for key, value in container.items() if key not in unwanted}
+
+
+@builtin("object.filter")
+def filter_keys(container: Value, keys: Value) -> Value:
+    """Return the values of the keys."""
+    check_object(1, container)
+    wanted = _list_keys(keys)
+    return {key: value for key, value in container.items() if key in wanted}
+
+
+def _list_keys(keys: Value) -> Any:
+    if type(keys) is list:
+        try:
+            return make_set(keys)
+        except RecursionError:
+            raise too_deep() from None
+    if type(keys) is set or type(keys) is dict:
+        return keys
+    raise wrong_type(2, keys, "object", "set", "array")
+
+
+@builtin("object.union")
+def merge(left: Value, right: Value) -> Value:
+    """Merge two objects; of values that are not both objects the right one counts."""
+    check_object(1, left)
+    check_object(2, right)
+    charge(len(left))
+    merged = dict(left)
+    try:
+        _merge(merged, right, set())
+    except RecursionError:
+        raise too_deep() from None
+    return merged
+
+
+@builtin("object.union_n")
+def merge_all(containers: Value) -> Value:
+    """Merge objects, as `object.union` one after the other."""
+    wrong = next((one for one in check_array(1, containers) if type(one) is not dict), UNDEFINED)
+    if wrong is not UNDEFINED:
+        raise wrong_element(1, containers, wrong, "object")
+    merged: _Keys = {}
+    copies: set[int] = set()
+    try:
+        for one in containers:
+            _merge(merged, one, copies)
+    except RecursionError:
+        raise too_deep() from None
+    return merged
+
+
+def _merge(target: _Keys, source: _Keys, copies: set[int]) -> None:
+    """Merge into a target, whose values are copied before they change, unless they are among the copies."""
+    for key, value in source.items():
+        before = target.get(key)
+        if type(before) is dict and type(value) is dict:
+            if id(before) not in copies:
+                charge(len(before))
+                before = target[key] = dict(before)
+                copies.add(id(before))
+            _merge(before, value, copies)
+        else:
+            target[key] = value
+
+
+@builtin("object.subset")
+def check_subset(whole: Value, part: Value) -> Value:
+    """Check that what is in one collection is in another; in objects values are compared so, too."""
+    kind, other = type(whole), type(part)
+    try:
+        if kind is other and kind in (dict, set, list):
+            return _contains(whole, part)
+        if kind is list and other is set:
+            return _contains_members(whole, part)
+    except RecursionError:
+        raise too_deep() from None
+    raise OperandError("both arguments object.subset must be of the same type or array and set")
+
+
+def _contains(whole: Value, part: Value) -> bool:
+    kind = type(whole)
+    if kind is type(part):
+        if kind is dict:
+            return all(key in whole and _contains(whole[key], value) for key, value in part.items())
+        if kind is set:
+            return bool(part <= whole)
+        if kind is list:
+            return _contains_row(whole, part)
+    return equal(whole, part)
+
+
+def _contains_row(whole: list[Value], part: list[Value]) -> bool:
+    if not part:
+        return True
+    keys, wanted = list(map(to_key, whole)), list(map(to_key, part))
+    for start in range(len(keys) - len(wanted) + 1):
+        if keys[start] == wanted[0]:
+            # Each comparison takes time.
+            charge(len(wanted))
+            if keys[start : start + len(wanted)] == wanted:
+                return True
+    return False
+
+
+def _contains_members(whole: list[Value], part: set[Any]) -> bool:
+    # OPA counts a member again where it is again, and finds nothing in an empty array.
+    return bool(whole) and sum(to_key(one) in part for one in whole) >= len(part)
+
+
+@builtin("json.filter")
+def filter_paths(container: Value, paths: Value) -> Value:
+    """Return what is at paths."""
+    check_object(1, container)
+    try:
+        return _filter(container, _make_tree(paths))
+    except RecursionError:
+        raise too_deep() from None
+
+
+def _filter(value: Value, tree: _Keys | None) -> Value:
+    if tree is None:
+        return value
+    kind = type(value)
+    if kind is list:
+        return [_filter(one, tree[str(index)]) for index, one in enumerate(value) if str(index) in tree]
+    if kind is set:
+        return make_set(_filter(from_key(key), tree[key]) for key in value if key in tree)
+    if kind is dict:
+        return {key: _filter(one, tree[key]) for key, one in value.items() if key in tree}
+    return value
+
+
+@builtin("json.remove")
+def remove_paths(container: Value, paths: Value) -> Value:
+    """Return what is not at paths."""
+    check_object(1, container)
+    try:
+        return _remove(container, _make_tree(paths))
+    except RecursionError:
+        raise too_deep() from None
+
+
+def _remove(value: Value, tree: _Keys) -> Value:
+    kind = type(value)
+    if kind is dict:
+        kept = ((key, _remove_at(one, tree, key)) for key, one in value.items())
+        return {key: one for key, one in kept if one is not UNDEFINED}
+    if kind is list:
+        found = [_remove_at(one, tree, str(index)) for index, one in enumerate(value)]
+    elif kind is set:
+        found = [_remove_at(from_key(key), tree, key) for key in value]
+    else:
+        return value
+    left = [one for one in found if one is not UNDEFINED]
+    return make_set(left) if kind is set else left
+
+
+def _remove_at(value: Value, tree: _Keys, key: Any) -> Value:
+    if key not in tree:
+        return value
+    return UNDEFINED if tree[key] is None else _remove(value, tree[key])
+
+
+def _make_tree(paths: Value) -> _Keys:
+    """Return nested keys with None where a path ends; a path through the end of another counts as that."""
+    if type(paths) is set:
+        paths = members(paths)
+    if type(paths) is not list:
+        raise wrong_type(2, paths, "set", "array")
+    root: _Keys = {}
+    for path in map(parse_path, paths):
+        node: _Keys | None = root
+        for part in path[:-1]:
+            node = node.setdefault(to_key(part), {})
+            if node is None:
+                break
+        if path and node is not None:
+            node[to_key(path[-1])] = None
+    return root
+
+
+def parse_path(path: Value) -> list[Value]:
+    """Return the parts of a path: of an array, or of a JSON pointer.
+
+    Raises:
+        OperandError: it is neither.
+    """
+    if type(path) is list:
+        return path
+    if type(path) is not str:
+        wanted = "one of {set, array} containing string paths or array of path segments"
+        raise OperandError(f"operand 2 must be {wanted} but got {type_name(path)}")
+    if not path:
+        return []
+    return [part.replace("~1", "/").replace("~0", "~") for part in path.lstrip("/").split("/")]
+
+
+@builtin("json.patch")
+def apply_patch(document: Value, operations: Value) -> Value:
+    """Apply the operations of a JSON patch."""
+    check_array(2, operations)
+    tree = EditTree(document)
+    try:
+        for operation in operations:
+            if type(operation) is not dict:
+                raise BuiltinError("must be an array of JSON-Patch objects, but at least one element is not an object")
+            _apply(tree, operation)
+        return tree.render()
+    except RecursionError:
+        raise too_deep() from None
+
+
+def _apply(tree: EditTree, operation: _Keys) -> None:
+    path, name = _get_attribute(operation, "path"), _get_attribute(operation, "op")
+    if type(name) is not str:
+        raise BuiltinError(f"attribute 'op' must be a string but found: {type_name(name)}")
+    parts = parse_path(path)
+    if name == "add":
+        tree.insert_at(parts, _get_attribute(operation, "value"))
+    elif name == "remove":
+        tree.delete_at(parts)
+    elif name == "replace":
+        tree.delete_at(parts)
+        tree.insert_at(parts, _get_attribute(operation, "value"))
+    elif name == "move":
+        source = parse_path(_get_attribute(operation, "from"))
+        moved = tree.render_at(source)
+        tree.delete_at(source)
+        tree.insert_at(parts, moved)
+    elif name == "copy":
+        copied = tree.render_at(parse_path(_get_attribute(operation, "from")))
+        # A copy of a whole that has copies in it grows with a power of two.
+        _charge_for(copied)
+        tree.insert_at(parts, copied)
+    elif name == "test":
+        if not equal(tree.render_at(parts), _get_attribute(operation, "value")):
+            raise BuiltinError("value from EditTree != patch value")
+    else:
+        raise BuiltinError(f"unrecognized op: '{name}'")
+
+
+def _get_attribute(operation: _Keys, name: str) -> Value:
+    if name not in operation:
+        raise BuiltinError(f"missing required attribute '{name}'")
+    return operation[name]
+
+
+def _charge_for(value: Value) -> None:
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if type(one) is dict:
+            charge(len(one))
+            pending += one.values()
+        elif type(one) is list:
+            charge(len(one))
+            pending += one
