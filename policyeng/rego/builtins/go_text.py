@@ -1,7 +1,7 @@
 """Text as Go reads and writes it: JSON, base64, PEM and strings of bytes.
 
-A string of Go is made of bytes. Where they may be no UTF-8 they are a str with lone surrogates here, as the error handler
-`surrogateescape` makes them, until they become a value.
+A string of Go is made of bytes. Where they may be no UTF-8 they are a str with lone surrogates here, as the error
+handler `surrogateescape` makes them, until they become a value.
 """
 
 from __future__ import annotations

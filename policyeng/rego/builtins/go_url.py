@@ -1,4 +1,4 @@
-"""URLs as `net/url` of Go reads and writes them. Strings are those of `go_text`: they may hold bytes that are no UTF-8."""
+"""URLs as `net/url` of Go reads and writes them, with strings as in `go_text`."""
 
 from __future__ import annotations
 
