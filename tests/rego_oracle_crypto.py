@@ -54,9 +54,13 @@ class Oracle:
         sets = [index for index, each in enumerate(call.arguments) if type(each) is set]
         text = _write({"arguments": [to_json(each) for each in call.arguments], "sets": sets})
         path = f"/v1/data/oracle/{rule}_{count}/result?strict-builtin-errors=true"
-        answer = self._request("POST", path, f'{{"input": {text}}}')
+        try:
+            answer = self._request("POST", path, f'{{"input": {text}}}')
+        except http.client.RemoteDisconnected:  # the builtin of OPA has panicked
+            self._connection.close()
+            return "error", "panic"
         if "code" in answer:
-            return "error", [each["code"] for each in answer["errors"]][0]
+            return "error", next(each["code"] for each in answer["errors"])
         return ("value", answer["result"]) if "result" in answer else ("undefined", None)
 
 

@@ -57,6 +57,17 @@ def parse_json(text: str) -> Value:
     return _replace_surrogates(value) if _ESCAPED_SURROGATE.search(text) else value
 
 
+def parse_first_members(text: str) -> Value:
+    """Read a JSON document in which the first of members of one name counts, not the last.
+
+    Raises:
+        BuiltinError: it is none.
+    """
+    parse_json(text)
+    first: Value = json.JSONDecoder(object_pairs_hook=lambda pairs: dict(reversed(pairs))).decode(text)
+    return _replace_surrogates(first)
+
+
 def _replace_surrogates(value: Value) -> Value:
     if type(value) is str:
         return to_value(value)

@@ -41,9 +41,6 @@ KEY_ALGORITHMS = {
 #: Go verifies nothing with RSA keys beyond these.
 _FEWEST_RSA_BITS = 1024
 _LARGEST_EXPONENT = (1 << 31) - 1
-_OPERATIONS = frozenset(
-    ("sign", "verify", "encrypt", "decrypt", "wrapKey", "unwrapKey", "deriveKey", "deriveBits"),
-)
 #: The algorithms of JWS that OPA verifies.
 ALGORITHMS = frozenset(
     (*(f"{family}{size}" for family in ("RS", "PS", "ES", "HS") for size in (256, 384, 512)), "EdDSA"),
@@ -297,9 +294,8 @@ def parse_jwk(document: Value) -> NamedKey:
         raise BuiltinError(f"jwk.Parse: invalid key value: {algorithm!r}")
     if "x5c" in document:
         raise BuiltinError("a JWK with x5c is not supported")
-    operations = document.get("key_ops", [])
-    operations = [operations] if type(operations) is str else operations
-    if type(operations) is not list or not all(type(each) is str and each in _OPERATIONS for each in operations):
+    operations = document.get("key_ops") or []
+    if type(operations) is not list or not all(each is None or type(each) is str for each in operations):
         raise BuiltinError("jwk.Parse: invalid key_ops")
     for name in ("use", "x5t", "x5t#S256", "x5u"):
         _text(document, name)
@@ -426,6 +422,12 @@ def verify_ed(key: Key, content: bytes, signature: bytes) -> bool:
     return True
 
 
+def is_public(key: Key) -> bool:
+    """Return whether a key has no secret part."""
+    secrets = (getattr(key, name, None) for name in ("private", "d", "seed", "secret"))
+    return type(key) is not bytes and all(secret is None for secret in secrets)
+
+
 def coordinate_size(key: Key) -> int:
     """Return the number of bytes of a coordinate of a key on a curve, 0 of any other key."""
     return (_CURVES[key.curve].key_size + 7) // 8 if isinstance(key, EcKey) else 0
@@ -439,8 +441,10 @@ def sign(key: Key, algorithm: str, content: bytes) -> bytes:
     """
     if algorithm[:2] in {"ES", "PS"}:
         raise BuiltinError(f"io.jwt.encode_sign with {algorithm} is not supported: its result is random")
-    if algorithm[:2] == "HS" and type(key) is bytes:
-        return hmac.digest(key, content, f"sha{algorithm[2:]}")
+    # Go takes the bytes of an Ed25519 key for those of a secret.
+    secret = (key.seed or b"") + key.public if isinstance(key, EdKey) else key
+    if algorithm[:2] == "HS" and isinstance(secret, bytes):
+        return hmac.digest(secret, content, f"sha{algorithm[2:]}")
     if algorithm[:2] == "RS" and isinstance(key, RsaKey) and key.private and key.n.bit_length() >= _FEWEST_RSA_BITS:
         try:
             return key.private.private_key().sign(content, padding.PKCS1v15(), HASHES[int(algorithm[2:])])
