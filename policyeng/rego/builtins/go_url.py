@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from ipaddress import IPv6Address
 
@@ -97,7 +97,48 @@ def parse_url(text: str) -> Url:
         return url
     plain = _unescape(fragment)
     raw = "" if _escape(_FRAGMENT, plain) == fragment else fragment
-    return Url(**{**vars(url), "fragment": plain, "raw_fragment": raw})
+    return replace(url, fragment=plain, raw_fragment=raw)
+
+
+def resolve_url(base: Url, reference: Url) -> Url:
+    """Return what a reference means in a document of a URL."""
+    if reference.scheme or reference.host or reference.user is not None:
+        path = _resolve_path(reference.escaped_path, "")
+        return replace(reference, scheme=reference.scheme or base.scheme, **_split_path(path))
+    found = replace(reference, scheme=base.scheme)
+    if reference.opaque:
+        return replace(found, user=None, host="", path="")
+    if not reference.path and not reference.force_query and not reference.raw_query:
+        found = replace(found, raw_query=base.raw_query)
+        if not reference.fragment:
+            found = replace(found, fragment=base.fragment, raw_fragment=base.raw_fragment)
+    if not reference.path and base.opaque:
+        return replace(found, opaque=base.opaque, user=None, host="", path="")
+    path = _resolve_path(base.escaped_path, reference.escaped_path)
+    return replace(found, host=base.host, user=base.user, **_split_path(path))
+
+
+def _split_path(text: str) -> dict[str, str]:
+    path = _unescape(text)
+    return {"path": path, "raw_path": "" if _escape(_PATH, path) == text else text}
+
+
+def _resolve_path(base: str, reference: str) -> str:
+    full = base
+    if reference:
+        full = reference if reference.startswith("/") else base[: base.rfind("/") + 1] + reference
+    if not full:
+        return ""
+    kept: list[str] = []
+    parts = full.split("/")
+    for part in parts[1:] if full.startswith("/") else parts:
+        if part == "..":
+            del kept[-1:]
+        elif part != ".":
+            kept.append(part)
+    if parts[-1] in {".", ".."}:
+        kept.append("")
+    return "/" + "/".join(kept)
 
 
 def _parse(text: str) -> Url:
@@ -121,9 +162,7 @@ def _parse(text: str) -> Url:
         user, host = _parse_authority(scheme, authority)
     elif scheme and rest.startswith("/"):
         omit_host = True
-    path = _unescape(rest)
-    raw_path = "" if _escape(_PATH, path) == rest else rest
-    return make(user=user, host=host, path=path, raw_path=raw_path, omit_host=omit_host)
+    return make(user=user, host=host, omit_host=omit_host, **_split_path(rest))
 
 
 def _split_scheme(text: str) -> tuple[str, str]:
