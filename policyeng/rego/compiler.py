@@ -117,9 +117,9 @@ class Compiler:
         with writer.indented():
             writer.line("found = []")
             with writer.block():
-                bound = writer.bound
 
                 def succeed() -> None:
+                    bound = writer.bound
                     parts = [
                         f"{self.scalar(written)}: {bound[name]}" for written, name in variables.items() if name in bound
                     ]
@@ -1149,6 +1149,8 @@ class _Writer:
     def inline(self, name: str, inputs: list[Term], codes: list[str]) -> tuple[str, str] | None:
         """Return the code and kind of a builtin that Python has, for the usual types; its function does the rest."""
         kinds = [self.kinds.get(code, "") for code in codes]
+        if name in {"equal", "eq"}:
+            return self.equality_of(*codes), "bool"
         if name == "neq":
             return f"not ({self.equality_of(*codes)})", "bool"
         if name in _COMPARISONS:

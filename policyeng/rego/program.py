@@ -140,23 +140,26 @@ class _Namespace:
         return _MISSING
 
     def replaced_call(self, path: list[str], arguments: list[Value]) -> Value:
-        return self.call_with(tuple(path), _MISSING, arguments)
+        return self.call_with(tuple(path), arguments)
 
     def call_replaced(self, name: str, function: Callable[..., Value], arguments: list[Value]) -> Value:
-        found = self.call_with(name, function, arguments)
+        found = self.call_with(name, arguments)
         return function(*arguments) if found is _MISSING else found
 
-    def call_with(self, name: str | tuple[str, ...], _: Any, arguments: list[Value]) -> Value:
+    def call_with(self, name: str | tuple[str, ...], arguments: list[Value]) -> Value:
         value = self.replacements.get(name, _MISSING)
         if not isinstance(value, _Function):
             return value
-        # Within its replacement, the function is itself.
-        before = self.replacements
-        self.replacements = {other: kept for other, kept in before.items() if other != name}
+        # Within a replacement, every function is itself.
+        space = self.globals
+        before = space["CACHE"], space["PROGRAM"], self.replacements
+        kept = {other: data for other, data in self.replacements.items() if not isinstance(other, str)}
+        self.replacements = {path: data for path, data in kept.items() if not isinstance(data, _Function)}
+        space["CACHE"], space["PROGRAM"] = {}, {}
         try:
             return value.function(*arguments)
         finally:
-            self.replacements = before
+            space["CACHE"], space["PROGRAM"], self.replacements = before
 
 
 class Program:

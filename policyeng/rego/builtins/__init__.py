@@ -21,6 +21,8 @@ REFUSED = {
     "net.lookup_ip_addr": "put the addresses into the input",
     "opa.runtime": "put what it would read into the input",
     "rand.intn": "the same input must give the same result",
+    "rego.metadata.chain": "put what a policy needs of its annotations into a rule",
+    "rego.metadata.rule": "put what a policy needs of its annotations into a rule",
     "rego.parse_module": "a policy reads its input, not other policies",
     "time.now_ns": "put the time into the input",
     "uuid.rfc4122": "the same input must give the same result",
@@ -68,6 +70,7 @@ _MODULES = {
     **dict.fromkeys(("all", "any", "count", "max", "min", "product", "sort", "sum"), "aggregates"),
     **dict.fromkeys(("and", "or", "intersection", "union", "set_diff"), "sets"),
     **dict.fromkeys(("type_name", "to_number"), "types"),
+    **dict.fromkeys(("equal", "neq", "lt", "gt", "lte", "gte", "internal.member_2", "internal.member_3"), "comparison"),
 }
 
 
