@@ -1,6 +1,19 @@
-"""Rego in Python: parse it, and report what is wrong with it as OPA does. It imports nothing else of policyeng."""
+"""Rego in Python: parse it, check it as OPA does, compile it and evaluate it. It imports nothing else of policyeng."""
 
 from policyeng.rego.errors import Diagnostic, RegoError, Source
 from policyeng.rego.parser import parse_module, parse_query
+from policyeng.rego.program import EvaluationError, Program
+from policyeng.rego.program import compile_modules as compile  # noqa: A004  # rego.compile, as re.compile
+from policyeng.rego.values import UNDEFINED
 
-__all__ = ["Diagnostic", "RegoError", "Source", "parse_module", "parse_query"]
+__all__ = [
+    "UNDEFINED",
+    "Diagnostic",
+    "EvaluationError",
+    "Program",
+    "RegoError",
+    "Source",
+    "compile",
+    "parse_module",
+    "parse_query",
+]

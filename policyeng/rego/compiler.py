@@ -8,9 +8,12 @@ policy contains is a constant (`k3`), which is put into the syntax tree afterwar
 from __future__ import annotations
 
 import ast
+import marshal
+import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from decimal import Decimal
 from types import CodeType
 from typing import Any
 
@@ -66,6 +69,24 @@ class Compiled:
     builtins: dict[str, str]
     rules: dict[tuple[str, ...], str]
     functions: frozenset[tuple[str, ...]]
+
+    def dump(self) -> bytes:
+        """Return it as bytes that only this version of Python reads."""
+        rest = pickle.dumps((self.constants, self.builtins, self.rules, self.functions))
+        return marshal.dumps((self.code, rest))
+
+    @staticmethod
+    def load(stored: bytes) -> Compiled:
+        """Return what `dump` gave; the bytes must come from a place that nobody else can write to.
+
+        Raises:
+            ValueError: they are cut off.
+        """
+        try:
+            code, rest = marshal.loads(stored)  # noqa: S302  # code of ours from a private file
+            return Compiled(code, *pickle.loads(rest))  # noqa: S301  # as above
+        except (EOFError, TypeError, pickle.UnpicklingError) as error:
+            raise ValueError(f"not a compiled program: {error}") from error
 
 
 @dataclass(slots=True)
@@ -146,6 +167,8 @@ class Compiler:
         return f"{prefix}{self.count}"
 
     def scalar(self, value: Any) -> str:
+        if type(value) is Decimal:
+            return self.constant(value)
         key = (type(value), value)
         name = self.scalar_names.get(key)
         if name is None:

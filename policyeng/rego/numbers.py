@@ -25,6 +25,8 @@ _INT64 = re.compile(r"[+-]?(?=[0-9.]{1,19}\Z)([0-9]*)(?:\.0*)?", re.ASCII)
 class NumberTooLargeError(ArithmeticError):
     """A number whose exponent is beyond `LARGEST_EXPONENT`."""
 
+    code = "eval_builtin_error"
+
 
 def parse_number(text: str) -> Value:
     """Read a number of JSON or of Rego.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 from policyeng.rego import runtime, values
@@ -22,6 +24,19 @@ from policyeng.rego.values import UNDEFINED, Value
 
 _MISSING = object()
 _EVALUATION_ERRORS = (BuiltinError, runtime.ConflictError, BudgetExceededError, NumberTooLargeError)
+
+
+#: Called with the offset of a `print` and, for each of its arguments, its value in a list, empty if it is undefined.
+Print = Callable[[int, list[list[Value]]], None]
+
+
+@dataclass(slots=True)
+class Linked:
+    """The rules of a program and what was found about them."""
+
+    root: Node
+    checker: Checker
+    compiler: Compiler
 
 
 class EvaluationError(Exception):
@@ -48,12 +63,15 @@ class _Function:
         self.function = function
 
 
-class _Namespace:
-    """The globals of the compiled code for one thread."""
+class Thread:
+    """The state of a program in one thread.
 
-    def __init__(
-        self, compiled: Compiled, data: Value, print_: Callable[[int, list[list[Value]]], None] | None
-    ) -> None:
+    Attributes:
+        globals: of the compiled code; the name of a rule's function is in `Compiled.rules`.
+    """
+
+    def __init__(self, compiled: Compiled, data: Value, print_: Print | None) -> None:
+        """Define the functions of compiled code."""
         self.steps = runtime.Steps()
         self.replacements: dict[str | tuple[str, ...], Value] = {}
         self.globals: dict[str, Any] = {
@@ -71,11 +89,11 @@ class _Namespace:
             "PRINT": print_,
             "Function": _Function,
             "charge": charge,
-            "enter": self.enter,
-            "leave": self.leave,
-            "replaced": self.replaced,
-            "replaced_call": self.replaced_call,
-            "call_replaced": self.call_replaced,
+            "enter": self._enter,
+            "leave": self._leave,
+            "replaced": self._replaced,
+            "replaced_call": self._replaced_call,
+            "call_replaced": self._call_replaced,
             "equal": values.equal,
             "is_less": values.is_less,
             "to_key": values.to_key,
@@ -100,20 +118,43 @@ class _Namespace:
             "values",
         ]:
             self.globals[name] = getattr(runtime, name)
-        self.load(compiled.code, compiled.constants, compiled.builtins)
+        self.load(compiled.code, compiled)
 
-    def load(self, code: Iterable[Any], constants: list[Any], builtins: Mapping[str, str]) -> None:
-        for index, value in enumerate(constants):
+    def load(self, code: Iterable[CodeType], compiled: Compiled) -> None:
+        """Define the functions of compiled modules, with their constants and builtins."""
+        for index, value in enumerate(compiled.constants):
             self.globals[f"K{index}"] = value
-        for name, short in builtins.items():
+        for name, short in compiled.builtins.items():
             if short not in self.globals:
                 self.globals[short] = load_function(name)
         for module in code:
             exec(module, self.globals)  # noqa: S102  # made by the compiler from its own names and constants
 
+    def begin(self, input_: Value) -> None:
+        """Begin an evaluation: what rules gave for another input is forgotten."""
+        self.globals["INPUT"] = input_
+        self.globals["CACHE"].clear()
+        self.steps.used = 0
+
+    def call(self, function: Callable[[], Value]) -> Value:
+        """Return what a function of the compiled code gives.
+
+        Raises:
+            EvaluationError: a builtin, a conflict or a limit ended it.
+        """
+        try:
+            return function()
+        except _EVALUATION_ERRORS as error:
+            if isinstance(error, BudgetExceededError):
+                self.steps.restart()
+                self.globals["TICK"] = self.steps.tick
+            raise EvaluationError(error.code, str(error), *_place(error, self.globals)) from error
+        except RecursionError as error:
+            raise EvaluationError("eval_budget_error", "the evaluation is nested too deeply") from error
+
     # Modifiers.
 
-    def enter(self, modifiers: list[tuple[str, list[str], Value]]) -> tuple[Any, ...]:
+    def _enter(self, modifiers: list[tuple[str, list[str], Value]]) -> tuple[Any, ...]:
         space = self.globals
         saved = (space["INPUT"], space["DATA"], space["CACHE"], space["PROGRAM"], self.replacements)
         space["CACHE"] = {}
@@ -128,25 +169,25 @@ class _Namespace:
                     space["DATA"] = runtime.patch(space["DATA"], tuple(path), value)
         return saved
 
-    def leave(self, saved: tuple[Any, ...]) -> None:
+    def _leave(self, saved: tuple[Any, ...]) -> None:
         space = self.globals
         space["INPUT"], space["DATA"], space["CACHE"], space["PROGRAM"], self.replacements = saved
 
-    def replaced(self, path: list[str]) -> Value:
+    def _replaced(self, path: list[str]) -> Value:
         for count in range(len(path), -1, -1):
             value = self.replacements.get(tuple(path[:count]), _MISSING)
             if value is not _MISSING:
                 return runtime.look_up(value, tuple(path[count:]))
         return _MISSING
 
-    def replaced_call(self, path: list[str], arguments: list[Value]) -> Value:
-        return self.call_with(tuple(path), arguments)
+    def _replaced_call(self, path: list[str], arguments: list[Value]) -> Value:
+        return self._call_with(tuple(path), arguments)
 
-    def call_replaced(self, name: str, function: Callable[..., Value], arguments: list[Value]) -> Value:
-        found = self.call_with(name, arguments)
+    def _call_replaced(self, name: str, function: Callable[..., Value], arguments: list[Value]) -> Value:
+        found = self._call_with(name, arguments)
         return function(*arguments) if found is _MISSING else found
 
-    def call_with(self, name: str | tuple[str, ...], arguments: list[Value]) -> Value:
+    def _call_with(self, name: str | tuple[str, ...], arguments: list[Value]) -> Value:
         value = self.replacements.get(name, _MISSING)
         if not isinstance(value, _Function):
             return value
@@ -163,35 +204,33 @@ class _Namespace:
 
 
 class Program:
-    """Compiled modules with their base data. It may be used by several threads at once.
-
-    Attributes:
-        root: its rules.
-    """
+    """Compiled modules with their base data. Several threads may use it at once."""
 
     def __init__(
-        self,
-        root: Node,
-        checker: Checker,
-        data: Value,
-        print_: Callable[[int, list[list[Value]]], None] | None = None,
+        self, compiled: Compiled, data: Value, linked: Linked | None = None, print_: Print | None = None
     ) -> None:
-        """Take checked rules."""
-        self.root = root
-        self._checker = checker
-        self._print = print_
+        """Take compiled code.
+
+        Args:
+            compiled: of the modules.
+            data: base data, which nothing may change afterwards.
+            linked: the rules, without which only rules and documents of them can be asked for.
+            print_: called by `print`.
+        """
+        self.compiled = compiled
         self._data = data
-        self._compiler = Compiler(root, checker, print_calls=print_ is not None)
-        self._compiled = self._compiler.compile()
+        self._linked = linked
+        self._print = print_
         self._local = threading.local()
-        self._queries: dict[str, str] = {}
+        self._queries: dict[str, tuple[str, CodeType]] = {}
         self._lock = threading.Lock()
 
-    def _namespace(self) -> _Namespace:
-        space: _Namespace | None = getattr(self._local, "space", None)
-        if space is None:
-            space = self._local.space = _Namespace(self._compiled, self._data, self._print)
-        return space
+    def thread(self) -> Thread:
+        """Return what evaluates rules in this thread."""
+        found: Thread | None = getattr(self._local, "thread", None)
+        if found is None:
+            found = self._local.thread = Thread(self.compiled, self._data, self._print)
+        return found
 
     def query(self, path: str, input: Value = UNDEFINED) -> Value:  # noqa: A002  # the name that Rego has for it
         """Return the value of a rule or document below `data`, or `UNDEFINED`.
@@ -205,23 +244,15 @@ class Program:
             KeyError: it is a function.
         """
         names = tuple(path.split(".")[1:])
-        space = self._namespace()
-        name = self._compiled.rules.get(names)
-        if name is not None and names in self._compiled.functions:
+        thread = self.thread()
+        if names in self.compiled.functions:
             raise KeyError(f"{path} is a function")
-        if name is None:
-            node: Node | None = self.root
-            for count, part in enumerate(names):
-                if node is None or node.is_rule or node.dynamic:
-                    name = self._compiled.rules.get(names[:count])
-                    if name is not None:
-                        found = self._run(space, space.globals[name], input)
-                        return runtime.look_up(found, names[count:])
-                    break
-                node = node.children.get(part)
-            bindings = self.bindings(f"result := {path}", input)
-            return bindings[0]["result"] if bindings else UNDEFINED
-        return self._run(space, space.globals[name], input)
+        for count in range(len(names), -1, -1):
+            rule = self.compiled.rules.get(names[:count])
+            if rule is not None:
+                thread.begin(input)
+                return runtime.look_up(thread.call(thread.globals[rule]), names[count:])
+        raise KeyError(path)
 
     def bindings(self, query: str, input: Value = UNDEFINED) -> list[dict[str, Value]]:  # noqa: A002
         """Return the values of the variables of a query for each of its solutions.
@@ -230,46 +261,30 @@ class Program:
             RegoError: the query cannot be compiled.
             EvaluationError: a builtin, a conflict or a limit ended it.
         """
-        space = self._namespace()
-        name = self._queries.get(query) or self._compile_query(query)
-        if name not in space.globals:
-            space.load((), self._compiled.constants, self._compiler.builtins)
-            exec(self._query_code[name], space.globals)  # noqa: S102  # as above
-        return list(self._run(space, space.globals[name], input))
-
-    _query_code: dict[str, Any]
-
-    def _compile_query(self, query: str) -> str:
+        thread = self.thread()
         with self._lock:
-            source = Source("query", query)
-            body, variables = resolve_query(parse_query(query), source)
-            self._checker.faults = []
-            self._checker.check_body(source, body)
-            orderer = Orderer(source, self._checker.arity)
-            body = orderer.order(body, frozenset())
-            if faults := [*self._checker.faults, *orderer.faults]:
-                raise RegoError(*faults)
-            code, name = self._compiler.compile_query(source, body, variables)
-            if not hasattr(self, "_query_code"):
-                self._query_code = {}
-            self._query_code[name] = code
-            self._queries[query] = name
-            return name
+            if query not in self._queries:
+                self._queries[query] = self._compile(query)
+        name, code = self._queries[query]
+        if name not in thread.globals:
+            thread.load([code], self.compiled)
+        thread.begin(input)
+        return list(thread.call(thread.globals[name]))
 
-    def _run(self, space: _Namespace, function: Callable[[], Value], input_: Value) -> Value:
-        space.globals["INPUT"] = input_
-        space.globals["CACHE"].clear()
-        try:
-            return function()
-        except _EVALUATION_ERRORS as error:
-            if isinstance(error, BudgetExceededError):
-                space.steps.restart()
-                space.globals["TICK"] = space.steps.tick
-            file, line = _place(error, space.globals)
-            code = getattr(error, "code", "eval_builtin_error")
-            raise EvaluationError(code, str(error), file, line) from error
-        except RecursionError as error:
-            raise EvaluationError("eval_budget_error", "the evaluation is nested too deeply") from error
+    def _compile(self, query: str) -> tuple[str, CodeType]:
+        if self._linked is None:
+            raise RegoError(Diagnostic("query", "this program answers no queries", Source("query", query), 0))
+        source = Source("query", query)
+        body, variables = resolve_query(parse_query(query), source)
+        checker = self._linked.checker
+        checker.faults = []
+        checker.check_body(source, body)
+        orderer = Orderer(source, checker.arity)
+        body = orderer.order(body, frozenset())
+        if faults := [*checker.faults, *orderer.faults]:
+            raise RegoError(*faults)
+        code, name = self._linked.compiler.compile_query(source, body, variables)
+        return name, code
 
 
 def _place(error: BaseException, space: dict[str, Any]) -> tuple[str, int]:
@@ -289,7 +304,7 @@ def compile_modules(
     *,
     version: int = 1,
     strict: bool = False,
-    print_: Callable[[int, list[list[Value]]], None] | None = None,
+    print_: Print | None = None,
 ) -> Program:
     """Compile modules to a program.
 
@@ -312,7 +327,7 @@ def link(
     data: Value,
     *,
     strict: bool = False,
-    print_: Callable[[int, list[list[Value]]], None] | None = None,
+    print_: Print | None = None,
 ) -> Program:
     """Compile parsed modules to a program; see `compile_modules`."""
     modules = list(parsed)
@@ -342,7 +357,8 @@ def link(
         faults += orderer.faults
     if faults:
         raise RegoError(*faults)
-    return Program(root, checker, data, print_)
+    compiler = Compiler(root, checker, print_calls=print_ is not None)
+    return Program(compiler.compile(), data, Linked(root, checker, compiler), print_)
 
 
 def _package(module: Module) -> tuple[str, ...]:
