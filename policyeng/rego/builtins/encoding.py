@@ -1,0 +1,478 @@
+"""Builtins that write and read JSON, Base64, hexadecimal text, URLs and UUIDs."""
+
+from __future__ import annotations
+
+import base64
+import codecs
+import ipaddress
+import json
+import re
+from collections.abc import Callable
+from typing import NoReturn
+from urllib.parse import quote, quote_plus, unquote_to_bytes
+
+from policyeng.rego.budget import charge
+from policyeng.rego.builtins import yaml_values
+from policyeng.rego.builtins.registry import BuiltinError, OperandError, builtin, check_object, check_string, wrong_type
+from policyeng.rego.numbers import parse_number
+from policyeng.rego.values import UNDEFINED, Value, from_key, number_text, ordered_keys, to_json, to_text
+
+_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_ESCAPED = re.compile("[<>&\u2028\u2029]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_SPACE = re.compile(r"[ \t\n\r]*")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
+_BASE64_URL = re.compile(r"[A-Za-z0-9_-]*={0,2}")
+_HEX = re.compile(r"[0-9A-Fa-f]*")
+_WRONG_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_MOST_PARAMETERS = 10000
+_NEWLINES = str.maketrans("", "", "\r\n")
+_TOO_DEEP = "the value is nested too deeply"
+
+# Go replaces each byte that is not UTF-8, Python each sequence of them.
+codecs.register_error(
+    "policyeng.rego.each_byte", lambda error: ("\ufffd" * (error.end - error.start), error.end)  # type: ignore[attr-defined]
+)
+
+
+def decode_utf8(data: bytes) -> str:
+    """Decode UTF-8 as Go does when it writes JSON."""
+    return data.decode("utf-8", "policyeng.rego.each_byte")
+
+
+@builtin("json.marshal")
+def marshal_json(value: Value) -> Value:
+    """Write a value as JSON."""
+    return _write_json(value, "", "")
+
+
+@builtin("json.marshal_with_options")
+def marshal_json_with_options(value: Value, options: Value) -> Value:
+    """Write a value as JSON with an indentation."""
+    indent, prefix = "\t", ""
+    pretty: bool | None = None
+    check_object(2, options)
+    for index, key in enumerate(ordered_keys(options)):
+        option = options[key]
+        if type(key) is not str:
+            raise OperandError(
+                f"operand 2 failed to stringify key {to_text(from_key(key))} at index {index}: "
+                f"{wrong_type(index, from_key(key), 'string')}"
+            )
+        if key in ("prefix", "indent"):
+            if type(option) is not str:
+                raise OperandError(
+                    f"operand 2 key {key} failed cast to string: {wrong_type(index, option, 'string')}"
+                )
+            prefix, indent = (option, indent) if key == "prefix" else (prefix, option)
+        elif key == "pretty":
+            if type(option) is not bool:
+                raise OperandError("operand 2 key pretty failed cast to bool")
+            pretty = option
+        else:
+            raise OperandError(f"operand 2 object contained unknown key {key}")
+    if pretty is None:
+        pretty = "prefix" in options or "indent" in options
+    return prefix + _write_json(value, f"\n{prefix}", indent) if pretty else _write_json(value, "", "")
+
+
+@builtin("json.unmarshal")
+def unmarshal_json(text: Value) -> Value:
+    """Read a value from JSON."""
+    check_string(1, text)
+    value, end = _read_json(text, parse_number)
+    while True:
+        # OPA takes what follows for nothing where it is a null.
+        end = _skip_space(text, end)
+        if end == len(text) or text.startswith("null", end):
+            return value
+        raise BuiltinError(f"invalid character {text[end]!r} after top-level value")
+
+
+@builtin("json.is_valid")
+def is_valid_json(text: Value) -> Value:
+    """Return whether a value is the text of one JSON document."""
+    if type(text) is not str:
+        return False
+    try:
+        return _skip_space(text, _read_json(text, len)[1]) == len(text)
+    except _InvalidJsonError:
+        return False
+
+
+@builtin("yaml.marshal")
+def marshal_yaml(value: Value) -> Value:
+    """Write a value as YAML."""
+    return yaml_values.write(_write_json(value, "", ""))
+
+
+@builtin("yaml.unmarshal")
+def unmarshal_yaml(text: Value) -> Value:
+    """Read a value from YAML."""
+    return yaml_values.read(check_string(1, text))
+
+
+@builtin("yaml.is_valid")
+def is_valid_yaml(text: Value) -> Value:
+    """Return whether a value is the text of a YAML document."""
+    if type(text) is not str:
+        return False
+    try:
+        yaml_values.read(text)
+    except yaml_values.InvalidYamlError:
+        return False
+    return True
+
+
+@builtin("base64.encode")
+def encode_base64(text: Value) -> Value:
+    """Encode a string as Base64."""
+    return base64.b64encode(check_string(1, text).encode()).decode()
+
+
+@builtin("base64.decode")
+def decode_base64(text: Value) -> Value:
+    """Decode a string from Base64."""
+    return decode_utf8(_decode_base64(check_string(1, text), _BASE64))
+
+
+@builtin("base64.is_valid")
+def is_valid_base64(text: Value) -> Value:
+    """Return whether a value is a string in Base64."""
+    if type(text) is not str:
+        return False
+    compact = text.translate(_NEWLINES)
+    return len(compact) % 4 == 0 and _BASE64.fullmatch(compact) is not None
+
+
+@builtin("base64url.encode")
+def encode_base64_url(text: Value) -> Value:
+    """Encode a string as Base64 for URLs."""
+    return base64.urlsafe_b64encode(check_string(1, text).encode()).decode()
+
+
+@builtin("base64url.encode_no_pad")
+def encode_base64_url_without_padding(text: Value) -> Value:
+    """Encode a string as Base64 for URLs, without padding."""
+    return base64.urlsafe_b64encode(check_string(1, text).encode()).decode().rstrip("=")
+
+
+@builtin("base64url.decode")
+def decode_base64_url(text: Value) -> Value:
+    """Decode a string from Base64 for URLs; the padding may be absent."""
+    check_string(1, text)
+    if not text.endswith("="):
+        rest = len(text.encode()) % 4
+        if rest == 1:
+            raise BuiltinError(f"illegal base64url string: {text}")
+        text += "=" * (-rest % 4)
+    return decode_utf8(_decode_base64(text, _BASE64_URL))
+
+
+@builtin("hex.encode")
+def encode_hex(text: Value) -> Value:
+    """Encode a string as hexadecimal digits."""
+    return check_string(1, text).encode().hex()
+
+
+@builtin("hex.decode")
+def decode_hex(text: Value) -> Value:
+    """Decode a string from hexadecimal digits."""
+    if not _HEX.fullmatch(check_string(1, text)):
+        raise BuiltinError("encoding/hex: invalid byte")
+    if len(text) % 2:
+        raise BuiltinError("encoding/hex: odd length hex string")
+    return decode_utf8(bytes.fromhex(text))
+
+
+@builtin("urlquery.encode")
+def encode_query(text: Value) -> Value:
+    """Encode a string as a part of a URL query."""
+    return quote_plus(check_string(1, text))
+
+
+@builtin("urlquery.decode")
+def decode_query(text: Value) -> Value:
+    """Decode a part of a URL query."""
+    return _unescape(check_string(1, text).replace("+", " "))
+
+
+@builtin("urlquery.encode_object")
+def encode_query_object(parameters: Value) -> Value:
+    """Encode an object as a URL query."""
+    pairs = []
+    for key, value in sorted(to_json(check_object(1, parameters)).items()):
+        values = value if type(value) is list else [value]
+        if any(type(one) is not str for one in values):
+            raise OperandError("operand 1 values must be string, array[string], or set[string]")
+        charge(len(key) * len(values))
+        pairs += [f"{quote_plus(key)}={quote_plus(one)}" for one in values]
+    return "&".join(pairs)
+
+
+@builtin("urlquery.decode_object")
+def decode_query_object(query: Value) -> Value:
+    """Decode a URL query to an object of arrays."""
+    if check_string(1, query).count("&") >= _MOST_PARAMETERS:
+        raise BuiltinError("number of URL query parameters exceeded limit")
+    found: dict[str, list[str]] = {}
+    for parameter in filter(None, query.split("&")):
+        if ";" in parameter:
+            raise BuiltinError("invalid semicolon separator in query")
+        key, _, value = parameter.replace("+", " ").partition("=")
+        found.setdefault(_unescape(key), []).append(_unescape(value))
+    return found
+
+
+@builtin("uri.parse")
+def parse_uri(text: Value) -> Value:
+    """Split a URI into its parts."""
+    return _parse_uri(check_string(1, text))
+
+
+@builtin("uri.is_valid")
+def is_valid_uri(text: Value) -> Value:
+    """Return whether a value is a URI that is not empty."""
+    if type(text) is not str or not text:
+        return False
+    try:
+        _parse_uri(text)
+    except BuiltinError:
+        return False
+    return True
+
+
+class _InvalidJsonError(BuiltinError):
+    """A text that is not JSON."""
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"invalid character {name[0]!r} looking for beginning of value")
+
+
+def _read_json(text: str, number: Callable[[str], Value]) -> tuple[Value, int]:
+    decoder = json.JSONDecoder(parse_int=number, parse_float=number, parse_constant=_refuse_constant)
+    try:
+        value, end = decoder.raw_decode(text, _skip_space(text, 0))
+    except ValueError as error:
+        raise _InvalidJsonError(str(error)) from None
+    except RecursionError:
+        raise BuiltinError(_TOO_DEEP) from None
+    return _replace_surrogates(value) if "\\u" in text else value, end
+
+
+def _skip_space(text: str, start: int) -> int:
+    found = _SPACE.match(text, start)
+    assert found
+    return found.end()
+
+
+def _replace_surrogates(value: Value) -> Value:
+    kind = type(value)
+    if kind is str:
+        return _SURROGATES.sub("\ufffd", value)
+    if kind is list:
+        return [_replace_surrogates(item) for item in value]
+    if kind is dict:
+        return {_replace_surrogates(key): _replace_surrogates(item) for key, item in value.items()}
+    return value
+
+
+def _write_json(value: Value, newline: str, indent: str) -> str:
+    """Write a value; without a newline, on one line."""
+    colon = ": " if newline else ":"
+
+    def write(value: Value, newline: str) -> str:
+        kind = type(value)
+        if kind is str:
+            text = json.dumps(value, ensure_ascii=False)
+            return _ESCAPED.sub(lambda found: _ESCAPES[found[0]], text)
+        if value is None or kind is bool:
+            return json.dumps(value)
+        if kind is not list and kind is not dict:
+            return number_text(value)
+        inner = newline + indent
+        charge(len(inner) * len(value))
+        if kind is list:
+            opening, closing, items = "[", "]", [write(item, inner) for item in value]
+        else:
+            opening, closing = "{", "}"
+            items = [f"{write(key, inner)}{colon}{write(value[key], inner)}" for key in sorted(value)]
+        return f"{opening}{inner}{f',{inner}'.join(items)}{newline}{closing}" if items else opening + closing
+
+    try:
+        return write(to_json(value), newline)
+    except RecursionError:
+        raise BuiltinError(_TOO_DEEP) from None
+
+
+def _decode_base64(text: str, alphabet: re.Pattern[str]) -> bytes:
+    compact = text.translate(_NEWLINES)
+    if len(compact) % 4 or not alphabet.fullmatch(compact):
+        raise BuiltinError("illegal base64 data")
+    return base64.b64decode(compact, None if alphabet is _BASE64 else b"-_")
+
+
+def _unescape(text: str) -> str:
+    if wrong := _WRONG_ESCAPE.search(text):
+        raise BuiltinError(f'invalid URL escape "{text[wrong.start() : wrong.start() + 3]}"')
+    return decode_utf8(unquote_to_bytes(text))
+
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_PORT = re.compile(r"(?::[0-9]*)?")
+_USER = re.compile(r"[A-Za-z0-9._:~!$&'()*+,;=%@-]*")
+#: What a host may have: anything but these; escapes are for bytes beyond ASCII.
+_HOST = re.compile(r"(?:[A-Za-z0-9!$&'()*+,;=:\[\]<>\"._~-]|[^\0-\x7f]|%[89A-Fa-f][0-9A-Fa-f]|%25)*")
+_ZONE = re.compile(
+    r"(?:[A-Za-z0-9!$&'()*+,;=:\[\]<>\"._~-]|[^\0-\x7f]|%(?:2[0-25-9A-Ea-e]|3[0-9A-Ea-e]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[BbDdFf]|7[Ee]))*"
+)
+
+
+def _parse_uri(text: str) -> dict[str, Value]:
+    """Parse as `net/url` of Go does."""
+    rest, _, fragment = text.partition("#")
+    if any(character < " " or character == "\x7f" for character in rest):
+        raise BuiltinError("net/url: invalid control character in URL")
+    parts: dict[str, Value] = {}
+    if rest == "*":
+        parts["path"] = parts["raw_path"] = "*"
+    else:
+        _split_uri(rest, parts)
+    if fragment:
+        parts["fragment"] = _unescape(fragment)
+    return parts
+
+
+def _split_uri(rest: str, parts: dict[str, Value]) -> None:
+    if rest.startswith(":"):
+        raise BuiltinError("missing protocol scheme")
+    scheme = ""
+    if found := _SCHEME.match(rest):
+        scheme, rest = found[1].lower(), rest[found.end() :]
+        parts["scheme"] = scheme
+    rest, _, query = rest.partition("?")
+    if query:
+        parts["raw_query"] = query
+    if not rest.startswith("/"):
+        if scheme:
+            return
+        if ":" in rest.partition("/")[0]:
+            raise BuiltinError("first path segment in URL cannot contain colon")
+    if rest.startswith("//") and (scheme or not rest.startswith("///")):
+        authority, slash, rest = rest[2:].partition("/")
+        rest = slash + rest
+        host = _check_authority(scheme, authority)
+        colon = host.rfind(":")
+        if colon >= 0 and _PORT.fullmatch(host, colon):
+            host, port = host[:colon], host[colon + 1 :]
+            if port:
+                parts["port"] = port
+        host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+        if host:
+            parts["hostname"] = host
+    if path := _unescape(rest):
+        # Go keeps the text only where it would escape the path in another way.
+        usual = quote(unquote_to_bytes(rest), safe="$&+,/:;=@") == rest
+        parts["path"], parts["raw_path"] = path, path if usual else rest
+
+
+def _check_authority(scheme: str, authority: str) -> str:
+    user, at, host = authority.rpartition("@")
+    if at:
+        if not _USER.fullmatch(user):
+            raise BuiltinError("net/url: invalid userinfo")
+        _unescape(user)
+    bracket = host.rfind("[")
+    if bracket > 0:
+        raise BuiltinError("invalid IP-literal")
+    if bracket == 0:
+        return _check_literal(host)
+    colon = host.find(":")
+    if colon >= 0:
+        if scheme not in ("http", "https"):
+            colon = host.rfind(":")
+        _check_port(host[colon:])
+    return _unescape_host(host, _HOST)
+
+
+def _check_literal(host: str) -> str:
+    end = host.rfind("]")
+    if end < 0:
+        raise BuiltinError("missing ']' in host")
+    _check_port(host[end + 1 :])
+    literal, mark, zone = host[1:end].partition("%25")
+    address = _unescape_host(literal, _HOST) + _unescape_host(mark + zone, _ZONE)
+    try:
+        valid = ipaddress.ip_address(address).version == 6
+    except ValueError:
+        valid = "%" in address and _is_zoned_address(address)
+    if not valid:
+        raise BuiltinError("invalid host")
+    return f"[{address}]{host[end + 1 :]}"
+
+
+def _is_zoned_address(text: str) -> bool:
+    """Return whether a text is an address with a zone, which may have any characters."""
+    address, _, zone = text.partition("%")
+    try:
+        return bool(zone) and ipaddress.ip_address(address).version == 6
+    except ValueError:
+        return False
+
+
+def _check_port(port: str) -> None:
+    if not _PORT.fullmatch(port):
+        raise BuiltinError(f'invalid port "{port}" after host')
+
+
+def _unescape_host(text: str, allowed: re.Pattern[str]) -> str:
+    if not allowed.fullmatch(text):
+        raise BuiltinError("invalid host")
+    return _unescape(text)
+
+
+_UUID = re.compile(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
+_EPOCH = 0x01B21DD213814000
+_VARIANTS = ((0xC0, 0x80, "RFC4122"), (0xE0, 0xC0, "Microsoft"), (0xE0, 0xE0, "Future"))
+_DOMAINS = {0: "Person", 1: "Group", 2: "Org"}
+_CASTS = {0: "global:unicast", 1: "global:multicast", 2: "local:unicast", 3: "local:multicast"}
+
+
+@builtin("uuid.parse")
+def parse_uuid(text: Value) -> Value:
+    """Return what a UUID says about itself."""
+    data = _read_uuid(check_string(1, text))
+    if data is None:
+        return UNDEFINED
+    version = data[6] >> 4
+    found: dict[str, Value] = {
+        "version": version,
+        "variant": next((name for mask, bits, name in _VARIANTS if data[8] & mask == bits), "Reserved"),
+    }
+    if version in (1, 2):
+        ticks = int.from_bytes(data[:4]) | int.from_bytes(data[4:6]) << 32
+        ticks = (ticks | (int.from_bytes(data[6:8]) & 0xFFF) << 48) - _EPOCH
+        found["time"] = (ticks * 100 + (1 << 63)) % (1 << 64) - (1 << 63)  # Go's integers wrap
+        found["nodeid"] = data[10:].hex("-")
+        found["macvariables"] = _CASTS[data[10] & 3]
+        found["clocksequence"] = int.from_bytes(data[8:10]) & 0x3FFF
+        if version == 2:
+            found["id"] = int.from_bytes(data[:4])
+            found["domain"] = _DOMAINS.get(data[9], f"Domain{data[9]}")
+    return found
+
+
+def _read_uuid(text: str) -> bytes | None:
+    raw = text.encode()
+    if len(raw) == 32:
+        return bytes.fromhex(text) if _HEX.fullmatch(text) else None
+    if len(raw) == 45 and raw[:9].lower() == b"urn:uuid:":
+        raw = raw[9:]
+    elif len(raw) == 38:
+        # Go does not look at the braces.
+        raw = raw[1:37]
+    elif len(raw) != 36:
+        return None
+    core = decode_utf8(raw)
+    return bytes.fromhex(core.replace("-", "")) if _UUID.fullmatch(core) else None

@@ -1,0 +1,602 @@
+"""Builtins that compute with times, which are nanoseconds since 1970. Nothing here reads the clock."""
+
+from __future__ import annotations
+
+import re
+from calendar import isleap
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from decimal import Decimal
+from math import isfinite
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from policyeng.rego.budget import charge
+from policyeng.rego.builtins.registry import BuiltinError, builtin, check_int64, check_number, check_string, wrong_type
+from policyeng.rego.numbers import round_to_mantissa, to_fraction
+from policyeng.rego.values import Value
+
+_SECOND = 1_000_000_000
+_DAY = 86400
+_SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  # times of a zone's `fromutc` have no offset of their own
+_EPOCH_DAY = _EPOCH.toordinal()
+#: Seconds from where Go's calendar begins, in March of a year long before, until 1970.
+_ABSOLUTE = (292277022400 * 146097 // 400 + 306) * _DAY + 62135596800
+_OUTSIDE = "time outside of valid range"
+
+_RFC3339 = "2006-01-02T15:04:05Z07:00"
+_RFC3339_NANO = "2006-01-02T15:04:05.999999999Z07:00"
+_LAYOUTS = {
+    "ANSIC": "Mon Jan _2 15:04:05 2006",
+    "UnixDate": "Mon Jan _2 15:04:05 MST 2006",
+    "RubyDate": "Mon Jan 02 15:04:05 -0700 2006",
+    "RFC822": "02 Jan 06 15:04 MST",
+    "RFC822Z": "02 Jan 06 15:04 -0700",
+    "RFC850": "Monday, 02-Jan-06 15:04:05 MST",
+    "RFC1123": "Mon, 02 Jan 2006 15:04:05 MST",
+    "RFC1123Z": "Mon, 02 Jan 2006 15:04:05 -0700",
+    "RFC3339": _RFC3339,
+    "RFC3339Nano": _RFC3339_NANO,
+}
+_DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+_SHORT_DAYS = tuple(name[:3] for name in _DAYS)
+_SHORT_MONTHS = tuple(name[:3] for name in _MONTHS)
+#: The parts of a layout of Go.
+_CHUNK = re.compile(
+    r"January|Jan(?![a-z])|Monday|Mon(?![a-z])|MST|0[1-6]|002|15|1|2006|2|_2(?!006)|__2|3|4|5|PM|pm"
+    r"|[-Z]07(?:0000|:00:00|00|:00)?|[.,](?:0+|9+)(?![0-9])"
+)
+_FRACTION = re.compile(r"[.,][0-9]+")
+_DURATION_PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^.0-9]*)")
+_EXTENDED_DURATION = re.compile(r"([-+]?)((?:[0-9.]+(?:ms|us|µs|ns|[a-z]))+)")
+_EXTENDED_PART = re.compile(r"([0-9.]+)(ms|us|µs|ns|[a-z])")
+_UNITS = {
+    "ns": 1, "us": 1000, "µs": 1000, "μs": 1000, "ms": 1_000_000, "s": _SECOND, "m": 60 * _SECOND, "h": 3600 * _SECOND,
+}  # fmt: skip
+_HOURS = {"d": 24, "w": 7 * 24, "y": 365 * 24}
+
+
+class _Time(NamedTuple):
+    """A moment as a zone shows it."""
+
+    seconds: int
+    nanoseconds: int
+    zone: tzinfo
+
+    @property
+    def offset(self) -> int:
+        """The offset of the zone in seconds."""
+        return _offset(self.zone, self.seconds)
+
+    @property
+    def local(self) -> tuple[date, int]:
+        """The date and the seconds of the day."""
+        days, seconds = divmod(self.seconds + self.offset, _DAY)
+        return date.fromordinal(_EPOCH_DAY + days), seconds
+
+    @property
+    def clock(self) -> tuple[int, int, int]:
+        """The hour, minute and second."""
+        seconds = self.local[1]
+        return seconds // 3600, seconds // 60 % 60, seconds % 60
+
+    @property
+    def zone_name(self) -> str:
+        """The abbreviation of the zone."""
+        return self.zone.fromutc(_naive(self.seconds).replace(tzinfo=self.zone)).tzname() or ""
+
+
+@builtin("time.parse_ns")
+def parse_time(layout: Value, text: Value) -> Value:
+    """Parse a time with a layout of Go."""
+    check_string(1, layout)
+    return _check_range(_parse(_LAYOUTS.get(layout, layout), check_string(2, text)))
+
+
+@builtin("time.parse_rfc3339_ns")
+def parse_rfc3339_time(text: Value) -> Value:
+    """Parse a time as RFC 3339 says."""
+    return _check_range(_parse(_RFC3339, check_string(1, text)))
+
+
+@builtin("time.parse_duration_ns")
+def parse_duration(text: Value) -> Value:
+    """Parse a duration of Go, which may have days, weeks and years."""
+    check_string(1, text)
+    rewritten = text
+    if any(unit in text for unit in _HOURS):
+        found = _EXTENDED_DURATION.fullmatch(text)
+        if found is None:
+            raise BuiltinError(f'time: invalid duration "{text}"')
+        parts = (_to_hours(*part.groups()) for part in _EXTENDED_PART.finditer(found[2]))
+        rewritten = found[1] + "".join(parts)
+    try:
+        return _parse_duration(rewritten)
+    except ValueError as error:
+        raise BuiltinError(f'time: {error} "{text}"') from None
+
+
+@builtin("time.format")
+def format_time(moment: Value) -> Value:
+    """Format a time with a layout of Go."""
+    time = _read(moment)
+    layout = check_string(1, moment[2]) if type(moment) is list and len(moment) > 2 else ""
+    return _format(time, _LAYOUTS.get(layout, layout) or _RFC3339_NANO)
+
+
+@builtin("time.date")
+def get_date(moment: Value) -> Value:
+    """Return the year, month and day of a time."""
+    day = _read(moment).local[0]
+    return [day.year, day.month, day.day]
+
+
+@builtin("time.clock")
+def get_clock(moment: Value) -> Value:
+    """Return the hour, minute and second of a time."""
+    return list(_read(moment).clock)
+
+
+@builtin("time.weekday")
+def get_weekday(moment: Value) -> Value:
+    """Return the English name of the day of the week of a time."""
+    return _DAYS[_read(moment).local[0].isoweekday() % 7]
+
+
+@builtin("time.add_date")
+def add_to_date(moment: Value, years: Value, months: Value, days: Value) -> Value:
+    """Add years, months and days to a time."""
+    time = _read(moment)
+    added = (check_int64(2, years), check_int64(3, months), check_int64(4, days))
+    day, seconds = time.local
+    local = _unix(*map(_wrap, map(int.__add__, (day.year, day.month, day.day), added)), seconds)
+    _check_range(local * _SECOND, 2 * _DAY * _SECOND)
+    unix = local - _offset(time.zone, local - _offset(time.zone, local))
+    return _check_range(unix * _SECOND + time.nanoseconds)
+
+
+@builtin("time.diff")
+def get_difference(left: Value, right: Value) -> Value:
+    """Return the years, months, days, hours, minutes and seconds between two times."""
+    first, second = _read(left), _read(right)
+    second = second._replace(zone=first.zone)
+    if first[:2] > second[:2]:
+        first, second = second, first
+    start, end = first.local[0], second.local[0]
+    parts = [end.year - start.year, end.month - start.month, end.day - start.day]
+    parts += [one - other for one, other in zip(second.clock, first.clock, strict=True)]
+    sizes = (0, 12, _days_in(start.month, start.year), 24, 60, 60)
+    for place in range(5, 0, -1):
+        if parts[place] < 0:
+            parts[place] += sizes[place]
+            parts[place - 1] -= 1
+    return parts
+
+
+def reads_as(layout: str, text: str) -> bool:
+    """Return whether a text is a time in a layout of Go."""
+    try:
+        _parse(layout, text)
+    except BuiltinError:
+        return False
+    return True
+
+
+def _read(moment: Value) -> _Time:
+    kind = type(moment)
+    zone: tzinfo = UTC
+    number = moment
+    if kind is list and moment:
+        number = check_number(1, moment[0])
+        if len(moment) > 1:
+            zone = _zone(check_string(1, moment[1]))
+    elif kind is bool or kind not in (int, float, Decimal):
+        raise wrong_type(1, moment, "either number (ns) or [number (ns), string (tz)]")
+    if kind is list and len(moment) > 2:
+        check_string(1, moment[2])
+    exact = round_to_mantissa(to_fraction(number))
+    if exact.denominator != 1 or not _SMALLEST <= exact <= _LARGEST:
+        raise BuiltinError("timestamp too big")
+    return _Time(*divmod(exact.numerator, _SECOND), zone)
+
+
+def _zone(name: str) -> tzinfo:
+    if name in ("", "UTC"):
+        return UTC
+    if name == "Local":
+        raise BuiltinError("the time zone Local depends on the machine")
+    if ".." in name or name[0] in "/\\":
+        raise BuiltinError("time: invalid location name")
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, LookupError):
+        raise BuiltinError(f"unknown time zone {name}") from None
+
+
+def _naive(seconds: int) -> datetime:
+    return _EPOCH + timedelta(seconds=seconds)
+
+
+def _offset(zone: tzinfo, seconds: int) -> int:
+    if zone is UTC:
+        return 0
+    offset = zone.fromutc(_naive(seconds).replace(tzinfo=zone)).utcoffset()
+    return offset.days * _DAY + offset.seconds if offset else 0
+
+
+def _check_range(nanoseconds: int, tolerance: int = 0) -> int:
+    if not _SMALLEST - tolerance <= nanoseconds <= _LARGEST + tolerance:
+        raise BuiltinError(_OUTSIDE)
+    return nanoseconds
+
+
+def _wrap(number: int) -> int:
+    """Return the integer of 64 bits that Go computes."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def _unix(year: int, month: int, day: int, seconds: int) -> int:
+    """Return the seconds since 1970 of a date, whose month and day may be beyond their range."""
+    carry, month = divmod(_wrap(month - 1), 12)
+    year = _wrap(year + carry)
+    early = month < 2
+    # As Go: years begin in March, far in the past, and everything wraps.
+    century, rest = divmod((year - early + 292277022400) % (1 << 64), 100)
+    days = (146097 * century) % (1 << 64) // 4 + 1461 * rest // 4
+    days += ((month + 1 + 12 * early) * 979 - 2919 >> 5) + day - 1
+    return _wrap(days * _DAY + seconds - _ABSOLUTE)
+
+
+def _days_in(month: int, year: int) -> int:
+    return 30 + (month + month // 8) % 2 - (2 - isleap(year) if month == 2 else 0)
+
+
+def _format(time: _Time, layout: str) -> str:
+    day, _ = time.local
+    hour, minute, second = time.clock
+    year_day = day.timetuple().tm_yday
+    fields: dict[str, Callable[[], str]] = {
+        "January": lambda: _MONTHS[day.month - 1],
+        "Jan": lambda: _SHORT_MONTHS[day.month - 1],
+        "1": lambda: str(day.month),
+        "01": lambda: f"{day.month:02}",
+        "Monday": lambda: _DAYS[day.isoweekday() % 7],
+        "Mon": lambda: _SHORT_DAYS[day.isoweekday() % 7],
+        "2": lambda: str(day.day),
+        "_2": lambda: f"{day.day:2}",
+        "02": lambda: f"{day.day:02}",
+        "__2": lambda: f"{year_day:3}",
+        "002": lambda: f"{year_day:03}",
+        "15": lambda: f"{hour:02}",
+        "3": lambda: str(hour % 12 or 12),
+        "03": lambda: f"{hour % 12 or 12:02}",
+        "4": lambda: str(minute),
+        "04": lambda: f"{minute:02}",
+        "5": lambda: str(second),
+        "05": lambda: f"{second:02}",
+        "2006": lambda: f"{day.year:04}",
+        "06": lambda: f"{day.year % 100:02}",
+        "PM": lambda: "PM" if hour >= 12 else "AM",
+        "pm": lambda: "pm" if hour >= 12 else "am",
+        "MST": lambda: time.zone_name,
+    }
+
+    def write(found: re.Match[str]) -> str:
+        chunk = found[0]
+        if chunk in fields:
+            return fields[chunk]()
+        if chunk[0] in "-Z":
+            return _format_offset(time.offset, chunk)
+        return _format_fraction(time.nanoseconds, chunk)
+
+    charge(8 * len(layout))
+    return _CHUNK.sub(write, layout)
+
+
+def _format_offset(offset: int, chunk: str) -> str:
+    if chunk[0] == "Z" and offset == 0:
+        return "Z"
+    minutes = abs(offset) // 60
+    hours = f"{'-' if offset <= -60 else '+'}{minutes // 60:02}"
+    if len(chunk) == 3:
+        return hours
+    colon = ":" if ":" in chunk else ""
+    seconds = f"{colon}{abs(offset) % 60:02}" if len(chunk) - len(colon) * 2 == 7 else ""
+    return f"{hours}{colon}{minutes % 60:02}{seconds}"
+
+
+def _format_fraction(nanoseconds: int, chunk: str) -> str:
+    count = (len(chunk) - 1) & 0xFFF
+    if chunk[1] == "0":
+        return f"{chunk[0]}{nanoseconds:09}"[: count + 1]
+    digits = f"{nanoseconds:09}"[:count].rstrip("0")
+    return f"{chunk[0]}{digits}" if digits else ""
+
+
+class _Parsing:
+    """A text that is being read with a layout."""
+
+    def __init__(self, text: str) -> None:
+        self.rest = text
+        self.year = self.hour = self.minute = self.second = self.nanoseconds = 0
+        self.month = self.day = self.year_day = -1
+        self.afternoon: bool | None = None
+        self.utc = False
+        #: Go's word for none.
+        self.offset = -1
+
+    def skip(self, prefix: str) -> None:
+        """Skip text of the layout; runs of spaces are the same."""
+        while prefix:
+            if prefix[0] == " ":
+                if self.rest and self.rest[0] != " ":
+                    raise _refusal()
+                prefix, self.rest = prefix.lstrip(" "), self.rest.lstrip(" ")
+                continue
+            plain = prefix.partition(" ")[0]
+            if not self.rest.startswith(plain):
+                raise _refusal()
+            prefix, self.rest = prefix[len(plain) :], self.rest[len(plain) :]
+
+    def take(self, count: int) -> str:
+        """Take so many characters."""
+        if len(self.rest) < count:
+            raise _refusal()
+        taken, self.rest = self.rest[:count], self.rest[count:]
+        return taken
+
+    def take_digits(self, least: int, most: int) -> int:
+        """Take a number with so many digits."""
+        count = 0
+        while count < most and self.rest[count : count + 1] in _DIGITS:
+            count += 1
+        if count < least:
+            raise _refusal()
+        return int(self.take(count))
+
+    def take_number(self, chunk: str, largest: int) -> int:
+        """Take a number of one or two digits; of two where the layout has a zero."""
+        number = self.take_digits(1 + chunk.startswith("0"), 2)
+        if number > largest:
+            raise BuiltinError(f"parsing time: {number} out of range")
+        return number
+
+    def take_name(self, names: tuple[str, ...]) -> int:
+        """Take one of several names and return its place; letters of ASCII are the same in both cases."""
+        for index, name in enumerate(names):
+            start = self.rest[: len(name)]
+            if start.isascii() and start.lower() == name.lower():
+                self.rest = self.rest[len(name) :]
+                return index
+        raise _refusal()
+
+    def take_fraction(self, count: int) -> int:
+        """Take a separator and digits, and return nanoseconds."""
+        taken = self.take(count)
+        if taken[0] not in ".,":
+            raise _refusal()
+        digits = taken[1:10]
+        return _read_signed(digits) * 10 ** (9 - len(digits))
+
+    def take_offset(self, chunk: str) -> None:
+        """Take the offset of a zone."""
+        if chunk[0] == "Z" and self.rest.startswith("Z"):
+            self.rest, self.utc = self.rest[1:], True
+            return
+        sign, *digits = self.take(len(chunk))
+        numbers = []
+        for place in range(1, len(chunk)):
+            if chunk[place] == ":":
+                if digits[place - 1] != ":":
+                    raise _refusal()
+            elif digits[place - 1] not in _DIGITS:
+                raise _refusal()
+            else:
+                numbers.append(digits[place - 1])
+        hours, minutes, seconds = (int("".join(numbers[at : at + 2]) or "0") for at in (0, 2, 4))
+        if sign not in ("+", "-") or hours > 24 or minutes > 60 or seconds > 60:
+            raise BuiltinError("parsing time: time zone offset out of range")
+        offset = (hours * 60 + minutes) * 60 + seconds
+        self.offset = -offset if sign == "-" else offset
+
+    def take_zone(self) -> None:
+        """Take the abbreviation of a zone, whose offset is not known."""
+        if self.rest.startswith("UTC"):
+            self.rest, self.utc = self.rest[3:], True
+        else:
+            self.take(_zone_length(self.rest))
+
+
+#: Digits, and what is no text at all is none.
+_DIGITS = frozenset("0123456789")
+
+
+def _refusal() -> BuiltinError:
+    return BuiltinError("parsing time: cannot parse the text with the layout")
+
+
+def _parse(layout: str, text: str) -> int:
+    """Parse a time as Go does where the local zone is UTC."""
+    parsing = _Parsing(text)
+    place = 0
+    chunks = list(_CHUNK.finditer(layout))
+    for index, found in enumerate(chunks):
+        parsing.skip(layout[place : found.start()])
+        place = found.end()
+        following = chunks[index + 1][0] if index + 1 < len(chunks) else ""
+        _take_chunk(parsing, found[0], following)
+    parsing.skip(layout[place:])
+    if parsing.rest:
+        raise BuiltinError("parsing time: extra text")
+    return _finish(parsing)
+
+
+def _take_chunk(parsing: _Parsing, chunk: str, following: str) -> None:  # noqa: PLR0912
+    if chunk == "06":
+        year = _read_signed(parsing.take(2))
+        parsing.year = year + (1900 if year >= 69 else 2000)
+    elif chunk == "2006":
+        if parsing.rest[:1] not in _DIGITS:
+            raise _refusal()
+        parsing.year = _read_signed(parsing.take(4))
+    elif chunk in ("Jan", "January"):
+        parsing.month = parsing.take_name(_SHORT_MONTHS if chunk == "Jan" else _MONTHS) + 1
+    elif chunk in ("1", "01"):
+        parsing.month = parsing.take_number(chunk, 12)
+        if parsing.month == 0:
+            raise BuiltinError("parsing time: month out of range")
+    elif chunk in ("Mon", "Monday"):
+        parsing.take_name(_SHORT_DAYS if chunk == "Mon" else _DAYS)
+    elif chunk in ("2", "_2", "02"):
+        parsing.rest = parsing.rest.removeprefix(" ") if chunk == "_2" else parsing.rest
+        parsing.day = parsing.take_number(chunk, 99)
+    elif chunk in ("__2", "002"):
+        if chunk == "__2":
+            parsing.rest = parsing.rest.removeprefix(" ").removeprefix(" ")
+        parsing.year_day = parsing.take_digits(3 if chunk == "002" else 1, 3)
+    elif chunk in ("15", "3", "03"):
+        parsing.hour = parsing.take_number(chunk, 23 if chunk == "15" else 12)
+    elif chunk in ("4", "04"):
+        parsing.minute = parsing.take_number(chunk, 59)
+    elif chunk in ("5", "05"):
+        parsing.second = parsing.take_number(chunk, 59)
+        found = _FRACTION.match(parsing.rest)
+        if found and following[:1] not in (".", ","):
+            parsing.nanoseconds = parsing.take_fraction(found.end())
+    elif chunk in ("PM", "pm"):
+        word = parsing.take(2)
+        if word not in (chunk, f"{'A' if chunk == 'PM' else 'a'}{chunk[1]}"):
+            raise _refusal()
+        parsing.afternoon = word == chunk or bool(parsing.afternoon)
+    elif chunk == "MST":
+        parsing.take_zone()
+    elif chunk[0] in "-Z":
+        parsing.take_offset(chunk)
+    elif chunk[1] == "0":
+        parsing.nanoseconds = parsing.take_fraction(1 + (len(chunk) - 1 & 0xFFF))
+    elif found := _FRACTION.match(parsing.rest):
+        parsing.nanoseconds = parsing.take_fraction(found.end())
+
+
+def _finish(parsing: _Parsing) -> int:
+    hour = parsing.hour
+    if parsing.afternoon and hour < 12:
+        hour += 12
+    elif parsing.afternoon is False and hour == 12:
+        hour = 0
+    year, month, day = parsing.year, parsing.month, parsing.day
+    if parsing.year_day >= 0:
+        if not 1 <= parsing.year_day <= 365 + isleap(year):
+            raise BuiltinError("parsing time: day-of-year out of range")
+        found = date(2000 + (not isleap(year)), 1, 1) + timedelta(parsing.year_day - 1)
+        if month not in (-1, found.month) or day not in (-1, found.day):
+            raise BuiltinError("parsing time: day-of-year does not match the date")
+        month, day = found.month, found.day
+    month, day = max(month, 1), 1 if day < 0 else day
+    if not 1 <= day <= _days_in(month, year):
+        raise BuiltinError("parsing time: day out of range")
+    unix = _unix(year, month, day, hour * 3600 + parsing.minute * 60 + parsing.second)
+    if not parsing.utc and parsing.offset != -1:
+        unix -= parsing.offset
+    return unix * _SECOND + parsing.nanoseconds
+
+
+def _read_signed(text: str) -> int:
+    """Read a number that may have a sign."""
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if not set(digits) <= _DIGITS:
+        raise _refusal()
+    number = int(digits or "0")
+    return -number if text[:1] == "-" else number
+
+
+def _zone_length(text: str) -> int:
+    """Return how many characters of a text are the abbreviation of a zone."""
+    if len(text.encode()) < 3:
+        raise _refusal()
+    if text[:4] in ("ChST", "MeST"):
+        return 4
+    if text.startswith("GMT"):
+        return 3 + _signed_offset_length(text[3:])
+    if text[0] in "+-":
+        length = _signed_offset_length(text)
+        if not length:
+            raise _refusal()
+        return length
+    upper = re.match("[A-Z]{0,6}", text)
+    assert upper
+    count = upper.end()
+    if count == 3 or (count == 5 and text[4] == "T") or (count == 4 and (text[3] == "T" or text[:4] == "WITA")):
+        return count
+    raise _refusal()
+
+
+def _signed_offset_length(text: str) -> int:
+    found = re.match("[+-]([0-9]+)", text)
+    if found is None or len(found[1].lstrip("0")) > 2 or int(found[1].lstrip("0") or "0") > 23:
+        return 0
+    return found.end()
+
+
+def _to_hours(digits: str, unit: str) -> str:
+    if unit not in _HOURS:
+        return digits + unit
+    try:
+        hours = float(digits) * _HOURS[unit]
+    except ValueError:
+        hours = float("inf")
+    if not isfinite(hours):
+        raise BuiltinError(f'time: invalid duration: bad value "{digits}" for unit "{unit}"')
+    return f"{Decimal(repr(hours)):f}h"
+
+
+def _parse_duration(text: str) -> int:
+    """Parse as Go does.
+
+    Raises:
+        ValueError: it is no duration.
+    """
+    rest = text[1:] if text[:1] in ("+", "-") else text
+    if rest == "0":
+        return 0
+    total = place = 0
+    while place < len(rest) or not rest:
+        found = _DURATION_PART.match(rest, place)
+        assert found
+        whole, fraction, unit = found[1], found[2] or "", found[3]
+        if not whole and not fraction:
+            raise ValueError("invalid duration")
+        if not unit:
+            raise ValueError("missing unit in duration")
+        if unit not in _UNITS:
+            raise ValueError(f'unknown unit "{unit}" in duration')
+        total += _scale(whole, fraction, _UNITS[unit])
+        if total > 1 << 63:
+            raise ValueError("invalid duration")
+        place = found.end()
+    if text[0] == "-":
+        return -total
+    if total > _LARGEST:
+        raise ValueError("invalid duration")
+    return total
+
+
+def _scale(whole: str, fraction: str, unit: int) -> int:
+    significant = whole.lstrip("0")
+    if len(significant) > 19 or int(significant or "0") > (1 << 63) // unit:
+        raise ValueError("invalid duration")
+    # Go stops where the next digit may not fit, and computes the fraction with floats.
+    part, scale = 0, 1.0
+    for digit in fraction:
+        if part > _LARGEST // 10:
+            break
+        following = part * 10 + int(digit)
+        if following > 1 << 63:
+            break
+        part, scale = following, scale * 10
+    return int(significant or "0") * unit + int(float(part) * (float(unit) / scale))

@@ -1,0 +1,669 @@
+"""YAML as OPA reads and writes it, which is as go-yaml v3 does, with every value going through JSON."""
+
+from __future__ import annotations
+
+import base64
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cmp_to_key
+from math import isfinite
+from typing import Any
+
+import yaml
+
+from policyeng.rego.budget import charge
+from policyeng.rego.builtins.registry import BuiltinError
+from policyeng.rego.values import Value
+
+_PARSER: type = getattr(yaml, "CLoader", yaml.Loader)
+_TAG_PREFIX = "tag:yaml.org,2002:"
+_WORDS: dict[str, tuple[str, Any]] = {
+    **dict.fromkeys(("true", "True", "TRUE"), ("!!bool", True)),
+    **dict.fromkeys(("false", "False", "FALSE"), ("!!bool", False)),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), ("!!null", None)),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), ("!!float", float("nan"))),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), ("!!float", float("inf"))),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), ("!!float", float("-inf"))),
+}
+_OLD_BOOLEANS = frozenset(
+    ("y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "n", "N", "no", "No", "NO", "off", "Off", "OFF")
+)
+_RESOLVABLE = frozenset(("", "!!str", "!!bool", "!!int", "!!float", "!!null", "!!timestamp"))
+_INTEGER = re.compile(r"([+-]?)(?:0[xX]([0-9A-Fa-f]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))")
+_PREFIXED = re.compile(r"0(?:b([+-]?[01]+)|o([+-]?[0-7]+))")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_BASE_60 = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
+_TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ].*)?", re.DOTALL)
+#: An escape of JSON that go-yaml does not know.
+_SLASH = re.compile(r"(?<!\\)(?:\\\\)*\\/")
+#: Beyond so many digits a number is a float in any case.
+_MOST_DIGITS = 100
+_FEW_DECODED, _MANY_DECODED = 400_000, 4_000_000
+
+
+class InvalidYamlError(BuiltinError):
+    """A text that OPA does not take for YAML."""
+
+
+@dataclass(eq=False)
+class _Node:
+    kind: str
+    tag: str = ""
+    text: str = ""
+    quoted: bool = False
+    tagged: bool = False
+    alias: _Node | None = None
+    children: list[_Node] = field(default_factory=list)
+
+    @property
+    def short_tag(self) -> str:
+        return self.alias.short_tag if self.alias else self.tag
+
+
+def read(text: str) -> Value:
+    """Read the first document of a text; the others have to be well-formed.
+
+    Raises:
+        InvalidYamlError: OPA does not take it for YAML.
+        BuiltinError: it is nested too deeply.
+    """
+    try:
+        node = _compose(text)
+        if node is None:
+            return None
+        _normalize(node, set())
+        return _to_json(_Decoder().decode(node))
+    except yaml.YAMLError as error:
+        raise InvalidYamlError(f"yaml: {getattr(error, 'problem', None) or error}") from None
+    except RecursionError:
+        raise BuiltinError("the value is nested too deeply") from None
+
+
+def write(json_text: str) -> str:
+    """Write a JSON text as YAML.
+
+    Raises:
+        BuiltinError: it has what YAML has not, or is nested too deeply.
+    """
+    emitter = _Emitter()
+    try:
+        node = _compose(json_text)
+        assert node
+        emitter.write_node(_Decoder().decode(node), -1)
+    except yaml.YAMLError as error:
+        raise BuiltinError(f"yaml: {getattr(error, 'problem', None) or error}") from None
+    except RecursionError:
+        raise BuiltinError("the value is nested too deeply") from None
+    return emitter.finish()
+
+
+def _compose(text: str) -> _Node | None:
+    """Return the first document."""
+    first: _Node | None = None
+    anchors: dict[str, _Node] = {}
+    # The nodes whose children come next.
+    stack: list[_Node] = []
+    for event in yaml.parse(text, Loader=_PARSER):
+        kind = type(event)
+        if kind is yaml.SequenceEndEvent or kind is yaml.MappingEndEvent:
+            stack.pop()
+            continue
+        if kind is yaml.AliasEvent:
+            if event.anchor not in anchors:
+                raise InvalidYamlError(f"yaml: unknown anchor '{event.anchor}' referenced")
+            node = _Node("alias", text=event.anchor, alias=anchors[event.anchor])
+        elif kind is yaml.ScalarEvent:
+            if event.style == '"' and _SLASH.search(text[event.start_mark.index : event.end_mark.index]):
+                raise InvalidYamlError("yaml: found unknown escape character")
+            node = _compose_scalar(event)
+        elif kind is yaml.SequenceStartEvent or kind is yaml.MappingStartEvent:
+            name = "seq" if kind is yaml.SequenceStartEvent else "map"
+            node = _Node(name, _short_tag(event.tag) if event.tag not in (None, "!") else f"!!{name}")
+        else:
+            continue
+        if stack:
+            stack[-1].children.append(node)
+        elif first is None:
+            first = node
+        if kind is not yaml.AliasEvent:
+            if event.anchor is not None:
+                anchors[event.anchor] = node
+            if node.kind != "scalar":
+                stack.append(node)
+    return first
+
+
+def _compose_scalar(event: yaml.ScalarEvent) -> _Node:
+    node = _Node("scalar", text=event.value, quoted=event.style not in (None, ""))
+    if event.tag not in (None, "!"):
+        node.tag, node.tagged = _short_tag(event.tag), True
+    elif node.quoted:
+        node.tag = "!!str"
+    else:
+        node.tag = "!!merge" if event.value == "<<" else _resolve("", event.value)[0]
+    return node
+
+
+def _short_tag(tag: str) -> str:
+    return f"!!{tag.removeprefix(_TAG_PREFIX)}" if tag.startswith(_TAG_PREFIX) else tag
+
+
+def _resolve(tag: str, text: str) -> tuple[str, Any]:
+    """Return the tag and the value of a scalar, as go-yaml."""
+    if tag not in _RESOLVABLE:
+        return tag, text
+    found, value = ("!!str", text) if tag == "!!str" else _resolve_plain(tag, text)
+    if tag in ("", found, "!!str"):
+        return found, value
+    if tag == "!!float" and found == "!!int" and value < 1 << 63:
+        return tag, float(value)
+    raise InvalidYamlError(f"yaml: cannot decode {found} `{text}` as a {tag}")
+
+
+def _resolve_plain(tag: str, text: str) -> tuple[str, Any]:
+    hint = text[:1]
+    if hint in "yYnNtTfFoO~.+-0123456789" and text in _WORDS:
+        return _WORDS[text]
+    if hint == ".":
+        number = _read_float(text)
+        return ("!!str", text) if number is None else ("!!float", number)
+    if not hint or hint not in "+-0123456789":
+        return "!!str", text
+    if tag in ("", "!!timestamp") and _is_timestamp(text):
+        return "!!timestamp", text
+    plain = text.replace("_", "")
+    whole = _read_integer(plain)
+    if whole is not None:
+        return "!!int", whole
+    number = _read_float(plain)
+    if number is not None:
+        return "!!float", number
+    sign = -1 if plain.startswith("-") else 1
+    if found := _PREFIXED.fullmatch(plain.removeprefix("-") if sign < 0 and plain[3:4] not in "+-" else plain):
+        whole = sign * (int(found[1], 2) if found[1] else int(found[2], 8))
+        if -(1 << 63) <= whole < 1 << 63:
+            return "!!int", whole
+    return "!!str", text
+
+
+def _read_integer(plain: str) -> int | None:
+    found = _INTEGER.fullmatch(plain)
+    if found is None or len(plain) > _MOST_DIGITS:
+        return None
+    sign, *digits = found.groups()
+    base = next(base for base, one in zip((16, 2, 8, 10), digits, strict=True) if one is not None)
+    number = int(next(one for one in digits if one is not None), base)
+    if sign == "-":
+        return -number if number <= 1 << 63 else None
+    return number if number < 1 << (63 if sign else 64) else None
+
+
+def _read_float(plain: str) -> float | None:
+    number = float(plain) if _FLOAT.fullmatch(plain) else float("inf")
+    return number if isfinite(number) else None
+
+
+def _is_timestamp(text: str) -> bool:
+    if not _TIMESTAMP.fullmatch(text):
+        return False
+    from policyeng.rego.builtins.time import reads_as  # noqa: PLC0415  # dates in YAML are rare
+
+    return any(
+        reads_as(layout, text)
+        for layout in (
+            "2006-1-2T15:4:5.999999999Z07:00",
+            "2006-1-2t15:4:5.999999999Z07:00",
+            "2006-1-2 15:4:5.999999999",
+            "2006-1-2",
+        )
+    )
+
+
+def _normalize(node: _Node, seen: set[_Node]) -> None:
+    """Do to a document what OPA does before it is decoded."""
+    if node in seen:
+        return
+    seen.add(node)
+    if node.kind == "scalar" and node.tag == "!!timestamp" and not node.tagged and not node.quoted:
+        node.tag = "!!str"
+    if node.kind == "map":
+        _collapse_merges(node)
+        _drop_duplicates(node)
+    for child in node.children:
+        _normalize(child, seen)
+
+
+def _pairs(node: _Node) -> Iterator[tuple[_Node, _Node]]:
+    return zip(node.children[::2], node.children[1::2], strict=True)
+
+
+def _collapse_merges(node: _Node) -> None:
+    merged: list[_Node] = []
+    kept: list[_Node] = []
+    for key, value in _pairs(node):
+        if key.kind != "scalar" or key.tag != "!!merge":
+            kept += (key, value)
+            continue
+        if not merged:
+            merge = _Node("seq", "!!seq", children=merged)
+            kept += (key, merge)
+        merged += value.children if value.kind == "seq" else [value]
+    if len(merged) > 1:
+        node.children = kept
+
+
+def _drop_duplicates(node: _Node) -> None:
+    places: dict[str, int] = {}
+    kept: list[_Node] = []
+    for key, value in _pairs(node):
+        text = None
+        if key.kind == "scalar" and key.tag != "!!merge":
+            try:
+                text = _key_text(_Decoder().decode(key))
+            except InvalidYamlError:
+                text = None
+        if text is not None and text in places:
+            kept[places[text]] = value
+            continue
+        if text is not None:
+            places[text] = len(kept) + 1
+        kept += (key, value)
+    node.children = kept
+
+
+class _Timestamp(str):
+    """A value with the tag of a time."""
+
+    __slots__ = ()
+
+
+class _Decoder:
+    """Makes values of nodes, with go-yaml's limit on what aliases repeat."""
+
+    def __init__(self) -> None:
+        self._decoded = self._repeated = self._depth = 0
+        self._open: set[_Node] = set()
+        #: The keys that the merges of a mapping must not set.
+        self._merged: set[Any] | None = None
+
+    def decode(self, node: _Node) -> Any:
+        """Return the value of a node."""
+        self._count()
+        if node.kind == "alias":
+            value = self.decode(self._enter(node))
+            self._leave(node)
+            return value
+        if node.kind == "scalar":
+            return self._decode_scalar(node)
+        if node.kind == "seq":
+            return [self.decode(child) for child in node.children]
+        names_only = all(key.short_tag in ("!!str", "!!merge") for key in node.children[::2])
+        found: dict[Any, Any] = {}
+        self._fill(node, found, names_only=names_only)
+        return found
+
+    def _count(self) -> None:
+        charge(1)
+        self._decoded += 1
+        if self._depth:
+            self._repeated += 1
+        if self._repeated > 100 and self._decoded > 1000:
+            share = (self._decoded - _FEW_DECODED) / (_MANY_DECODED - _FEW_DECODED)
+            if self._repeated / self._decoded > 0.99 - 0.89 * min(max(share, 0.0), 1.0):
+                raise InvalidYamlError("yaml: document contains excessive aliasing")
+
+    def _enter(self, node: _Node) -> _Node:
+        if node in self._open:
+            raise InvalidYamlError(f"yaml: anchor '{node.text}' value contains itself")
+        self._open.add(node)
+        self._depth += 1
+        assert node.alias
+        return node.alias
+
+    def _leave(self, node: _Node) -> None:
+        self._depth -= 1
+        self._open.discard(node)
+
+    def _decode_scalar(self, node: _Node) -> Any:
+        if node.tag == "!!str":
+            return node.text
+        tag, value = _resolve(node.tag, node.text)
+        if tag == "!!timestamp":
+            return _Timestamp(value)
+        if tag != "!!binary":
+            return value
+        compact = node.text.translate({10: None, 13: None})
+        if len(compact) % 4 or not re.fullmatch("[A-Za-z0-9+/]*={0,2}", compact):
+            raise InvalidYamlError("yaml: !!binary value contains invalid base64 data")
+        return base64.b64decode(compact).decode("utf-8", "policyeng.rego.each_byte")
+
+    def _fill(self, node: _Node, found: dict[Any, Any], *, names_only: bool) -> None:
+        """Set the entries of a mapping, then those that it merges."""
+        self._refuse_duplicates(node)
+        merged, self._merged = self._merged, None
+        merge: _Node | None = None
+        for key_node, value_node in _pairs(node):
+            if key_node.kind == "scalar" and key_node.text == "<<" and key_node.tag == "!!merge":
+                merge = value_node
+                continue
+            key = self._decode_key(key_node, names_only=names_only)
+            if names_only and key is None:
+                continue
+            if merged is not None:
+                if _typed(key) in merged:
+                    continue
+                merged.add(_typed(key))
+            # 1, 1.0 and true are different keys in Go.
+            found[_typed(key)] = self.decode(value_node)
+        self._merged = merged
+        if merge is not None:
+            self._merge(node, merge, found, names_only=names_only)
+
+    def _refuse_duplicates(self, node: _Node) -> None:
+        seen = set()
+        for key in node.children[::2]:
+            if (key.kind, key.text) in seen:
+                raise InvalidYamlError(f"yaml: mapping key {key.text!r} already defined")
+            seen.add((key.kind, key.text))
+
+    def _decode_key(self, node: _Node, *, names_only: bool) -> Any:
+        key = self.decode(node)
+        if type(key) is list or type(key) is dict:
+            raise InvalidYamlError("yaml: invalid map key")
+        if names_only and key is not None and type(key) is not str:
+            # Go sets a string from the text of any scalar.
+            while node.alias:
+                node = node.alias
+            return node.text
+        return key
+
+    def _merge(self, node: _Node, merge: _Node, found: dict[Any, Any], *, names_only: bool) -> None:
+        before = self._merged
+        if before is None:
+            self._merged = {_typed(self.decode(key)) for key in node.children[::2]}
+        for one in merge.children if merge.kind == "seq" else [merge]:
+            target = one
+            if one.kind == "alias":
+                self._count()
+                target = self._enter(one)
+            if target.kind != "map":
+                raise InvalidYamlError("yaml: map merge requires map or sequence of maps as the value")
+            self._count()
+            self._fill(target, found, names_only=names_only)
+            if target is not one:
+                self._leave(one)
+        self._merged = before
+
+
+def _typed(key: Any) -> tuple[type, Any]:
+    return type(key), key
+
+
+def _to_json(value: Any) -> Value:
+    """Return a decoded value as it is after JSON."""
+    kind = type(value)
+    if kind is list:
+        return [_to_json(item) for item in value]
+    if kind is dict:
+        found = {}
+        for (_, key), item in value.items():
+            text = _key_text(key)
+            if text is None:
+                raise InvalidYamlError("unsupported map key")
+            found[text] = _to_json(item)
+        return found
+    if kind is float:
+        if not isfinite(value):
+            raise InvalidYamlError("json: unsupported value")
+        # Go writes such a float with its fewest digits and zeros.
+        return int(Decimal(repr(value))) if value.is_integer() and abs(value) < 1e21 else value
+    if kind is _Timestamp:
+        raise BuiltinError(f"the tag !!timestamp is not supported: {value}")
+    return value
+
+
+def _key_text(key: Any) -> str | None:
+    if type(key) is str:
+        return key
+    if type(key) is bool:
+        return "true" if key else "false"
+    if type(key) is int:
+        return str(key)
+    return _float_text(key, 32) if type(key) is float else None
+
+
+def _float_text(number: float, bits: int) -> str:
+    """Return a float as Go's format `g` with the fewest digits."""
+    if number != number:
+        return ".nan"
+    if bits == 32 and isfinite(number):
+        number = _narrow(number)
+    if not isfinite(number):
+        return ".inf" if number > 0 else "-.inf"
+    scientific = repr(number)
+    if bits == 32:
+        scientific = next(text for digits in range(9) if _narrow(float(text := f"{number:.{digits}e}")) == number)
+    sign, digits, exponent = _split_float(scientific)
+    if exponent < -4 or exponent >= 6:
+        tail = f".{digits[1:]}" if len(digits) > 1 else ""
+        return f"{sign}{digits[0]}{tail}e{'-' if exponent < 0 else '+'}{abs(exponent):02}"
+    if exponent < 0:
+        return f"{sign}0.{'0' * (-exponent - 1)}{digits}"
+    padded = digits.ljust(exponent + 1, "0")
+    return f"{sign}{padded[: exponent + 1]}{'.' if len(padded) > exponent + 1 else ''}{padded[exponent + 1 :]}"
+
+
+def _narrow(number: float) -> float:
+    """Round to 32 bits."""
+    try:
+        return float(struct.unpack("f", struct.pack("f", number))[0])
+    except OverflowError:
+        return float("inf") if number > 0 else float("-inf")
+
+
+def _split_float(text: str) -> tuple[str, str, int]:
+    """Return the sign, the digits without zeros around them, and the exponent of the first."""
+    sign = "-" if text.startswith("-") else ""
+    mantissa, _, exponent = text.lstrip("-").partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    place = len(whole) - 1 + int(exponent or 0) - (len(whole + fraction) - len(digits))
+    return (sign, digits.rstrip("0"), place) if digits else (sign, "0", 0)
+
+
+_SPECIAL = re.compile("[^\n\t\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
+_NOT_PLAIN = re.compile(
+    "^[ \u2028\u2029#,\\[\\]{}&*!|>'\"%@`]|^---|^\\.\\.\\.|^[?-](?:[ \t]|\\Z)|:(?:[ \t]|\\Z)|[ \t\u2028\u2029]#|[\t\u2028\u2029]| \\Z"
+)
+_ESCAPED = re.compile('[^\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]|["\\\\\u2028\u2029]')
+_ESCAPES = {
+    "\0": "0", "\a": "a", "\b": "b", "\t": "t", "\n": "n", "\v": "v", "\f": "f", "\r": "r", "\x1b": "e",
+    '"': '"', "\\": "\\", "\x85": "N", "\u2028": "L", "\u2029": "P",
+}  # fmt: skip
+_BREAKS = "\n\u2028\u2029"
+_PIECES = re.compile(f"[{_BREAKS}]|[^{_BREAKS}]+")
+_LONGEST_KEY = 128
+
+
+class _Emitter:
+    """Writes blocks with an indentation of 2, as the emitter of go-yaml."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._column = 0
+        #: Whether a space is before the place, and whether only indentation is.
+        self._spaced = self._indented = True
+
+    def finish(self) -> str:
+        """End the document and return it."""
+        self._write_indent(0)
+        return "".join(self._parts)
+
+    def write_node(self, value: Any, indent: int) -> None:
+        """Write a value of `_Decoder` in a block with an indentation, which is -1 outside of one."""
+        kind = type(value)
+        inner = 0 if indent < 0 else indent + 2
+        charge(inner)
+        if kind is list and value:
+            for item in value:
+                self._write_indent(inner)
+                self._write_indicator("-", indents=True)
+                self.write_node(item, inner)
+        elif kind is dict and value:
+            for key in sorted(value, key=cmp_to_key(lambda one, other: _compare_keys(one[1], other[1]))):
+                self._write_entry(key[1], value[key], inner)
+        elif kind is list or kind is dict:
+            self._write_indicator("[" if kind is list else "{", spaces=True)
+            self._write_indicator("]" if kind is list else "}", after_space=False)
+        elif kind is str:
+            self._write_string(value, max(indent, 0) + 2, simple_key=False)
+        else:
+            self._write_plain(_scalar_text(value))
+
+    def _write_entry(self, key: str, value: Any, indent: int) -> None:
+        self._write_indent(indent)
+        if len(key.encode()) <= _LONGEST_KEY and not any(one in key for one in _BREAKS):
+            self._write_string(key, indent + 2, simple_key=True)
+            self._write_indicator(":", after_space=False)
+        else:
+            self._write_indicator("?", indents=True)
+            self._write_string(key, indent + 2, simple_key=False)
+            self._write_indent(indent)
+            self._write_indicator(":", indents=True)
+        self.write_node(value, indent)
+
+    def _write_string(self, text: str, indent: int, *, simple_key: bool) -> None:
+        special = _SPECIAL.search(text) is not None or _has_space_before_break(text)
+        if "\n" in text and not simple_key:
+            if special or text.endswith(" "):
+                self._write_double_quoted(text)
+            else:
+                self._write_literal(text, indent)
+        elif "\n" in text or _resolve("", text)[0] != "!!str" or _BASE_60.fullmatch(text) or text in _OLD_BOOLEANS:
+            self._write_double_quoted(text)
+        elif not special and not _NOT_PLAIN.search(text):
+            self._write_plain(text)
+        elif special or "\t" in text or any(f"{one} " in text for one in _BREAKS):
+            self._write_double_quoted(text)
+        else:
+            self._write_single_quoted(text, indent)
+
+    def _write_plain(self, text: str) -> None:
+        if not self._spaced:
+            self._put(" ")
+        self._put(text)
+        self._spaced = self._indented = False
+
+    def _write_single_quoted(self, text: str, indent: int) -> None:
+        self._write_indicator("'")
+        self._write_pieces(text.replace("'", "''"), indent)
+        self._write_indicator("'", after_space=False)
+
+    def _write_double_quoted(self, text: str) -> None:
+        self._write_indicator('"')
+        self._put(_ESCAPED.sub(_escape, text))
+        self._write_indicator('"', after_space=False)
+
+    def _write_literal(self, text: str, indent: int) -> None:
+        self._write_indicator("|")
+        if text[0] in f" {_BREAKS}":
+            self._write_indicator("2", after_space=False)
+        if text[-1] not in _BREAKS:
+            self._write_indicator("-", after_space=False)
+        elif len(text) == 1 or text[-2] in _BREAKS:
+            self._write_indicator("+", after_space=False)
+        self._put_break("\n")
+        self._spaced = True
+        self._write_pieces(text, indent)
+
+    def _write_pieces(self, text: str, indent: int) -> None:
+        for piece in _PIECES.findall(text):
+            if piece in _BREAKS:
+                self._put_break(piece)
+            else:
+                if self._indented:
+                    self._write_indent(indent)
+                self._put(piece)
+                self._indented = False
+
+    def _write_indent(self, indent: int) -> None:
+        if not self._indented or self._column > indent or (self._column == indent and not self._spaced):
+            self._put_break("\n")
+        self._put(" " * (indent - self._column))
+        self._spaced = True
+
+    def _write_indicator(
+        self, text: str, *, after_space: bool = True, spaces: bool = False, indents: bool = False
+    ) -> None:
+        if after_space and not self._spaced:
+            self._put(" ")
+        self._put(text)
+        self._spaced = spaces
+        self._indented = self._indented and indents
+
+    def _put_break(self, text: str) -> None:
+        self._parts.append(text)
+        self._column = 0
+        self._indented = True
+
+    def _put(self, text: str) -> None:
+        self._parts.append(text)
+        self._column += len(text)
+
+
+def _scalar_text(value: Any) -> str:
+    if value is None:
+        return "null"
+    if type(value) is bool:
+        return "true" if value else "false"
+    return _float_text(value, 64) if type(value) is float else str(value)
+
+
+def _has_space_before_break(text: str) -> bool:
+    return any(f" {one}" in text for one in _BREAKS)
+
+
+def _escape(found: re.Match[str]) -> str:
+    character = found[0]
+    if character in _ESCAPES:
+        return f"\\{_ESCAPES[character]}"
+    code = ord(character)
+    return f"\\x{code:02X}" if code <= 0xFF else f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"
+
+
+def _compare_keys(left: str, right: str) -> int:
+    """Compare as go-yaml sorts keys: numbers in them by their values."""
+    if left == right:
+        return 0
+    digits = False
+    for place, (one, other) in enumerate(zip(left, right, strict=False)):
+        if one == other:
+            digits = one.isdecimal()
+            continue
+        letter, other_letter = one.isalpha(), other.isalpha()
+        if letter and other_letter:
+            return -1 if one < other else 1
+        if letter or other_letter:
+            return -1 if (letter if digits else other_letter) else 1
+        return -1 if _number_order(left, place, right) < _number_order(right, place, left) else 1
+    return -1 if len(left) < len(right) else 1
+
+
+def _number_order(text: str, place: int, other: str) -> tuple[int, int, str]:
+    """Return what orders two texts from where they differ: a number, its length, the character."""
+    number = 0
+    if text[place] == "0" or other[place] == "0":
+        before = place
+        while before and text[before - 1].isdecimal():
+            before -= 1
+            if text[before] != "0":
+                number = 1
+    end = place
+    while end < len(text) and text[end].isdecimal():
+        # Go's integers wrap.
+        number = (number * 10 + ord(text[end]) - ord("0") + (1 << 63)) % (1 << 64) - (1 << 63)
+        end += 1
+    return number, end, text[place]
