@@ -28,7 +28,7 @@ from policyeng.rego.numbers import round_to_mantissa, to_fraction
 from policyeng.rego.values import Value, is_number, members, to_text, type_name
 
 #: Python takes the separators U+001C to U+001F for spaces, Go does not.
-_SPACES = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_SPACES = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _BASES = {2: "b", 8: "o", 10: "d", 16: "x"}
 #: Results up to this size are not charged for.
 _SMALL = 4096

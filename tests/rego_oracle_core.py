@@ -1,0 +1,162 @@
+"""What OPA gives for calls of builtins, in one process for all of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from policyeng.rego.budget import BudgetExceededError, limited
+from policyeng.rego.builtins import BuiltinError, load_function, signatures
+from policyeng.rego.numbers import NumberTooLargeError, parse_number
+from policyeng.rego.values import UNDEFINED, Value, from_key, make_set, members, number_text, to_json, to_key, type_name
+
+Call = tuple[str, list[Value]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A value with its type, an error, or nothing.
+
+    Attributes:
+        message: of an error of an operand; the words of other errors are our own.
+    """
+
+    kind: str = ""
+    value: Any = None
+    code: str = ""
+    message: str = ""
+
+
+def literal(value: Value) -> str:
+    """Write a value as Rego."""
+    kind = type(value)
+    if kind is list:
+        return f"[{', '.join(map(literal, value))}]"
+    if kind is dict:
+        return f"{{{', '.join(f'{literal(from_key(key))}: {literal(one)}' for key, one in value.items())}}}"
+    if kind is set:
+        return f"{{{', '.join(map(literal, members(value)))}}}" if value else "set()"
+    if value is None or kind in (bool, str):
+        return json.dumps(value)
+    return number_text(value)
+
+
+def ask_opa(opa: Path, calls: list[Call]) -> list[Outcome]:
+    """Return what OPA gives for each call."""
+    # The types of the arguments of a function are not known, so the compiler refuses none.
+    lines = ["package t", "hide(x) = x"]
+    lines += [f"r[[{index}, type_name(x), x]] {{ x := {_call(*call)} }}" for index, call in enumerate(calls)]
+    with tempfile.TemporaryDirectory() as folder:
+        module = Path(folder, "m.rego")
+        module.write_text("\n".join(lines), encoding="utf-8")
+        command = [str(opa), "eval", "--v0-compatible", "--show-builtin-errors", "-f", "json", "-d", str(module)]
+        ran = subprocess.run([*command, "data.t.r"], capture_output=True, text=True, check=False, timeout=100)
+    given = json.loads(ran.stdout, parse_int=parse_number, parse_float=parse_number)
+    outcomes = [Outcome()] * len(calls)
+    for error in given.get("errors", ()):
+        index = error["location"]["row"] - 3
+        outcomes[index] = Outcome("error", None, error["code"], error["message"])
+    for index, kind, value in given["result"][0]["expressions"][0]["value"]:
+        outcomes[index] = Outcome(kind, value)
+    return outcomes
+
+
+def _call(name: str, arguments: list[Value]) -> str:
+    shown = [f"hide({literal(one)})" for one in arguments]
+    if name == "walk":
+        return f"[y | walk({shown[0]}, y)]"
+    infix = signatures()[name].get("infix")
+    return f"{shown[0]} {infix} {shown[1]}" if infix else f"{name}({', '.join(shown)})"
+
+
+def call_ours(name: str, arguments: list[Value]) -> Outcome:
+    """Return what our function gives."""
+    try:
+        with limited(10, 100_000):
+            value = load_function(name)(*arguments)
+    except BuiltinError as error:
+        return Outcome("error", None, error.code, str(error))
+    except (BudgetExceededError, NumberTooLargeError) as error:
+        return Outcome("error", None, "limit", str(error))
+    return Outcome() if value is UNDEFINED else Outcome(type_name(value), to_json(value))
+
+
+def agree(ours: Outcome, theirs: Outcome) -> bool:
+    """Return whether two outcomes are the same; of errors of operands the messages, too."""
+    if ours.kind != "error" or theirs.kind != "error" or ours.code == "limit":
+        return ours.kind == theirs.kind and canonical(ours.value) == canonical(theirs.value)
+    return ours.code == theirs.code and (ours.code != "eval_type_error" or theirs.message.endswith(ours.message))
+
+
+def canonical(value: Any) -> Any:
+    """Return a JSON value in which true is not 1."""
+    if isinstance(value, list):
+        return [canonical(one) for one in value]
+    if isinstance(value, dict):
+        return {key: canonical(one) for key, one in value.items()}
+    return (type_name(value), value)
+
+
+def find_differences(opa: Path, calls: list[Call]) -> list[tuple[str, str, Outcome, Outcome]]:
+    """Return the calls for which OPA gives something else, with both outcomes.
+
+    Calls that exceed our limits are left out: OPA, which has none, would fill the memory.
+    """
+    ours = [(call, call_ours(*call)) for call in calls]
+    asked = [(call, outcome) for call, outcome in ours if outcome.code != "limit"]
+    assert len(asked) > 0.8 * len(calls)
+    theirs = ask_opa(opa, [call for call, _ in asked])
+    return [
+        (call[0], ", ".join(map(literal, call[1])), outcome, other)
+        for (call, outcome), other in zip(asked, theirs, strict=True)
+        if not agree(outcome, other)
+    ]
+
+
+# fmt: off
+TEXTS = (
+    "", "a", "ab", "abc", "aba", "ABC", "é", "É", "ß", "İı", "ΑΣ Σς", "ǆ ǅ ŉ ᾳ", "日本語", "😀a😀", "a,b,,c", ",", "/",
+    "//a/~1b~0/", "0", "1", "-1", "10", "1.0", "01", "-", "1e3", " a ", "\t\u00a0x\u2003\x1c", "%", "%d %s", 'say "hi"',
+    "back\\slash", "\x00\x1f\x7f", "\u200b\ufeff", "aaaa", "path/to/x", "null", "true", "[1]", "a.b.c", "x" * 50,
+)
+NUMBER_TEXTS = (
+    "0 1 2 3 -1 -2 5 7 8 10 16 64 100 255 1000 -1000 2147483647 2147483648 -2147483649 4294967296 9007199254740993 "
+    "9223372036854775807 9223372036854775808 -9223372036854775808 -9223372036854775809 18446744073709551617 "
+    "123456789012345678901234567890 0.5 -0.5 1.5 2.5 -2.5 0.1 0.2 0.3 3.14159 -0.1 1.0 2.0 -3.0 100.25 "
+    "0.49999999999999994 1e-7 1.5e-9 5e-324 0.1234567890123456789012 12345678901234567.5 99999999999999999.99"
+)
+# fmt: on
+NUMBERS = tuple(map(parse_number, NUMBER_TEXTS.split()))
+SCALARS = (None, True, False)
+
+
+def draw_value(chance: Random, depth: int = 2) -> Value:
+    """Draw a value of any type, with collections in collections down to a depth."""
+    kind = chance.choice(("text", "number", "scalar", "list", "dict", "set")[: 6 if depth > 0 else 3])
+    if kind == "text":
+        return chance.choice(TEXTS)
+    if kind == "number":
+        return chance.choice(NUMBERS)
+    if kind == "scalar":
+        return chance.choice(SCALARS)
+    size = chance.randrange(5)
+    if kind == "dict":
+        return {to_key(draw_value(chance, depth - 2)): draw_value(chance, depth - 1) for _ in range(size)}
+    found = [draw_value(chance, depth - 1) for _ in range(size)]
+    return found if kind == "list" else make_set(found)
+
+
+def draw_calls(chance: Random, name: str, count: int, *good: Callable[[Random], Value]) -> list[Call]:
+    """Draw calls of a builtin, most of them with arguments that it takes, the others with values of any types."""
+    calls = []
+    for _ in range(count):
+        wrong = chance.randrange(3 * len(good)) if chance.random() < 0.3 else None
+        drawn = [draw_value(chance) if wrong == place else draw(chance) for place, draw in enumerate(good)]
+        calls.append((name, drawn))
+    return calls

@@ -1,0 +1,130 @@
+"""The builtins of numbers, aggregates and units give what OPA gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from policyeng.rego.budget import BudgetExceededError, limited
+from policyeng.rego.builtins import load_function
+from policyeng.rego.numbers import NumberTooLargeError
+from policyeng.rego.values import Value, make_set
+from tests.effort import effort
+from tests.rego_oracle_core import NUMBERS, Call, draw_calls, find_differences
+
+COUNT = effort(40, 1500)
+UNITS = (
+    "",
+    "k",
+    "K",
+    "m",
+    "M",
+    "g",
+    "Gi",
+    "ki",
+    "KI",
+    "MiB",
+    "mb",
+    "Ti",
+    "tib",
+    "p",
+    "PB",
+    "e",
+    "E",
+    "Ei",
+    "b",
+    "x",
+    "kİ",
+    "µ",
+)
+
+
+def draw_number(chance: Random) -> Value:
+    """Draw a number, often a small one."""
+    choice = chance.randrange(4)
+    if choice == 0:
+        return chance.randrange(-20, 20)
+    return chance.choice(NUMBERS) if choice < 3 else round(chance.uniform(-1000, 1000), chance.randrange(1, 6))
+
+
+def draw_step(chance: Random) -> Value:
+    """Draw a number that is not large."""
+    return chance.choice((0, 1, 2, 3, -1, -5, 70, 1.0, 2.5, 18446744073709551616, 130, 8))
+
+
+def draw_numbers(chance: Random) -> Value:
+    """Draw an array or a set of numbers."""
+    found = [draw_number(chance) for _ in range(chance.randrange(5))]
+    return found if chance.random() < 0.6 else make_set(found)
+
+
+def draw_amount(chance: Random) -> Value:
+    """Draw a number with a unit, or what only looks so."""
+    number = chance.choice(("1", "10", "0.5", "-1.5", ".5", "5.", "1e3", "1E-2", "1e+2", "1e", "1e1234567", "1.2.3", "", "+7", "12345678901234567890", "0.1", "1 ", '"3"', "e5", "1-2"))  # fmt: skip
+    return number + chance.choice(UNITS)
+
+
+def draw_all(chance: Random) -> list[Call]:
+    """Draw calls of all the builtins."""
+    calls: list[Call] = []
+    for name in ("plus", "minus", "mul", "div", "rem", "bits.and", "bits.or", "bits.xor"):
+        calls += draw_calls(chance, name, COUNT, draw_number, draw_number)
+    for name in ("abs", "round", "ceil", "floor", "bits.negate"):
+        calls += draw_calls(chance, name, COUNT, draw_number)
+    for name in ("bits.lsh", "bits.rsh", "numbers.range"):
+        calls += draw_calls(chance, name, COUNT, draw_step if name == "numbers.range" else draw_number, draw_small)
+    calls += draw_calls(chance, "numbers.range_step", COUNT, draw_small, draw_small, draw_step)
+    for name in ("sum", "product", "max", "min", "sort", "count", "all", "any"):
+        calls += draw_calls(chance, name, COUNT, draw_numbers)
+    for name in ("units.parse", "units.parse_bytes"):
+        calls += draw_calls(chance, name, 3 * COUNT, draw_amount)
+    return calls
+
+
+def draw_small(chance: Random) -> Value:
+    """Draw a number that a range or a shift can end at."""
+    return chance.choice((0, 1, 2, -3, 10, 70, 3.0, 1.5, 64))
+
+
+def test_the_results_are_those_of_opa(opa: Path) -> None:
+    """Arguments that are taken, and others."""
+    assert find_differences(opa, draw_all(Random(1))) == []  # noqa: S311 # chance that is to be the same every time
+
+
+def test_equal_members_are_told_from_others(opa: Path) -> None:
+    """What is true, what is the largest and what order there is, among values of all types."""
+    chance = Random(2)  # noqa: S311 # the same
+    calls = [
+        call
+        for name in ("all", "any", "max", "min", "sort", "count")
+        for call in draw_calls(chance, name, COUNT, lambda one: [True] * one.randrange(3))
+    ]
+    assert find_differences(opa, calls) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("bits.lsh", [1, 100_000]),
+        ("bits.lsh", [1, 1 << 62]),
+        ("mul", [10**3999, 10**3999]),
+        ("product", [[10**3000, 10**3000]]),
+        ("product", [[1e-300, 0.5] * 20]),
+        ("units.parse", ["1e5000"]),
+        ("units.parse_bytes", ["1e-5000"]),
+    ],
+)
+def test_a_result_that_is_too_large_is_an_error(name: str, arguments: list[Value]) -> None:
+    """Numbers have bounded exponents."""
+    with pytest.raises(NumberTooLargeError):
+        load_function(name)(*arguments)
+
+
+def test_a_range_is_charged_for_before_it_is_made() -> None:
+    """It would fill the memory."""
+    with limited(10, 1000), pytest.raises(BudgetExceededError):
+        load_function("numbers.range")(0, 10**15)
+    with limited(10, 1000), pytest.raises(BudgetExceededError):
+        load_function("numbers.range_step")(10**15, -5, 2)
