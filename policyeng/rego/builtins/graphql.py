@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
-from graphql import GraphQLError, GraphQLSchema, build_ast_schema, parse, validate, validate_schema
+from graphql import GraphQLError, GraphQLSchema, build_ast_schema, parse, validate
 
 from policyeng.rego.builtins import graphql_syntax
+from policyeng.rego.builtins.graphql_schemas import GraphqlSchemaError, check_schema
+from policyeng.rego.builtins.graphql_syntax import GraphqlSyntaxError
 from policyeng.rego.builtins.registry import BuiltinError, builtin, check_string, wrong_type
 from policyeng.rego.values import Value
 
 _MOST_SCHEMAS = 10
+_DEFERRING = re.compile(r"@[\s,]*defer\b")
+
+
+class _QueryError(Exception):
+    """What makes a query invalid."""
+
+
+_INVALID = (GraphqlSyntaxError, GraphqlSchemaError, _QueryError)
 
 
 @builtin("graphql.parse_query")
@@ -31,83 +42,79 @@ def parse_both(query: Value, schema: Value) -> Value:
     for position, text in enumerate((query, schema)):
         if type(text) not in {str, dict}:
             raise wrong_type(position, text, "string", "object")
-        _refuse_tree(text)
-    trees = [graphql_syntax.parse_query(query), graphql_syntax.parse_schema(schema)]
-    problem = _find_problem(query, schema)
-    if problem:
-        raise BuiltinError(f"{problem} in GraphQL string")
-    return trees
+    try:
+        return _parse_valid(query, schema)
+    except (GraphqlSchemaError, _QueryError) as error:
+        raise BuiltinError(f"{error} in GraphQL string") from None
 
 
 @builtin("graphql.parse_and_verify")
 def parse_and_verify(query: Value, schema: Value) -> Value:
     """Return whether a query meets a schema, and the syntax trees of both if it does."""
-    trees = _parse_valid(query, schema)
-    return [False, {}, {}] if trees is None else [True, *trees]
+    try:
+        return [True, *_parse_valid(query, schema)]
+    except _INVALID:
+        return [False, {}, {}]
 
 
 @builtin("graphql.is_valid")
-def check_query(query: Value, schema: Value) -> Value:
+def is_valid_query(query: Value, schema: Value) -> Value:
     """Return whether a query meets a schema."""
-    return _parse_valid(query, schema) is not None
+    try:
+        _parse_valid(query, schema)
+    except _INVALID:
+        return False
+    return True
 
 
 @builtin("graphql.schema_is_valid")
-def check_schema(schema: Value) -> Value:
+def is_valid_schema(schema: Value) -> Value:
     """Return whether a schema is valid."""
-    _refuse_tree(schema)
-    if type(schema) is not str:
-        return False
     try:
-        graphql_syntax.parse_schema(schema)
-    except BuiltinError:
+        check_schema(graphql_syntax.parse_schema(_check_text(schema)))
+    except _INVALID:
         return False
-    return not isinstance(_build(schema), str)
+    return True
 
 
-def _parse_valid(query: Value, schema: Value) -> list[Value] | None:
-    _refuse_tree(query)
-    _refuse_tree(schema)
-    if type(query) is not str or type(schema) is not str:
-        return None
-    try:
-        trees = [graphql_syntax.parse_query(query), graphql_syntax.parse_schema(schema)]
-    except BuiltinError:
-        return None
-    return None if _find_problem(query, schema) else trees
-
-
-def _refuse_tree(value: Value) -> None:
+def _check_text(value: Value) -> str:
     if type(value) is dict:
         raise BuiltinError("GraphQL as a syntax tree is not supported: pass its text")
+    if type(value) is not str:
+        raise _QueryError("neither string nor object")
+    return value
 
 
-def _find_problem(query: str, schema: str) -> str:
-    """Return why a query does not meet a schema, "" if it does."""
-    built = _build(schema)
-    if isinstance(built, str):
-        return built
+def _parse_valid(query: Value, schema: Value) -> list[Value]:
+    """Return the syntax trees of a query and of the schema that it meets.
+
+    Raises:
+        GraphqlSyntaxError: one is no GraphQL.
+        GraphqlSchemaError: the schema is invalid.
+        _QueryError: the query does not meet it.
+        BuiltinError: that cannot be found out here.
+    """
+    trees = [graphql_syntax.parse_query(_check_text(query)), graphql_syntax.parse_schema(_check_text(schema))]
+    check_schema(trees[1])
+    if not trees[0]:
+        return trees
+    if _DEFERRING.search(query):
+        raise BuiltinError("GraphQL queries with @defer are not supported")
+    missing = {each["Name"] for each in trees[1].get("Extensions", ())}
+    missing -= {each["Name"] for each in trees[1].get("Definitions", ())}
+    if missing:
+        raise BuiltinError(f"GraphQL queries are not supported with a schema that only extends {min(missing)}")
     try:
-        problems = validate(built, parse(query))
-    except GraphQLError as error:
-        raise BuiltinError(f"this GraphQL query is not supported: {error.message}") from None
+        problems = validate(_build(schema), parse(query))
+    except (GraphQLError, TypeError) as error:
+        raise BuiltinError(f"this GraphQL is not supported: {error}") from None
     except RecursionError:
         raise BuiltinError("the GraphQL is nested too deeply") from None
-    return problems[0].message if problems else ""
+    if problems:
+        raise _QueryError(problems[0].message)
+    return trees
 
 
 @lru_cache(_MOST_SCHEMAS)
-def _build(schema: str) -> GraphQLSchema | str:
-    """Return a schema, or why it is invalid."""
-    try:
-        document = parse(schema)
-    except GraphQLError as error:
-        raise BuiltinError(f"this GraphQL schema is not supported: {error.message}") from None
-    except RecursionError:
-        raise BuiltinError("the GraphQL is nested too deeply") from None
-    try:
-        built = build_ast_schema(document)
-    except (TypeError, GraphQLError) as error:
-        return str(error)
-    problems = validate_schema(built)
-    return problems[0].message if problems else built
+def _build(schema: str) -> GraphQLSchema:
+    return build_ast_schema(parse(schema), assume_valid=True, assume_valid_sdl=True)

@@ -50,6 +50,10 @@ _KINDS = {
 }
 
 
+class GraphqlSyntaxError(BuiltinError):
+    """Text that is no GraphQL."""
+
+
 class _Token(NamedTuple):
     """A token: its kind (a punctuator is its own), its text, and the comments before it."""
 
@@ -62,7 +66,7 @@ def parse_query(text: str) -> _Tree:
     """Return the syntax tree of a query.
 
     Raises:
-        BuiltinError: it is none.
+        GraphqlSyntaxError: it is none.
     """
     return _run(text, _Parser.parse_query)
 
@@ -71,7 +75,7 @@ def parse_schema(text: str) -> _Tree:
     """Return the syntax tree of a schema.
 
     Raises:
-        BuiltinError: it is none.
+        GraphqlSyntaxError: it is none.
     """
     return _run(text, _Parser.parse_schema)
 
@@ -89,7 +93,7 @@ def _read_tokens(text: str) -> Iterator[_Token]:
     while place < len(text):
         found = _TOKEN.match(text, place)
         if not found:
-            raise BuiltinError(f"Cannot parse the unexpected character {text[place]!r} in GraphQL string")
+            raise GraphqlSyntaxError(f"Cannot parse the unexpected character {text[place]!r} in GraphQL string")
         place, kind, content = found.end(), found.lastgroup, found[0]
         if kind in {"fraction", "exponent"}:
             kind = "number"
@@ -107,7 +111,7 @@ def _read_tokens(text: str) -> Iterator[_Token]:
             yield _Token("string", _ESCAPE.sub(_unescape, content[1:-1]), group)
         elif kind == "number":
             if (content in {"0", "-0"} and text[place : place + 1].isdecimal()) or _MORE_NUMBER.match(text, place):
-                raise BuiltinError("Invalid number in GraphQL string")
+                raise GraphqlSyntaxError("Invalid number in GraphQL string")
             yield _Token("float" if found["fraction"] or found["exponent"] else "int", content, group)
         else:
             yield _Token("name" if kind == "name" else content, content if kind == "name" else "", group)
@@ -126,7 +130,7 @@ def _read_block(text: str, place: int) -> tuple[str, int]:
     while True:
         found = _BLOCK_PART.match(text, place)
         if not found:
-            raise BuiltinError("Unterminated string. in GraphQL string")
+            raise GraphqlSyntaxError("Unterminated string. in GraphQL string")
         place, part = found.end(), found[0]
         if part.startswith('"') and len(part) >= 3:
             parts.append(part[3:])
@@ -134,7 +138,7 @@ def _read_block(text: str, place: int) -> tuple[str, int]:
         parts.append('"""' if part == '\\"""' else part)
     raw = "".join(parts).replace("\r\n", "\n").replace("\r", "\n")
     if _CONTROL.search(raw):
-        raise BuiltinError("Invalid character within String in GraphQL string")
+        raise GraphqlSyntaxError("Invalid character within String in GraphQL string")
     return _dedent(raw), place
 
 
@@ -175,8 +179,8 @@ class _Parser:
         self._take()
         return True
 
-    def _refuse(self) -> BuiltinError:
-        return BuiltinError(f"Unexpected {self._next.kind} {self._next.text!r} in GraphQL string")
+    def _refuse(self) -> GraphqlSyntaxError:
+        return GraphqlSyntaxError(f"Unexpected {self._next.kind} {self._next.text!r} in GraphQL string")
 
     def _expect(self, kind: str) -> _Token:
         if self._next.kind != kind:
