@@ -1,25 +1,28 @@
-"""Judge Rego with the native engine: compiled once per bundle, every pair bounded, the GIL released."""
+"""Evaluate Rego policies in this process: compiled once per bundle, every pair within limits."""
 
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from functools import lru_cache
+from time import monotonic
 from typing import Any, NamedTuple
 
 import orjson
 
-from policyeng import _native, cache
+from policyeng import __version__, cache, rego
 from policyeng.bundle import Bundle, Policy
+from policyeng.engines import numbers
 from policyeng.engines.foreign import foreign_judgement
 from policyeng.engines.work import Judgement, Pair, Work
 from policyeng.errors import EngineError
-from policyeng.models import Denial, Unknown, made
-
-#: Policies as the native engine takes them: id, and the rules with their roles.
-_Rules = Sequence[tuple[str, Sequence[tuple[str, str]]]]
+from policyeng.models import Denial, JsonObject, Unknown, made
+from policyeng.rego.budget import BUDGET
+from policyeng.rego.compiler import Compiled, compiler_digest
+from policyeng.rego.program import Thread, link
+from policyeng.rego.values import UNDEFINED, Value, members, to_json
 
 #: Under which name `Work.made` holds the parsed snapshot.
 DOCUMENTS = "documents"
@@ -29,80 +32,255 @@ Splice = tuple[str, int, int, Sequence[bytes]]
 #: A member of an index: the keys that lead to it, and its JSON; None where it goes.
 Entry = tuple[Sequence[str], bytes | None]
 
+#: The limits of one pair: seconds, steps, and members and characters that it may make.
+SECONDS = 1.0
+STEPS = 4_000_000
+SIZE = 2_000_000
+
 _CLEAN = Judgement()
 _SKIPPED = Judgement(applies=False)
 _MEMBERS = {"msg", "path", "actual", "expected"}
+_SUBJECTS = ("resources", "workloads", "approvals", "documents")
+_FAULTS = {"eval_conflict_error": "conflict", "eval_budget_error": "limit"}
 
 
 def version() -> str:
-    """The version of regorus."""
-    return _native.ENGINE_VERSION
+    """Return the version of the Rego engine."""
+    return __version__
 
 
-def form_of(bundle: Bundle) -> list[tuple[Policy, str, str]]:
-    """For every Rego policy: the policy, `rvm` or `interpreter`, and why it is not the faster one (else empty).
+class Documents(NamedTuple):
+    """A snapshot with its indices, and the flat list of its subjects.
 
-    Raises:
-        EngineError: the bundle does not compile.
+    Attributes:
+        snapshot: what policies see as `input.snapshot`.
     """
-    policies = _rego_policies(bundle)
-    forms = _program(_Key(bundle)).engines
-    return [(policy, *form) for policy, form in zip(policies, forms, strict=True)]
+
+    snapshot: JsonObject
+    subjects: list[Any]
+
+    @staticmethod
+    def of(snapshot: JsonObject) -> Documents:
+        """Index the resources by lower-case id and type."""
+        by_id: JsonObject = {}
+        by_type: dict[str, list[Any]] = {}
+        for resource in snapshot["resources"]:
+            if isinstance(identifier := resource.get("id"), str):
+                by_id[identifier.lower()] = resource
+            if isinstance(kind := resource.get("type"), str):
+                by_type.setdefault(kind.lower(), []).append(resource)
+        indexed = {**snapshot, "by_id": by_id, "by_type": by_type}
+        return Documents(indexed, [subject for name in _SUBJECTS for subject in snapshot.get(name, ())])
+
+    def changed(self, splices: Sequence[Splice], entries: Sequence[Entry]) -> Documents:
+        """Return a changed copy, which shares with this one all that stays.
+
+        Args:
+            splices: made one after the other; `by_id` and `by_type` follow the resources.
+            entries: of other indices; what an entry that goes leaves empty goes with it.
+        """
+        snapshot = dict(self.snapshot)
+        kinds: set[str] = set()
+        for name, start, removed, texts in splices:
+            added = [orjson.loads(text) for text in texts]
+            before = snapshot[name]
+            gone = before[start : start + removed]
+            snapshot[name] = [*before[:start], *added, *before[start + removed :]]
+            if name == "resources":
+                kinds |= {kind.lower() for kind in _texts("type", [*gone, *added])}
+                by_id = snapshot["by_id"] = dict(snapshot["by_id"])
+                for identifier in _texts("id", gone):
+                    by_id.pop(identifier.lower(), None)
+                by_id.update((resource["id"].lower(), resource) for resource in added if _texts("id", [resource]))
+        if kinds:
+            by_type = snapshot["by_type"] = dict(snapshot["by_type"])
+            found: dict[str, list[Any]] = {kind: [] for kind in kinds}
+            for resource in snapshot["resources"]:
+                if isinstance(kind := resource.get("type"), str) and (place := kind.lower()) in found:
+                    found[place].append(resource)
+            for place, resources in found.items():
+                by_type.pop(place, None)
+                if resources:
+                    by_type[place] = resources
+        for path, text in entries:
+            _put(snapshot, list(path), UNDEFINED if text is None else orjson.loads(text))
+        return Documents(snapshot, [subject for name in _SUBJECTS for subject in snapshot.get(name, ())])
 
 
-def judge_pairs(work: Work, pairs: Sequence[Pair], *, interpreter: bool = False) -> list[Judgement]:
-    """Judgements in the order of the pairs, which name Rego policies; `interpreter` has it judge what the RVM could.
-
-    Raises:
-        EngineError: the bundle does not compile.
-    """
-    ready = _ready(work, interpreter=interpreter)
-    verdicts = ready.program.judge(
-        documents_of(work),
-        [(ready.numbers[pair.policy], pair.subject, pair.workspace) for pair in pairs],
-        ready.parameters,
-        work.as_of.isoformat().replace("+00:00", "Z"),
-        threads=work.threads or os.cpu_count() or 1,
-    )
-    in_force = work.bundle.policies
-    return [judgement_of(verdict, in_force[pair.policy]) for verdict, pair in zip(verdicts, pairs, strict=True)]
+def _texts(key: str, resources: Iterable[Any]) -> list[str]:
+    return [text for resource in resources if isinstance(text := resource.get(key), str)]
 
 
-def documents_of(work: Work) -> _native.Documents:
-    """The snapshot as the native engine reads it, parsed once."""
+def _put(holder: JsonObject, path: list[str], value: Value) -> None:
+    """Put a value where a path leads, or take away what is there; every object on the way is copied."""
+    key, *further = path
+    if further:
+        inner = dict(holder.get(key, {}))
+        _put(inner, further, value)
+        value = inner if inner or value is not UNDEFINED else UNDEFINED
+    if value is UNDEFINED:
+        holder.pop(key, None)
+    else:
+        holder[key] = value
+
+
+def documents_of(work: Work) -> Documents:
+    """Return the snapshot as policies see it, parsed once."""
     if DOCUMENTS not in work.made:
-        work.made[DOCUMENTS] = _native.Documents(work.document)
-    documents: _native.Documents = work.made[DOCUMENTS]
+        work.made[DOCUMENTS] = Documents.of(orjson.loads(work.document))
+    documents: Documents = work.made[DOCUMENTS]
     return documents
 
 
 def changed_documents(
     made: Mapping[str, object], splices: Sequence[Splice], entries: Sequence[Entry]
 ) -> dict[str, object]:
-    """What engines make of a snapshot after a change of it; splices and entries are those of `Documents.changed`."""
+    """Return what engines make of a snapshot after a change; see `Documents.changed`."""
     documents = made.get(DOCUMENTS)
-    if not isinstance(documents, _native.Documents):
+    if not isinstance(documents, Documents):
         return dict(made)
     return {**made, DOCUMENTS: documents.changed(splices, entries)}
 
 
-class _Ready(NamedTuple):
-    """A bundle and its parameters, ready to judge; `numbers` are those of its policies in the program."""
+class _Rules(NamedTuple):
+    """The functions of a policy in one thread; None where the policy has no such rule."""
 
-    program: _native.Program
-    numbers: Mapping[int, int]
-    parameters: _native.Parameters
+    policy: Policy
+    applies: Callable[[], Value] | None
+    deny: Callable[[], Value]
+    unknown: Callable[[], Value] | None
+    exception: Callable[[], Value] | None
 
 
-def _ready(work: Work, *, interpreter: bool) -> _Ready:
-    name = "interpreted" if interpreter else "compiled"
-    if name not in work.made:
-        in_rego = [index for index, policy in enumerate(work.bundle.policies) if policy.rules]
-        parameters = _native.Parameters([orjson.dumps(work.parameters[index]) for index in in_rego])
-        program = (_interpreted if interpreter else _program)(_Key(work.bundle))
-        work.made[name] = _Ready(program, {index: number for number, index in enumerate(in_rego)}, parameters)
-    ready: _Ready = work.made[name]
-    return ready
+def judge_pairs(work: Work, pairs: Sequence[Pair]) -> list[Judgement]:
+    """Evaluate pairs, which name Rego policies, and return their outcomes in the same order.
+
+    Raises:
+        EngineError: the bundle does not compile.
+    """
+    documents = documents_of(work)
+    thread = compile_rego(work.bundle).thread()
+    as_of = work.as_of.isoformat().replace("+00:00", "Z")
+    rules: dict[int, _Rules] = {}
+    found = []
+    for pair in pairs:
+        if pair.policy not in rules:
+            rules[pair.policy] = _rules_of(work.bundle.policies[pair.policy], thread)
+        found.append(_judge(rules[pair.policy], pair, documents, work.parameters[pair.policy], as_of, thread))
+    return found
+
+
+def _rules_of(policy: Policy, thread: Thread) -> _Rules:
+    functions = {role: thread.function(path) for role, path in policy.rules}
+    return _Rules(
+        policy, functions.get("applies"), functions["deny"], functions.get("unknown"), functions.get("exception")
+    )
+
+
+def _judge(
+    rules: _Rules, pair: Pair, documents: Documents, parameters: JsonObject, as_of: str, thread: Thread
+) -> Judgement:
+    subject = documents.subjects[pair.subject]
+    policy = rules.policy
+    if policy.input_form == "policy":
+        thread.begin(
+            {
+                "resource": subject,
+                "workspace": documents.subjects[pair.workspace] if pair.workspace >= 0 else None,
+                "snapshot": documents.snapshot,
+                "parameters": parameters,
+                "as_of": as_of,
+            }
+        )
+    else:
+        thread.begin(subject if policy.input_form == "document" else _review(subject, parameters))
+    BUDGET.deadline = monotonic() + SECONDS
+    BUDGET.size = SIZE
+    thread.steps.limit = STEPS
+    try:
+        if rules.applies is not None and (applies := thread.call(rules.applies)) is not True:
+            if applies is False or applies is UNDEFINED:
+                return _SKIPPED
+            return Judgement(error="evaluation: `applies` is not a boolean")
+        denied = thread.call(rules.deny)
+        unknown = thread.call(rules.unknown) if rules.unknown is not None else None
+        if not denied and not unknown:
+            return _CLEAN
+        if policy.input_form != "policy":
+            excepted = thread.call(rules.exception) if rules.exception is not None else UNDEFINED
+            return foreign_judgement(policy, _elements("deny", denied), json_value(excepted))
+    except rego.EvaluationError as error:
+        return Judgement(error=f"{_FAULTS.get(error.code, 'builtin')}: {error}")
+    except TypeError as error:
+        return Judgement(error=str(error))
+    finally:
+        BUDGET.deadline, BUDGET.size = float("inf"), 1 << 62
+    try:
+        return Judgement(
+            denials=tuple(map(_denial, _elements("deny", denied))),
+            unknowns=tuple(map(_unknown, _elements("unknown", unknown))),
+        )
+    except (TypeError, ValueError) as error:
+        return Judgement(error=str(error))
+
+
+def _elements(rule: str, value: Value) -> list[Any]:
+    """Return the elements of a rule as JSON values, in their order.
+
+    Raises:
+        TypeError: it is neither a set nor a list of objects and strings.
+    """
+    if value is None or value is UNDEFINED:
+        return []
+    found = members(value) if type(value) is set else value
+    if type(found) is not list or not all(type(element) in (str, dict) for element in found):
+        raise TypeError(f"evaluation: `{rule}` is not a set or list of objects or strings")
+    return [json_value(element) for element in found]
+
+
+def json_value(value: Value) -> Any:
+    """Return a value as JSON has it: sets as lists, whole numbers as integers, decimals as doubles."""
+    kind = type(value)
+    if kind is dict or kind is set:
+        value = to_json(value)
+        kind = type(value)
+    if kind is list:
+        return [json_value(item) for item in value]
+    if kind is dict:
+        return {key: json_value(item) for key, item in value.items()}
+    return numbers.plain(float(value) if kind is Decimal else value)
+
+
+def _review(subject: Any, parameters: JsonObject) -> JsonObject:
+    """Return the input of a Gatekeeper policy: a document, as if it were about to be created.
+
+    Source: https://open-policy-agent.github.io/gatekeeper/website/docs/input.
+    """
+    document = subject if isinstance(subject, dict) else {}
+    metadata = document.get("metadata")
+    group, _, version = _text(document, "apiVersion").rpartition("/")
+    review = {
+        "kind": {"group": group, "version": version, "kind": _text(document, "kind")},
+        "name": _text(metadata, "name"),
+        "namespace": _text(metadata, "namespace"),
+        "object": subject,
+        "operation": "CREATE",
+    }
+    return {"parameters": parameters, "review": review}
+
+
+def _text(holder: Any, key: str) -> str:
+    found = holder.get(key) if isinstance(holder, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def compile_rego(bundle: Bundle) -> rego.Program:
+    """Return the compiled Rego policies of a bundle.
+
+    Raises:
+        EngineError: the bundle does not compile.
+    """
+    return _program(_Key(bundle))
 
 
 class _Key:
@@ -110,90 +288,47 @@ class _Key:
 
     def __init__(self, bundle: Bundle) -> None:
         self.bundle = bundle
-        self.identity = (bundle.digest, tuple(policy.id for policy in bundle.policies))
 
     def __hash__(self) -> int:
-        return hash(self.identity)
+        return hash(self.bundle.digest)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self.identity == other.identity
-
-
-def _rego_policies(bundle: Bundle) -> list[Policy]:
-    return [policy for policy in bundle.policies if policy.rules]
+        return isinstance(other, _Key) and self.bundle.digest == other.bundle.digest
 
 
 @lru_cache(maxsize=8)
-def _program(key: _Key) -> _native.Program:
+def _program(key: _Key) -> rego.Program:
     bundle = key.bundle
-    policies = [(policy.id, list(policy.rules)) for policy in _rego_policies(bundle)]
-    if bundle.rego_v0 or any(policy.input_form != "policy" for policy in bundle.policies):
-        return _compiled(bundle, policies)  # neither the form of input nor the version of Rego is in a stored program
-    entry = _entry(bundle, policies)
+    data = orjson.loads(bundle.data_bytes)
+    entry = _entry(bundle)
     stored = cache.load(entry)
     if stored is not None:
         # An entry that cannot be read is as good as none.
         with suppress(ValueError):
-            return _native.Program.load(stored, bundle.data_bytes, policies)
-    program = _compiled(bundle, policies)
-    if (programs := program.dump()) is not None:
-        cache.store(entry, programs)
+            return rego.Program(Compiled.load(stored[0]), data)
+    try:
+        modules = [rego.parse_module(path, text, 0 if path in bundle.rego_v0 else 1) for path, text in bundle.modules]
+        program = link(modules, data)
+    except rego.RegoError as error:
+        raise EngineError(f"the bundle does not compile: {error}", place=(bundle.name,)) from error
+    cache.store(entry, [program.compiled.dump()])
     return program
 
 
-@lru_cache(maxsize=2)
-def _interpreted(key: _Key) -> _native.Program:
-    policies = [(policy.id, list(policy.rules)) for policy in _rego_policies(key.bundle)]
-    return _compiled(key.bundle, policies, interpreter=True)
+def _entry(bundle: Bundle) -> str:
+    """Return the key of the compiled program: the compiler, the text and the data that it compiles."""
+    modules = (part for path, source in bundle.modules for part in (path, source, str(path in bundle.rego_v0)))
+    texts = (*modules, "data", hashlib.sha256(bundle.data_bytes).hexdigest())
+    return cache.key_of("program", compiler_digest(), *texts)
 
 
-def _compiled(bundle: Bundle, policies: _Rules, *, interpreter: bool = False) -> _native.Program:
+def judgement_of(verdict: Any, policy: Policy) -> Judgement:
+    """Return what OPA gives for a pair as a judgement; the policy decides how its denials are read."""
+    if policy.input_form != "policy":
+        return foreign_judgement(policy, verdict["deny"], verdict.get("exception", []))
     try:
-        return _native.Program(
-            list(bundle.modules),
-            bundle.data_bytes,
-            policies,
-            interpreter,
-            rego_v0=set(bundle.rego_v0),
-            forms=[policy.input_form for policy in _rego_policies(bundle)],
-        )
-    except ValueError as error:
-        raise EngineError(f"the bundle does not compile: {error}", place=(bundle.name,)) from error
-
-
-def as_v1(bundle: Bundle) -> Sequence[tuple[str, str]]:
-    """The modules of a bundle, all in Rego v1, so that every engine reads the same.
-
-    Raises:
-        EngineError: a module cannot be written so.
-    """
-    try:
-        return _native.as_v1(list(bundle.modules), set(bundle.rego_v0)) if bundle.rego_v0 else bundle.modules
-    except ValueError as error:
-        raise EngineError(f"the bundle does not compile: {error}", place=(bundle.name,)) from error
-
-
-def _entry(bundle: Bundle, policies: _Rules) -> str:
-    """The key of the compiled program: the build of the native engine, the text it compiles, the rules asked for."""
-    modules = (part for path, source in bundle.modules for part in (path, source))
-    texts = (*modules, "data", hashlib.sha256(bundle.data_bytes).hexdigest(), orjson.dumps(policies).decode())
-    return cache.key_of("program", _native.BUILD, *texts)
-
-
-def judgement_of(verdict: bool | bytes | tuple[str, str] | None, policy: Policy | None = None) -> Judgement:
-    """What the native module says of a pair, as a judgement; the policy says how its denials are read."""
-    if verdict is None:
-        return _CLEAN
-    if isinstance(verdict, bool):
-        return _SKIPPED
-    if isinstance(verdict, tuple):
-        return Judgement(error=": ".join(verdict))
-    said = orjson.loads(verdict)
-    if policy is not None and policy.input_form != "policy":
-        return foreign_judgement(policy, said["deny"], said.get("exception", []))
-    try:
-        denials = tuple(_denial(element) for element in said["deny"])
-        unknowns = tuple(_unknown(element) for element in said["unknown"])
+        denials = tuple(map(_denial, verdict["deny"]))
+        unknowns = tuple(map(_unknown, verdict["unknown"]))
     except (TypeError, ValueError) as error:
         return Judgement(error=str(error))
     return Judgement(denials=denials, unknowns=unknowns)

@@ -10,10 +10,14 @@ from __future__ import annotations
 import ast
 import marshal
 import pickle
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
 from types import CodeType
 from typing import Any
 
@@ -50,6 +54,13 @@ _COMPARISONS = {"lt": "is_less({0}, {1})", "gt": "is_less({1}, {0})", "lte": "no
 _COMPARISONS["gte"] = "not is_less({0}, {1})"
 _SIGNS = {"lt": "<", "gt": ">", "lte": "<=", "gte": ">="}
 _RESULTS = {"string": "str", "boolean": "bool", "array": "list", "object": "dict", "set": "set"}
+
+
+@cache
+def compiler_digest() -> str:
+    """Return what stored code depends on besides its text: this package and the version of Python."""
+    package = sorted(Path(__file__).parent.rglob("*.py"))
+    return sha256(b"".join(path.read_bytes() for path in package) + sys.version.encode()).hexdigest()
 
 
 @dataclass(slots=True)

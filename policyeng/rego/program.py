@@ -73,6 +73,7 @@ class Thread:
     def __init__(self, compiled: Compiled, data: Value, print_: Print | None) -> None:
         """Define the functions of compiled code."""
         self.steps = runtime.Steps()
+        self._rules = compiled.rules
         self.replacements: dict[str | tuple[str, ...], Value] = {}
         self.globals: dict[str, Any] = {
             "__builtins__": {
@@ -129,6 +130,15 @@ class Thread:
                 self.globals[short] = load_function(name)
         for module in code:
             exec(module, self.globals)  # noqa: S102  # made by the compiler from its own names and constants
+
+    def function(self, path: str) -> Callable[[], Value]:
+        """Return what computes a rule, by its path such as `data.authz.allow`.
+
+        Raises:
+            KeyError: there is no such rule.
+        """
+        function: Callable[[], Value] = self.globals[self._rules[tuple(path.split(".")[1:])]]
+        return function
 
     def begin(self, input_: Value) -> None:
         """Begin an evaluation: what rules gave for another input is forgotten."""

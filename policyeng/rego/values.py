@@ -116,13 +116,11 @@ def members(collection: set[Any]) -> list[Value]:
 
 def ordered_keys(keys: Any) -> list[Any]:
     """Return hashable forms in the order of their values."""
-    found = list(keys)
-    kinds = set(map(type, found))
-    if kinds <= {str} or kinds <= {int}:
-        found.sort()
-    else:
-        found.sort(key=lambda key: sort_key(from_key(key)))
-    return found
+    try:
+        return sorted(keys)
+    except TypeError:
+        # Of several types, or with a `Key`.
+        return sorted(keys, key=lambda key: sort_key(from_key(key)))
 
 
 def make_set(values: Any) -> set[Any]:
@@ -186,11 +184,7 @@ def sort_values(values: Any) -> list[Value]:
     """Return values in their order."""
     found = list(values)
     kinds = set(map(type, found))
-    if kinds <= {str} or kinds <= {int}:
-        found.sort()
-    else:
-        found.sort(key=sort_key)
-    return found
+    return sorted(found) if kinds <= {str} or kinds <= {int} else sorted(found, key=sort_key)
 
 
 def number_text(value: Value) -> str:

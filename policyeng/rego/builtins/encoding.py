@@ -31,7 +31,8 @@ _TOO_DEEP = "the value is nested too deeply"
 
 # Go replaces each byte that is not UTF-8, Python each sequence of them.
 codecs.register_error(
-    "policyeng.rego.each_byte", lambda error: ("\ufffd" * (error.end - error.start), error.end)  # type: ignore[attr-defined]
+    "policyeng.rego.each_byte",
+    lambda error: ("\ufffd" * (error.end - error.start), error.end),  # type: ignore[attr-defined]
 )
 
 
@@ -61,9 +62,7 @@ def marshal_json_with_options(value: Value, options: Value) -> Value:
             )
         if key in ("prefix", "indent"):
             if type(option) is not str:
-                raise OperandError(
-                    f"operand 2 key {key} failed cast to string: {wrong_type(index, option, 'string')}"
-                )
+                raise OperandError(f"operand 2 key {key} failed cast to string: {wrong_type(index, option, 'string')}")
             prefix, indent = (option, indent) if key == "prefix" else (prefix, option)
         elif key == "pretty":
             if type(option) is not bool:
