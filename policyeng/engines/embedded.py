@@ -241,14 +241,17 @@ def _elements(rule: str, value: Value) -> list[Any]:
 def json_value(value: Value) -> Any:
     """Return a value as JSON has it: sets as lists, whole numbers as integers, decimals as doubles."""
     kind = type(value)
-    if kind is dict or kind is set:
-        value = to_json(value)
-        kind = type(value)
+    if kind is str or kind is int or kind is bool or value is None:
+        return value
     if kind is list:
         return [json_value(item) for item in value]
     if kind is dict:
-        return {key: json_value(item) for key, item in value.items()}
-    return numbers.plain(float(value) if kind is Decimal else value)
+        if all(type(key) is str for key in value):
+            return {key: json_value(value[key]) for key in sorted(value)}
+        return json_value(to_json(value))
+    if kind is set:
+        return [json_value(item) for item in members(value)]
+    return numbers.plain(float(value))
 
 
 def _review(subject: Any, parameters: JsonObject) -> JsonObject:

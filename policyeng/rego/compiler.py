@@ -21,7 +21,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from policyeng.rego.builtins import signatures
+from policyeng.rego.builtins import BuiltinError, load_pattern, signatures
 from policyeng.rego.checker import Checker, constant_path, terms_of, walk_expressions
 from policyeng.rego.errors import Source
 from policyeng.rego.numbers import parse_number
@@ -49,10 +49,17 @@ from policyeng.rego.tree import Node
 
 #: CPython takes 20 nested loops and handlers.
 _DEEPEST = 12
+#: Members of a comprehension that count for nothing.
+_UNCHARGED = 100
+_LONGEST_INLINED = 14
+_MOST_INLINED = 3
 _COMPREHENSIONS = (ArrayComprehension, SetComprehension, ObjectComprehension)
 _COMPARISONS = {"lt": "is_less({0}, {1})", "gt": "is_less({1}, {0})", "lte": "not is_less({1}, {0})"}
 _COMPARISONS["gte"] = "not is_less({0}, {1})"
 _SIGNS = {"lt": "<", "gt": ">", "lte": "<=", "gte": ">="}
+_TYPE_CHECKS = {"is_string": "str", "is_object": "dict", "is_array": "list", "is_set": "set", "is_boolean": "bool"}
+#: What Go trims from ASCII text; Python would trim separators, too.
+_SPACES = "\t\n\v\f\r "
 _RESULTS = {"string": "str", "boolean": "bool", "array": "list", "object": "dict", "set": "set"}
 
 
@@ -70,7 +77,8 @@ class Compiled:
     Attributes:
         code: of each module, in an order in which they can be run.
         constants: values of the names `K0`, `K1` ...
-        builtins: name of each builtin by the name it has in the code.
+        builtins: the name that each builtin has in the code.
+        patterns: the name that each constant regular expression has in the code.
         rules: name of the function of each rule and document by its path.
         functions: names of rules that take arguments.
     """
@@ -78,12 +86,13 @@ class Compiled:
     code: list[CodeType]
     constants: list[Any]
     builtins: dict[str, str]
+    patterns: dict[str, str]
     rules: dict[tuple[str, ...], str]
     functions: frozenset[tuple[str, ...]]
 
     def dump(self) -> bytes:
         """Return it as bytes that only this version of Python reads."""
-        rest = pickle.dumps((self.constants, self.builtins, self.rules, self.functions))
+        rest = pickle.dumps((self.constants, self.builtins, self.patterns, self.rules, self.functions))
         return marshal.dumps((self.code, rest))
 
     @staticmethod
@@ -114,8 +123,16 @@ class Compiler:
         root: the rules, with ordered bodies.
     """
 
-    def __init__(self, root: Node, checker: Checker, *, print_calls: bool = False) -> None:
-        """Take the rules and what the checker found about them."""
+    def __init__(self, root: Node, checker: Checker, *, print_calls: bool = False, inlines: bool = True) -> None:
+        """Take the rules and what the checker found about them.
+
+        Args:
+            root: the rules, with ordered bodies.
+            checker: what has checked them.
+            print_calls: write calls of `print`.
+            inlines: write small functions in the place of their calls, whose lines they then have.
+        """
+        self.inlines = inlines
         self.root = root
         self.checker = checker
         self.print_calls = print_calls
@@ -123,6 +140,7 @@ class Compiler:
         self.scalar_names: dict[tuple[type, Any], str] = {}
         self.constants: list[Any] = []
         self.builtins: dict[str, str] = {}
+        self.patterns: dict[str, str] = {}
         self.rules: dict[tuple[str, ...], str] = {}
         self.pending: list[Node] = []
         self.texts: dict[str, _Text] = {}
@@ -138,7 +156,7 @@ class Compiler:
         self.finish()
         code = [self._code(text) for text in self.texts.values()]
         functions = frozenset(node.path for node in self.root.below() if node.is_function)
-        return Compiled(code, self.constants, self.builtins, self.rules, functions)
+        return Compiled(code, self.constants, self.builtins, self.patterns, self.rules, functions)
 
     def compile_query(self, source: Source, body: Body, variables: dict[str, str]) -> tuple[CodeType, str]:
         """Return the code of a query, and the name of the function that lists the values of its variables."""
@@ -193,6 +211,16 @@ class Compiler:
 
     def builtin(self, name: str) -> str:
         return self.builtins.setdefault(name, f"b{len(self.builtins)}")
+
+    def pattern(self, text: str) -> str | None:
+        """Return the name of what matches a constant regular expression; None where it is none."""
+        if text not in self.patterns:
+            try:
+                load_pattern(text)
+            except BuiltinError:
+                return None
+            self.patterns[text] = f"p{len(self.patterns)}"
+        return self.patterns[text]
 
     def function_of(self, node: Node) -> str:
         if node.path not in self.rules:
@@ -433,6 +461,7 @@ class _Writer:
         self.places: list[tuple[int, int]] = []
         self.outlined: list[_Writer] = []
         self.place = 0
+        self.inlining = 0
         self.depth = 0
         self.nested = 0
         self.loops = 0
@@ -450,7 +479,9 @@ class _Writer:
         self.places.append((self.place, self.place))
 
     def at(self, start: int) -> None:
-        self.place = start
+        # What another function contributes is at the place of its call.
+        if not self.inlining:
+            self.place = start
 
     @contextmanager
     def in_source(self, definition: Definition) -> Iterator[None]:
@@ -471,6 +502,7 @@ class _Writer:
     def block(self) -> Iterator[None]:
         """Write lines after which control goes on, whether they fail or not."""
         before = self.fail, dict(self.bound), dict(self.known), self.depth, self.nested, self.loops
+        kinds = dict(self.kinds)
         self.line("while True:")
         self.depth += 1
         self.nested += 1
@@ -478,6 +510,7 @@ class _Writer:
         self.fail = "break"
         yield
         self.fail, self.bound, self.known, self.depth, self.nested, self.loops = before
+        self.kinds = kinds
         self.depth += 1
         self.line("break")
         self.depth -= 1
@@ -597,11 +630,11 @@ class _Writer:
     @contextmanager
     def condition(self, code: str) -> Iterator[None]:
         self.line(f"if {code}:")
-        before = dict(self.bound), dict(self.known)
+        before = dict(self.bound), dict(self.known), dict(self.kinds)
         self.depth += 1
         yield
         self.depth -= 1
-        self.bound, self.known = before
+        self.bound, self.known, self.kinds = before
 
     def holds(self, body: Body) -> str:
         """Write a name that is true where a body has a solution."""
@@ -840,7 +873,7 @@ class _Writer:
 
             self.body(term.body, succeed)
         self.ordered = before
-        self.line(f"charge(len({found}))")
+        self.line(f"if len({found}) > {_UNCHARGED}: charge(len({found}))")
         return found
 
     def outlined_comprehension(self, term: Term) -> str:
@@ -1144,7 +1177,8 @@ class _Writer:
         inputs, outputs = call.arguments[:arity], call.arguments[arity:]
         codes = [self.value(argument) for argument in inputs]
         self.at(call.start)
-        code, kind, total = self.invocation(call, name, inputs, codes)
+        inlined = self.inlined(call, codes) if name is None else None
+        code, kind, total = inlined or self.invocation(call, name, inputs, codes)
         if outputs:
             output = outputs[0]
             if isinstance(output, Var) and output.name not in self.bound:
@@ -1159,6 +1193,8 @@ class _Writer:
                 self.match(output, found)
         elif kind == "bool" and total:
             self.require(code)
+            if name in _TYPE_CHECKS and codes[0][0] in "at":
+                self.kinds[codes[0]] = _TYPE_CHECKS[name]
         elif is_statement:
             found = self.keep(code)
             self.line(f"if {found} is False or {found} is UNDEFINED: {self.fail}")
@@ -1179,6 +1215,46 @@ class _Writer:
             return (*inline, True)
         result = signatures()[name].get("result", {}).get("type", "")
         return f"{self.compiler.builtin(name)}({arguments})", _RESULTS.get(result, ""), False
+
+    def inlined(self, call: Call, codes: list[str]) -> tuple[str, str, bool] | None:
+        """Write the body of a small function in the place of its call; return the code and kind of its value.
+
+        A function of one body without a loop is written so: where the body fails, the call is undefined, and so is
+        the expression around it.
+        """
+        node = self.compiler.root.find(constant_path(call.operator))
+        if node is None or not self.compiler.inlines or len(node.definitions) != 1 or self.inlining > _MOST_INLINED:
+            return None
+        definition = node.definitions[0]
+        arguments = definition.arguments or []
+        if (
+            definition.default
+            or len(definition.branches) != 1
+            or not all(isinstance(argument, Var) for argument in arguments)
+            or len({argument.name for argument in arguments if isinstance(argument, Var)}) != len(arguments)
+            or self.compiler.replaced_by(node.path)
+        ):
+            return None
+        state = len(self.lines), len(self.outlined), self.loops, self.depth, self.nested, self.fail, self.place
+        before = self.bound, dict(self.known), dict(self.kinds)
+        self.bound = {
+            argument.name: code for argument, code in zip(arguments, codes, strict=True) if isinstance(argument, Var)
+        }
+        self.inlining += 1
+        for expression in definition.branches[0].body:
+            self.expression(expression)
+            if self.loops != state[2] or len(self.lines) - state[0] > _LONGEST_INLINED:
+                break
+        else:
+            code = self.value(_value_of(definition.branches[0]))
+            self.inlining -= 1
+            self.bound = before[0]
+            return code, self.kinds.get(code, ""), True
+        self.inlining -= 1
+        del self.lines[state[0] :], self.places[state[0] :], self.outlined[state[1] :]
+        _, _, self.loops, self.depth, self.nested, self.fail, self.place = state
+        self.bound, self.known, self.kinds = before
+        return None
 
     def inline(self, name: str, inputs: list[Term], codes: list[str]) -> tuple[str, str] | None:
         """Return the code and kind of a builtin that Python has, for the usual types; its function does the rest."""
@@ -1209,6 +1285,32 @@ class _Writer:
             return f"is_member({', '.join(codes)})", "bool"
         if name == "internal.member_3":
             return f"is_pair({', '.join(codes)})", "bool"
+        if name in _TYPE_CHECKS:
+            return f"type({codes[0]}) is {_TYPE_CHECKS[name]}", "bool"
+        if name == "is_null":
+            return f"{codes[0]} is None", "bool"
+        if name in {"lower", "upper", "trim_space"}:
+            check = (
+                f"{codes[0]}.isascii()" if kinds[0] == "str" else f"type({codes[0]}) is str and {codes[0]}.isascii()"
+            )
+            quick = f"strip({self.scalar(_SPACES)})" if name == "trim_space" else f"{name}()"
+            return f"{codes[0]}.{quick} if {check} else {self.compiler.builtin(name)}({codes[0]})", "str"
+        if name == "contains":
+            checks = [f"type({code}) is str" for code, kind in zip(codes, kinds, strict=True) if kind != "str"]
+            slow = (
+                f" if {' and '.join(checks)} else {self.compiler.builtin(name)}({', '.join(codes)})" if checks else ""
+            )
+            return f"{codes[1]} in {codes[0]}{slow}", "bool"
+        if name == "object.get" and kinds[1] == "str":
+            quick = f"{codes[0]}.get({codes[1]}, {codes[2]})"
+            slow = f"{self.compiler.builtin(name)}({', '.join(codes)})"
+            return quick if kinds[0] == "dict" else f"{quick} if type({codes[0]}) is dict else {slow}", ""
+        if name == "regex.match" and isinstance(inputs[0], Scalar) and isinstance(inputs[0].value, str):
+            pattern = self.compiler.pattern(inputs[0].value)
+            if pattern is not None:
+                quick = f"bool({pattern}({codes[1]}))"
+                slow = f"{self.compiler.builtin(name)}({', '.join(codes)})"
+                return quick if kinds[1] == "str" else f"{quick} if type({codes[1]}) is str else {slow}", "bool"
         if name in {"startswith", "endswith"}:
             checks = [f"type({code}) is str" for code, kind in zip(codes, kinds, strict=True) if kind != "str"]
             quick = f"{codes[0]}.{name}({codes[1]})"

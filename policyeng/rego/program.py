@@ -10,7 +10,7 @@ from typing import Any
 
 from policyeng.rego import runtime, values
 from policyeng.rego.budget import BudgetExceededError, charge
-from policyeng.rego.builtins import BuiltinError, load_function, signatures
+from policyeng.rego.builtins import BuiltinError, load_function, load_pattern, signatures
 from policyeng.rego.checker import Checker
 from policyeng.rego.compiler import Compiled, Compiler
 from policyeng.rego.errors import Diagnostic, RegoError, Source
@@ -128,6 +128,9 @@ class Thread:
         for name, short in compiled.builtins.items():
             if short not in self.globals:
                 self.globals[short] = load_function(name)
+        for text, short in compiled.patterns.items():
+            if short not in self.globals:
+                self.globals[short] = load_pattern(text)
         for module in code:
             exec(module, self.globals)  # noqa: S102  # made by the compiler from its own names and constants
 

@@ -71,7 +71,9 @@ def values(base: Value) -> Iterable[Value]:
 def ordered_values(base: Value) -> Iterable[Value]:
     """Return the same in the order of the keys."""
     if type(base) is dict:
-        return [base[key] for key in ordered_keys(base)]
+        keys = ordered_keys(base)
+        # Most objects are in order already.
+        return base.values() if keys == list(base) else [base[key] for key in keys]
     return values(base)
 
 
@@ -93,7 +95,10 @@ def pairs(base: Value) -> Iterable[tuple[Value, Value]]:
 def ordered_pairs(base: Value) -> Iterable[tuple[Value, Value]]:
     """Return the same in the order of the keys."""
     if type(base) is dict:
-        return [(from_key(key), base[key]) for key in ordered_keys(base)]
+        keys = ordered_keys(base)
+        if keys and type(keys[0]) is str and type(keys[-1]) is str:
+            return base.items() if keys == list(base) else [(key, base[key]) for key in keys]
+        return [(from_key(key), base[key]) for key in keys]
     return pairs(base)
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
@@ -13,7 +14,7 @@ from typing import Any
 
 from policyeng.rego.builtins.registry import FUNCTIONS, BuiltinError, Function, OperandError
 
-__all__ = ["REFUSED", "BuiltinError", "OperandError", "load_function", "signatures"]
+__all__ = ["REFUSED", "BuiltinError", "OperandError", "load_function", "load_pattern", "signatures"]
 
 #: Builtins that read more than their arguments, and what to do instead.
 REFUSED = {
@@ -90,3 +91,14 @@ def load_function(name: str) -> Function:
         group = next((group for prefix, group in _GROUPS.items() if name.startswith(prefix)), None)
         import_module(f"{__name__}.{group or _MODULES.get(name, 'strings')}")
     return FUNCTIONS[name]
+
+
+def load_pattern(text: str) -> Callable[[str], object]:
+    """Return a function whose result is true where a regular expression matches anywhere in a text.
+
+    Raises:
+        BuiltinError: it is no regular expression.
+    """
+    from policyeng.rego.builtins.regex import compile_pattern  # imported when a policy has one
+
+    return compile_pattern(text)

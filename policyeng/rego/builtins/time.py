@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 import re
 from calendar import isleap
 from collections.abc import Callable
@@ -26,6 +27,7 @@ _ABSOLUTE = (292277022400 * 146097 // 400 + 306) * _DAY + 62135596800
 _OUTSIDE = "time outside of valid range"
 
 _RFC3339 = "2006-01-02T15:04:05Z07:00"
+_LONGEST_RFC3339 = 40
 _RFC3339_NANO = "2006-01-02T15:04:05.999999999Z07:00"
 _LAYOUTS = {
     "ANSIC": "Mon Jan _2 15:04:05 2006",
@@ -101,7 +103,14 @@ def parse_time(layout: Value, text: Value) -> Value:
 @builtin("time.parse_rfc3339_ns")
 def parse_rfc3339_time(text: Value) -> Value:
     """Parse a time as RFC 3339 says."""
-    return _check_range(_parse(_RFC3339, check_string(1, text)))
+    check_string(1, text)
+    return _parse_rfc3339(text) if len(text) <= _LONGEST_RFC3339 else _check_range(_parse(_RFC3339, text))
+
+
+@lru_cache(maxsize=1024)
+def _parse_rfc3339(text: str) -> Value:
+    # Policies compare the same few times again and again.
+    return _check_range(_parse(_RFC3339, text))
 
 
 @builtin("time.parse_duration_ns")
