@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from functools import lru_cache
-from time import monotonic
 from typing import Any, NamedTuple
 
 import orjson
@@ -19,7 +18,7 @@ from policyeng.engines.foreign import foreign_judgement
 from policyeng.engines.work import Judgement, Pair, Work
 from policyeng.errors import EngineError
 from policyeng.models import Denial, JsonObject, Unknown, made
-from policyeng.rego.budget import BUDGET
+from policyeng.rego.budget import Limits
 from policyeng.rego.compiler import Compiled, compiler_digest
 from policyeng.rego.program import Thread, link
 from policyeng.rego.values import UNDEFINED, Value, members, to_json
@@ -32,10 +31,8 @@ Splice = tuple[str, int, int, Sequence[bytes]]
 #: A member of an index: the keys that lead to it, and its JSON; None where it goes.
 Entry = tuple[Sequence[str], bytes | None]
 
-#: The limits of one pair: seconds, steps, and members and characters that it may make.
-SECONDS = 1.0
-STEPS = 4_000_000
-SIZE = 2_000_000
+#: Of one pair.
+LIMITS = Limits(seconds=1.0, steps=4_000_000, size=2_000_000)
 
 _CLEAN = Judgement()
 _SKIPPED = Judgement(applies=False)
@@ -190,13 +187,11 @@ def _judge(
                 "snapshot": documents.snapshot,
                 "parameters": parameters,
                 "as_of": as_of,
-            }
+            },
+            LIMITS,
         )
     else:
-        thread.begin(subject if policy.input_form == "document" else _review(subject, parameters))
-    BUDGET.deadline = monotonic() + SECONDS
-    BUDGET.size = SIZE
-    thread.steps.limit = STEPS
+        thread.begin(subject if policy.input_form == "document" else _review(subject, parameters), LIMITS)
     try:
         if rules.applies is not None and (applies := thread.call(rules.applies)) is not True:
             if applies is False or applies is UNDEFINED:
@@ -213,8 +208,6 @@ def _judge(
         return Judgement(error=f"{_FAULTS.get(error.code, 'builtin')}: {error}")
     except TypeError as error:
         return Judgement(error=str(error))
-    finally:
-        BUDGET.deadline, BUDGET.size = float("inf"), 1 << 62
     try:
         return Judgement(
             denials=tuple(map(_denial, _elements("deny", denied))),

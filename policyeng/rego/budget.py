@@ -8,14 +8,30 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import NamedTuple
 
 
 class BudgetExceededError(Exception):
     """An evaluation that takes too many steps, too long, or makes too large a value."""
 
     code = "eval_budget_error"
+
+
+class Limits(NamedTuple):
+    """What one evaluation may use.
+
+    Attributes:
+        seconds: of wall-clock time.
+        steps: iterations and calls.
+        size: members, characters and digits that comprehensions and builtins may make.
+    """
+
+    seconds: float
+    steps: int
+    size: int
+
+
+UNLIMITED = Limits(float("inf"), 1 << 62, 1 << 62)
 
 
 class Budget(threading.local):
@@ -26,27 +42,11 @@ class Budget(threading.local):
         size: members, characters and digits that may still be made.
     """
 
-    deadline: float = float("inf")
-    size: int = 1 << 62
+    deadline: float = UNLIMITED.seconds
+    size: int = UNLIMITED.size
 
 
 BUDGET = Budget()
-
-
-@contextmanager
-def limited(seconds: float, size: int) -> Iterator[None]:
-    """Evaluate within limits.
-
-    Args:
-        seconds: of wall-clock time.
-        size: members, characters and digits that builtins and comprehensions may make.
-    """
-    before = BUDGET.deadline, BUDGET.size
-    BUDGET.deadline, BUDGET.size = min(before[0], time.monotonic() + seconds), min(before[1], size)
-    try:
-        yield
-    finally:
-        BUDGET.deadline, BUDGET.size = before
 
 
 def charge(size: int) -> None:

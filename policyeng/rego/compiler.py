@@ -51,6 +51,7 @@ from policyeng.rego.tree import Node
 _DEEPEST = 12
 #: Members of a comprehension that count for nothing.
 _UNCHARGED = 100
+_SCALARS = frozenset(("str", "int", "float", "bool", "NoneType"))
 _LONGEST_INLINED = 14
 _MOST_INLINED = 3
 _COMPREHENSIONS = (ArrayComprehension, SetComprehension, ObjectComprehension)
@@ -813,9 +814,12 @@ class _Writer:
                 self.kinds[name] = {Array: "list", Set: "set", Object: "dict"}[type(term)]
                 return name
             case Array():
-                return self.keep(f"[{', '.join([self.value(item) for item in term.items])}]", "list")
+                codes = [self.value(item) for item in term.items]
+                return self.weigh(self.keep(f"[{', '.join(codes)}]", "list"), codes)
             case Set():
-                return self.keep(f"{{{', '.join([self.key(item) for item in term.items])}}}", "set")
+                codes = [self.value(item) for item in term.items]
+                keys = ", ".join([self.key(item) for item in term.items])
+                return self.weigh(self.keep(f"{{{keys}}}", "set"), codes)
             case Object():
                 return self.object(term)
             case ArrayComprehension() | SetComprehension() | ObjectComprehension():
@@ -841,39 +845,51 @@ class _Writer:
             return code
         return f"({code} if type({code}) is str else to_key({code}))"
 
+    def weigh(self, found: str, codes: list[str]) -> str:
+        """Write the weighing of a collection of which a part may be a collection."""
+        if any(self.kinds.get(code) not in _SCALARS for code in codes):
+            self.line(f"weigh({found})")
+        return found
+
     def object(self, term: Object) -> str:
-        keys = [key for key, _ in term.items]
-        parts = []
-        if all(isinstance(key, Scalar) for key in keys):
-            for key, item in term.items:
-                parts.append(f"{self.key(key)}: {self.value(item)}")
-            return self.keep(f"{{{', '.join(parts)}}}", "dict")
         codes = [(self.value(key), self.value(item)) for key, item in term.items]
+        values = [item for _, item in codes]
+        if all(self.kinds.get(key) == "str" for key, _ in codes):
+            items = ", ".join(f"{key}: {item}" for key, item in codes)
+            return self.weigh(self.keep(f"{{{items}}}", "dict"), values)
         name = self.keep("{}", "dict")
         for key, item in codes:
             self.line(f"{name}[{key} if type({key}) is str else to_key({key})] = {item}")
-        return name
+        return self.weigh(name, values)
 
     def comprehension(self, term: ArrayComprehension | SetComprehension | ObjectComprehension) -> str:
         if self.nested + 1 >= _DEEPEST:
             return self.outlined_comprehension(term)
         kind = {ArrayComprehension: "list", SetComprehension: "set", ObjectComprehension: "dict"}[type(term)]
         found = self.keep({"list": "[]", "set": "set()", "dict": "{}"}[kind], kind)
+        is_scalar = False
         before = self.ordered
         self.ordered = self.ordered or kind == "list"
         with self.block():
 
             def succeed() -> None:
+                nonlocal is_scalar
                 if isinstance(term, ObjectComprehension):
-                    self.line(f"put({found}, {self.value(term.key)}, {self.value(term.value)})")
+                    code = self.value(term.value)
+                    self.line(f"put({found}, {self.value(term.key)}, {code})")
                 elif isinstance(term, SetComprehension):
+                    code = self.value(term.term)
                     self.line(f"{found}.add({self.key(term.term)})")
                 else:
-                    self.line(f"{found}.append({self.value(term.term)})")
+                    code = self.value(term.term)
+                    self.line(f"{found}.append({code})")
+                is_scalar = self.kinds.get(code) in _SCALARS
 
             self.body(term.body, succeed)
         self.ordered = before
         self.line(f"if len({found}) > {_UNCHARGED}: charge(len({found}))")
+        if not is_scalar:
+            self.line(f"weigh({found})")
         return found
 
     def outlined_comprehension(self, term: Term) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from time import monotonic
 from types import CodeType
 from typing import Any
 
 from policyeng.rego import runtime, values
-from policyeng.rego.budget import BudgetExceededError, charge
+from policyeng.rego.budget import BUDGET, UNLIMITED, BudgetExceededError, Limits, charge
 from policyeng.rego.builtins import BuiltinError, load_function, load_pattern, signatures
 from policyeng.rego.checker import Checker
 from policyeng.rego.compiler import Compiled, Compiler
@@ -73,6 +74,7 @@ class Thread:
     def __init__(self, compiled: Compiled, data: Value, print_: Print | None) -> None:
         """Define the functions of compiled code."""
         self.steps = runtime.Steps()
+        self.weights = runtime.Weights()
         self._rules = compiled.rules
         self.replacements: dict[str | tuple[str, ...], Value] = {}
         self.globals: dict[str, Any] = {
@@ -90,6 +92,7 @@ class Thread:
             "PRINT": print_,
             "Function": _Function,
             "charge": charge,
+            "weigh": self.weights.weigh,
             "enter": self._enter,
             "leave": self._leave,
             "replaced": self._replaced,
@@ -143,11 +146,15 @@ class Thread:
         function: Callable[[], Value] = self.globals[self._rules[tuple(path.split(".")[1:])]]
         return function
 
-    def begin(self, input_: Value) -> None:
-        """Begin an evaluation: what rules gave for another input is forgotten."""
+    def begin(self, input_: Value, limits: Limits = UNLIMITED) -> None:
+        """Begin an evaluation: what rules gave for another input is forgotten, and what was used is not counted."""
         self.globals["INPUT"] = input_
         self.globals["CACHE"].clear()
+        self.weights.weighed.clear()
         self.steps.used = 0
+        self.steps.limit = limits.steps
+        BUDGET.deadline = monotonic() + limits.seconds
+        BUDGET.size = limits.size
 
     def call(self, function: Callable[[], Value]) -> Value:
         """Return what a function of the compiled code gives.

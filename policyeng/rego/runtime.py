@@ -24,6 +24,8 @@ from policyeng.rego.values import (
 
 #: Steps between two looks at the clock.
 _STEPS = 10_000
+#: Parts of a value that an evaluation makes.
+_HEAVIEST = 500_000
 
 
 class ConflictError(Exception):
@@ -237,6 +239,39 @@ def patch(base: Value, path: tuple[str, ...], value: Value) -> Value:
     found = dict(base) if type(base) is dict else {}
     found[path[0]] = patch(found.get(path[0], UNDEFINED), path[1:], value)
     return found
+
+
+class Weights:
+    """The sizes of values that share their parts, as if nothing were shared.
+
+    Sixty rules such as `a2 := [a1, a1]` make a value of 2**60 parts in no time; whoever compares or writes it would never
+    end. Only values that an evaluation makes from other collections are weighed: a part of the input counts as one.
+    """
+
+    def __init__(self) -> None:
+        """Start with nothing weighed."""
+        # A value is kept with its weight, so that no other one gets its identity meanwhile.
+        self.weighed: dict[int, tuple[int, Value]] = {}
+
+    def weigh(self, value: Value) -> None:
+        """Weigh a value that has just been made.
+
+        Raises:
+            BudgetExceededError: it is too large.
+        """
+        parts = value.values() if type(value) is dict else value
+        weight = found = 0
+        for part in parts:
+            kind = type(part)
+            if kind is list or kind is dict or kind is set or kind is Key:
+                found += 1
+                known = self.weighed.get(id(part.value if kind is Key else part))
+                weight += known[0] if known else 1
+        if found:
+            weight += len(value)
+            if weight > _HEAVIEST:
+                raise BudgetExceededError("the evaluation makes values that are too large")
+            self.weighed[id(value)] = weight, value
 
 
 class Steps:
