@@ -21,7 +21,8 @@ def say(text: str, *, error: bool = False) -> None:
     """
     stream = sys.stderr if error else sys.stdout
     if stream is not None:
-        print(_harmless(text) if error else text, file=stream, flush=True)  # the place where printing happens
+        # One write for the line and its end: `print` writes them apart, and another thread may print in between.
+        print(f"{_harmless(text) if error else text}\n", end="", file=stream, flush=True)
 
 
 def _harmless(text: str) -> str:
