@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+from typing import Any
 
 import orjson
 
@@ -102,6 +103,8 @@ class JudgedEstate:
     judge: Judge
     estate: Estate
     planned: Sequence[Planned]
+    _made: dict[str, Any] = field(default_factory=dict)
+    _failed: list[Planned] = field(default_factory=list)
 
     def subjects_of(self, about: Judged) -> frozenset[int]:
         """The positions of the subjects that surely are of a kind."""
@@ -113,10 +116,14 @@ class JudgedEstate:
 
     def passes(self, as_of: datetime) -> bool:
         """Whether an estate that passes all policies that do not look at the clock passes the others at a moment."""
-        in_rego = [bool(self.judge.bundle.policies[entry.pair.policy].rules) for entry in self._clocked]
-        for language in (False, True):  # those in Python cost less, and may decide it
-            entries = [entry for entry, is_rego in zip(self._clocked, in_rego, strict=True) if is_rego is language]
-            if entries and self._said(entries, as_of).failing:
+        policies = self.judge.bundle.policies
+        in_rego = [entry for entry in self._clocked if policies[entry.pair.policy].rules]
+        in_python = [entry for entry in self._clocked if not policies[entry.pair.policy].rules]
+        # What failed last mostly fails again, and Python costs less than Rego: either may decide it.
+        for entries in (self._failed, in_python, in_rego):
+            failing = self._said(entries, as_of).failing if entries else {}
+            if failing:
+                self._failed[:] = [entry for entry in entries if policies[entry.pair.policy].id in failing]
                 return False
         return True
 
@@ -151,6 +158,7 @@ class JudgedEstate:
             pairs=[entry.pair for entry in asked],
             parameters=self.judge.parameters,
             as_of=as_of,
+            made=self._made,
         )
         decided = [(entry, Judgement(unknowns=entry.unknowns)) for entry in entries if entry.unknowns]
         return [*decided, *zip(asked, judge(work), strict=True)]

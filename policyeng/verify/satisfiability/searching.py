@@ -53,6 +53,7 @@ class Search:
     survivors: list[tuple[Tried, JudgedEstate]] = field(default_factory=list)
     outside: int = 0
     unjudged: int = 0
+    _waiting: list[JudgedEstate] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.open = set(range(len(self.sampled)))
@@ -61,8 +62,9 @@ class Search:
         """Try estates until no moment is open."""
         for assignment in assignments:
             if not self.open:
-                return
+                break
             self._try(assignment)
+        self._close()
 
     @property
     def is_possible(self) -> bool:
@@ -104,4 +106,16 @@ class Search:
         self.tried.append(tried)
         if not tried.lasting:
             self.survivors.append((tried, estate))
+            self._waiting.append(estate)
+            if self.is_possible:
+                self._close()
+
+    def _close(self) -> None:
+        """Close the moments at which a waiting estate passes.
+
+        The estates wait until one passes at the clock, before which the search cannot end. That one is evaluated first:
+        it passes at most moments, and the others are evaluated only at the rest.
+        """
+        while self._waiting:
+            estate = self._waiting.pop()
             self.open -= {number for number in self.open if estate.passes(self.sampled[number])}
