@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+import typer
 from hypothesis import HealthCheck, settings
 
 from policyeng.bundle import Bundle, load_bundle
@@ -25,6 +27,9 @@ settings.load_profile("any-machine")
 if "PYTEST_XDIST_WORKER" not in os.environ:
     CACHE = TemporaryDirectory(prefix="policyeng-tests-")
     os.environ["POLICYENG_CACHE_DIR"] = CACHE.name
+
+#: Building the commands takes longer than most of the runs that tests make in this process, and gives the same each time.
+typer.main.get_command = cache(typer.main.get_command)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from shutil import copytree
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from policyeng import _native
 from policyeng.bundle import Bundle, load_bundle
@@ -21,6 +21,7 @@ from policyeng.models import Evaluation, Snapshot
 from policyeng.sources import load_snapshot
 from tests.conftest import ROOT
 from tests.drawn import AS_OF, ESTATES, LAW
+from tests.effort import effort
 
 BUNDLE = load_bundle()
 SAMPLES = sorted((ROOT / "samples" / "workspaces").iterdir())
@@ -75,7 +76,7 @@ def judged_as_stored(snapshot: Snapshot, bundle: Bundle = BUNDLE) -> Evaluation:
         return judged(snapshot, bundle)
 
 
-@LAW
+@settings(LAW, max_examples=effort(3, 300))
 @given(ESTATES)
 def test_a_stored_program_judges_as_the_compiled_one(snapshot: Snapshot) -> None:
     """On every snapshot, with every built-in policy."""

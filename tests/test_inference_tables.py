@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -91,11 +92,17 @@ def alone(policy: str) -> Bundle:
     return whole.only([found])
 
 
+@cache
+def parameters_of(profile: str | None) -> Mapping[str, JsonObject]:
+    """Return the parameters of a profile for the built-in policies."""
+    return with_profile(load_bundle(), profile, {})
+
+
 def outcome(policy: str, case: Case, profile: str | None = "documents") -> str:
     """Return the outcome of a policy for the work of a case, or `not_judged`."""
     judged = case.judged or str(BASELINES.resources[case.baseline or ""]["id"])
-    parameters = with_profile(load_bundle(), profile, {})
-    judged_alone = evaluate(alone(policy), estate(BASELINES, case, policy), as_of=DEFAULT_AS_OF, parameters=parameters)
+    shot = estate(BASELINES, case, policy)
+    judged_alone = evaluate(alone(policy), shot, as_of=DEFAULT_AS_OF, parameters=parameters_of(profile))
     findings = judged_alone.findings
     return next((finding.outcome.value for finding in findings if finding.resource == judged), "not_judged")
 

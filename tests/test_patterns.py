@@ -11,9 +11,15 @@ import pytest
 from tests.product_patterns import ROOT, Pattern, product_patterns, slowest
 
 
-def test_every_pattern_is_found() -> None:
+@pytest.fixture(scope="module")
+def patterns() -> tuple[list[Pattern], list[str]]:
+    """The patterns of the product, and what cannot be determined."""
+    return product_patterns()
+
+
+def test_every_pattern_is_found(patterns: tuple[list[Pattern], list[str]]) -> None:
     """A pattern of constants is found by itself; for one of local variables, `_LOCALS` gives their values."""
-    found, undetermined = product_patterns()
+    found, undetermined = patterns
 
     assert undetermined == []
     assert len(found) > 150
@@ -23,12 +29,13 @@ def test_every_pattern_is_found() -> None:
     }
 
 
-def test_every_pattern_takes_linear_time() -> None:
+def test_every_pattern_takes_linear_time(patterns: tuple[list[Pattern], list[str]]) -> None:
     """Hostile texts, made of the parts of each pattern and of what has stalled other engines.
 
     What counts is the time of the processor in a process of its own, not the time that passes: an interval timer of the
     processor's time stops what takes too long. A text of 16,000 characters has 0.06 seconds, of which linear patterns
     take a tenth, and quadratic ones several times as much; then the slowest texts are repeated with 1 MB.
+    Where a quarter of a text is quick, the whole is not tried.
     """
     process = subprocess.run(
         [sys.executable, "-m", "tests.product_patterns"], cwd=ROOT, capture_output=True, text=True, check=False
@@ -36,7 +43,7 @@ def test_every_pattern_takes_linear_time() -> None:
 
     assert (process.returncode, process.stderr) == (0, "")
     timed = [json.loads(line) for line in process.stdout.splitlines()]
-    assert len(timed) == len(product_patterns()[0])
+    assert len(timed) == len(patterns[0])
     assert [entry for entry in timed if entry[0] > 10] == []
 
 
