@@ -28,7 +28,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     CACHE = TemporaryDirectory(prefix="policyeng-tests-")
     os.environ["POLICYENG_CACHE_DIR"] = CACHE.name
 
-#: Building the commands takes longer than most of the runs that tests make in this process, and gives the same each time.
+#: Building the commands takes longer than most runs that tests make in this process, and always gives the same.
 typer.main.get_command = cache(typer.main.get_command)
 
 
