@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from policyeng.rego.budget import BudgetExceededError, limited
+from policyeng.rego.budget import BudgetExceededError
 from policyeng.rego.builtins import BuiltinError, load_function, signatures
 from policyeng.rego.numbers import NumberTooLargeError, parse_number
 from policyeng.rego.values import UNDEFINED, Value, from_key, make_set, members, number_text, to_json, to_key, type_name

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from policyeng.rego.budget import BudgetExceededError, limited
+from policyeng.rego.budget import BudgetExceededError
 from policyeng.rego.builtins import load_function
 from policyeng.rego.numbers import NumberTooLargeError
 from policyeng.rego.values import Value, make_set

@@ -57,7 +57,7 @@ def build(
     """
     from policyeng.bundle.building import archive_bytes, archive_files  # only this command writes archives
     from policyeng.bundle.signing_keys import SigningKey
-    from policyeng.engines.embedded import form_of
+    from policyeng.engines.embedded import compile_rego
 
     format_ = plain_format(format_)
     if signing_key is None and (signing_algorithm or signing_key_id):
@@ -66,7 +66,7 @@ def build(
     key = SigningKey.read(signing_key, signing_algorithm, signing_key_id) if signing_key else None
     built = bundle_of(origins)
     _require_policies(built)
-    form_of(built)  # compiles it: what could not judge is not written
+    compile_rego(built)  # compiles it: what could not judge is not written
     files = archive_files(built, origins, revision, key)
     content = archive_bytes(files)
     write(output, content, "archive", private=False)
@@ -124,13 +124,13 @@ def verify(
       policyeng bundle verify bundle.tar.gz
       policyeng bundle verify bundle.tar.gz --verification-key public.pem --format json
     """
-    from policyeng.engines.embedded import form_of
+    from policyeng.engines.embedded import compile_rego
 
     format_ = plain_format(format_)
     origin, *lent = open_origins([archive], verification_of(settings_of(trust, config)))
     verified = bundle_of([origin, *lent])
     _require_policies(verified)
-    form_of(verified)  # compiles it
+    compile_rego(verified)  # compiles it
     recorded = origin.manifest.recorded_digest
     if recorded not in ("", verified.digest):
         what = f"the manifest states the digest `{recorded[:12]}`, and the content has `{verified.digest[:12]}`"

@@ -53,10 +53,8 @@ def list_policies(
     format_ = plain_format(format_, *(() if profiles else ("markdown",)))
     if output is not None and format_ != "markdown":
         raise UsageError("only Markdown is written to a directory", remedy="add `--format markdown`")
-    if profiles and (engine or select or ignore):
-        raise UsageError("profiles belong to all policies, whatever judges them", remedy="leave the other options out")
-    if engine and format_ == "markdown":
-        raise UsageError("Markdown does not say which engine judges", remedy="leave `--engine` or `--format` out")
+    if profiles and (select or ignore):
+        raise UsageError("profiles belong to all policies", remedy="leave the other options out")
     bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)
     if profiles:
         _print_profiles(profiles_of(bundle), format_)
@@ -64,12 +62,11 @@ def list_policies(
     if format_ == "markdown":
         _print_markdown(bundle, _given(policy, data), output)
         return 0
-    judged_by = _judged_by(bundle) if engine else {}
     if format_ == "json":
-        entries = [{**described(entry), **_engine_fields(judged_by, entry)} for entry in bundle.policies]
+        entries = [described(entry) for entry in bundle.policies]
         typer.echo(orjson.dumps(entries, option=orjson.OPT_INDENT_2))
         return 0
-    _print_list(bundle, judged_by)
+    _print_list(bundle)
     return 0
 
 
@@ -139,12 +136,9 @@ def described(policy: Policy) -> JsonObject:
     return {**header, "area": policy.area, "language": policy.language, "twin": twin, "file": policy.file}
 
 
-def _print_list(bundle: Bundle, judged_by: Mapping[str, tuple[str, str]]) -> None:
+def _print_list(bundle: Bundle) -> None:
     """Print a line for each policy, in columns as wide as what they hold."""
-    rows = [
-        (entry.id, entry.header.severity.value, entry.language, " ".join(filter(None, judged_by.get(entry.id, ()))))
-        for entry in bundle.policies
-    ]
+    rows = [(entry.id, entry.header.severity.value, entry.language) for entry in bundle.policies]
     widths = [max(map(len, column), default=0) for column in zip(*rows, strict=True)]
     for row, entry in zip(rows, bundle.policies, strict=True):
         cells = [f"{cell:{width}}" for cell, width in zip(row, widths, strict=True) if width]
@@ -179,18 +173,3 @@ def _pages(bundle: Bundle, given: Sequence[str]) -> list[Page]:
     from policyeng.verify.cases import read_cases
 
     return [Page(entry, read_cases(entry), given=given, cited=cited(entry, bundle)) for entry in bundle.policies]
-
-
-def _judged_by(bundle: Bundle) -> dict[str, tuple[str, str]]:
-    from policyeng.engines import embedded
-
-    judged_by = {policy.id: ("python", "") for policy in bundle.policies}
-    judged_by |= {policy.id: (form, reason) for policy, form, reason in embedded.form_of(bundle)}
-    return judged_by
-
-
-def _engine_fields(judged_by: dict[str, tuple[str, str]], policy: Policy) -> JsonObject:
-    if policy.id not in judged_by:
-        return {}
-    form, reason = judged_by[policy.id]
-    return {"engine": form, "engineReason": reason}

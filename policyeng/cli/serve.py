@@ -49,7 +49,7 @@ def serve(
       curl http://127.0.0.1:8180/v1/check --json @snapshot.json
     """
     _require_extra()
-    from policyeng.engines.embedded import form_of
+    from policyeng.engines.embedded import compile_rego
     from policyeng.server.holding import Holding
     from policyeng.server.running import serve as serve_service
 
@@ -59,7 +59,7 @@ def serve(
 
     def load(settings: Settings) -> Held:
         held = held_of(policy or (), data or (), settings, no_exemptions=no_exemptions)
-        form_of(held.bundle)  # compiled now, or the first request would wait for it, and learn that it cannot be
+        compile_rego(held.bundle)  # compiled now, or the first request would wait for it, and learn that it cannot be
         return held
 
     with busy("reading"):

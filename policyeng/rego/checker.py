@@ -228,6 +228,9 @@ class Checker:
     def _check_modifier(self, source: Source, modifier: With, reads: set[tuple[str, ...]]) -> None:
         target = modifier.target
         head = target.head.name if isinstance(target.head, Var) else ""
+        if isinstance(modifier.value, Call) and (name := operator_name(modifier.value)) in self.refused:
+            message = f"{name} is refused: {self.refused[name]}"
+            self.faults.append(Diagnostic(TYPE_ERROR, message, source, modifier.value.start))
         if isinstance(modifier.value, Ref) and isinstance(modifier.value.head, Var):
             path = constant_path(modifier.value)
             node = self.root.find(path) if modifier.value.head.name == "data" else None

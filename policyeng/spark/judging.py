@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from policyeng.bundle import Bundle
 from policyeng.bundle.carrying import packed
 from policyeng.embedding import parameters_of
-from policyeng.engines.embedded import form_of
+from policyeng.engines.embedded import compile_rego
 from policyeng.errors import UsageError, nearest
 from policyeng.evaluation import prepare
 from policyeng.models import Exemption, JsonObject, Severity, Snapshot
@@ -65,7 +65,7 @@ def judge(
     _require_columns(frame, name_column, snapshot_column)
     given = parameters_of(bundle, profile, parameters)
     prepare(bundle, Snapshot(), given)  # what does not fit is said here, not once per worker
-    form_of(bundle)
+    compile_rego(bundle)
     moment = as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC)
     worker = Worker(
         bundle=packed(bundle),

@@ -11,7 +11,7 @@ from policyeng.engines import Judgement, OpaOptions, Pair, Work, python
 from policyeng.errors import EngineError, UsageError, nearest
 
 #: Every engine that can take part, in the order in which they are asked; the first that covers a policy is the measure.
-NAMES = ("rvm", "interpreter", "opa", "python")
+NAMES = ("embedded", "opa", "python")
 
 
 @dataclass(frozen=True)
@@ -57,13 +57,11 @@ def contestants(bundle: Bundle, *, without: Collection[str] = (), opa: OpaOption
 def _present(bundle: Bundle, without: frozenset[str], opa: OpaOptions | None) -> Iterator[Contestant]:
     from policyeng.engines import embedded
 
-    forms = embedded.form_of(bundle)
-    rego = frozenset(policy.id for policy, _, _ in forms)
-    compiled = frozenset(policy.id for policy, form, _ in forms if form == "rvm")
+    embedded.compile_rego(bundle)
+    rego = frozenset(policy.id for policy in bundle.policies if policy.rules)
     twins = frozenset(policy.id for policy in bundle.policies if policy.python)
     every: dict[str, Callable[[], Contestant]] = {
-        "rvm": lambda: Contestant("rvm", embedded.version(), embedded.judge_pairs, compiled),
-        "interpreter": lambda: Contestant("interpreter", embedded.version(), _interpreted, rego),
+        "embedded": lambda: Contestant("embedded", embedded.version(), embedded.judge_pairs, rego),
         "opa": lambda: _opa(rego, opa),
         "python": lambda: Contestant("python", platform.python_version(), _by_python, twins),
     }
@@ -79,12 +77,6 @@ def _opa(covers: frozenset[str], options: OpaOptions | None) -> Contestant:
         remedy = f"{error.remedy}; `--without opa` compares the other engines alone".removeprefix("; ")
         raise EngineError(error.message, place=error.place, remedy=remedy) from error
     return Contestant("opa", version, lambda work, pairs: opa.judge_pairs(work, pairs, options), covers)
-
-
-def _interpreted(work: Work, pairs: Sequence[Pair]) -> list[Judgement]:
-    from policyeng.engines import embedded
-
-    return embedded.judge_pairs(work, pairs, interpreter=True)
 
 
 def _by_python(work: Work, pairs: Sequence[Pair]) -> list[Judgement]:

@@ -106,7 +106,7 @@ def run(
     if database:
         require_usable(database)
     started = time.monotonic()
-    embedded.form_of(bundle)  # compiled before there are several processes
+    embedded.compile_rego(bundle)  # compiled before there are several processes
     court = Court(bundle, laws, seed)
     court.warmed()
     with processes(court, jobs) as spread:

@@ -1,0 +1,241 @@
+"""The Rego engine on hostile and awkward policies: limits, errors, meanings and refusals."""
+
+from __future__ import annotations
+
+import re
+import threading
+import tracemalloc
+
+import pytest
+
+from policyeng import rego
+from policyeng.engines.embedded import LIMITS
+from policyeng.rego.values import to_json
+
+RESOURCE = {"id": "/A", "type": "T", "name": "box", "xs": list(range(300)), "text": "x" * 5_000, "word": "no number"}
+SNAPSHOT = {"resources": [RESOURCE], "workloads": [{"id": "w"}], "approvals": [{"id": "a"}], "takenAt": "now"}
+DEEP = "a0 := [1]\n" + "\n".join(f"a{n + 1} := [a{n}, a{n}]" for n in range(60)) + "\n"
+RUN = "; ".join(f"some {name} in input.resource.xs" for name in "ijkl")
+WORD = "input.resource.word"
+
+
+def evaluated(module: str, path: str = "data.p.deny") -> object:
+    """The value of a rule of the package `p` for the resource, as JSON; None where it is undefined."""
+    thread = rego.compile({"p.rego": f"package p\n{module}\n"}, {"facts": {"two": 2}}).thread()
+    thread.begin({"resource": RESOURCE}, LIMITS)
+    value = thread.call(thread.function(path))
+    return None if value is rego.UNDEFINED else to_json(value)
+
+
+HOSTILE = {
+    "endless product": (f"deny contains {{}} if count([1 | {RUN}]) > 0", "eval_budget_error"),
+    "endless memory": (f"deny contains {{}} if count([[i, j, k] | {RUN}]) > 0", "eval_budget_error"),
+    "endless condition in not": (
+        f"q if {{ {RUN}; i + j + k + l < 0 }}\ndeny contains {{}} if not q",
+        "eval_budget_error",
+    ),
+    "endless function in not": (
+        f"q(x) if {{ {RUN}; i + j + k + l < x }}\ndeny contains {{}} if not q(0)",
+        "eval_budget_error",
+    ),
+    "shared parts walked": (DEEP + "deny contains {} if { walk(a60, [_, v]); v == 7 }", "eval_budget_error"),
+    "shared parts written": (DEEP + "deny contains {} if count(json.marshal(a60)) > 0", "eval_budget_error"),
+    "shared parts denied": (DEEP + 'deny contains {"a": a60}', "eval_budget_error"),
+    "doubled strings": (
+        "s0 := input.resource.text\n"
+        + "\n".join(f's{n + 1} := concat("", [s{n}, s{n}])' for n in range(40))
+        + "\ndeny contains {} if count(s40) > 0",
+        "eval_budget_error",
+    ),
+    "replaced strings": (
+        'deny contains {} if count(replace(input.resource.text, "x", input.resource.text)) > 0',
+        "eval_budget_error",
+    ),
+    "long range": ("deny contains {} if count(numbers.range(1, 1000000000)) > 0", "eval_budget_error"),
+    "squared numbers": (
+        "b0 := 7\n" + "\n".join(f"b{n + 1} := b{n} * b{n}" for n in range(40)) + "\ndeny contains {} if b40 > 0",
+        "eval_builtin_error",
+    ),
+    "large shift": ("deny contains {} if bits.lsh(1, 100000000000) > 0", "eval_builtin_error"),
+    "large network": ('deny contains {} if count(net.cidr_expand("::/0")) > 0', "eval_budget_error"),
+    "nested quantifiers": (
+        "deny contains {} if {\n\tsome i in numbers.range(1, 1000000)\n"
+        '\tregex.match(`^(a+)+$`, sprintf("%s%d", [input.resource.text, i]))\n}',
+        "eval_budget_error",
+    ),
+    "counted repetition": (
+        "deny contains {} if regex.match(`((a{1,999}){1,999}){1,999}`, input.resource.text)",
+        "eval_builtin_error",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_policy_ends_in_an_error(name: str) -> None:
+    """Soon, and without making what it describes."""
+    module, code = HOSTILE[name]
+    tracemalloc.start()
+    try:
+        with pytest.raises(rego.EvaluationError) as raised:
+            evaluated(module)
+        assert tracemalloc.get_traced_memory()[1] < 200_000_000
+    finally:
+        tracemalloc.stop()
+    assert raised.value.code == code
+    assert raised.value.file == "p.rego"
+
+
+def test_steps_are_limited() -> None:
+    """The same policy ends at the same step, however fast the machine is."""
+    thread = rego.compile({"p.rego": f"package p\n{HOSTILE['endless product'][0]}\n"}).thread()
+    thread.begin({"resource": RESOURCE}, LIMITS._replace(seconds=600, steps=20_000))
+    with pytest.raises(rego.EvaluationError, match="more than 20,000 steps"):
+        thread.call(thread.function("data.p.deny"))
+
+
+def test_threads_evaluate_apart() -> None:
+    """Each with its own input and its own limits."""
+    program = rego.compile({"p.rego": "package p\nq := count([x | some x in input.xs])\n"})
+    found: dict[int, object] = {}
+
+    def evaluate(size: int) -> None:
+        found[size] = [program.query("data.p.q", {"xs": [1] * size}) for _ in range(50)]
+
+    threads = [threading.Thread(target=evaluate, args=(size,)) for size in range(1, 9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {size: [size] * 50 for size in range(1, 9)}
+
+
+FAULTY = {
+    "in deny": (f"deny contains {{}} if to_number({WORD}) > 1", "eval_builtin_error"),
+    "in not": (f"deny contains {{}} if not to_number({WORD})", "eval_builtin_error"),
+    "in a function in not": (f"f(x) if to_number(x) > 1\ndeny contains {{}} if not f({WORD})", "eval_builtin_error"),
+    "in a rule in not": (f"q if to_number({WORD}) > 1\ndeny contains {{}} if not q", "eval_builtin_error"),
+    "in every": (f'deny contains {{}} if {{ every x in ["1", {WORD}] {{ to_number(x) }} }}', "eval_builtin_error"),
+    "in a list": (
+        f'deny contains {{}} if count([y | some x in ["1", {WORD}]; y := to_number(x)]) < 2',
+        "eval_builtin_error",
+    ),
+    "in a set": (
+        f'deny contains {{}} if count({{y | some x in ["1", {WORD}]; y := to_number(x)}}) < 2',
+        "eval_builtin_error",
+    ),
+    "behind a default": (
+        f"default q := true\nq := false if to_number({WORD})\ndeny contains {{}} if q",
+        "eval_builtin_error",
+    ),
+    "before an else": (
+        f"q := 1 if {{ to_number({WORD}) }} else := 2\ndeny contains {{}} if q == 2",
+        "eval_builtin_error",
+    ),
+    "in the head": (f'deny contains {{"msg": to_number({WORD})}}', "eval_builtin_error"),
+    "of an operand": (f"deny contains {{}} if not {WORD} + 1 > 0", "eval_type_error"),
+    "of a division": ("deny contains {} if not 1 / input.resource.xs[0] > 0", "eval_builtin_error"),
+    "of a remainder": ("deny contains {} if not 1 % input.resource.xs[0] > 0", "eval_builtin_error"),
+    "of a type": ("deny contains {} if count(input.resource.xs[0]) > 1", "eval_type_error"),
+    "conflicting rule": ("q := 1\nq := input.resource.xs[2]\ndeny contains {} if not q", "eval_conflict_error"),
+    "conflicting function": (
+        "f(x) := 1\nf(x) := x\ndeny contains {} if not f(input.resource.xs[2])",
+        "eval_conflict_error",
+    ),
+    "conflicting loop": ("q := x if some x in input.resource.xs\ndeny contains {} if not q", "eval_conflict_error"),
+    "conflicting function loop": (
+        "f(y) := x if some x in y\ndeny contains {} if f(input.resource.xs)",
+        "eval_conflict_error",
+    ),
+    "conflicting key": ("deny contains {} if not {1: x | some x in input.resource.xs}[1]", "eval_conflict_error"),
+    "conflicting key of a rule": (
+        "q[k] := x if { some x in input.resource.xs; k := x % 2 }\ndeny contains {} if q[1]",
+        "eval_conflict_error",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_errors_are_never_swallowed(name: str) -> None:
+    """An error or a conflict anywhere ends the evaluation."""
+    module, code = FAULTY[name]
+    with pytest.raises(rego.EvaluationError) as raised:
+        evaluated(module)
+    assert raised.value.code == code
+
+
+# Each rule `q` gives what OPA 1.22 gives with --strict-builtin-errors; None stands for undefined.
+MISSING = "input.resource.missing"
+MEANINGS: dict[str, tuple[str, object]] = {
+    "negated call of nothing": (f'q if not startswith({MISSING}, "a")', None),
+    "negated membership of nothing": (f'q if not {MISSING} in {{"a"}}', None),
+    "negated comparison of nothing": (f"q if not {MISSING} > 1", None),
+    "negated equality of nothing": (f"q if not {MISSING} == 1", True),
+    "negated function of nothing": (f"f(x) if x == 1\nq if not f({MISSING})", None),
+    "negated nothing": (f"q if not {MISSING}.a.b", True),
+    "assigned nothing": (f"q if {{ x := {MISSING}; not x == 1 }}", None),
+    "assigned undefined rule": (f"r := {MISSING}\nq if {{ x := r; not x == 1 }}", None),
+    "function of nothing": (f"f(_) := 1\nq := f({MISSING})", None),
+    "list of some nothing": ('q := [x.a | some x in [{"a": 1}, {}, {"a": 2}]]', [1, 2]),
+    "list assigned nothing": ('q := [y | some x in [{"a": 1}, {}]; y := x.a]', [1]),
+    "list of calls of nothing": ('q := [upper(x.a) | some x in [{"a": "b"}, {}]]', ["B"]),
+    "set loses nothing": ('r contains x.a if some x in [{"a": 1}, {"a": 2}, {}]\nq := count(r)', 2),
+    "set of objects with nothing": ('r contains {"b": x.a} if some x in [{"a": 1}, {}, {"a": 2}]\nq := count(r)', 2),
+    "condition in an inner list": (
+        'q := [x | some x in [{"a": 1}, {"b": 2}]; c := [1 | x.a]; count(c) == 0]',
+        [{"b": 2}],
+    ),
+    "list within a list": ("q := [[y | some y in [1, 2]; y > x] | some x in [0, 1]]", [[1, 2], [2]]),
+    "some in null": ("q := [x | some x in [null, 1][_]]", []),
+    "some in a missing list": (f"q := [x | some x in {MISSING}]", []),
+    "some in a string": ("q := count([x | some x in input.resource.name])", 0),
+    "every in nothing": (f"q if {{ every x in {MISSING} {{ x }} }}", None),
+    "default function": ("default f(_) := 5\nf(x) := x if x > 9\nq := f(1)", 5),
+    "default computed": ("default q := [x | some x in [1, 2]]\nq := 1 if false", [1, 2]),
+    "else": (f"q := 1 if {MISSING}\nelse := 2 if input.resource.name\nelse := 3", 2),
+    "function of literals": ('f("a") := 1\nf("b") := 2\nq := [f(x) | some x in ["a", "b", "c"]]', [1, 2]),
+    "object of some nothing": ('q := {x.a: 1 | some x in [{"a": "k"}, {}]}', {"k": 1}),
+    "with": ('q if input.a with input as {"a": true}', True),
+    "types in order": ('q if 1 < "a"', True),
+    "occurrences": ('q := strings.count("11111", "11")', 2),
+    "replaced once": ('q := strings.replace_n({"a": "b", "b": "a"}, "abba")', "baab"),
+    "walked": ('q := {v | walk({"a": [1, {"b": 2}]}, [_, v]); is_number(v)}', [1, 2]),
+    "facts": ("q := data.facts.two * 3", 6),
+}
+
+
+@pytest.mark.parametrize("name", MEANINGS)
+def test_rego_means_what_it_means_in_opa(name: str) -> None:
+    """Constructs that are easily read otherwise."""
+    module, meaning = MEANINGS[name]
+    assert evaluated(module, "data.p.q") == meaning
+
+
+REFUSED = {
+    "syntax": ("deny contains {", "p.rego:"),
+    "unknown function": ("deny contains {} if nothing.such(1)", "undefined function nothing.such"),
+    "recursion": ("deny contains {} if q\nq if r\nr if q", "data.p.q -> data.p.r -> data.p.q"),
+    "recursive function": ("f(x) := y if y := f(x - 1)\ndeny contains {} if f(1)", "data.p.f -> data.p.f"),
+    "clock": ("deny contains {} if time.now_ns() > 0", "p.rego:2:21: rego_type_error: time.now_ns is refused"),
+    "network": ('deny contains {} if http.send({"url": "x"})', "http.send is refused"),
+    "resolver": ('deny contains {} if net["lookup_ip_addr"]("x")', "net.lookup_ip_addr is refused"),
+    "chance": ('deny contains {} if rand.intn("a", 2) == 1', "rand.intn is refused"),
+    "identity": ('deny contains {} if uuid.rfc4122("a") == 1', "uuid.rfc4122 is refused"),
+    "host": ("deny contains {} if opa.runtime().env", "opa.runtime is refused"),
+    "clock by way of with": ("deny contains {} if abs(1) with abs as time.now_ns", "time.now_ns is refused"),
+    "parser": ('deny contains {} if rego.parse_module("a", "b")', "rego.parse_module is refused"),
+    "print": ('deny contains {} if print("a")', "print is for tests"),
+    "brackets": ("deny contains {} if " + "(" * 100_000, "p.rego:2:"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_evaluated_is_refused_at_once(name: str) -> None:
+    """With the place and the name."""
+    module, reason = REFUSED[name]
+    with pytest.raises(rego.RegoError, match=re.escape(reason)):
+        evaluated(module)
+
+
+def test_names_in_strings_and_comments_are_no_calls() -> None:
+    """A text that only looks like a refused call is a text."""
+    assert evaluated('deny contains {"msg": "http.send()"} # time.now_ns()') == [{"msg": "http.send()"}]
