@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -14,7 +15,13 @@ from policyeng.rego.builtins import BuiltinError, load_function
 from policyeng.rego.values import UNDEFINED, Value, number_text, to_json
 from tests.opa_servers import running
 
-#: The outcome of a call that raises: the code of its error.
+
+def seeded(seed: int) -> Random:
+    """Chance that is the same every time."""
+    return Random(seed)  # noqa: S311  # nothing here is secret
+
+
+#: What a call gives: its kind, and a value or the code of an error.
 Outcome = tuple[str, Any]
 
 
@@ -35,6 +42,10 @@ class Oracle:
     def _request(self, method: str, path: str, body: str) -> Any:
         self._connection.request(method, path, body.encode())
         return json.loads(self._connection.getresponse().read(), parse_float=lambda text: f"number {text}")
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
 
     def evaluate(self, call: Call) -> Outcome:
         """What OPA gives: `("value", JSON)`, `("undefined", None)` or `("error", code)`."""
@@ -83,8 +94,30 @@ def ours(call: Call) -> Outcome:
     return "value", json.loads(_write(to_json(value)), parse_float=lambda text: f"number {text}")
 
 
+def differences(opa: Path, calls: Iterable[Call]) -> list[tuple[Call, Outcome, Outcome]]:
+    """The calls for which OPA and this engine do not give the same, with what each gives.
+
+    The errors of `json.match_schema` are compared without their order, in which OPA is at random.
+    """
+    with oracle(opa) as server:
+        found = [(call, server.evaluate(call), ours(call)) for call in calls]
+    return [each for each in found if not _same(each[0].name, each[1], each[2])]
+
+
+def _same(name: str, theirs: Outcome, own: Outcome) -> bool:
+    if theirs == ("error", "panic"):
+        return own[0] == "error"
+    if name == "json.match_schema" and theirs[0] == own[0] == "value":
+        return bool(theirs[1][0] == own[1][0] and _sorted(theirs[1][1]) == _sorted(own[1][1]))
+    return theirs == own
+
+
+def _sorted(errors: list[Any]) -> list[str]:
+    return sorted(json.dumps(each, sort_keys=True) for each in errors)
+
+
 @contextmanager
 def oracle(opa: Path) -> Iterator[Oracle]:
     """A server for the time of a block."""
-    with running(opa) as server:
-        yield Oracle(server.url)
+    with running(opa) as server, closing(Oracle(server.url)) as found:
+        yield found

@@ -98,6 +98,8 @@ def _parse_valid(query: Value, schema: Value) -> list[Value]:
     check_schema(trees[1])
     if not trees[0]:
         return trees
+    if not trees[1]:
+        raise _QueryError("the schema has no types")
     if _DEFERRING.search(query):
         raise BuiltinError("GraphQL queries with @defer are not supported")
     missing = {each["Name"] for each in trees[1].get("Extensions", ())}

@@ -206,9 +206,7 @@ class _Checker:
             for name in free:
                 del needs[name]
         if needs:
-            raise GraphqlSchemaError(
-                f"Cannot reference Input Object {min(needs)} within itself through non-null fields"
-            )
+            raise GraphqlSchemaError(f"Cannot reference Input Object {min(needs)} within itself by non-null fields")
 
 
 def _by_name(members: Any) -> dict[str, _Tree]:
