@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import new as new_hash
@@ -563,16 +564,19 @@ def parse_request(raw: bytes) -> Value:
     }
     attributes = body.read(0xA0)
     while attributes:
-        attribute = Der(attributes.read_element(SEQUENCE)).read(SEQUENCE)
-        identifier = attribute.read_identifier()
-        values = attribute.read(SET)
-        if identifier == _EXTENSION_REQUEST and values:
-            _read_requested(document, values.rest)
-        # Go drops the attributes that are no lists of pairs.
+        tag, content = attributes.read_any()
+        attribute = Der(content)
+        # Go drops the attributes that it cannot read, and those that are no lists of pairs.
         try:
-            _append(document, "Attributes", {"Type": identifier, "Value": _parse_pairs(values)})
+            identifier, values = attribute.read_identifier(), attribute.read(SET)
         except DerError:
             continue
+        if tag != SEQUENCE:
+            continue
+        if identifier == _EXTENSION_REQUEST and values:
+            _read_requested(document, values.rest)
+        with suppress(DerError):
+            _append(document, "Attributes", {"Type": identifier, "Value": _parse_pairs(values)})
     return document
 
 

@@ -333,10 +333,13 @@ def _read_rsa(document: dict[str, Value]) -> RsaKey:
     if "d" not in document:
         return RsaKey(n, e)
     p, q, d = (_number(document, name) for name in "pqd")
-    try:
-        remainders = rsa.rsa_crt_dmp1(d, p), rsa.rsa_crt_dmq1(d, q), rsa.rsa_crt_iqmp(p, q)
-    except (ValueError, ZeroDivisionError):
-        raise BuiltinError("jwk.Parse: invalid RSA key") from None
+    if document.keys() >= {"dp", "dq", "qi"}:
+        remainders = [_number(document, name) for name in ("dp", "dq", "qi")]
+    else:
+        try:
+            remainders = [rsa.rsa_crt_dmp1(d, p), rsa.rsa_crt_dmq1(d, q), rsa.rsa_crt_iqmp(p, q)]
+        except (ValueError, ZeroDivisionError):
+            raise BuiltinError("jwk.Parse: invalid RSA key") from None
     return RsaKey(n, e, rsa.RSAPrivateNumbers(p, q, d, *remainders, rsa.RSAPublicNumbers(e, n)))
 
 
