@@ -15,7 +15,7 @@ _URLS = (
     *("http://h/\x01", "http://u@@h/", "http://h /", "http://[1.2.3.4]/", "http://h/%", "http://%41/", "http://h<>/x"),
     *("http://h/[x]", "HTTP://Ab/..", "http://h/%ff", "///a", "http://u:%zz@h/", "http://h/a;b,c@d:e$f&g=h+i"),
 )
-_HEADERS = (
+_HEADERS: tuple[Any, ...] = (
     *({"A": "b", "Foo": "x y"}, {"Authorization": "z", "é": "İ", "İ": "1"}, {"User-Agent": "q"}, 5, {}, {"n": 3}),
     *([], None, {"host": "over", "X-Amz-Date": "z"}),
 )
@@ -44,7 +44,7 @@ def _draw(random: Random) -> Call:
     for document in (config, request):
         if random.random() < 0.05:
             document.pop(random.choice(list(document)))
-    arguments = [request, config, random.choice(_TIMES)]
+    arguments: list[Any] = [request, config, random.choice(_TIMES)]
     if random.random() < 0.05:
         arguments[random.randrange(3)] = random.choice((None, 1, "s", [], {1}))
     return Call("providers.aws.sign_req", tuple(arguments))

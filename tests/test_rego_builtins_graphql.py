@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -71,7 +72,7 @@ _QUERIES = (
     *("{\n#c\na(#d\nx:#e\n[#f\n1])}", "query # c\nQ # d\n{ id }", "{ __schema { types { name } } }", "{ __type }"),
     *('{a(x: "\\u12")}', "{a(x: -1, y: null, z: E, o: {}, l: [])}", "{ pet(where: {d: 1}) { __typename } }"),
 )
-_JUNK = (5, None, ["x"], {"a"}, True)
+_JUNK: tuple[Any, ...] = (5, None, ["x"], {"a"}, True)
 _PUNCTUATION = '{}()[]:!$@#"\\|&=.,0a\n é'
 
 

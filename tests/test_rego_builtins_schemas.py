@@ -56,7 +56,7 @@ _FORMATS = {
     "other": ("x",),
 }
 #: Schemas with one mistake each, whose words are compared.
-_WRONG = (
+_WRONG: tuple[Any, ...] = (
     *({"type": "x"}, {"type": 5}, {"type": ["null", "null"]}, {"type": [5]}, {"properties": 5}, {"required": "a"}),
     *({"required": [5]}, {"required": ["a", "a"]}, {"items": 5}, {"items": [5]}, {"additionalItems": 5}, {"enum": 5}),
     *({"additionalProperties": 5}, {"patternProperties": 5}, {"patternProperties": {"(": {}}}, {"propertyNames": 5}),
@@ -76,7 +76,7 @@ _WRONG = (
     *({"$schema": "http://json-schema.org/draft-07/schema#", "exclusiveMinimum": True},),
     *({"$schema": "http://json-schema.org/draft-04/schema#", "not": True},),
 )
-_JUNK = ("", "x", "{}", "[]", "true", "5", " {} ", "{} x", None, 5, {"a"}, [], {})
+_JUNK: tuple[Any, ...] = ("", "x", "{}", "[]", "true", "5", " {} ", "{} x", None, 5, {"a"}, [], {})
 
 
 def _draw_value(random: Random, depth: int = 0) -> Any:

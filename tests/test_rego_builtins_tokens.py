@@ -86,7 +86,7 @@ def _sign(random: Random, algorithm: str, name: str, content: bytes) -> bytes:
     family = algorithm[:2]
     if family == "HS":
         return hmac.digest(_SECRET.encode(), content, f"sha{algorithm[2:]}")
-    key = _KEYS.get(name)
+    key = _KEYS[name]
     if family == "Ed":
         return bytes(key.sign(content))
     hashed = {"256": hashes.SHA256(), "384": hashes.SHA384(), "512": hashes.SHA512()}[algorithm[2:]]
@@ -202,7 +202,7 @@ _ODD_HEADER_TEXTS = (
 def _draw_signing(random: Random) -> Call:
     algorithm = random.choice(("RS256", "RS384", "RS512", "HS256", "HS384", "HS512", "EdDSA"))
     name = random.choice(_NATURAL[algorithm[:2]]) if random.random() < 0.9 else random.choice(list(_PRIVATE))
-    header = {"alg": algorithm, "typ": random.choice(("JWT", "text/plain", 5))}
+    header: dict[str, Any] = {"alg": algorithm, "typ": random.choice(("JWT", "text/plain", 5))}
     if random.random() < 0.1:
         header["alg"] = random.choice(("XX", None, 5, "none"))
     key = random.choice(_ODD_SIGNERS) if random.random() < 0.15 else _PRIVATE[name]

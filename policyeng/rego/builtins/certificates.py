@@ -30,7 +30,7 @@ from policyeng.rego.values import Value
 
 _RSA, _ECDSA, _ED25519 = 1, 3, 4
 _PSS = (1, 2, 840, 113549, 1, 1, 10)
-_SIGNATURES = {
+_SIGNATURES: dict[tuple[int, ...], int] = {
     (1, 2, 840, 113549, 1, 1, 4): 2,
     (1, 2, 840, 113549, 1, 1, 5): 3,
     (1, 3, 14, 3, 2, 29): 3,
@@ -53,7 +53,7 @@ _VERIFIED = {
     **dict(zip((10, 11, 12), ((_ECDSA, size) for size in (256, 384, 512)), strict=True)),
     16: (_ED25519, 0),
 }
-_PURPOSES = {
+_PURPOSES: dict[tuple[int, ...], int] = {
     (2, 5, 29, 37, 0): 0,
     **{(1, 3, 6, 1, 5, 5, 7, 3, arc): arc for arc in range(1, 10)},
     (1, 3, 6, 1, 4, 1, 311, 10, 3, 3): 10,
@@ -77,7 +77,7 @@ _ASCII = re.compile(rb"[\x00-\x7f]*")
 _UNLIKELY_BMP = re.compile("[\ufffe\uffff\ufdd0-\ufdef\ud800-\udfff]")
 _DOMAIN = re.compile(r"[!-~]*")
 _ACCESS = (1, 3, 6, 1, 5, 5, 7, 1, 1)
-_ACCESS_METHODS = {
+_ACCESS_METHODS: dict[tuple[int, ...], str] = {
     (1, 3, 6, 1, 5, 5, 7, 48, 1): "OCSPServer",
     (1, 3, 6, 1, 5, 5, 7, 48, 2): "IssuingCertificateURL",
 }
@@ -313,7 +313,8 @@ def _extension_document(identifier: list[int], critical: bool, content: bytes) -
 
 
 def _read_extensions(certificate: Certificate, outer: Der) -> None:
-    document, found = certificate.document, []
+    document = certificate.document
+    found: list[tuple[list[int], bool, bytes]] = []
     while outer:
         identifier, critical, content = _parse_extension(outer)
         if any(each[0] == identifier for each in found):

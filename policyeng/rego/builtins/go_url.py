@@ -104,7 +104,7 @@ def resolve_url(base: Url, reference: Url) -> Url:
     """Return what a reference means in a document of a URL."""
     if reference.scheme or reference.host or reference.user is not None:
         path = _resolve_path(reference.escaped_path, "")
-        return replace(reference, scheme=reference.scheme or base.scheme, **_split_path(path))
+        return _with_path(replace(reference, scheme=reference.scheme or base.scheme), path)
     found = replace(reference, scheme=base.scheme)
     if reference.opaque:
         return replace(found, user=None, host="", path="")
@@ -115,12 +115,12 @@ def resolve_url(base: Url, reference: Url) -> Url:
     if not reference.path and base.opaque:
         return replace(found, opaque=base.opaque, user=None, host="", path="")
     path = _resolve_path(base.escaped_path, reference.escaped_path)
-    return replace(found, host=base.host, user=base.user, **_split_path(path))
+    return _with_path(replace(found, host=base.host, user=base.user), path)
 
 
-def _split_path(text: str) -> dict[str, str]:
+def _with_path(url: Url, text: str) -> Url:
     path = _unescape(text)
-    return {"path": path, "raw_path": "" if _escape(_PATH, path) == text else text}
+    return replace(url, path=path, raw_path="" if _escape(_PATH, path) == text else text)
 
 
 def _resolve_path(base: str, reference: str) -> str:
@@ -162,7 +162,7 @@ def _parse(text: str) -> Url:
         user, host = _parse_authority(scheme, authority)
     elif scheme and rest.startswith("/"):
         omit_host = True
-    return make(user=user, host=host, omit_host=omit_host, **_split_path(rest))
+    return _with_path(make(user=user, host=host, omit_host=omit_host), rest)
 
 
 def _split_scheme(text: str) -> tuple[str, str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import hmac
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
@@ -18,11 +18,11 @@ from policyeng.rego.builtins.go_text import decode_base64
 from policyeng.rego.builtins.registry import BuiltinError
 from policyeng.rego.values import Value
 
-_CURVES: dict[str, type[ec.EllipticCurve]] = {
-    "P-224": ec.SECP224R1,
-    "P-256": ec.SECP256R1,
-    "P-384": ec.SECP384R1,
-    "P-521": ec.SECP521R1,
+_CURVES: dict[str, ec.EllipticCurve] = {
+    "P-224": ec.SECP224R1(),
+    "P-256": ec.SECP256R1(),
+    "P-384": ec.SECP384R1(),
+    "P-521": ec.SECP521R1(),
 }
 _CURVE_NAMES = {curve.name: name for name, curve in _CURVES.items()}
 _CURVE_IDENTIFIERS = {
@@ -179,7 +179,7 @@ def _parse_point(curve: str, data: bytes) -> EcKey:
 
 def _build_ec(key: EcKey) -> ec.EllipticCurvePublicKey:
     try:
-        return ec.EllipticCurvePublicNumbers(key.x, key.y, _CURVES[key.curve]()).public_key()
+        return ec.EllipticCurvePublicNumbers(key.x, key.y, _CURVES[key.curve]).public_key()
     except ValueError:
         raise DerError("x509: the point of the public key is not on its curve") from None
 
@@ -261,7 +261,7 @@ def to_jwk(key: Key) -> Value:
             curve = "X25519"
         case _:
             raise BuiltinError("the key has no JWK")
-    return {"kty": "OKP", "crv": curve, "d": _encode(secret), "x": _encode(cast("EdKey | OtherKey", key).public)}
+    return {"kty": "OKP", "crv": curve, "d": _encode(secret), "x": _encode(key.public)}
 
 
 def _encode(content: bytes) -> str:
@@ -334,13 +334,13 @@ def _read_rsa(document: dict[str, Value]) -> RsaKey:
         return RsaKey(n, e)
     p, q, d = (_number(document, name) for name in "pqd")
     if document.keys() >= {"dp", "dq", "qi"}:
-        remainders = [_number(document, name) for name in ("dp", "dq", "qi")]
+        dp, dq, qi = (_number(document, name) for name in ("dp", "dq", "qi"))
     else:
         try:
-            remainders = [rsa.rsa_crt_dmp1(d, p), rsa.rsa_crt_dmq1(d, q), rsa.rsa_crt_iqmp(p, q)]
+            dp, dq, qi = rsa.rsa_crt_dmp1(d, p), rsa.rsa_crt_dmq1(d, q), rsa.rsa_crt_iqmp(p, q)
         except (ValueError, ZeroDivisionError):
             raise BuiltinError("jwk.Parse: invalid RSA key") from None
-    return RsaKey(n, e, rsa.RSAPrivateNumbers(p, q, d, *remainders, rsa.RSAPublicNumbers(e, n)))
+    return RsaKey(n, e, rsa.RSAPrivateNumbers(p, q, d, dp, dq, qi, rsa.RSAPublicNumbers(e, n)))
 
 
 def _read_ec(document: dict[str, Value]) -> EcKey:
@@ -370,7 +370,16 @@ def _read_okp(document: dict[str, Value]) -> EdKey | OtherKey:
     return EdKey(public, secret)
 
 
-_JWK_TYPES = {"RSA": _read_rsa, "EC": _read_ec, "OKP": _read_okp, "oct": lambda document: _bytes(document, "k")}
+def _read_secret(document: dict[str, Value]) -> bytes:
+    return _bytes(document, "k")
+
+
+_JWK_TYPES: dict[str, Callable[[dict[str, Value]], Key]] = {
+    "RSA": _read_rsa,
+    "EC": _read_ec,
+    "OKP": _read_okp,
+    "oct": _read_secret,
+}
 
 
 def verify_rsa(key: Key, digest: bytes, size: int, signature: bytes, salt: int | None) -> bool:

@@ -659,7 +659,7 @@ def _validate_object(schema: _Schema, value: dict[str, Value], result: _Result, 
             result.refuse("required", context, f"{name} is required")
     additional = schema.additional.get("additionalProperties", True)
     for name in sorted(value) if schema.patterns or additional is not True else ():
-        matching = [child for pattern, child in schema.patterns if pattern(name)]
+        matching = [child for matches, child in schema.patterns if matches(name)]
         for child in matching:
             result.merge(_check(child, value[name], f"{context}.{name}"))
         if matching:
