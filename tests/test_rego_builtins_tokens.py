@@ -55,7 +55,7 @@ _PRIVATE["oct"] = {"kty": "oct", "k": _encode(_SECRET)}
 _SECRET_PARTS = {"d", "p", "q", "dp", "dq", "qi"}
 _PUBLIC = {name: {each: key[each] for each in key if each not in _SECRET_PARTS} for name, key in _PRIVATE.items()}
 _CERTIFICATES = {name: _certificate(name) for name in _KEYS}
-_PEMS = {
+_PEMS: dict[str, str] = {
     name: key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
     for name, key in _KEYS.items()
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -209,9 +210,9 @@ class _Checker:
             raise GraphqlSchemaError(f"Cannot reference Input Object {min(needs)} within itself by non-null fields")
 
 
-def _by_name(members: Any) -> dict[str, _Tree]:
+def _by_name(members: Sequence[_Tree]) -> dict[str, _Tree]:
     """Return members by name, of which the first counts."""
-    return {each["Name"]: each for each in reversed(list(members))}
+    return {each["Name"]: each for each in reversed(members)}
 
 
 def _check_name(name: str) -> None:

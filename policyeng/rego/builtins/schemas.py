@@ -563,9 +563,9 @@ def _validate_choices(schema: _Schema, value: Value, result: _Result, context: s
                 result.merge(best)
     if choices["allOf"]:
         found = [_check(each, value, context) for each in choices["allOf"]]
-        for each in found:
-            result.merge(each)
-        if any(each.errors for each in found):
+        for part in found:
+            result.merge(part)
+        if any(part.errors for part in found):
             result.refuse("number_all_of", context, "Must validate all the schemas (allOf)")
     schemas = schema.schemas
     if "not" in schemas and not _check(schemas["not"], value, context).errors:
