@@ -49,9 +49,10 @@ def literal(value: Value) -> str:
 
 def ask_opa(opa: Path, calls: list[Call]) -> list[Outcome]:
     """Return what OPA gives for each call."""
-    # The types of the arguments of a function are not known, so the compiler refuses none.
-    lines = ["package t", "hide(x) = x"]
-    lines += [f"r[[{index}, type_name(x), x]] {{ x := {_call(*call)} }}" for index, call in enumerate(calls)]
+    # The types of the arguments of a function are not known, so the compiler refuses none. OPA keeps what a function
+    # gives, also for arguments that are equal but not the same (1 and 1.0), so each call has an argument of its own.
+    lines = ["package t", "hide(_, x) = x"]
+    lines += [f"r[[{index}, type_name(x), x]] {{ x := {_call(index, *call)} }}" for index, call in enumerate(calls)]
     with tempfile.TemporaryDirectory() as folder:
         module = Path(folder, "m.rego")
         module.write_text("\n".join(lines), encoding="utf-8")
@@ -67,8 +68,8 @@ def ask_opa(opa: Path, calls: list[Call]) -> list[Outcome]:
     return outcomes
 
 
-def _call(name: str, arguments: list[Value]) -> str:
-    shown = [f"hide({literal(one)})" for one in arguments]
+def _call(index: int, name: str, arguments: list[Value]) -> str:
+    shown = [f'hide("{index} {place}", {literal(one)})' for place, one in enumerate(arguments)]
     if name == "walk":
         return f"[y | walk({shown[0]}, y)]"
     infix = signatures()[name].get("infix")

@@ -15,6 +15,12 @@ from tests.effort import effort
 from tests.rego_oracle_core import NUMBERS, Call, draw_calls, find_differences
 
 COUNT = effort(40, 1500)
+# fmt: off
+AMOUNTS = (
+    "1", "10", "0.5", "-1.5", ".5", "5.", "1e3", "1E-2", "1e+2", "1e", "1e1234567", "1.2.3", "", "+7", "0.1", "1 ", '"3"',
+    "12345678901234567890", "e5", "1-2",
+)
+# fmt: on
 UNITS = (
     "",
     "k",
@@ -62,7 +68,7 @@ def draw_numbers(chance: Random) -> Value:
 
 def draw_amount(chance: Random) -> Value:
     """Draw a number with a unit, or what only looks so."""
-    number = chance.choice(("1", "10", "0.5", "-1.5", ".5", "5.", "1e3", "1E-2", "1e+2", "1e", "1e1234567", "1.2.3", "", "+7", "12345678901234567890", "0.1", "1 ", '"3"', "e5", "1-2"))  # fmt: skip
+    number = chance.choice(AMOUNTS)
     return number + chance.choice(UNITS)
 
 

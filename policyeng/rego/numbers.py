@@ -93,11 +93,15 @@ def from_fraction(exact: Fraction, bits: int = _MANTISSA_BITS) -> Value:
         return 0
     if rounded.denominator == 1 and rounded.numerator.bit_length() <= bits:
         return rounded.numerator
+    # Go takes the same distance on both sides of a power of two, though what is below it is closer.
+    unit = Fraction(2) ** (rounded.numerator.bit_length() - rounded.denominator.bit_length() - bits + 1)
+    is_even = (rounded / unit).numerator % 2 == 0
     exponent = _decimal_exponent(rounded)
     for digits in range(1, _MOST_DIGITS + 1):
         scale = Fraction(10) ** (exponent - digits + 1)
         candidate = round(rounded / scale) * scale
-        if round_to_mantissa(candidate, bits) == rounded:
+        distance = 2 * abs(candidate - rounded)
+        if distance < unit or (distance == unit and is_even):
             break
     if candidate.denominator == 1:
         return candidate.numerator
