@@ -111,6 +111,8 @@ def draw_place(chance: Random, document: Value) -> Value:
             choices = [*range(len(document)), *(() if chance.random() < 0.8 else (len(document), "-"))]
         elif type(document) is set:
             choices = list(document)
+        if parts and not choices and chance.random() < 0.9:
+            break
         if chance.random() < 0.03 or not choices:
             parts.append(chance.choice((*POINTERS, *KEYS)))
             break
@@ -152,7 +154,7 @@ def draw_document(chance: Random) -> Value:
     """Draw what to patch: arrays and objects in each other, and a few sets."""
     return (
         {**draw_object(chance), "a": draw_list(chance), "b": [draw_object(chance)]}
-        if chance.random() < 0.5
+        if chance.random() < 0.9
         else draw_few(chance)
     )
 
