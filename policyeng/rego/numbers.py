@@ -18,6 +18,9 @@ LARGEST_EXPONENT = 4000
 _MOST_BITS = LARGEST_EXPONENT * 10 // 3
 #: What a mantissa of 64 bits needs at most.
 _MOST_DIGITS = 21
+_FLOAT_DIGITS = 17
+#: Floats that are not closer to zero have all their digits.
+_LARGEST_PLAIN_EXPONENT = 290
 #: Zeros after the point are allowed, as in `1.0`.
 _INT64 = re.compile(r"[+-]?(?=[0-9.]{1,19}\Z)([0-9]*)(?:\.0*)?", re.ASCII)
 
@@ -74,11 +77,18 @@ def round_to_mantissa(exact: Fraction, bits: int = _MANTISSA_BITS) -> Fraction:
     """Round to the nearest number with a mantissa of 64 bits, or of so many, half to even."""
     if not exact:
         return exact
-    shift = exact.numerator.bit_length() - exact.denominator.bit_length() - bits
+    numerator, denominator = abs(exact.numerator), exact.denominator
+    shift = numerator.bit_length() - denominator.bit_length() - bits
     # The quotient of two such numbers may have a bit more.
-    if abs(exact) >= Fraction(2) ** (shift + bits):
+    if numerator << max(-shift, 0) >= denominator << max(shift, 0) + bits:
         shift += 1
-    return round(exact / Fraction(2) ** shift) * Fraction(2) ** shift
+    denominator <<= max(shift, 0)
+    whole, rest = divmod(numerator << max(-shift, 0), denominator)
+    if 2 * rest > denominator or (2 * rest == denominator and whole % 2):
+        whole += 1
+    if exact.numerator < 0:
+        whole = -whole
+    return Fraction(whole << shift) if shift >= 0 else Fraction(whole, 1 << -shift)
 
 
 def from_fraction(exact: Fraction, bits: int = _MANTISSA_BITS) -> Value:
@@ -97,15 +107,20 @@ def from_fraction(exact: Fraction, bits: int = _MANTISSA_BITS) -> Value:
     unit = Fraction(2) ** (rounded.numerator.bit_length() - rounded.denominator.bit_length() - bits + 1)
     is_even = (rounded / unit).numerator % 2 == 0
     exponent = _decimal_exponent(rounded)
-    for digits in range(1, _MOST_DIGITS + 1):
-        scale = Fraction(10) ** (exponent - digits + 1)
-        candidate = round(rounded / scale) * scale
+    least, candidate = 1, Fraction(0)
+    if abs(exponent) < _LARGEST_PLAIN_EXPONENT:
+        # What a float does not show needs more digits than floats have.
+        least, candidate = _FLOAT_DIGITS, Fraction(repr(float(rounded)))
+    for digits in range(least, _MOST_DIGITS + 1):
         distance = 2 * abs(candidate - rounded)
         if distance < unit or (distance == unit and is_even):
             break
+        scale = Fraction(10) ** (exponent - digits + 1)
+        candidate = round(rounded / scale) * scale
     if candidate.denominator == 1:
         return candidate.numerator
-    return from_decimal(Decimal(round(rounded / scale)).scaleb(exponent - digits + 1))
+    scale = Fraction(10) ** (exponent - _MOST_DIGITS)
+    return from_decimal(Decimal(int(candidate / scale)).scaleb(exponent - _MOST_DIGITS).normalize())
 
 
 def _decimal_exponent(exact: Fraction) -> int:

@@ -19,6 +19,8 @@ _NUMBER = re.compile(r"[0-9]*")
 _SIMPLE = re.compile(r"%([sdv%])")
 _BASES = {"b": ("b", "0b"), "o": ("o", "0"), "O": ("o", "0"), "d": ("d", ""), "x": ("x", "0x"), "X": ("X", "0X")}
 _CACHED_LENGTH = 1000
+#: Results up to this size are not charged for.
+_SMALL = 4096
 
 
 @dataclass(slots=True)
@@ -58,13 +60,22 @@ def format_text(text: str, arguments: list[Value]) -> str:
     plan = _plan(text) if len(text) <= _CACHED_LENGTH else None
     if plan is not None and len(plan) == 2 * len(arguments) + 1:
         parts = list(plan)
-        for place, argument in enumerate(arguments):
-            shown = _format_simply(plan[2 * place + 1], argument)
-            if shown is None:
+        place = 1
+        for argument in arguments:
+            kind, verb = type(argument), parts[place]
+            if kind is str and verb != "d":
+                parts[place] = argument
+            elif kind is int and verb != "s":
+                parts[place] = str(argument)
+            elif verb != "d" and not is_number(argument):
+                parts[place] = to_text(argument)
+            else:
                 break
-            parts[2 * place + 1] = shown
+            place += 2
         else:
-            charge(sum(map(len, parts)))
+            size = sum(map(len, parts))
+            if size > _SMALL:
+                charge(size)
             return "".join(parts)
     return _Printer(text, [_convert(one) for one in arguments]).print_all()
 
@@ -83,17 +94,6 @@ def _plan(text: str) -> tuple[str, ...] | None:
         else:
             parts[-1] += part
     return tuple(parts)
-
-
-def _format_simply(verb: str, argument: Value) -> str | None:
-    kind = type(argument)
-    if kind is str:
-        return argument if verb != "d" else None
-    if kind is int:
-        return str(argument) if verb != "s" else None
-    if is_number(argument):
-        return None
-    return to_text(argument) if verb != "d" else None
 
 
 def _convert(argument: Value) -> str | int | float | _BigInteger:

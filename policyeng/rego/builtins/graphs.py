@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from policyeng.rego.budget import charge
 from policyeng.rego.builtins.registry import builtin, check_object, too_deep, wrong_type
 from policyeng.rego.values import Value, from_key, ordered_keys, to_key
@@ -48,7 +50,7 @@ def find_reachable_paths(graph: Value, initial: Value) -> Value:
             after = _list_vertices(graph[first])
             if not after:
                 found.add(to_key([from_key(first)]))
-            steps = [((first,), vertex) for vertex in after]
+            steps: list[tuple[tuple[Any, ...], Any]] = [((first,), vertex) for vertex in after]
             while steps:
                 path, vertex = steps.pop()
                 charge(len(path))

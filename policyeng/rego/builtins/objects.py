@@ -249,9 +249,8 @@ def _make_tree(paths: Value) -> _Keys:
     for path in map(parse_path, paths):
         node: _Keys | None = root
         for part in path[:-1]:
-            node = node.setdefault(to_key(part), {})
-            if node is None:
-                break
+            if node is not None:
+                node = node.setdefault(to_key(part), {})
         if path and node is not None:
             node[to_key(path[-1])] = None
     return root

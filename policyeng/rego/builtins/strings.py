@@ -24,6 +24,7 @@ from policyeng.rego.builtins.registry import (
     wrong_element,
     wrong_type,
 )
+from policyeng.rego.builtins.templates import render
 from policyeng.rego.numbers import round_to_mantissa, to_fraction
 from policyeng.rego.values import Value, is_number, members, to_text, type_name
 
@@ -264,7 +265,7 @@ def replace_all(patterns: Value, text: Value) -> Value:
         return new
 
     try:
-        return _compile(tuple(keys)).sub(replace_one, text)
+        return str(_compile(tuple(keys)).sub(replace_one, text))
     except re2.error:
         raise BuiltinError("strings.replace_n: the patterns are too large") from None
 
@@ -394,3 +395,14 @@ def trace(text: Value) -> Value:
     """Return true; there is no trace to write to."""
     check_string(1, text)
     return True
+
+
+@builtin("strings.render_template")
+def render_template(template: Value, values: Value) -> Value:
+    """Replace the actions of a template of Go."""
+    check_string(1, template)
+    check_object(2, values)
+    try:
+        return render(template, values)
+    except RecursionError:
+        raise too_deep() from None
