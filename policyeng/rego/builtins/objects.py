@@ -86,7 +86,7 @@ def filter_keys(container: Value, keys: Value) -> Value:
     return {key: value for key, value in container.items() if key in wanted}
 
 
-def _list_keys(keys: Value) -> Any:
+def _list_keys(keys: Value) -> Value:
     if type(keys) is list:
         try:
             return make_set(keys)
@@ -180,7 +180,7 @@ def _contains_row(whole: list[Value], part: list[Value]) -> bool:
     return False
 
 
-def _contains_members(whole: list[Value], part: set[Any]) -> bool:
+def _contains_members(whole: list[Value], part: set[Value]) -> bool:
     # OPA counts a member again where it is again, and finds nothing in an empty array.
     return bool(whole) and sum(to_key(one) in part for one in whole) >= len(part)
 
@@ -233,7 +233,7 @@ def _remove(value: Value, tree: _Keys) -> Value:
     return make_set(left) if kind is set else left
 
 
-def _remove_at(value: Value, tree: _Keys, key: Any) -> Value:
+def _remove_at(value: Value, tree: _Keys, key: Value) -> Value:
     if key not in tree:
         return value
     return UNDEFINED if tree[key] is None else _remove(value, tree[key])

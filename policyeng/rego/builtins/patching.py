@@ -70,7 +70,7 @@ class EditTree:
             raise BuiltinError("the whole document is removed")
         return self._value
 
-    def _insert(self, key: Value, value: Value) -> Any:
+    def _insert(self, key: Value, value: Value) -> Value:
         """Insert a child; return the tree of it."""
         kind = type(self._value)
         # The tree of a scalar is not kept: nothing can change in it.
@@ -163,11 +163,11 @@ class EditTree:
         return index
 
 
-def _render(child: Any) -> Value:
+def _render(child: Value) -> Value:
     return child.render() if type(child) is EditTree else child
 
 
-def _get_tree(child: Any) -> EditTree:
+def _get_tree(child: Value) -> EditTree:
     if child is _DELETED:
         raise BuiltinError("cannot unfold the already deleted node")
     return child if type(child) is EditTree else EditTree(child)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from functools import lru_cache
 from itertools import product
-from typing import Any
 
 import re2
 
@@ -259,8 +258,8 @@ def replace_all(patterns: Value, text: Value) -> Value:
     if not keys[0]:
         return _replace_with_empty(patterns, keys, text)
 
-    def replace_one(found: Any) -> str:
-        new = patterns[found.group()]
+    def replace_one(found: Value) -> str:
+        new = str(patterns[found.group()])
         charge(len(new))
         return new
 
@@ -271,7 +270,7 @@ def replace_all(patterns: Value, text: Value) -> Value:
 
 
 @lru_cache(maxsize=64)
-def _compile(keys: tuple[str, ...]) -> Any:
+def _compile(keys: tuple[str, ...]) -> Value:
     return re2.compile("|".join(map(re2.escape, keys)))
 
 

@@ -239,11 +239,11 @@ class _Parser:
 class _State:
     """The variables and the output of one rendering."""
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: Value) -> None:
         self.parts: list[str] = []
         self._variables: list[tuple[str, Any]] = [("$", data)]
 
-    def walk(self, dot: Any, nodes: list[_Node]) -> None:
+    def walk(self, dot: Value, nodes: list[_Node]) -> None:
         """Write nodes."""
         for node in nodes:
             if node.kind == "text":
@@ -265,14 +265,14 @@ class _State:
         charge(len(text) + 1)
         self.parts.append(text)
 
-    def _walk_choice(self, dot: Any, node: _Node) -> None:
+    def _walk_choice(self, dot: Value, node: _Node) -> None:
         value = self._evaluate(dot, node)
         if not _is_true(value):
             self.walk(dot, node.otherwise)
         else:
             self.walk(value if node.kind == "with" else dot, node.body)
 
-    def _walk_range(self, dot: Any, node: _Node) -> None:
+    def _walk_range(self, dot: Value, node: _Node) -> None:
         over = self._evaluate(dot, node, declares=False)
         if over is not _NOTHING and not isinstance(over, list | dict):
             raise _refuse("range can't iterate over this")
@@ -294,7 +294,7 @@ class _State:
             finally:
                 del self._variables[mark:]
 
-    def _set(self, name: str, value: Any, is_assignment: bool) -> None:
+    def _set(self, name: str, value: Value, is_assignment: bool) -> None:
         if not is_assignment:
             self._variables.append((name, value))
             return
@@ -304,13 +304,13 @@ class _State:
                 return
         raise _refuse(f"undefined variable: {name}")
 
-    def _evaluate(self, dot: Any, node: _Node, declares: bool = True) -> Any:
+    def _evaluate(self, dot: Value, node: _Node, declares: bool = True) -> Value:
         value = self._run(dot, node.commands)
         for name in node.targets if declares else ():
             self._set(name, value, node.is_assignment)
         return value
 
-    def _run(self, dot: Any, commands: list[list[_Operand]]) -> Any:
+    def _run(self, dot: Value, commands: list[list[_Operand]]) -> Value:
         value: Any = None
         for place, (first, *rest) in enumerate(commands):
             last = [value] if place else []
@@ -326,7 +326,7 @@ class _State:
                 value = _NOTHING
         return value
 
-    def _call(self, dot: Any, name: str, operands: list[_Operand], last: list[Any]) -> Any:
+    def _call(self, dot: Value, name: str, operands: list[_Operand], last: list[Value]) -> Value:
         if name in ("and", "or"):
             if not operands and not last:
                 raise _refuse(f"wrong number of args for {name}")
@@ -342,7 +342,7 @@ class _State:
         except TypeError:
             raise _refuse(f"wrong number of args for {name}") from None
 
-    def _get(self, dot: Any, operand: _Operand) -> Any:
+    def _get(self, dot: Value, operand: _Operand) -> Value:
         if operand.kind == "literal":
             return operand.value
         if operand.kind == "pipe":
@@ -365,11 +365,11 @@ class _State:
         return value
 
 
-def _is_true(value: Any) -> bool:
+def _is_true(value: Value) -> bool:
     return value is not _NOTHING and bool(value)
 
 
-def _show(value: Any, missing: str = "<no value>") -> str:
+def _show(value: Value, missing: str = "<no value>") -> str:
     if value is _NOTHING or value is None:
         return missing
     if isinstance(value, bool):
@@ -382,7 +382,7 @@ def _show(value: Any, missing: str = "<no value>") -> str:
     return str(value)
 
 
-def _equal(first: Any, *others: Any) -> bool:
+def _equal(first: Value, *others: Value) -> bool:
     if not others:
         raise _refuse("missing argument for comparison")
     for other in others:
@@ -392,19 +392,19 @@ def _equal(first: Any, *others: Any) -> bool:
     return False
 
 
-def _check_comparable(left: Any, right: Any) -> None:
+def _check_comparable(left: Value, right: Value) -> None:
     if type(left) is not type(right) or type(left) not in (str, bool, int):
         raise _refuse("incompatible or unsupported types for comparison")
 
 
-def _compare(left: Any, right: Any) -> int:
+def _compare(left: Value, right: Value) -> int:
     _check_comparable(left, right)
     if isinstance(left, bool):
         raise _refuse("invalid type for comparison")
     return bool(left > right) - bool(left < right)
 
 
-def _count(value: Any) -> int:
+def _count(value: Value) -> int:
     if isinstance(value, str):
         return len(value.encode())
     if isinstance(value, list | dict):
@@ -412,7 +412,7 @@ def _count(value: Any) -> int:
     raise _refuse("len of this type")
 
 
-def _index(value: Any, *keys: Any) -> Any:
+def _index(value: Value, *keys: Value) -> Value:
     for key in keys:
         if isinstance(value, dict) and type(key) is str:
             value = value.get(key)
@@ -423,13 +423,13 @@ def _index(value: Any, *keys: Any) -> Any:
     return value
 
 
-def _print(*values: Any) -> str:
+def _print(*values: Value) -> str:
     if not all(type(one) is str for one in values):
         raise _refuse("print of what is no string is not supported")
     return "".join(values)
 
 
-def _print_formatted(text: Any, *values: Any) -> str:
+def _print_formatted(text: Value, *values: Value) -> str:
     if type(text) is not str or not all(type(one) in (str, int) for one in values):
         raise _refuse("printf of these values is not supported")
     shown = format_text(text, list(values))
