@@ -6,24 +6,42 @@ import json
 import subprocess
 from pathlib import Path
 
-from policyeng.rego.builtins import BuiltinError, load_function
 from policyeng.rego.budget import BudgetExceededError
+from policyeng.rego.builtins import BuiltinError, load_function
 from policyeng.rego.numbers import NumberTooLargeError, parse_number
 from policyeng.rego.values import UNDEFINED, Value, equal, number_text, to_json
 
 Case = tuple[str, list[Value]]
-ERROR = "error"
+#: A value of each type, for operands that take other ones.
+WRONG: list[Value] = [None, True, 1, 1.5, "x", [], ["x"], {}, {"a"}]
+_MOST = 1500
 
 
-def differences(opa: Path, cases: list[Case], folder: Path) -> list[tuple[Case, object, object]]:
-    """Return the calls for which our result, undefined or error is not the one of OPA, with ours and OPA's.
+def assert_like_opa(opa: Path, cases: list[Case], folder: Path) -> None:
+    """Fail where our result, undefined or error is not the one of OPA.
 
     Args:
         opa: its program.
         cases: names of builtins with arguments.
-        folder: an empty one for the module and the input.
+        folder: for the module and the input.
+
+    Raises:
+        AssertionError: with the first calls, our result and OPA's.
     """
-    expected = evaluate_with_opa(opa, cases, folder)
+    different = differences(opa, cases, folder)
+    assert different == [], "\n".join(f"{case}\n  ours: {one}\n  OPA:  {other}" for case, one, other in different[:9])
+
+
+def wrong_operands(name: str, *right: Value) -> list[Case]:
+    """Return calls of a builtin with a value of each type in each place; the other operands are right."""
+    return [(name, [*right[:place], one, *right[place + 1 :]]) for place in range(len(right)) for one in WRONG]
+
+
+def differences(opa: Path, cases: list[Case], folder: Path) -> list[tuple[Case, object, object]]:
+    """Return the calls for which our result, undefined or error is not the one of OPA, with ours and OPA's."""
+    # Larger modules take OPA much longer.
+    parts = [cases[start : start + _MOST] for start in range(0, len(cases), _MOST)]
+    expected = [result for part in parts for result in evaluate_with_opa(opa, part, folder)]
     ours = [evaluate(name, arguments) for name, arguments in cases]
     return [
         (case, one, other)
@@ -53,16 +71,23 @@ def evaluate_with_opa(opa: Path, cases: list[Case], folder: Path) -> list[object
         lines.append(f"r[{index}] := {name}({', '.join(texts)})")
     (folder / "t.rego").write_text("\n".join(lines), encoding="utf-8")
     (folder / "input.json").write_text(_json([to_json(arguments) for _, arguments in cases]), encoding="utf-8")
-    command = [opa, "eval", "--show-builtin-errors", "--v0-compatible", "-d", "t.rego", "-i", "input.json", "data.t.r"]
+    command = [
+        str(opa),
+        "eval",
+        "--show-builtin-errors",
+        "--v0-compatible",
+        "-d",
+        "t.rego",
+        "-i",
+        "input.json",
+        "data.t.r",
+    ]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     answer = json.loads(ran.stdout, parse_int=parse_number, parse_float=parse_number)
     assert "result" in answer, ran.stdout[:2000]
     values = answer["result"][0]["expressions"][0]["value"]
     failed = {error["location"]["row"] - 3 for error in answer.get("errors", [])}
-    return [
-        BuiltinError if index in failed else values.get(str(index), UNDEFINED)
-        for index in range(len(cases))
-    ]
+    return [BuiltinError if index in failed else values.get(str(index), UNDEFINED) for index in range(len(cases))]
 
 
 def _json(value: Value) -> str:

@@ -20,7 +20,6 @@ from policyeng.rego.values import UNDEFINED, Value, from_key, number_text, order
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _ESCAPED = re.compile("[<>&\u2028\u2029]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_SPACE = re.compile(r"[ \t\n\r]*")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 _BASE64_URL = re.compile(r"[A-Za-z0-9_-]*={0,2}")
 _HEX = re.compile(r"[0-9A-Fa-f]*")
@@ -29,11 +28,15 @@ _MOST_PARAMETERS = 10000
 _NEWLINES = str.maketrans("", "", "\r\n")
 _TOO_DEEP = "the value is nested too deeply"
 
-# Go replaces each byte that is not UTF-8, Python each sequence of them.
-codecs.register_error(
-    "policyeng.rego.each_byte",
-    lambda error: ("\ufffd" * (error.end - error.start), error.end),  # type: ignore[attr-defined]
-)
+
+def _replace_each_byte(error: UnicodeError) -> tuple[str, int]:
+    """Replace each byte that is not UTF-8, as Go does; Python replaces each sequence of them."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return "\ufffd" * (error.end - error.start), error.end
+
+
+codecs.register_error("policyeng.rego.each_byte", _replace_each_byte)
 
 
 def decode_utf8(data: bytes) -> str:
@@ -261,9 +264,7 @@ def _read_json(text: str, number: Callable[[str], Value]) -> tuple[Value, int]:
 
 
 def _skip_space(text: str, start: int) -> int:
-    found = _SPACE.match(text, start)
-    assert found
-    return found.end()
+    return len(text) - len(text[start:].lstrip(" \t\n\r"))
 
 
 def _replace_surrogates(value: Value) -> Value:

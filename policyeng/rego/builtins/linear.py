@@ -162,10 +162,7 @@ class _Reader:
             raise _OtherSyntaxError
 
     def _repeated(self) -> _Part:
-        if self._take("\\b"):
-            part = _BOUNDARY
-        else:
-            part = _Part(self._class())
+        part = _BOUNDARY if self._take("\\b") else _Part(self._class())
         if self._text[self._place : self._place + 1] not in ("*", "+", "?", "{"):
             return part
         if part is _BOUNDARY:

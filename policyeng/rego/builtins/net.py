@@ -88,15 +88,14 @@ def merge_cidrs(addresses: Value) -> Value:
         raise BuiltinError("operand must be an array")
     ranges = sorted(map(_range, given), key=lambda one: (one[1], one[0]))
     merged: list[tuple[int, int, str | None]] = []
-    for first, last, text in ranges:
-        joined: tuple[int, int, str | None] = (first, last, text)
+    for one in ranges:
+        joined: tuple[int, int, str | None] = one
         while merged and _previous(joined[0]) <= merged[-1][1]:
-            joined = (min(merged.pop()[0], joined[0]), last, None)
+            joined = (min(merged.pop()[0], joined[0]), joined[1], None)
         merged.append(joined)
-    found = set()
+    found = {text for _, _, text in merged if text is not None}
     for first, last, text in merged:
         if text is not None:
-            found.add(text)
             continue
         if _is_mapped(first) != _is_mapped(last) and _is_mapped(first):
             raise BuiltinError("networks of IPv4 and IPv6 cannot be merged")
@@ -203,9 +202,8 @@ def _read_network(text: str) -> _Network | None:
 
 
 def _contains(network: _Network, other: int | _Network) -> bool:
-    if type(other) is int:
+    if isinstance(other, int):
         return _holds(network, other, 128)
-    assert isinstance(other, _Network)
     if network.bits == other.bits == 128 and not _is_mapped(network.address) and not _is_mapped(other.address):
         return network.prefix <= other.prefix and network.address <= other.address <= network.last
     return _holds(network, other.address, other.bits) and _holds(network, other.last, other.bits)

@@ -26,6 +26,8 @@ _META = re.compile(r"[\\.+*?()|\[\]{}^$]")
 _BLOCK = 256
 
 Span = tuple[int, int]
+#: A pattern of RE2, whose library has no types.
+_Compiled = Any
 
 
 class _Piece(NamedTuple):
@@ -153,7 +155,7 @@ def match_globs(left: Value, right: Value) -> Value:
 
 
 @lru_cache(_KEPT)
-def _compile(pattern: str) -> Any:
+def _compile(pattern: str) -> _Compiled:
     if _NOT_OF_GO.match(pattern):
         raise BuiltinError(f"error parsing regexp: invalid escape sequence: `\\C` in `{pattern}`")
     try:
@@ -163,9 +165,9 @@ def _compile(pattern: str) -> Any:
         raise BuiltinError(f"error parsing regexp: {reason}") from None
 
 
-def _find(compiled: Any, data: bytes, limit: int) -> Iterator[list[Span]]:
+def _find(compiled: _Compiled, data: bytes, limit: int) -> Iterator[list[Span]]:
     """Yield the spans of each match and its groups, in bytes, as Go finds them."""
-    match, anchor = compiled._regexp.Match, re2._Anchor.UNANCHORED  # noqa: SLF001  # others copy the text each time
+    match, anchor = compiled._regexp.Match, re2._Anchor.UNANCHORED  # others copy the text each time
     position, previous, found = 0, -1, 0
     while position <= len(data) and found != limit:
         spans = match(anchor, data, position, len(data))
@@ -188,7 +190,7 @@ def _width(data: bytes, position: int) -> int:
 
 
 @lru_cache(_KEPT)
-def _split_replacement(replacement: str, compiled: Any) -> list[_Piece]:
+def _split_replacement(replacement: str, compiled: _Compiled) -> list[_Piece]:
     pieces: list[_Piece] = []
     names, groups = compiled.groupindex, compiled.groups
     before, *parts = replacement.split("$")

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from math import isfinite
+from string import ascii_uppercase
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -20,7 +21,7 @@ from policyeng.rego.values import Value
 _SECOND = 1_000_000_000
 _DAY = 86400
 _SMALLEST, _LARGEST = -(1 << 63), (1 << 63) - 1
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  # times of a zone's `fromutc` have no offset of their own
+_EPOCH = datetime(1970, 1, 1)  # times of a zone's `fromutc` have no offset of their own
 _EPOCH_DAY = _EPOCH.toordinal()
 #: Seconds from where Go's calendar begins, in March of a year long before, until 1970.
 _ABSOLUTE = (292277022400 * 146097 // 400 + 306) * _DAY + 62135596800
@@ -54,7 +55,7 @@ _CHUNK = re.compile(
     r"|[-Z]07(?:0000|:00:00|00|:00)?|[.,](?:0+|9+)(?![0-9])"
 )
 _FRACTION = re.compile(r"[.,][0-9]+")
-_DURATION_PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^.0-9]*)")
+_DURATION_PART = re.compile(r"(?!\Z)([0-9]*)(?:\.([0-9]*))?([^.0-9]*)")
 _EXTENDED_DURATION = re.compile(r"([-+]?)((?:[0-9.]+(?:ms|us|µs|ns|[a-z]))+)")
 _EXTENDED_PART = re.compile(r"([0-9.]+)(ms|us|µs|ns|[a-z])")
 _UNITS = {
@@ -96,8 +97,8 @@ class _Time(NamedTuple):
 @builtin("time.parse_ns")
 def parse_time(layout: Value, text: Value) -> Value:
     """Parse a time with a layout of Go."""
-    check_string(1, layout)
-    return _check_range(_parse(_LAYOUTS.get(layout, layout), check_string(2, text)))
+    form = check_string(1, layout)
+    return _check_range(_parse(_LAYOUTS.get(form, form), check_string(2, text)))
 
 
 @builtin("time.parse_rfc3339_ns")
@@ -163,7 +164,8 @@ def add_to_date(moment: Value, years: Value, months: Value, days: Value) -> Valu
     time = _read(moment)
     added = (check_int64(2, years), check_int64(3, months), check_int64(4, days))
     day, seconds = time.local
-    local = _unix(*map(_wrap, map(int.__add__, (day.year, day.month, day.day), added)), seconds)
+    year, month, number = (_wrap(one + more) for one, more in zip((day.year, day.month, day.day), added, strict=True))
+    local = _unix(year, month, number, seconds)
     _check_range(local * _SECOND, 2 * _DAY * _SECOND)
     unix = local - _offset(time.zone, local - _offset(time.zone, local))
     return _check_range(unix * _SECOND + time.nanoseconds)
@@ -390,14 +392,15 @@ class _Parsing:
         if taken[0] not in ".,":
             raise _refusal()
         digits = taken[1:10]
-        return _read_signed(digits) * 10 ** (9 - len(digits))
+        return _read_signed(digits) * int(10 ** (9 - len(digits)))
 
     def take_offset(self, chunk: str) -> None:
         """Take the offset of a zone."""
         if chunk[0] == "Z" and self.rest.startswith("Z"):
             self.rest, self.utc = self.rest[1:], True
             return
-        sign, *digits = self.take(len(chunk))
+        taken = self.take(len(chunk))
+        sign, digits = taken[0], taken[1:]
         numbers = []
         for place in range(1, len(chunk)):
             if chunk[place] == ":":
@@ -445,7 +448,7 @@ def _parse(layout: str, text: str) -> int:
     return _finish(parsing)
 
 
-def _take_chunk(parsing: _Parsing, chunk: str, following: str) -> None:  # noqa: PLR0912
+def _take_chunk(parsing: _Parsing, chunk: str, following: str) -> None:
     if chunk == "06":
         year = _read_signed(parsing.take(2))
         parsing.year = year + (1900 if year >= 69 else 2000)
@@ -537,9 +540,7 @@ def _zone_length(text: str) -> int:
         if not length:
             raise _refusal()
         return length
-    upper = re.match("[A-Z]{0,6}", text)
-    assert upper
-    count = upper.end()
+    count = len(text[:6]) - len(text[:6].lstrip(ascii_uppercase))
     if count == 3 or (count == 5 and text[4] == "T") or (count == 4 and (text[3] == "T" or text[:4] == "WITA")):
         return count
     raise _refusal()
@@ -573,10 +574,10 @@ def _parse_duration(text: str) -> int:
     rest = text[1:] if text[:1] in ("+", "-") else text
     if rest == "0":
         return 0
-    total = place = 0
-    while place < len(rest) or not rest:
-        found = _DURATION_PART.match(rest, place)
-        assert found
+    if not rest:
+        raise ValueError("invalid duration")
+    total = 0
+    for found in _DURATION_PART.finditer(rest):
         whole, fraction, unit = found[1], found[2] or "", found[3]
         if not whole and not fraction:
             raise ValueError("invalid duration")
@@ -587,7 +588,6 @@ def _parse_duration(text: str) -> int:
         total += _scale(whole, fraction, _UNITS[unit])
         if total > 1 << 63:
             raise ValueError("invalid duration")
-        place = found.end()
     if text[0] == "-":
         return -total
     if total > _LARGEST:

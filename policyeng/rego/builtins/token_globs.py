@@ -33,7 +33,8 @@ def _tokenize(text: str) -> list[_Token]:
     place = 0
     while place < len(text):
         place, character, escaped = _next(text, place)
-        kind, ranges = "character", ((ord(character), ord(character)),)
+        kind = "character"
+        ranges: Ranges = ((ord(character), ord(character)),)
         if not escaped:
             if character == ".":
                 kind, ranges = "dot", ()

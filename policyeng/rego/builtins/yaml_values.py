@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cmp_to_key
 from math import isfinite
-from typing import Any
 
 import yaml
 
@@ -20,7 +19,7 @@ from policyeng.rego.values import Value
 
 _PARSER: type = getattr(yaml, "CLoader", yaml.Loader)
 _TAG_PREFIX = "tag:yaml.org,2002:"
-_WORDS: dict[str, tuple[str, Any]] = {
+_WORDS: dict[str, tuple[str, Value]] = {
     **dict.fromkeys(("true", "True", "TRUE"), ("!!bool", True)),
     **dict.fromkeys(("false", "False", "FALSE"), ("!!bool", False)),
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), ("!!null", None)),
@@ -91,8 +90,7 @@ def write(json_text: str) -> str:
     emitter = _Emitter()
     try:
         node = _compose(json_text)
-        assert node
-        emitter.write_node(_Decoder().decode(node), -1)
+        emitter.write_node(_Decoder().decode(node) if node else None, -1)
     except yaml.YAMLError as error:
         raise BuiltinError(f"yaml: {getattr(error, 'problem', None) or error}") from None
     except RecursionError:
@@ -106,8 +104,11 @@ def _compose(text: str) -> _Node | None:
     anchors: dict[str, _Node] = {}
     # The nodes whose children come next.
     stack: list[_Node] = []
-    for event in yaml.parse(text, Loader=_PARSER):
+    events: Iterator[Value] = yaml.parse(text, Loader=_PARSER)
+    for event in events:
         kind = type(event)
+        if kind is yaml.DocumentStartEvent and event.version not in (None, (1, 1)):
+            raise InvalidYamlError("yaml: found incompatible YAML document")
         if kind is yaml.SequenceEndEvent or kind is yaml.MappingEndEvent:
             stack.pop()
             continue
@@ -136,7 +137,7 @@ def _compose(text: str) -> _Node | None:
     return first
 
 
-def _compose_scalar(event: yaml.ScalarEvent) -> _Node:
+def _compose_scalar(event: Value) -> _Node:
     node = _Node("scalar", text=event.value, quoted=event.style not in (None, ""))
     if event.tag not in (None, "!"):
         node.tag, node.tagged = _short_tag(event.tag), True
@@ -151,19 +152,21 @@ def _short_tag(tag: str) -> str:
     return f"!!{tag.removeprefix(_TAG_PREFIX)}" if tag.startswith(_TAG_PREFIX) else tag
 
 
-def _resolve(tag: str, text: str) -> tuple[str, Any]:
+def _resolve(tag: str, text: str) -> tuple[str, Value]:
     """Return the tag and the value of a scalar, as go-yaml."""
     if tag not in _RESOLVABLE:
         return tag, text
-    found, value = ("!!str", text) if tag == "!!str" else _resolve_plain(tag, text)
-    if tag in ("", found, "!!str"):
+    if tag == "!!str":
+        return tag, text
+    found, value = _resolve_plain(tag, text)
+    if tag in ("", found):
         return found, value
     if tag == "!!float" and found == "!!int" and value < 1 << 63:
         return tag, float(value)
     raise InvalidYamlError(f"yaml: cannot decode {found} `{text}` as a {tag}")
 
 
-def _resolve_plain(tag: str, text: str) -> tuple[str, Any]:
+def _resolve_plain(tag: str, text: str) -> tuple[str, Value]:
     hint = text[:1]
     if hint in "yYnNtTfFoO~.+-0123456789" and text in _WORDS:
         return _WORDS[text]
@@ -209,7 +212,7 @@ def _read_float(plain: str) -> float | None:
 def _is_timestamp(text: str) -> bool:
     if not _TIMESTAMP.fullmatch(text):
         return False
-    from policyeng.rego.builtins.time import reads_as  # noqa: PLC0415  # dates in YAML are rare
+    from policyeng.rego.builtins.time import reads_as  # dates in YAML are rare
 
     return any(
         reads_as(layout, text)
@@ -287,13 +290,14 @@ class _Decoder:
         self._decoded = self._repeated = self._depth = 0
         self._open: set[_Node] = set()
         #: The keys that the merges of a mapping must not set.
-        self._merged: set[Any] | None = None
+        self._merged: set[Value] | None = None
 
-    def decode(self, node: _Node) -> Any:
+    def decode(self, node: _Node) -> Value:
         """Return the value of a node."""
         self._count()
-        if node.kind == "alias":
-            value = self.decode(self._enter(node))
+        if node.alias is not None:
+            self._enter(node)
+            value = self.decode(node.alias)
             self._leave(node)
             return value
         if node.kind == "scalar":
@@ -301,7 +305,7 @@ class _Decoder:
         if node.kind == "seq":
             return [self.decode(child) for child in node.children]
         names_only = all(key.short_tag in ("!!str", "!!merge") for key in node.children[::2])
-        found: dict[Any, Any] = {}
+        found: dict[Value, Value] = {}
         self._fill(node, found, names_only=names_only)
         return found
 
@@ -315,19 +319,17 @@ class _Decoder:
             if self._repeated / self._decoded > 0.99 - 0.89 * min(max(share, 0.0), 1.0):
                 raise InvalidYamlError("yaml: document contains excessive aliasing")
 
-    def _enter(self, node: _Node) -> _Node:
+    def _enter(self, node: _Node) -> None:
         if node in self._open:
             raise InvalidYamlError(f"yaml: anchor '{node.text}' value contains itself")
         self._open.add(node)
         self._depth += 1
-        assert node.alias
-        return node.alias
 
     def _leave(self, node: _Node) -> None:
         self._depth -= 1
         self._open.discard(node)
 
-    def _decode_scalar(self, node: _Node) -> Any:
+    def _decode_scalar(self, node: _Node) -> Value:
         if node.tag == "!!str":
             return node.text
         tag, value = _resolve(node.tag, node.text)
@@ -340,7 +342,7 @@ class _Decoder:
             raise InvalidYamlError("yaml: !!binary value contains invalid base64 data")
         return base64.b64decode(compact).decode("utf-8", "policyeng.rego.each_byte")
 
-    def _fill(self, node: _Node, found: dict[Any, Any], *, names_only: bool) -> None:
+    def _fill(self, node: _Node, found: dict[Value, Value], *, names_only: bool) -> None:
         """Set the entries of a mapping, then those that it merges."""
         self._refuse_duplicates(node)
         merged, self._merged = self._merged, None
@@ -369,7 +371,7 @@ class _Decoder:
                 raise InvalidYamlError(f"yaml: mapping key {key.text!r} already defined")
             seen.add((key.kind, key.text))
 
-    def _decode_key(self, node: _Node, *, names_only: bool) -> Any:
+    def _decode_key(self, node: _Node, *, names_only: bool) -> Value:
         key = self.decode(node)
         if type(key) is list or type(key) is dict:
             raise InvalidYamlError("yaml: invalid map key")
@@ -380,29 +382,29 @@ class _Decoder:
             return node.text
         return key
 
-    def _merge(self, node: _Node, merge: _Node, found: dict[Any, Any], *, names_only: bool) -> None:
+    def _merge(self, node: _Node, merge: _Node, found: dict[Value, Value], *, names_only: bool) -> None:
         before = self._merged
         if before is None:
             self._merged = {_typed(self.decode(key)) for key in node.children[::2]}
         for one in merge.children if merge.kind == "seq" else [merge]:
-            target = one
-            if one.kind == "alias":
+            target = one.alias or one
+            if one.alias is not None:
                 self._count()
-                target = self._enter(one)
+                self._enter(one)
             if target.kind != "map":
                 raise InvalidYamlError("yaml: map merge requires map or sequence of maps as the value")
             self._count()
             self._fill(target, found, names_only=names_only)
-            if target is not one:
+            if one.alias is not None:
                 self._leave(one)
         self._merged = before
 
 
-def _typed(key: Any) -> tuple[type, Any]:
+def _typed(key: Value) -> tuple[type, Value]:
     return type(key), key
 
 
-def _to_json(value: Any) -> Value:
+def _to_json(value: Value) -> Value:
     """Return a decoded value as it is after JSON."""
     kind = type(value)
     if kind is list:
@@ -425,7 +427,7 @@ def _to_json(value: Any) -> Value:
     return value
 
 
-def _key_text(key: Any) -> str | None:
+def _key_text(key: Value) -> str | None:
     if type(key) is str:
         return key
     if type(key) is bool:
@@ -475,9 +477,7 @@ def _split_float(text: str) -> tuple[str, str, int]:
 
 
 _SPECIAL = re.compile("[^\n\t\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
-_NOT_PLAIN = re.compile(
-    "^[ \u2028\u2029#,\\[\\]{}&*!|>'\"%@`]|^---|^\\.\\.\\.|^[?-](?:[ \t]|\\Z)|:(?:[ \t]|\\Z)|[ \t\u2028\u2029]#|[\t\u2028\u2029]| \\Z"
-)
+_NOT_PLAIN = re.compile("^[ #,\\[\\]{}&*!|>'\"%@`]|^---|^\\.\\.\\.|^[?-](?: |\\Z)|:(?: |\\Z)| #|[\t\u2028\u2029]| \\Z")
 _ESCAPED = re.compile('[^\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]|["\\\\\u2028\u2029]')
 _ESCAPES = {
     "\0": "0", "\a": "a", "\b": "b", "\t": "t", "\n": "n", "\v": "v", "\f": "f", "\r": "r", "\x1b": "e",
@@ -502,7 +502,7 @@ class _Emitter:
         self._write_indent(0)
         return "".join(self._parts)
 
-    def write_node(self, value: Any, indent: int) -> None:
+    def write_node(self, value: Value, indent: int) -> None:
         """Write a value of `_Decoder` in a block with an indentation, which is -1 outside of one."""
         kind = type(value)
         inner = 0 if indent < 0 else indent + 2
@@ -513,8 +513,9 @@ class _Emitter:
                 self._write_indicator("-", indents=True)
                 self.write_node(item, inner)
         elif kind is dict and value:
-            for key in sorted(value, key=cmp_to_key(lambda one, other: _compare_keys(one[1], other[1]))):
-                self._write_entry(key[1], value[key], inner)
+            names = {key: item for (_, key), item in value.items()}
+            for key in sorted(names, key=cmp_to_key(_compare_keys)):
+                self._write_entry(key, names[key], inner)
         elif kind is list or kind is dict:
             self._write_indicator("[" if kind is list else "{", spaces=True)
             self._write_indicator("]" if kind is list else "}", after_space=False)
@@ -523,7 +524,7 @@ class _Emitter:
         else:
             self._write_plain(_scalar_text(value))
 
-    def _write_entry(self, key: str, value: Any, indent: int) -> None:
+    def _write_entry(self, key: str, value: Value, indent: int) -> None:
         self._write_indent(indent)
         if len(key.encode()) <= _LONGEST_KEY and not any(one in key for one in _BREAKS):
             self._write_string(key, indent + 2, simple_key=True)
@@ -614,7 +615,7 @@ class _Emitter:
         self._column += len(text)
 
 
-def _scalar_text(value: Any) -> str:
+def _scalar_text(value: Value) -> str:
     if value is None:
         return "null"
     if type(value) is bool:
