@@ -22,6 +22,8 @@ _OPTIONS.log_errors = False
 #: What RE2 reads and Go does not.
 _NOT_OF_GO = re.compile(r"(?:[^\\]|\\[^C])*?\\C", re.DOTALL)
 _META = re.compile(r"[\\.+*?()|\[\]{}^$]")
+#: Bytes of a character after its first one.
+_INNER = frozenset(bytes((byte,)) for byte in range(0x80, 0xC0))
 #: Matches that are found between two looks at the clock.
 _BLOCK = 256
 
@@ -45,8 +47,9 @@ def compile_pattern(pattern: str) -> Callable[[str], object]:
         BuiltinError: it is not valid.
     """
     compiled = _compile(pattern)
-    faster = translate(pattern)
-    return faster or compiled.search
+    if "\\B" in pattern:
+        return lambda text: next(_find(compiled, text.encode(), 1), None)
+    return translate(pattern) or compiled.search
 
 
 @builtin("regex.is_valid")
@@ -174,6 +177,10 @@ def _find(compiled: _Compiled, data: bytes, limit: int) -> Iterator[list[Span]]:
         start, end = spans[0]
         if start < 0:
             return
+        if data[start : start + 1] in _INNER:
+            # RE2 takes the bytes of a character for no letters, so that `\B` matches between them.
+            position = start + next(i for i in range(1, 4) if data[start + i : start + i + 1] not in _INNER)
+            continue
         if end > position or start != previous:
             if found % _BLOCK == 0:
                 charge(_BLOCK)
