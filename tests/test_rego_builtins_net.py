@@ -84,7 +84,9 @@ def mergeable(text: str) -> bool:
 
 def collection(draw: random.Random) -> Value:
     """Networks in a collection of each kind, or nothing of the kind."""
-    found = [draw.choice([network(draw), network(draw), [network(draw), 1]]) for _ in range(draw.randint(0, 3))]
+    found: list[Value] = [
+        draw.choice([network(draw), network(draw), [network(draw), 1]]) for _ in range(draw.randint(0, 3))
+    ]
     if draw.random() < 0.05:
         found.append(draw.choice([[], 1, None, [1]]))
     kind = draw.random()

@@ -249,6 +249,7 @@ def test_quick_patterns_take_linear_time() -> None:
         "a(?=b)",
         "(?m)^a",
         r"\pL",
+        "(" * 900 + "a" + ")" * 900,
     ],
 )
 def test_other_patterns_are_left_to_re2(pattern: str) -> None:

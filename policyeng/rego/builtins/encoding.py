@@ -15,7 +15,7 @@ from policyeng.rego.budget import charge
 from policyeng.rego.builtins import yaml_values
 from policyeng.rego.builtins.registry import BuiltinError, OperandError, builtin, check_object, check_string, wrong_type
 from policyeng.rego.numbers import parse_number
-from policyeng.rego.values import UNDEFINED, Value, from_key, number_text, ordered_keys, to_json, to_text
+from policyeng.rego.values import UNDEFINED, Value, from_key, members, number_text, ordered_keys, to_json, to_text
 
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _ESCAPED = re.compile("[<>&\u2028\u2029]")
@@ -202,11 +202,14 @@ def decode_query(text: Value) -> Value:
 @builtin("urlquery.encode_object")
 def encode_query_object(parameters: Value) -> Value:
     """Encode an object as a URL query."""
-    pairs = []
-    for key, value in sorted(to_json(check_object(1, parameters)).items()):
-        values = value if type(value) is list else [value]
+    found = {}
+    for key, value in check_object(1, parameters).items():
+        values = members(value) if type(value) is set else value if type(value) is list else [value]
         if any(type(one) is not str for one in values):
             raise OperandError("operand 1 values must be string, array[string], or set[string]")
+        found[key] = values
+    pairs = []
+    for key, values in sorted(to_json(found).items()):
         charge(len(key) * len(values))
         pairs += [f"{quote_plus(key)}={quote_plus(one)}" for one in values]
     return "&".join(pairs)

@@ -21,6 +21,7 @@ _LAST = 0x10FFFF
 _MOST_SEQUENCES = 64
 _LONGEST = 256
 _MOST_REPEATED = 1000
+_DEEPEST = 20
 _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
 _COUNT = re.compile(r"\{([0-9]{1,4})(,([0-9]{1,4})?)?\}")
@@ -90,7 +91,7 @@ class _Reader:
 
     def __init__(self, pattern: str) -> None:
         self._text = pattern
-        self._place = 0
+        self._place = self._depth = 0
         self._fold = self._dot_all = False
         self.begins: list[bool] = []
         self.ends: list[bool] = []
@@ -142,7 +143,8 @@ class _Reader:
         return [tuple(part for sequence in choice for part in sequence) for choice in product(*parts)]
 
     def _group(self) -> list[_Sequence]:
-        if self._take("?") and not self._take(":"):
+        self._depth += 1
+        if self._depth > _DEEPEST or (self._take("?") and not self._take(":")):
             raise _OtherSyntaxError
         found = self._sequences(top=False)
         while self._take("|"):
@@ -150,6 +152,7 @@ class _Reader:
             self._limit(found)
         if not self._take(")"):
             raise _OtherSyntaxError
+        self._depth -= 1
         if self._take("?"):
             found = [*found, ()]
             self._limit(found)

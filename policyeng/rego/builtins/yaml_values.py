@@ -415,7 +415,8 @@ def _to_json(value: Value) -> Value:
             text = _key_text(key)
             if text is None:
                 raise InvalidYamlError("unsupported map key")
-            found[text] = _to_json(item)
+            # What is merged comes after what the mapping has.
+            found.setdefault(text, _to_json(item))
         return found
     if kind is float:
         if not isfinite(value):
