@@ -8,6 +8,7 @@ import ipaddress
 import json
 import re
 from collections.abc import Callable
+from json.encoder import encode_basestring
 from typing import NoReturn
 from urllib.parse import quote, quote_plus, unquote_to_bytes
 
@@ -288,7 +289,7 @@ def _write_json(value: Value, newline: str, indent: str) -> str:
     def write(value: Value, newline: str) -> str:
         kind = type(value)
         if kind is str:
-            text = json.dumps(value, ensure_ascii=False)
+            text = encode_basestring(value)
             return _ESCAPED.sub(lambda found: _ESCAPES[found[0]], text)
         if value is None or kind is bool:
             return json.dumps(value)

@@ -17,8 +17,10 @@ from policyeng.rego.values import Value
 
 #: Compiled patterns that are kept.
 _KEPT = 256
-_OPTIONS = re2.Options()
-_OPTIONS.log_errors = False
+_OPTIONS, _WITHOUT_CAPTURES = re2.Options(), re2.Options()
+_OPTIONS.log_errors = _WITHOUT_CAPTURES.log_errors = False
+#: RE2 finds whether a pattern matches much sooner than where its groups do.
+_WITHOUT_CAPTURES.never_capture = True
 #: What RE2 reads and Go does not.
 _NOT_OF_GO = re.compile(r"(?:[^\\]|\\[^C])*?\\C", re.DOTALL)
 _META = re.compile(r"[\\.+*?()|\[\]{}^$]")
@@ -46,10 +48,14 @@ def compile_pattern(pattern: str) -> Callable[[str], object]:
     Raises:
         BuiltinError: it is not valid.
     """
-    compiled = _compile(pattern)
+    compiled = _compile(pattern, captures=False)
     if "\\B" in pattern:
         return lambda text: next(_find(compiled, text.encode(), 1), None)
-    return translate(pattern) or compiled.search
+    faster = translate(pattern)
+    if faster:
+        return faster
+    match, anchor = compiled._regexp.Match, re2._Anchor.UNANCHORED  # three times as quick as `search`
+    return lambda text: match(anchor, data := text.encode(), 0, len(data))[0][0] >= 0
 
 
 @builtin("regex.is_valid")
@@ -158,11 +164,11 @@ def match_globs(left: Value, right: Value) -> Value:
 
 
 @lru_cache(_KEPT)
-def _compile(pattern: str) -> _Compiled:
+def _compile(pattern: str, *, captures: bool = True) -> _Compiled:
     if _NOT_OF_GO.match(pattern):
         raise BuiltinError(f"error parsing regexp: invalid escape sequence: `\\C` in `{pattern}`")
     try:
-        return re2.compile(pattern, _OPTIONS)
+        return re2.compile(pattern, _OPTIONS if captures else _WITHOUT_CAPTURES)
     except re2.error as error:
         reason = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else error
         raise BuiltinError(f"error parsing regexp: {reason}") from None
