@@ -410,7 +410,7 @@ def _to_json(value: Value) -> Value:
     if kind is list:
         return [_to_json(item) for item in value]
     if kind is dict:
-        found = {}
+        found: dict[str, Value] = {}
         for (_, key), item in value.items():
             text = _key_text(key)
             if text is None:
