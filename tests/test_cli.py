@@ -338,14 +338,14 @@ def test_reports_for_people_are_grouped(failing: tuple[str, str], tmp_path: Path
 
 
 def test_policies_are_listed_and_shown() -> None:
-    """The list names what judges each policy; a page shows its fields."""
+    """The list names the language of each policy; a page shows its fields."""
     assert policyeng("policies", "list", "--select", "AML-NET-001").stdout.splitlines()[-1].startswith("1 policy, ")
-    listed = policyeng("policies", "list", "--engine")
+    listed = policyeng("policies", "list")
     shown = policyeng("policies", "show", "aml-net-001")
     described = json.loads(policyeng("policies", "list", "--format", "json").stdout)
 
     assert listed.returncode == shown.returncode == 0
-    assert {"rvm", "python"} <= set(re.split(r"\s+", listed.stdout))
+    assert {"rego", "python"} <= set(re.split(r"\s+", listed.stdout))
     assert "/properties/publicNetworkAccess" in shown.stdout
     assert len(described) == len(listed.stdout.splitlines()) - 1
 

@@ -38,7 +38,6 @@ def list_policies(
     data: options.GivenData = None,
     select: options.Select = None,
     ignore: options.Ignore = None,
-    engine: Annotated[bool, typer.Option("--engine", help="Say what judges each policy, and why.")] = False,
     profiles: Annotated[bool, typer.Option("--profiles", help="List the profiles that `check` takes instead.")] = False,
     format_: options.PageFormat = "text",
     output: Annotated[

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from decimal import Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -156,6 +155,7 @@ def judge_pairs(work: Work, pairs: Sequence[Pair]) -> list[Judgement]:
         EngineError: the bundle does not compile.
     """
     documents = documents_of(work)
+    parameters = _parameters(work)
     thread = compile_rego(work.bundle).thread()
     as_of = work.as_of.isoformat().replace("+00:00", "Z")
     rules: dict[int, _Rules] = {}
@@ -163,7 +163,15 @@ def judge_pairs(work: Work, pairs: Sequence[Pair]) -> list[Judgement]:
     for pair in pairs:
         if pair.policy not in rules:
             rules[pair.policy] = _rules_of(work.bundle.policies[pair.policy], thread)
-        found.append(_judge(rules[pair.policy], pair, documents, work.parameters[pair.policy], as_of, thread))
+        found.append(_judge(rules[pair.policy], pair, documents, parameters[pair.policy], as_of, thread))
+    return found
+
+
+def _parameters(work: Work) -> list[JsonObject]:
+    """Return the parameters as plain objects and lists, made once."""
+    if "parameters" not in work.made:
+        work.made["parameters"] = orjson.loads(orjson.dumps(work.parameters))
+    found: list[JsonObject] = work.made["parameters"]
     return found
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 import re
 from calendar import isleap
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
+from functools import lru_cache
 from math import isfinite
 from string import ascii_uppercase
 from typing import NamedTuple
