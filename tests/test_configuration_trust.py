@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,7 @@ def test_a_file_of_another_user_in_a_parent_directory_is_refused(tmp_path: Path,
     assert refused.value.exit_code == 3
     for part in (str(path), "another user (nobody)", "--config FILE", "POLICYENG_CONFIG", "change the owner"):
         assert part in str(refused.value)
+    assert refused.value.place == (str(path),)
 
 
 @as_root
@@ -81,6 +83,31 @@ def test_a_link_of_another_user_is_refused(tmp_path: Path) -> None:
 
 
 @as_root
+def test_a_link_to_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
+    """Whoever owns the link, the other user decides what is read."""
+    path, work = layout(tmp_path)
+    kept = path.rename(tmp_path / "lax.toml")
+    path.symlink_to(kept)
+    os.chown(kept, ANOTHER, -1)
+
+    with pytest.raises(UsageError, match="its file belongs to another user"):
+        resolve({}, {}, work)
+
+
+@as_root
+@pytest.mark.parametrize("owner", [0, 4711])
+def test_files_of_root_and_of_the_user_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: int) -> None:
+    """For a user other than root, in a directory of yet another user."""
+    path, work = layout(tmp_path)
+    for each in (path, path.parent):
+        os.chown(each, owner, -1)
+    os.chown(work, ANOTHER, -1)
+    monkeypatch.setattr("os.geteuid", lambda: 4711)
+
+    assert resolve({}, {}, work).file == path
+
+
+@as_root
 def test_a_file_of_another_user_where_policyeng_runs_is_refused(tmp_path: Path) -> None:
     """As in /tmp, where anyone may put one."""
     path, _ = layout(tmp_path)
@@ -102,11 +129,14 @@ def test_a_checkout_of_another_user_counts(tmp_path: Path) -> None:
 
 
 @as_root
-@pytest.mark.parametrize(("given", "counts"), [(str(ANOTHER), True), ("1", False), ("", False), ("-1", False)])
+@pytest.mark.parametrize(
+    ("given", "counts"),
+    [(str(ANOTHER), True), ("1", False), ("", False), ("-1", False), ("\u0666\u0665\u0665\u0663\u0664", False)],
+)
 def test_under_sudo_the_files_of_the_caller_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, counts: bool
 ) -> None:
-    """As in git."""
+    """As in git; a number in other digits than those of ASCII is none."""
     path, work = layout(tmp_path)
     os.chown(path, ANOTHER, -1)
     monkeypatch.setenv("SUDO_UID", given)
@@ -127,6 +157,7 @@ def test_under_sudo_the_files_of_the_caller_count(
         (0o644, 0o757, "its directory"),
         (0o644, 0o1777, ""),
         (0o666, 0o1777, "its file"),
+        (0o1666, 0o755, "its file"),
     ],
 )
 def test_what_others_can_write_to_is_refused(tmp_path: Path, file: int, folder: int, refused: str) -> None:
@@ -136,8 +167,10 @@ def test_what_others_can_write_to_is_refused(tmp_path: Path, file: int, folder: 
     path.parent.chmod(folder)
 
     if refused:
-        with pytest.raises(UsageError, match=f"other users can write to {refused} .*mode .*chmod go-w"):
+        owner = pwd.getpwuid(os.geteuid()).pw_name
+        with pytest.raises(UsageError, match=f"write to {refused} .owner {owner}, mode .*chmod go-w") as raised:
             require_trusted(path, work)
+        assert raised.value.place == (str(path),)
     else:
         require_trusted(path, work)
     require_trusted(path, path.parent)  # where policyeng runs, modes are the user's own business
