@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from policyeng.configuration import resolve
+from policyeng.configuration import Settings, resolve
 from policyeng.configuration.applied import applied_settings
 from policyeng.models import AppliedSettings, SettingChange
 from policyeng.report import FORMATS
 from policyeng.report.settings import settings_text
+from policyeng.sources import excluded
 from tests.command import ROOT, policyeng
 
 SNAPSHOT = str(ROOT / "samples" / "workspaces" / "training.json")
@@ -121,7 +122,9 @@ def test_secrets_and_what_changes_no_finding_are_left_out(tmp_path: Path) -> Non
     """A parameter under a secret name is masked; URLs of stores and targets are not repeated."""
     path = tmp_path / "policyeng.toml"
     more = '[[notify]]\nname = "n"\nurl = "json://user:hunter2@h/"\n'
-    path.write_text(f'store = "postgresql://u:hunter2@h/d"\n{CONFIGURATION}{more}', encoding="utf-8")
+    more += '[[estates]]\nname = "e"\ninputs = ["x.json"]\nevery = "P1D"\n'
+    elsewhere = f'store = "postgresql://u:hunter2@h/d"\nexpect = ["{"0" * 64}"]\n'
+    path.write_text(f"{elsewhere}{CONFIGURATION}{more}", encoding="utf-8")
     settings = resolve({}, {}, tmp_path)
 
     applied = applied_settings(settings)
@@ -132,8 +135,50 @@ def test_secrets_and_what_changes_no_finding_are_left_out(tmp_path: Path) -> Non
     assert "hunter2" not in applied.model_dump_json()
     given = settings.model_copy(update={"variables": {"POLICYENG_OPA_URL": ("opa-url", "https://u:hunter2@h/")}})
     assert "hunter2" not in applied_settings(given).model_dump_json()
-    shown_only = settings.model_copy(update={"variables": {"POLICYENG_JOBS": ("jobs", 2)}})
+    shown_only = settings.model_copy(update={"variables": {option: (option, "x") for option in PRESENTATION}})
     assert applied_settings(shown_only) == applied
+
+
+PRESENTATION = ("format", "group-by", "owner-tag", "show-skipped", "jobs", "no-cache")
+
+
+def test_settings_without_a_source_are_at_their_defaults() -> None:
+    """There is nothing to report."""
+    assert applied_settings(Settings()) == AppliedSettings()
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "shown"),
+    [
+        ("parameters", ("adminName=hunter2", "params.json"), ["adminName=***", "params.json"]),
+        ("parameters", ["adminName=hunter2"], ["adminName=***"]),
+        ("data", ("roles=roles.json", Path("more.json")), ["roles=roles.json", "more.json"]),
+        ("policy", [Path("p")], ["p"]),
+        ("snapshot", Path("x.json"), "x.json"),
+        ("no-gitignore", True, True),
+        ("opa-timeout", 2.5, 2.5),
+        ("opa-token", "hunter2", "***"),
+    ],
+)
+def test_a_value_of_an_option_is_shown_as_json_without_secrets(option: str, value: object, shown: object) -> None:
+    """Values of template parameters may be secrets, whatever their names."""
+    (change,) = applied_settings(Settings(variables={"POLICYENG_X": (option, value)})).changes
+
+    assert change.value == shown
+
+
+def test_patterns_of_the_working_directory_are_relative_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In other directories a part of the path may have the same name."""
+    other = Path("/elsewhere").joinpath(*tmp_path.parts[1:])
+    monkeypatch.chdir(tmp_path)
+    patterns = [*excluded(["/build", "!/build/kept"], tmp_path), *excluded(["/build"], other)]
+    origins = {"modes": "f.toml:2", "exclude": "f.toml:1"}
+    given = {"exclude": patterns, "modes": [{"policy": "*", "mode": "warn"}], "origins": origins}
+
+    exclude, modes = applied_settings(Settings.model_validate(given)).changes
+
+    assert exclude.value == ["/build", "!/build/kept", f"{other}/build"]
+    assert modes.value == [{"policy": "*", "scope": "", "mode": "warn"}]
 
 
 def test_the_sentence_is_short_and_visible() -> None:

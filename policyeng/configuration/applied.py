@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from policyeng.configuration.settings import NAMES, Settings
+from policyeng.configuration.settings import Settings
 from policyeng.masking import MASK, masked
 from policyeng.models import AppliedSettings, JsonObject, SettingChange
 
@@ -13,24 +14,23 @@ _ELSEWHERE = ("store", "expect", "estates", "notify")
 #: The same of options.
 _PRESENTATION = ("format", "group-by", "owner-tag", "show-skipped", "jobs", "no-cache")
 _ENVIRONMENT = "environment "
-_DEFAULTS = (None, "default")
 
 
 def applied_settings(settings: Settings) -> AppliedSettings:
     """Describe for a report what was configured, secrets masked; files in the working directory by relative path."""
     file = _shown(settings.file) if settings.file else ""
-    names = sorted(name for name in NAMES if name not in _ELSEWHERE and settings.origins.get(name) not in _DEFAULTS)
-    values: JsonObject = settings.model_dump(mode="json", include=set(names), by_alias=False) if names else {}
+    given = [name for name, origin in settings.origins.items() if origin != "default" and name not in _ELSEWHERE]
+    values: JsonObject = settings.model_dump(mode="json", include=set(given)) if given else {}
     if "exclude" in values:
-        here = f"{Path.cwd().as_posix()}/"
-        values["exclude"] = [pattern.replace(here, "/", 1) for pattern in values["exclude"]]
+        here = re.compile(rf"^(!?){re.escape(Path.cwd().as_posix())}/")
+        values["exclude"] = [here.sub(r"\1/", pattern) for pattern in values["exclude"]]
     changes = [
         SettingChange.model_construct(
             setting=name,
             value=masked(values[name]),
             origin=settings.origins[name].replace(str(settings.file), file, 1),
         )
-        for name in names
+        for name in given
     ]
     for variable, (option, value) in settings.variables.items():
         if option in _PRESENTATION:
@@ -58,5 +58,5 @@ def _harmless(option: str, value: object) -> object:
             f"{name}={MASK}" if equals else name for name, equals, _ in (str(each).partition("=") for each in value)
         ]
     plain = [str(each) for each in value] if isinstance(value, list | tuple) else value
-    plain = plain if isinstance(plain, bool | int | float | str | list) else str(plain)
+    plain = plain if isinstance(plain, int | float | str | list) else str(plain)
     return masked({option: plain})[option]  # type: ignore[index]  # it gives an object for an object
