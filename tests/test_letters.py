@@ -56,6 +56,10 @@ def test_plain_is_nfkc_without_invisible_characters(text: str, expected: str) ->
         ("r\u0435stri\u0441ted", "restricted"),
         ("D\u0130sabled", "DIsabled"),
         ("\u0441\u0435\u043a\u0440\u0435\u0442\u043d\u043e", "cekpetho"),
+        ("\u0422\u0415\u0421\u0422", "TECT"),
+        ("\u03bf\u03c1\u03c4", "opt"),
+        ("\u0392\u0395\u03a4\u0391", "BETA"),
+        ("\u0131\u0251\u0261", "iag"),
         ("\u0438\u0432\u0430\u043d", "\u0438\u0432\u0430\u043d"),
         ("M\u00fcnchen", "M\u00fcnchen"),
     ],
@@ -91,6 +95,8 @@ def test_people_are_the_same_where_a_reader_sees_the_same(one: str, other: str, 
         ("\u0430@x", "\u0430@x"),
         ("\u0410\u043d\u043d\u0430 <anna@contoso.example>", ""),
         ("\u0438\u0432\u0430\u043d@contoso.example", ""),
+        ("b\u0435n\u200b@x", "b\u0435n@x"),
+        ("\u0410\u041e-1", ""),
         ("\u0130smail Y\u0131lmaz", ""),
         ("Ren\u00e9e", ""),
     ],
@@ -166,6 +172,8 @@ def test_tags_keep_their_number_and_other_letters() -> None:
 
     assert list(read.values()) == list(tags.values())
     assert all(name.isascii() for name in read)
+    later = {"d\u0430ta-classification": "a", "data classification": "b"}
+    assert list(tags_read(later)) == ["data_classification", "data classification"]
     assert tags_read({"owner": "Ren\u00e9e\u200b", "t\u0435am": 7}) == {"owner": "Ren\u00e9e\u200b", "t\u0435am": 7}
 
 
@@ -204,6 +212,72 @@ def test_prose_may_have_any_letters(properties: JsonObject) -> None:
     resource = workspace(**properties)
 
     assert resource_read(resource, b"\xc4\xb0").problems == ()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["adminPublicKey", "adminUserName", "command", "experimentName", "filter", "id", "name", "shortDescription"],
+)
+def test_values_that_users_write_may_have_any_letters(name: str) -> None:
+    """Also those that policies read."""
+    assert resource_read(workspace(**{name: "D\u0130sabled"}), b"\xc4\xb0").problems == ()
+
+
+@pytest.mark.parametrize(("length", "problems"), [(64, 1), (65, 0)])
+def test_a_word_of_arm_is_not_long(length: int, problems: int) -> None:
+    """Longer values are ids, commands and prose."""
+    resource = workspace(publicNetworkAccess="\u0430" * length)
+
+    assert len(resource_read(resource, b"\xc4\xb0").problems) == problems
+
+
+def test_a_word_in_other_letters_is_found_at_any_depth() -> None:
+    """In objects and lists; the place is the id, and the message names the pointer and both spellings."""
+    rules = [{"provisioningState": "Failed"}, {"provisioningState": ["Succeeded", "F\u0430iled"]}]
+    resource = workspace(**{"managed/Network": {"rules": rules}})
+
+    (problem,) = resource_read(resource, b"\xc4\xb0").problems
+
+    pointer = "/properties/managed~1Network/rules/1/provisioningState/1"
+    said = rf"`F\u0430iled` at `{pointer}` looks like `Failed` and has other letters; write it in ASCII"
+    assert (problem.level, problem.place, problem.message) == ("error", ID, said)
+
+
+@pytest.mark.parametrize("path", [("tags",), ("properties", "tags"), ("properties", "kvTags")])
+def test_tags_are_read_wherever_a_resource_has_them(path: tuple[str, ...]) -> None:
+    """A warning names both spellings; nothing but the tags is changed."""
+
+    def holding(tags: object) -> Any:
+        return {"id": ID, path[0]: tags if len(path) == 1 else {"a": 1, path[1]: tags}}
+
+    read = resource_read(holding({"owner": "a", "D\u0430ta-Classification": "r\u0435stricted"}), b"\xc4\xb0")
+
+    assert read.document == holding({"owner": "a", "data classification": "restricted"})
+    (problem,) = read.problems
+    pointer = "/".join(("", *path))
+    assert (problem.level, problem.place) == ("warning", ID)
+    assert problem.message == (
+        rf"the tag `D\u0430ta-Classification` in `{pointer}` has letters that look like others or are invisible, and "
+        "is read as `data classification` with the value `restricted`; write it in ASCII"
+    )
+
+
+def test_a_tag_that_reads_as_blank_is_a_warning() -> None:
+    """Only the one that changes."""
+    tags = {"owner": "\u200b", "team": "\u0442eam"}
+
+    (problem,) = resource_read(workspace(tags), b"\xc4\xb0").problems
+
+    assert "`owner` in `/tags`" in problem.message
+    assert "is read as a blank value" in problem.message
+
+
+@pytest.mark.parametrize("properties", [None, "text", [{"tags": {}}]])
+def test_properties_of_any_shape_have_no_tags(properties: object) -> None:
+    """They are read as they are."""
+    resource = {"id": ID, "properties": properties}
+
+    assert resource_read(resource, b"\xc4\xb0") == (resource, ())
 
 
 def approval(**people: str) -> JsonObject:

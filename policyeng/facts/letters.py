@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from policyeng.models import lowered
-
 #: Cyrillic and Greek letters, and those of ASCII that they look like.
 _OTHER_SCRIPTS = {
     **dict(zip("авеһікӏмнорсԁтухјѕԛԝ", "abehiklmhopcdtyxjsqw", strict=True)),
@@ -44,8 +42,8 @@ def as_seen(text: str) -> str:
 
 def same_person(one: str, other: str) -> bool:
     """Whether two names or addresses look the same, without case, invisible characters and white space around."""
-    first, second = (lowered(plain(text).translate(_LOOK_ALIKES)).strip() for text in (one, other))
-    return first.casefold() == second.casefold()
+    first, second = (plain(text).translate(_LOOK_ALIKES).strip().casefold() for text in (one, other))
+    return first == second
 
 
 def disguised(text: str) -> str:
