@@ -123,6 +123,75 @@ def test_shapes_of_secrets(secret: str) -> None:
     assert masked({"command": [secret]}) == {"command": [MASK]}
 
 
+def _signs(count: int, alphabet: str = "aB3dE5fG7hJ9kL2m") -> str:
+    """Letters and digits as tokens have them."""
+    return (alphabet * count)[:count]
+
+
+def _hex(count: int) -> str:
+    return _signs(count, "0a1b2c3d4e5f6789")
+
+
+_KEYS = ("account", "api", "access", "shared", "sharedaccess", "primary", "secondary", "encryption", "subscription")
+_KEYS += ("master", "signing", "license")
+_OPTIONS = ("password", "secret", "token", "api-key", "access-key", "account-key", "db-password", "the-client-secret")
+_LOGINS = ("mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass", "docker  login", "az login")
+_BEFORE = ("", "client", "access", "refresh", "api", "auth", "sas", "my_")
+_TOKENS = [
+    *(f"gh{kind}_{_signs(36)}" for kind in "pousr"), f"github_pat_{_signs(22)}_{_signs(59)}",
+    *(f"gl{kind}-{_signs(20)}" for kind in ("pat", "ptt", "dt", "rt", "cbt", "soat", "ft", "agent", "oas", "imt")),
+    f"dapi{_hex(32)}", f"hf_{_signs(34, 'aBcD')}", f"api_org_{_signs(34, 'aBcD')}",
+    *(f"{start}{_signs(16, 'AB23')}" for start in ("AKIA", "ASIA", "ABIA", "ACCA")), f"ABSK{_signs(109)}",
+    f"bedrock-api-key-{_signs(28)}", f"AIza{_signs(35)}", f"ya29.{_signs(40)}", f"GOCSPX-{_signs(28)}",
+    f"xoxe.xoxp-1-{_signs(160)}", f"xoxa-2-{_signs(20)}", f"xapp-1-{_signs(11)}-0123456789012-{_hex(64)}",
+    *(f"hooks.slack.com/{kind}/T0000000000/B000000000/{_signs(24)}" for kind in ("services", "workflows", "triggers")),
+    f"https://contoso.webhook.office.com/webhookb2/{_hex(8)}-{_hex(4)}-{_hex(4)}",
+    *(f"https://{host}.com/api/webhooks/123456789012345678/{_signs(68)}" for host in ("discord", "discordapp")),
+    *(f"sk-{kind}-{_signs(40)}" for kind in ("proj", "svcacct", "admin", "ant-api03", "or-v1")), f"sk-{_signs(32)}",
+    f"sk_{_signs(20)}T3BlbkFJ{_signs(20)}", f"pplx-{_signs(48)}", f"r8_{_signs(37)}", f"nvapi-{_signs(64)}",
+    f"gsk_{_signs(52)}", *(f"{kind}k_{stage}_{_signs(24)}" for kind in "sr" for stage in ("live", "test", "prod")),
+    f"SG.{_signs(22)}.{_signs(43)}", f"npm_{_signs(36)}", f"pypi-AgEIcHlwaS5vcmc{_signs(50)}", f"rubygems_{_hex(48)}",
+    f"CLOJARS_{_hex(60)}", f"AKCp{_signs(69)}", f"cmVmd{_signs(59)}", f"hvs.{_signs(90)}", f"hvb.{_signs(138)}",
+    f"{_signs(14)}.atlasv1.{_signs(60)}", f"glc_{_signs(32)}", f"glsa_{_signs(32)}_{_hex(8)}",
+    *(f"do{kind}_v1_{_hex(64)}" for kind in "opr"), f"dckr_pat_{_signs(27)}", f"dckr_oat_{_signs(32)}",
+    f"LTAI{_signs(20)}", *(f"shp{kind}_{_hex(32)}" for kind in ("at", "ca", "pa", "ss")), f"12345678:AA{_signs(33)}",
+    f"1234567890:AA{_signs(32)}", f"pul-{_hex(40)}", f"dt0c01.{_signs(24)}.{_signs(64)}", f"dp.pt.{_signs(43)}",
+    f"PMAK-{_hex(24)}-{_hex(34)}", *(f"pscale_{kind}_{_signs(32)}" for kind in ("tkn", "oauth", "pw")),
+    f"sntrys_eyJ{_signs(20)}", f"sntryu_{_hex(64)}", f"ops_eyJ{_signs(250)}",
+    f"AGE-SECRET-KEY-1{_signs(58, 'QPZRY9X8')}", f"lin_api_{_signs(40)}",
+    f"ntn_{_signs(11, '0123456789')}{_signs(35)}", f"sha256~{_signs(43)}", f"HRKU-AA{_signs(58)}",
+    f"tskey-auth-{_signs(17)}-{_signs(32)}", f"fio-u-{_signs(64)}", f"{_signs(52)}JQQJ99{_signs(26)}",
+    f"{_signs(52)}JQQJ9D{_signs(26)}", f"abc8Q~{_signs(31)}", f"abc8Q~{_signs(34)}",
+    f"eyJ{_signs(17)}.eyJ{_signs(20)}",
+]  # fmt: skip
+_ASSIGNED = [
+    *(f"{name}=x" for name in ("passwd", "password", "passphrase", "pwd", "PGPASSWORD", "db_pass", "secret", "token")),
+    *(f"{name}{sign}key=x" for name in _KEYS for sign in ("", "-", "_", " ")), "my_password=x", "PWD  =  x",
+    "'token'=x", *(f"{name}: x" for name in ("passwd", "password", "passphrase", "pwd", "pgpassword", "db_pass")),
+    "my_pwd:x",
+    *(f"{name}{kind}: abc1defg" for name in _BEFORE for kind in ("secret", "token")),
+    *(f"{name}_key: abc1defg" for name in _KEYS), r"{\"token\": \"abc1defg\"}", "{'api-key': 'abc1defg'}",
+    *(f"run --{name}{sign}x" for name in _OPTIONS for sign in " ="),
+    *(f"{name} -u me -p x" for name in _LOGINS),
+    "sshpass -px ssh host",
+    *(f"curl {flag}me:x https://host" for flag in ("-u ", "-u", "--user ", "--user=", "-s -u '")),
+    "sharedaccesssignature = x", "SharedAccessSignature sr=x", f"sig={_signs(16)}", f"a&SIG={_signs(16)}",
+    f"a;sig={_signs(16)}", f"a?code={_signs(40)}", f"a&code={_signs(40)}", f"bearer {_signs(20)}",
+    *(f"Authorization: {kind} {_signs(6)}" for kind in ("basic", "bearer", "digest", "token", "apikey", "sharedkey")),
+    f"authorization=Basic {_signs(6)}", f'{{"Authorization": "Basic {_signs(6)}"}}',
+    *(f"-----BEGIN {kind}PRIVATE KEY-----" for kind in ("", "EC ", "ENCRYPTED ", "PGP ", "SSH2 ENCRYPTED ")),
+    "redis://:x@host", "amqps://me:x@host/vhost", f"{_signs(86)}==", f'"{_signs(86)}=="',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("secret", _TOKENS + _ASSIGNED)
+def test_every_form_of_a_secret_is_masked(secret: str) -> None:
+    """As those who issue it make it, alone and in a sentence."""
+    assert masked(secret) == MASK
+    assert masked(f"it is `{secret}` now") == MASK
+    assert MASK in masked_message(f"it is `{secret}` now")
+
+
 ORDINARY = [
     ARM_ID, "Standard_DS3_v2", "Standard_NC24ads_A100_v4", "b24988ac-6180-42a0-ab88-20f7382dd24c", "PT30M", "P1DT12H",
     "2026-06-01T00:00:00Z", SSH_KEY, LONG_SSH_KEY, "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + "A" * 43, "AMLToken",
