@@ -38,6 +38,8 @@ LONG_SSH_KEY = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAy
         "credentials", "secrets", "dbPwd", "pwd", "pat", "sas", "accountSas", "sasUri", "webhookUrl", "secureValue",
         "password2", "passwordBase64", "pass", "DB_PASS", "encryptionKey", "authorization", "Proxy-Authorization",
         "licenseKey", "sessionKey", "serviceKey", "decryption_key", "passcode", "cookie", "idJwt", "kubeconfig",
+        "accessKey", "storageKey", "masterKey", "signingKey", "functionKey", "hostKey", "authKey", "clientKey",
+        "subscription-key", "adminKey", "queryKey",
     ],
 )  # fmt: skip
 def test_names_of_secrets(name: str) -> None:
@@ -179,6 +181,7 @@ _ASSIGNED = [
     f"a;sig={_signs(16)}", f"a?code={_signs(40)}", f"a&code={_signs(40)}", f"bearer {_signs(20)}",
     *(f"Authorization: {kind} {_signs(6)}" for kind in ("basic", "bearer", "digest", "token", "apikey", "sharedkey")),
     f"authorization=Basic {_signs(6)}", f'{{"Authorization": "Basic {_signs(6)}"}}',
+    rf"{{\"Authorization\": \"Basic {_signs(6)}\"}}",
     *(f"-----BEGIN {kind}PRIVATE KEY-----" for kind in ("", "EC ", "ENCRYPTED ", "PGP ", "SSH2 ENCRYPTED ")),
     "redis://:x@host", "amqps://me:x@host/vhost", f"{_signs(86)}==", f'"{_signs(86)}=="',
 ]  # fmt: skip
@@ -309,12 +312,28 @@ def test_what_describes_an_object_of_secrets_is_read() -> None:
         "clientId": "b24988ac-6180-42a0-ab88-20f7382dd24c",
         "tenantId": "72f988bf-86f1-41af-91ab-2d7cd011db47",
         "authorityUrl": "https://login.microsoftonline.com",
+        "tokenUri": "https://login.microsoftonline.com",
+        "keyIdentifier": "cmk",
+        "userName": "sa",
+        "version": "1",
+        "mode": "x",
     }
     secrets = {"secretsType": "ServicePrincipal", "clientSecret": "hunter2", "certificate": "MIIE", "key": "abc"}
     hidden = {"secretsType": "ServicePrincipal", "clientSecret": MASK, "certificate": MASK, "key": MASK}
     assert masked({"credentials": {**described, "secrets": secrets}}) == {
         "credentials": {**described, "secrets": hidden}
     }
+
+
+@pytest.mark.parametrize("kind", ["ssh-rsa", "ecdsa-sha2-nistp256", "sk-ssh-ed25519@openssh.com"])
+def test_a_public_key_is_read_unless_a_secret_follows(kind: str) -> None:
+    """Also one that is as long as the key of a storage account."""
+    key = f"{kind} AAAA{_signs(82)}=="
+
+    for text in (key, f"{key} me@host\n"):
+        assert masked(text) == masked_message(text) == text
+    assert masked(f"{key} password=hunter2") == MASK
+    assert "hunter2" not in masked_message(f"{key} password=hunter2")
 
 
 def test_an_id_under_the_name_of_a_secret_is_read() -> None:
