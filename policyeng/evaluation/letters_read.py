@@ -67,10 +67,8 @@ def tags_read(tags: Mapping[str, object]) -> dict[str, object]:
         key = name
         if not name.isascii() and lowered(as_seen(name)) in CLASSIFICATION_TAGS:
             key = next(free for free in _spellings() if free not in tags and free not in read)
-        if isinstance(value, str) and not value.isascii():
-            seen = as_seen(value)
-            if lowered(key) in CLASSIFICATION_TAGS or not plain(value).strip():
-                value = seen
+        if isinstance(value, str) and (lowered(key) in CLASSIFICATION_TAGS or not plain(value).strip()):
+            value = as_seen(value)
         read[key] = value
     return read
 
@@ -111,8 +109,7 @@ def unreadable_read(unreadable: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _spellings() -> Iterator[str]:
-    """The spellings of the tag, beginning with those that are not its own name, then in other letters without end."""
-    yield from sorted(CLASSIFICATION_TAGS - {CLASSIFICATION_TAG})
+    """Spellings of the tag that are not its own name, in small and capital letters without end."""
     for bits in count():
         yield "".join(
             letter.upper() if bits >> at & 1 else letter
