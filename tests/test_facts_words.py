@@ -57,6 +57,14 @@ def test_folded_forgets_case_and_white_space_around(value: object, expected: str
     assert words.folded(value) == expected
 
 
+def test_white_space_is_that_of_unicode_without_separators_of_information() -> None:
+    """Those four are control characters to Unicode, and white space to `str.isspace`."""
+    signs = list(map(chr, range(0x10000)))
+    spaces = set(filter(str.isspace, signs)) - set("\x1c\x1d\x1e\x1f")
+
+    assert {sign for sign in signs if not words.trimmed(sign)} == spaces
+
+
 @pytest.mark.parametrize("value", [None, 7, "text", [], {"a": []}])
 def test_inside_gives_none_whatever_stands_on_the_way(value: object) -> None:
     """A path through anything but objects leads nowhere."""
@@ -84,6 +92,7 @@ def test_inside_follows_keys() -> None:
         ({"tags": {"stage": 7}}, 7),
         ({"tags": {"stage": False}}, False),
         ({"tags": {"stage": None}}, None),
+        ({"tags": {"stage": None}, "properties": {"tags": {"stage": "test"}}}, "test"),
         ({"tags": None}, None),
         ({"tags": ["stage"]}, None),
         ({}, None),
@@ -92,7 +101,7 @@ def test_inside_follows_keys() -> None:
 )
 def test_tag_is_the_first_one_stated_without_case(document: dict[str, Any] | None, expected: object) -> None:
     """Top-level tags go before those of `properties`; absent, null and blank ones say nothing."""
-    assert words.tag(document, "stage") == expected
+    assert words.tag(document, "stage") == words.tag(document, "STAGE") == expected
 
 
 @pytest.mark.parametrize(
@@ -154,6 +163,11 @@ def test_regulated_is_three_valued(
 ) -> None:
     """The flag or the first tag stated makes it regulated; what could and cannot be read leaves it undecided."""
     assert words.regulated(resource, workspace, SENSITIVE).decided is decided
+
+
+def test_a_blank_word_makes_nothing_regulated() -> None:
+    """Else a tag that is not text would be equal to it."""
+    assert words.regulated(_tagged(7), {}, ["", "restricted"]).decided is None
 
 
 @pytest.mark.parametrize(
