@@ -78,7 +78,7 @@ def masked_message(text: str) -> str:
     return b"".join((*parts, content[position:])).decode("utf-8", "surrogatepass")
 
 
-def _masked(value: object, secret: bool, doubtful: bool = False) -> object:
+def _masked(value: object, secret: bool, doubtful: bool) -> object:
     if isinstance(value, dict):
         named = _names_a_secret(value)
         return {
@@ -137,8 +137,6 @@ def _names_a_secret(value: dict[object, object]) -> bool:
 
 def _is_secret(name: str, above: bool) -> bool:
     """Whether text under this name is secret, given whether text beside the name is; an array index changes nothing."""
-    if name.isdecimal():
-        return above
     plain = _SEPARATORS.sub("", name.lower())
     if _SECRET_NAME.search(plain) or _last_word(name) in _SECRET_WORDS:
         return True

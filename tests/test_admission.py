@@ -50,6 +50,7 @@ def test_a_new_failure_denies(bundle: Bundle) -> None:
         decision = admitted(bundle, before, workspace("w", x=2))
 
         assert (decision.allowed, decision.exit_code) == (False, 1)
+        assert '"exitCode":1' in decision.model_dump_json(by_alias=True)
         assert policies(decision, "denied") == [("T-A-1", "w")]
 
 
@@ -88,9 +89,21 @@ def test_an_old_failure_on_what_is_changed_denies_unless_only_the_new_is_blamed(
     worse = admitted(bundle, before, workspace("w", x=3), blame=Blame.INTRODUCED)
 
     assert policies(touched, "denied") == [("T-A-1", "w")]
+    assert policies(touched, "standing") == []
     assert left.allowed
     assert policies(left, "standing") == [("T-A-1", "w")]
     assert policies(worse, "denied") == [("T-A-1", "w")]
+
+
+def test_old_failures_stand_in_the_order_of_reports(bundle: Bundle) -> None:
+    """Those on what is changed among those elsewhere."""
+    before = [workspace(name, x=2) for name in "abc"]
+    decision = admitted(bundle, before, workspace("b", x=2, y=1), blame=Blame.INTRODUCED)
+
+    assert policies(decision, "standing") == [
+        *(("T-A-1", name) for name in "abc"),
+        *(("T-A-2", name) for name in "abc"),
+    ]
 
 
 def test_a_failure_that_a_change_brings_about_elsewhere_denies(bundle: Bundle) -> None:
@@ -143,6 +156,7 @@ def test_modes_and_the_gate(bundle: Bundle) -> None:
         return next(key for key in ("denied", "warned", "shadowed") if getattr(decision, key))
 
     assert name() == "denied"
+    assert name(fail_on=Severity.MEDIUM) == "denied"
     assert name(fail_on=Severity.HIGH) == "warned"
     assert name(Enforcement(mode=Mode.WARN)) == "warned"
     assert name(Enforcement(policy="T-A-1", mode=Mode.SHADOW), Enforcement(mode=Mode.DENY)) == "shadowed"

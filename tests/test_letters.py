@@ -207,7 +207,7 @@ def test_a_change_to_a_word_in_other_letters_is_denied(bundle: Bundle) -> None:
         {"description": "Disabled\u200b"},
         {"primaryUserAssignedIdentity": "/x" * 40 + "\u0130"},
         {"status": "\u0130s aller"},
-        {"tags": {"mode": "\u0130"}},
+        {"tags": {"provisioningState": "F\u0430iled"}},
     ],
 )
 def test_prose_may_have_any_letters(properties: JsonObject) -> None:
@@ -237,13 +237,14 @@ def test_a_word_of_arm_is_not_long(length: int, problems: int) -> None:
 def test_a_word_in_other_letters_is_found_at_any_depth() -> None:
     """In objects and lists; the place is the id, and the message names the pointer and both spellings."""
     rules = [{"provisioningState": "Failed"}, {"provisioningState": ["Succeeded", "F\u0430iled"]}]
-    resource = workspace(**{"managed/Network": {"rules": rules}})
-
-    (problem,) = resource_read(resource, b"\xc4\xb0").problems
-
-    pointer = "/properties/managed~1Network/rules/1/provisioningState/1"
-    said = rf"`F\u0430iled` at `{pointer}` looks like `Failed` and has other letters; write it in ASCII"
-    assert (problem.level, problem.place, problem.message) == ("error", ID, said)
+    for resource, above in (
+        (workspace(**{"managed/Network": {"rules": rules}}), "/properties/managed~1Network"),
+        ({**workspace(), "managed/Network": {"rules": rules}}, "/managed~1Network"),
+    ):
+        (problem,) = resource_read(resource, b"\xc4\xb0").problems
+        pointer = f"{above}/rules/1/provisioningState/1"
+        said = rf"`F\u0430iled` at `{pointer}` looks like `Failed` and has other letters; write it in ASCII"
+        assert (problem.level, problem.place, problem.message) == ("error", ID, said)
 
 
 @pytest.mark.parametrize("path", [("tags",), ("properties", "tags"), ("properties", "kvTags")])
@@ -267,12 +268,28 @@ def test_tags_are_read_wherever_a_resource_has_them(path: tuple[str, ...]) -> No
 
 def test_a_tag_that_reads_as_blank_is_a_warning() -> None:
     """Only the one that changes."""
-    tags = {"owner": "\u200b", "team": "\u0442eam"}
+    tags = {"owner": "\u200b ", "team": "\u0442eam"}
 
     (problem,) = resource_read(workspace(tags), b"\xc4\xb0").problems
 
     assert "`owner` in `/tags`" in problem.message
     assert "is read as a blank value" in problem.message
+
+
+@pytest.mark.parametrize("tags", [{"\u0430" * 5000: "\u200b"}, {"data-classification": "\u0430" * 5000}])
+def test_the_message_about_a_long_tag_is_short(tags: JsonObject) -> None:
+    """Its name and its value are cut."""
+    (problem,) = resource_read(workspace(tags), b"\xc4\xb0").problems
+
+    assert len(problem.message) < 500
+
+
+def test_a_type_and_tags_are_no_words() -> None:
+    """Whatever letters they have."""
+    tags = {"provisioningState": "F\u0430iled"}
+    resource = {**workspace(tags), "type": "Microsoft.M\u0430chineLearningServices"}
+
+    assert resource_read(resource, b"\xc4\xb0").problems == ()
 
 
 @pytest.mark.parametrize("properties", [None, "text", [{"tags": {}}]])

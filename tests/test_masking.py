@@ -145,7 +145,7 @@ _TOKENS = [
     f"dapi{_hex(32)}", f"hf_{_signs(34, 'aBcD')}", f"api_org_{_signs(34, 'aBcD')}",
     *(f"{start}{_signs(16, 'AB23')}" for start in ("AKIA", "ASIA", "ABIA", "ACCA")), f"ABSK{_signs(109)}",
     f"bedrock-api-key-{_signs(28)}", f"AIza{_signs(35)}", f"ya29.{_signs(40)}", f"GOCSPX-{_signs(28)}",
-    f"xoxe.xoxp-1-{_signs(160)}", f"xoxa-2-{_signs(20)}", f"xapp-1-{_signs(11)}-0123456789012-{_hex(64)}",
+    f"xoxe.xoxp-1-{_signs(160)}", f"xoxb-{_signs(10)}", f"xapp-1-{_signs(11)}-0123456789012-{_hex(64)}",
     *(f"hooks.slack.com/{kind}/T0000000000/B000000000/{_signs(24)}" for kind in ("services", "workflows", "triggers")),
     f"https://contoso.webhook.office.com/webhookb2/{_hex(8)}-{_hex(4)}-{_hex(4)}",
     *(f"https://{host}.com/api/webhooks/123456789012345678/{_signs(68)}" for host in ("discord", "discordapp")),
@@ -238,6 +238,7 @@ def test_every_shape_is_masked(shape: Shape) -> None:
         ("`https://me:hunter2@host/x` cannot be read; check it", "`***` cannot be read; check it"),
         ("a `password=hunter2` and a `token=abc`", "a `***` and a `***`"),
         ("curl -u me:hunter2 https://host", "*** https://host"),
+        ("run --db-password hunter2 now", "run *** now"),
         ("-----BEGIN PRIVATE KEY-----\nMIIE\nabcd", "***"),
         ("?sig=2MqAbCdEfGhIjKlMnOp&x=1 then", "?*** then"),
         (SSH_KEY, SSH_KEY),
@@ -251,7 +252,7 @@ def test_in_a_message_only_the_secret_is_masked(message: str, shown: str) -> Non
     assert masked_message(shown) == shown
 
 
-@pytest.mark.parametrize("name", ["key", "auth", "signature"])
+@pytest.mark.parametrize("name", ["key", "auth", "signature", "Key"])
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
@@ -271,7 +272,7 @@ def test_under_a_doubtful_name_only_random_text_is_masked(name: str, value: str,
     assert masked([value], f"/properties/{name}/0") == [shown]
     assert masked({name: value, "other": value}) == {name: shown, "other": value}
     assert masked({name: [value]}) == {name: [shown]}
-    assert masked({name: {"inner": value}}) == {name: {"inner": value}}
+    assert masked({name: {"inner": value, "0": value}}) == {name: {"inner": value, "0": value}}
 
 
 def test_what_the_repository_holds_reads_as_before() -> None:
@@ -337,8 +338,15 @@ def test_a_public_key_is_read_unless_a_secret_follows(kind: str) -> None:
 
 
 def test_an_id_under_the_name_of_a_secret_is_read() -> None:
-    """Where the secret is kept is no secret."""
-    assert masked({"secret": ARM_ID}) == {"secret": ARM_ID}
+    """Where the secret is kept is no secret; ids are the same in any case."""
+    for text in (ARM_ID, ARM_ID.upper()):
+        assert masked({"secret": text}) == {"secret": text}
+
+
+def test_tuples_and_text_that_cannot_be_encoded_are_masked() -> None:
+    """A value of Python has the one, and JSON may have the other."""
+    assert masked({"password": ("hunter2",)}) == {"password": [MASK]}
+    assert masked("half \ud800 of password=hunter2") == MASK
 
 
 @pytest.mark.parametrize("name_key", ["name", "key"])
@@ -353,6 +361,7 @@ def test_segments_of_the_path_are_decoded() -> None:
     """`~1` and `~0` are JSON Pointer's escapes."""
     assert masked("x", "/tags/db~1password") == MASK
     assert masked("x", "/tags/password~0/name") == "x"
+    assert masked("x", "/pass~1word") == masked("x", "/pass~0word") == MASK
 
 
 json_values = st.recursive(

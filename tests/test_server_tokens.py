@@ -12,7 +12,7 @@ from policyeng.errors import UsageError
 from policyeng.server.options import ServerOptions
 from policyeng.server.problems import RefusedError
 from policyeng.server.service import Service
-from policyeng.server.tokens import Scope, Tokens, read_tokens
+from policyeng.server.tokens import Scope, Tokens, digest_of, read_tokens
 from tests.bundles import workspace
 from tests.servers import asked, got, held, service_of
 
@@ -26,7 +26,7 @@ def line(name: str, scopes: str, token: str) -> str:
 def service(tmp_path: Path) -> Service:
     """A server that knows two holders."""
     file = tmp_path / "tokens"
-    lines = ["# who", "", line("ci", "check,admit", "one"), line("prom", "METRICS", "two")]
+    lines = ["# who", "", "  ", "  # more", line("ci", "check,admit", "one"), line("prom", "METRICS", "two")]
     file.write_text("\n".join(lines), encoding="utf-8")
     return service_of(held(tmp_path), tokens=file)
 
@@ -39,6 +39,7 @@ def service(tmp_path: Path) -> Service:
         ("", 401, 'Bearer realm="policyeng"'),
         ("Basic b25l", 401, 'Bearer realm="policyeng"'),
         ("Bearer ", 401, 'Bearer realm="policyeng"'),
+        ("Bearer   ", 401, 'Bearer realm="policyeng"'),
         ("Bearer on", 401, 'Bearer realm="policyeng", error="invalid_token"'),
         ("Bearer onee", 401, 'Bearer realm="policyeng", error="invalid_token"'),
         ("Bearer two", 403, 'Bearer realm="policyeng", error="insufficient_scope", scope="check"'),
@@ -52,6 +53,21 @@ def test_a_token_lets_in_to_its_scopes(service: Service, given: str, status: int
     assert answer.headers.get("www-authenticate") == challenge
     if status == 403:
         assert answer.json()["detail"] == "the token of `prom` is not for `check`"
+
+
+def test_a_holder_is_named_for_a_scope_of_the_token(tmp_path: Path) -> None:
+    """By the header and by the hash; a token is of bytes, whatever letters the header has."""
+    file = tmp_path / "tokens"
+    file.write_text("\n".join([line("ci", "check,admit", "one"), line("prom", "metrics", "two")]), encoding="utf-8")
+    tokens = read_tokens(file)
+
+    assert tokens.holder("Bearer one", Scope.ADMIT) == "ci"
+    assert tokens.holder("Bearer two", Scope.METRICS) == "prom"
+    assert tokens.name_of(digest_of("two"), Scope.METRICS) == "prom"
+    assert tokens.name_of(digest_of("two"), Scope.CHECK) is None
+    assert tokens.name_of(digest_of("three"), Scope.CHECK) is None
+    with pytest.raises(RefusedError, match="the token is not known"):
+        tokens.holder("Bearer \u20ac", Scope.CHECK)
 
 
 def test_who_is_refused_is_not_read(service: Service) -> None:
@@ -98,13 +114,16 @@ def test_a_file_that_is_not_well_formed_is_refused(tmp_path: Path, text: str, sa
         read_tokens(file)
 
     assert said in str(refused.value)
+    assert refused.value.place[0].startswith(str(file))
+    assert refused.value.remedy
     assert "plain-token" not in str(refused.value)
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     """And one that is no text."""
-    with pytest.raises(UsageError, match="no such file"):
+    with pytest.raises(UsageError, match="no such file") as refused:
         read_tokens(tmp_path / "tokens")
+    assert refused.value.place == (str(tmp_path / "tokens"),)
     (tmp_path / "tokens").write_bytes(b"\xff")
     with pytest.raises(UsageError, match="not utf-8"):
         read_tokens(tmp_path / "tokens")
