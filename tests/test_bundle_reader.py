@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import Bundle, load_bundle
+from policyeng.bundle.origins import open_origins
 from policyeng.errors import BundleError
 from tests.bundles import deny_when, rego, write
 
@@ -59,6 +60,39 @@ def test_a_directory_is_lent_our_library_and_facts(tmp_path: Path) -> None:
 
     write(tmp_path, {"facts/vm_sizes/data.json": "{}"})
     assert load_bundle(tmp_path).facts.size("Standard_M128ms") is None
+
+
+@pytest.mark.parametrize(
+    ("files", "lent"),
+    [
+        ({}, {"lib", "facts"}),
+        ({"lib/x.rego": "package other"}, {"facts"}),
+        ({"area/x.rego": "# mine\npackage lib.x"}, {"facts"}),
+        ({"facts/data.json": "{}"}, {"lib"}),
+        ({"data.json": '{"facts": {}}'}, {"lib"}),
+        ({"data.yaml": "lib: {}\nfacts: {}"}, set()),
+        ({"area/data.json": '{"facts": {}}', "lib.rego": "package other"}, {"lib", "facts"}),
+    ],
+)
+def test_a_directory_is_lent_only_what_it_lacks(tmp_path: Path, files: dict[str, str], lent: set[str]) -> None:
+    """By folders, packages and the keys of data at the top."""
+    root = write(tmp_path / "mine", {"area/a/a.rego": rego("a", deny_when("true")), **files})
+    mine, *others = open_origins([root])
+
+    assert (mine.name, mine.root, mine.lent) == ("mine", root, False)
+    assert {path.parts[0] for origin in others for path in origin.tree} == lent
+    assert [(origin.name, origin.lent) for origin in others] == [("policyeng", True)] * bool(lent)
+
+
+def test_only_policies_of_ours_are_lent_anything(tmp_path: Path) -> None:
+    """One among those of others is enough; without directories there is the built-in bundle alone."""
+    foreign = write(tmp_path / "foreign", {"main.rego": 'package main\n\ndeny contains "no"\n'})
+    (built_in,) = open_origins([])
+
+    assert [origin.name for origin in open_origins([foreign])] == ["foreign"]
+    write(foreign, {"area/p/p.py": PYTHON})
+    assert [origin.name for origin in open_origins([foreign])] == ["foreign", "policyeng"]
+    assert (built_in.name, built_in.lent, built_in.signed) == ("policyeng", False, False)
 
 
 def test_the_digest_follows_the_content(tmp_path: Path) -> None:

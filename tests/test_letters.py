@@ -223,7 +223,7 @@ def test_prose_may_have_any_letters(properties: JsonObject) -> None:
 )
 def test_values_that_users_write_may_have_any_letters(name: str) -> None:
     """Also those that policies read."""
-    assert resource_read(workspace(**{name: "D\u0130sabled"}), b"\xc4\xb0").problems == ()
+    assert resource_read(workspace(None, **{name: "D\u0130sabled"}), b"\xc4\xb0").problems == ()
 
 
 @pytest.mark.parametrize(("length", "problems"), [(64, 1), (65, 0)])

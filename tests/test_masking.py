@@ -134,8 +134,10 @@ def _hex(count: int) -> str:
     return _signs(count, "0a1b2c3d4e5f6789")
 
 
-_KEYS = ("account", "api", "access", "shared", "sharedaccess", "primary", "secondary", "encryption", "subscription")
-_KEYS += ("master", "signing", "license")
+_KEYS = [
+    *("account", "api", "access", "shared", "sharedaccess", "primary", "secondary", "encryption", "subscription"),
+    *("master", "signing", "license"),
+]
 _OPTIONS = ("password", "secret", "token", "api-key", "access-key", "account-key", "db-password", "the-client-secret")
 _LOGINS = ("mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass", "docker  login", "az login")
 _BEFORE = ("", "client", "access", "refresh", "api", "auth", "sas", "my_")
