@@ -86,7 +86,8 @@ def test_a_directory_is_lent_only_what_it_lacks(tmp_path: Path, files: dict[str,
 
 def test_only_policies_of_ours_are_lent_anything(tmp_path: Path) -> None:
     """One among those of others is enough; without directories there is the built-in bundle alone."""
-    foreign = write(tmp_path / "foreign", {"main.rego": 'package main\n\ndeny contains "no"\n'})
+    files = {"main.rego": '# METADATA\n# title: t\npackage main\n\ndeny contains "no"\n', "data.json": '{"a": 1}'}
+    foreign = write(tmp_path / "foreign", files)
     (built_in,) = open_origins([])
 
     assert [origin.name for origin in open_origins([foreign])] == ["foreign"]
