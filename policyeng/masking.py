@@ -41,6 +41,9 @@ _ASSIGNMENTS = re.compile("|".join({shape.mark: None for shape in SHAPES if shap
 _TOKENS = re.compile("|".join(shape.mark for shape in SHAPES if not shape.mark.startswith("(?i:")))
 # No shape is shorter but those with one of these signs.
 _SHORTEST, _SIGNS = 15, re.compile("[=: ]")
+# Characters from which on all shapes are searched for at once: RE2 reads fifty times as many in a second as `re`, which
+# lets no other thread run meanwhile.
+_LONG = 1 << 12
 
 
 def masked(value: object, path: str = "") -> object:
@@ -102,6 +105,8 @@ def _hides(text: str, secret: bool, doubtful: bool) -> bool:
 
 def _has_mark(text: str) -> bool:
     """Whether a text may have one of the shapes; this is all that is asked of most texts."""
+    if len(text) > _LONG:
+        return True
     if not _SIGNS.search(text):
         return len(text) >= _SHORTEST and _TOKENS.search(text) is not None
     if _TOKENS.search(text):

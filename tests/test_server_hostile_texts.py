@@ -11,12 +11,14 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
-from tests.bundles import write
+from tests.bundles import workspace, write
 from tests.servers import POLICY
 from tests.test_cli_serve import running
 
@@ -46,6 +48,18 @@ def review(kind: dict[str, str], text: str) -> bytes:
     given = {"apiVersion": version, "kind": kind["kind"], "metadata": metadata, "spec": spec}
     asked = {"uid": UID, "kind": kind, "operation": "CREATE", "name": "w", "namespace": "n", "object": given}
     return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}).encode()
+
+
+#: Twice that is the length of bodies; a regular expression of Python reads such a text for seconds.
+LONG = 2_000_000
+BODIES = {
+    "text": json.dumps(
+        {"snapshotVersion": 1, "resources": [workspace("w", note="key " + "a-" * (LONG // 2))]}
+    ).encode(),
+    "names": json.dumps({"key " + "a-" * (LONG // 2): 1}).encode(),
+    "lists": b"[" + b"[]," * (LONG * 2 // 3) + b"[]]",
+    "numbers": b"[" + b"1," * LONG + b"1]",
+}
 
 
 def busy(process: int) -> float:
@@ -81,3 +95,23 @@ def test_a_request_is_done_soon(
         time.sleep(0.05)
 
     assert busy(process) - before < MOST
+
+
+@pytest.mark.parametrize("route", ["check", "admit"])
+@pytest.mark.parametrize("body", BODIES)
+def test_health_is_answered_while_a_request_is_at_work(
+    body: str, route: str, server: tuple[int, httpx.Client, Path]
+) -> None:
+    """The server takes no more of the processor meanwhile than a second, however long the requests take."""
+    process, client, _ = server
+    sent: dict[str, Any] = {"content": BODIES[body], "headers": {"content-type": "application/json"}, "timeout": 60}
+    with ThreadPoolExecutor() as threads:
+        attacks = [threads.submit(httpx.post, f"{client.base_url}/v1/{route}", **sent) for _ in range(2)]
+        spent = []
+        while not all(attack.done() for attack in attacks):
+            before = busy(process)
+            assert client.get("/healthz").status_code == 200
+            spent.append(busy(process) - before)
+
+    assert {attack.result().status_code for attack in attacks} <= {200, 422, 503}
+    assert max(spent) < MOST

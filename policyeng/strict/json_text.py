@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Sequence
+from threading import Lock
 
 import orjson
 
 from policyeng import _native
 from policyeng.errors import InputError
+from policyeng.garbage import uncollected
 
 DEFAULT_MAX_BYTES = 128 * 1024 * 1024
 MAX_DEPTH = 128
+#: orjson lets no other thread run until it has read all of a text. A thread that waits, such as that of the event loop,
+#: waits for one text at most.
+_PARSING = Lock()
 
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 #: Where the zeros stand among the first bytes of UTF-16 and UTF-32 that begin with ASCII and no byte order mark.
@@ -50,7 +55,8 @@ def parse_json(content: bytes, file: str, *, max_bytes: int = DEFAULT_MAX_BYTES)
     """
     require_json(content, file, max_bytes=max_bytes)
     try:
-        document: object = orjson.loads(content)
+        with _PARSING, uncollected():
+            document: object = orjson.loads(content)
     except orjson.JSONDecodeError as error:
         raise refusal(file, "syntax", line=error.lineno, column=error.colno, detail=error.msg) from None
     return document
