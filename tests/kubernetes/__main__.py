@@ -16,7 +16,7 @@ import yaml
 from policyeng.models import JsonObject
 from tests.kubernetes import custom_kinds as kinds
 from tests.kubernetes.control_plane import ADMIN, CALLER, USER, Cluster, control_plane, free_port, wait
-from tests.kubernetes.custom_kinds import COMPUTE, Custom
+from tests.kubernetes.custom_kinds import COMPUTE, OLD, Custom
 from tests.kubernetes.manifests import ROOT, Manifests
 from tests.kubernetes.transcript import Transcript
 
@@ -54,9 +54,10 @@ class Run:
                 "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}],
             }
         )
-        self.said.head("before the webhook is there, a failing object is stored")
+        self.said.head("before the webhook is registered, a failing object is stored")
         self.create(COMPUTE, kinds.compute("legacy", 1), 201)
         self.create(kinds.CLUSTER, kinds.managed_cluster(), 201)
+        self.create(kinds.WORKSPACE, kinds.workspace("ws", "Disabled"), 201)
 
     def install(self, authority: Path | None) -> None:
         """Apply our manifests, every key of which the API server has to know."""
@@ -78,7 +79,7 @@ class Run:
     def judge(self) -> None:
         """What a cluster's users see while the webhook is up."""
         said = self.said
-        said.head("a violating object is refused, in a dry run too")
+        said.head("a violating object is refused, also in a dry run")
         self.create(COMPUTE, kinds.compute("training", 1), 403, "AML-CMP-008")
         said.annotated(self.cluster.audited(COMPUTE.path()))
         self.create(COMPUTE, kinds.compute("training", 1), 403, "AML-CMP-008", dry=True)
@@ -93,36 +94,42 @@ class Run:
         said.head("an update that makes it worse is refused, and one that does not is stored")
         self.update(COMPUTE, kinds.compute("training", 2), 403, "AML-CMP-008")
         self.update(COMPUTE, kinds.compute("training", 0, most=3), 200)
-        said.head(
-            "an update that leaves an old failure alone is let through with a warning; one that adds to it is not"
-        )
+        said.head("an update that keeps an old failure is stored with a warning; one that adds to it is refused")
         self.update(COMPUTE, _labelled(kinds.compute("legacy", 1)), 200, "AML-CMP-008 failed before")
         self.update(COMPUTE, kinds.compute("legacy", 2), 403, "AML-CMP-008")
-        said.head("and so is what the operator writes")
+        said.head("an object of an old version is converted to the newest one, and evaluated as that")
+        self.update(OLD, kinds.workspace("ws", "Enabled", OLD), 403, "AML-NET-001")
+        said.annotated(self.cluster.audited(OLD.path("ws")))
+        self.create(OLD, kinds.workspace("open", "Enabled", OLD), 403, "AML-NET-001", dry=True)
+        self.update(OLD, kinds.workspace("ws", "Disabled", OLD), 200)
+        said.head("what a policy cannot decide is refused, because the settings have `strict_unknown = true`")
+        self.create(COMPUTE, kinds.compute("gpu", 0, size="Standard_NC6s_v3"), 403, "AML-SKU-105", dry=True)
+        said.head("a report in `status` is stored, whatever fails in `spec`")
         self.update(COMPUTE, {**kinds.compute("legacy", 1), "status": {"conditions": []}}, 200, below="/status")
-        said.head("what cannot be judged is refused")
+        self.update(OLD, {**kinds.workspace("ws", "Enabled", OLD), "status": {"conditions": []}}, 200, below="/status")
+        said.head("an object that cannot be evaluated is refused")
         broken = kinds.compute("broken", 0)
         broken["spec"]["properties"]["kubernetes"] = {}
         self.create(COMPUTE, broken, 422, "several kinds of compute at once")
-        said.head("a deletion is judged too: two computes stand on this cluster")
+        said.head("a deletion is evaluated too: two computes run on this cluster; an older operator serves its version")
         self.delete(kinds.CLUSTER, "aks-ml", 403, "AML-OPS-103", dry=True)
-        self.delete(kinds.CLUSTER, "aks-ml", 403, "AML-OPS-103")
+        self.delete(kinds.CLUSTER, "aks-ml", 403, "other-versions.azure.policyeng.io")
         self.delete(COMPUTE, "training", 200)
         said.head("a deletion that leaves Azure as it is changes nothing")
         kept = kinds.managed_cluster()
         kept["metadata"]["annotations"] = {"serviceoperator.azure.com/reconcile-policy": "detach-on-delete"}
         self.update(kinds.CLUSTER, kept, 200)
         self.delete(kinds.CLUSTER, "aks-ml", 200)
-        said.head("an instance type of the Azure ML extension is judged as a part of the attached compute")
+        said.head("an instance type of the Azure ML extension is evaluated as a part of the attached compute")
         self.create(kinds.INSTANCE_TYPE, kinds.new(kinds.INSTANCE_TYPE, "gpu", {"resources": {}}), 201)
         self.untouched()
-        said.head("so are those in the webhook's own namespace, which it is not asked about")
+        said.head("so are those in the namespace of the webhook, about which it is not asked")
         place = COMPUTE.path(namespace="policyeng")
         self.create(COMPUTE, kinds.compute("anything", 1, namespace="policyeng"), 201, user=ADMIN, path=place)
 
     def untouched(self) -> None:
         """Objects of other kinds."""
-        self.said.head("objects of other kinds are untouched, and nothing is said of them")
+        self.said.head("objects of other kinds are stored without a message")
         began = len(self.said.lines)
         self.create(kinds.VAULT, kinds.new(kinds.VAULT, "kv", {"location": "anywhere"}), 201)
         self.delete(kinds.VAULT, "kv", 200)
@@ -138,7 +145,7 @@ class Run:
 
     def go_stale(self) -> None:
         """What they see while nobody renews the snapshot, and when somebody does."""
-        self.said.head("by a snapshot that is too old nothing is decided; a new one is taken up as it comes")
+        self.said.head("with a snapshot that is too old nothing is decided; a new one is read when it arrives")
         self.manifests.take_snapshot(ago=timedelta(days=2))
         self._await_answer(kinds.compute("training", 0), 500)
         self.create(COMPUTE, kinds.compute("training", 0), 500, "nothing is decided by the state")
@@ -148,19 +155,19 @@ class Run:
 
     def down(self) -> None:
         """What they see while it is not."""
-        self.said.head("with the webhook down, what it would judge is refused, and nothing else")
+        self.said.head("without the webhook, what it would evaluate is refused, and nothing else")
         self.create(COMPUTE, kinds.compute("training", 0), 500, "failed calling webhook")
         self.delete(COMPUTE, "legacy", 500, "failed calling webhook")
         self.untouched()
 
     def again(self) -> None:
         """And when it is back."""
-        self.said.head("with the webhook up again, what is compliant is stored")
+        self.said.head("with the webhook again, what complies is stored")
         self.create(COMPUTE, kinds.compute("training", 0), 201)
 
     def identify(self, log: Path) -> None:
         """What they see where the webhook wants to know who asks it."""
-        self.said.head("with `client-certificate`, the API server shows one, and nobody else is answered but probes")
+        self.said.head("with `client-certificate`, the API server sends one; without one only probes are answered")
         self.create(COMPUTE, kinds.compute("other", 1), 403, "AML-CMP-008")
         lines = log.read_text(encoding="utf-8").splitlines()
         [*_, entry] = (json.loads(line) for line in lines if line.startswith("{"))

@@ -9,6 +9,7 @@ from policyeng.models import JsonObject
 GROUP_ID = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 SUBNETS = f"{GROUP_ID}/providers/Microsoft.Network/virtualNetworks/vnet-ml/subnets"
 NAMESPACE = "ml"
+_TAGS = {"owner": "ml-platform@contoso.example", "cost-center": "4711", "environment": "production"}
 
 
 class Custom(NamedTuple):
@@ -18,6 +19,8 @@ class Custom(NamedTuple):
     version: str
     kind: str
     plural: str
+    #: Versions that are served beside `version`, which is the one that is stored.
+    others: tuple[str, ...] = ()
 
     @property
     def api_version(self) -> str:
@@ -32,15 +35,18 @@ class Custom(NamedTuple):
     def definition(self) -> JsonObject:
         """Its definition; like those of the operator with a status that only the operator writes."""
         anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-        version = {
-            "name": self.version,
-            "served": True,
-            "storage": True,
-            "subresources": {"status": {}},
-            "schema": {
-                "openAPIV3Schema": {"type": "object", "properties": {"spec": anything, "status": anything}},
-            },
-        }
+        versions = [
+            {
+                "name": name,
+                "served": True,
+                "storage": name == self.version,
+                "subresources": {"status": {}},
+                "schema": {
+                    "openAPIV3Schema": {"type": "object", "properties": {"spec": anything, "status": anything}},
+                },
+            }
+            for name in (self.version, *self.others)
+        ]
         return {
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
@@ -49,13 +55,17 @@ class Custom(NamedTuple):
                 "group": self.group,
                 "scope": "Namespaced",
                 "names": {"kind": self.kind, "plural": self.plural, "singular": self.kind.lower()},
-                "versions": [version],
+                "versions": versions,
             },
         }
 
 
-WORKSPACE = Custom("machinelearningservices.azure.com", "v1api20240401", "Workspace", "workspaces")
-COMPUTE = Custom("machinelearningservices.azure.com", "v1api20240401", "WorkspacesCompute", "workspacescomputes")
+_ML_GROUP, _OLD_VERSION = "machinelearningservices.azure.com", "v1api20210701"
+WORKSPACE = Custom(_ML_GROUP, "v1api20240401", "Workspace", "workspaces", (_OLD_VERSION,))
+#: The same, as clients of an old version see it.
+OLD = WORKSPACE._replace(version=_OLD_VERSION)
+COMPUTE = Custom(_ML_GROUP, "v1api20240401", "WorkspacesCompute", "workspacescomputes")
+#: As an older operator serves it: without the version that the first webhook names.
 CLUSTER = Custom("containerservice.azure.com", "v1api20231001", "ManagedCluster", "managedclusters")
 INSTANCE_TYPE = Custom("amlarc.azureml.com", "v1alpha1", "InstanceType", "instancetypes")
 #: Of the operator too, and none that is judged.
@@ -69,10 +79,18 @@ def new(kind: Custom, name: str, spec: JsonObject, namespace: str = NAMESPACE) -
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, "spec": spec}
 
 
-def compute(name: str, least: int, most: int = 2, namespace: str = NAMESPACE) -> JsonObject:
+def workspace(name: str, access: str, kind: Custom = WORKSPACE) -> JsonObject:
+    """Return a workspace with `publicNetworkAccess: {access}`."""
+    owner = {"armId": GROUP_ID}
+    return new(kind, name, {"owner": owner, "location": "eastus", "publicNetworkAccess": access, "tags": _TAGS})
+
+
+def compute(
+    name: str, least: int, most: int = 2, namespace: str = NAMESPACE, size: str = "Standard_DS3_v2"
+) -> JsonObject:
     """A cluster of the workspace `ws`, which keeps `least` nodes while it is idle."""
     cluster = {
-        "vmSize": "Standard_DS3_v2",
+        "vmSize": size,
         "vmPriority": "Dedicated",
         "osType": "Linux",
         "enableNodePublicIp": False,
@@ -85,7 +103,7 @@ def compute(name: str, least: int, most: int = 2, namespace: str = NAMESPACE) ->
         "owner": {"name": "ws"},
         "location": "eastus",
         "identity": {"type": "SystemAssigned"},
-        "tags": {"owner": "ml-platform@contoso.example", "cost-center": "4711", "environment": "production"},
+        "tags": _TAGS,
         "properties": {
             "amlCompute": {"computeType": "AmlCompute", "disableLocalAuth": True, "properties": cluster},
         },
