@@ -15,6 +15,7 @@ from policyeng.sources.terraform import azapi, bringing, changing, template_depl
 from policyeng.sources.terraform.estate import AZAPI, AZAPI_UPDATE, KINDS, Estate
 from policyeng.sources.terraform.folding import folded
 from policyeng.sources.terraform.instances import Change, Instance, in_state_file, in_values
+from policyeng.sources.terraform.manifests import read_manifests
 from policyeng.sources.terraform.neighbours import DEPLOYS
 from policyeng.sources.terraform.references import Configuration, objects
 from policyeng.sources.terraform.updates import Update, updated
@@ -123,15 +124,18 @@ def _read(estate: Estate, plan: JsonObject, incomplete: Iterable[str] = ()) -> R
     entries = list(_entries(estate, managed))
     placed = (entry for entry in entries if isinstance(entry, Placed))
     every = updated(estate, placed, (entry for entry in entries if isinstance(entry, Update)))
-    whole = [*folded(every.whole), *every.parts]
+    manifests, unread = read_manifests(managed, estate.around)
+    whole = [*folded(every.whole), *every.parts, *manifests.resources]
     refusals = (entry for entry in entries if isinstance(entry, Refusal))
-    reading = reading_of([*whole, *refusals])
-    remarks = tuple(_remarks(managed))
+    reading = reading_of([*whole, *refusals, *manifests.refusals])
+    remarks = (*_remarks(managed), *unread)
     missing = (*incomplete, *_missing(estate, whole), *(f"{estate.around.file}: {said}" for _, said in remarks))
+    remarks += manifests.remarks
     nothing = "" if whole or reading.refusals or remarks else _nothing(managed)
     return Reading(
         resources=reading.resources,
         incomplete=missing,
+        beyond=manifests.beyond,
         refusals=reading.refusals,
         remarks=remarks,
         nothing=nothing,

@@ -15,6 +15,7 @@ from policyeng.sources.terraform import template_deployments
 from policyeng.sources.terraform.estate import AZAPI, AZAPI_UPDATE, KINDS, Estate
 from policyeng.sources.terraform.folding import FOLDED
 from policyeng.sources.terraform.instances import Instance
+from policyeng.sources.terraform.manifests import MANIFESTS, read_manifests
 from policyeng.sources.terraform.neighbours import DEPLOYMENT, DEPLOYS
 from policyeng.sources.terraform.references import objects
 
@@ -48,6 +49,10 @@ def deletions(document: JsonObject, estate: Estate) -> Iterator[Changing]:
             inner = contents.read(deployment.resource, deployment.unreadable).resources
             ids = [placed.resource["id"] for placed in inner if "/id" not in placed.unreadable]
             yield from (Changing(Change(operation=Operation.DELETE, id=one), pointer) for one in ids)
+        if instance.type in MANIFESTS:
+            placed, _ = read_manifests([instance], estate.around)
+            ids = [each.resource["id"] for each in placed.resources if "/id" not in each.unreadable]
+            yield from (Changing(Change(operation=Operation.DELETE, id=one), pointer) for one in ids)
 
 
 def updates(parts: Iterable[Placed]) -> Iterator[Changing]:
@@ -70,13 +75,20 @@ def unchanged(document: JsonObject, instances: Iterable[Instance], every: Sequen
     """
     stay = {str(entry.get("address")) for entry in objects(document.get("resource_changes")) if _stays(entry)}
     known = (
-        one for one in instances if not one.is_data and (one.type in KINDS or one.type in DEPLOYS or one.type in AZAPI)
+        one
+        for one in instances
+        if not one.is_data and (one.type in KINDS or one.type in DEPLOYS or one.type in AZAPI or _is_source(one, every))
     )
     changed = {one.pointer for one in known if one.address not in stay}
     made_of = {placed.pointer: _sources(placed, changed) for placed in every}
     if changed - {pointer for sources in made_of.values() for pointer in sources} or _loses_part(document):
         return frozenset()
     return frozenset(pointer for pointer, sources in made_of.items() if not sources)
+
+
+def _is_source(instance: Instance, every: Iterable[Placed]) -> bool:
+    """Whether a manifest holds one of the resources; most hold nothing of Azure."""
+    return instance.type in MANIFESTS and any(placed.pointer.startswith(f"{instance.pointer}/") for placed in every)
 
 
 def _stays(entry: JsonObject) -> bool:
