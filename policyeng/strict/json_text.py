@@ -10,7 +10,6 @@ import orjson
 
 from policyeng import _native
 from policyeng.errors import InputError
-from policyeng.garbage import uncollected
 
 DEFAULT_MAX_BYTES = 128 * 1024 * 1024
 MAX_DEPTH = 128
@@ -55,7 +54,7 @@ def parse_json(content: bytes, file: str, *, max_bytes: int = DEFAULT_MAX_BYTES)
     """
     require_json(content, file, max_bytes=max_bytes)
     try:
-        with _PARSING, uncollected():
+        with _PARSING:
             document: object = orjson.loads(content)
     except orjson.JSONDecodeError as error:
         raise refusal(file, "syntax", line=error.lineno, column=error.colno, detail=error.msg) from None
