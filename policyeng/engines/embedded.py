@@ -12,11 +12,11 @@ import orjson
 
 from policyeng import __version__, cache, rego
 from policyeng.bundle import Bundle, Policy
-from policyeng.engines import numbers
+from policyeng.bundle.declaration import Role
 from policyeng.engines.foreign import foreign_judgement
 from policyeng.engines.work import Judgement, Pair, Work
 from policyeng.errors import EngineError
-from policyeng.models import Denial, JsonObject, Unknown, made
+from policyeng.models import Denial, JsonObject, Unknown, lowered, made
 from policyeng.rego.budget import Limits
 from policyeng.rego.compiler import Compiled, compiler_digest
 from policyeng.rego.program import Thread, link
@@ -62,9 +62,9 @@ class Documents(NamedTuple):
         by_type: dict[str, list[Any]] = {}
         for resource in snapshot["resources"]:
             if isinstance(identifier := resource.get("id"), str):
-                by_id[identifier.lower()] = resource
+                by_id[lowered(identifier)] = resource
             if isinstance(kind := resource.get("type"), str):
-                by_type.setdefault(kind.lower(), []).append(resource)
+                by_type.setdefault(lowered(kind), []).append(resource)
         indexed = {**snapshot, "by_id": by_id, "by_type": by_type}
         return Documents(indexed, [subject for name in _SUBJECTS for subject in snapshot.get(name, ())])
 
@@ -83,16 +83,16 @@ class Documents(NamedTuple):
             gone = before[start : start + removed]
             snapshot[name] = [*before[:start], *added, *before[start + removed :]]
             if name == "resources":
-                kinds |= {kind.lower() for kind in _texts("type", [*gone, *added])}
+                kinds |= {lowered(kind) for kind in _texts("type", [*gone, *added])}
                 by_id = snapshot["by_id"] = dict(snapshot["by_id"])
                 for identifier in _texts("id", gone):
-                    by_id.pop(identifier.lower(), None)
-                by_id.update((resource["id"].lower(), resource) for resource in added if _texts("id", [resource]))
+                    by_id.pop(lowered(identifier), None)
+                by_id.update((lowered(resource["id"]), resource) for resource in added if _texts("id", [resource]))
         if kinds:
             by_type = snapshot["by_type"] = dict(snapshot["by_type"])
             found: dict[str, list[Any]] = {kind: [] for kind in kinds}
             for resource in snapshot["resources"]:
-                if isinstance(kind := resource.get("type"), str) and (place := kind.lower()) in found:
+                if isinstance(kind := resource.get("type"), str) and (place := lowered(kind)) in found:
                     found[place].append(resource)
             for place, resources in found.items():
                 by_type.pop(place, None)
@@ -204,28 +204,28 @@ def _judge(
         if rules.applies is not None and (applies := thread.call(rules.applies)) is not True:
             if applies is False or applies is UNDEFINED:
                 return _SKIPPED
-            return Judgement(error="evaluation: `applies` is not a boolean")
+            return Judgement(error=f"evaluation: {dict(policy.rules)['applies']} is not a boolean")
         denied = thread.call(rules.deny)
         unknown = thread.call(rules.unknown) if rules.unknown is not None else None
         if not denied and not unknown:
             return _CLEAN
         if policy.input_form != "policy":
             excepted = thread.call(rules.exception) if rules.exception is not None else UNDEFINED
-            return foreign_judgement(policy, _elements("deny", denied), json_value(excepted))
+            return foreign_judgement(policy, _elements(policy, "deny", denied), json_value(excepted))
     except rego.EvaluationError as error:
         return Judgement(error=f"{_FAULTS.get(error.code, 'builtin')}: {error}")
     except TypeError as error:
         return Judgement(error=str(error))
     try:
         return Judgement(
-            denials=tuple(map(_denial, _elements("deny", denied))),
-            unknowns=tuple(map(_unknown, _elements("unknown", unknown))),
+            denials=tuple(map(_denial, _elements(policy, "deny", denied))),
+            unknowns=tuple(map(_unknown, _elements(policy, "unknown", unknown))),
         )
     except (TypeError, ValueError) as error:
         return Judgement(error=str(error))
 
 
-def _elements(rule: str, value: Value) -> list[Any]:
+def _elements(policy: Policy, role: Role, value: Value) -> list[Any]:
     """Return the elements of a rule as JSON values, in their order.
 
     Raises:
@@ -235,12 +235,12 @@ def _elements(rule: str, value: Value) -> list[Any]:
         return []
     found = members(value) if type(value) is set else value
     if type(found) is not list or not all(type(element) in (str, dict) for element in found):
-        raise TypeError(f"evaluation: `{rule}` is not a set or list of objects or strings")
+        raise TypeError(f"evaluation: {dict(policy.rules)[role]} is not a set or list of objects or strings")
     return [json_value(element) for element in found]
 
 
 def json_value(value: Value) -> Any:
-    """Return a value as JSON has it: sets as lists, whole numbers as integers, decimals as doubles."""
+    """Return a value as JSON has it: sets as lists, decimals as doubles."""
     kind = type(value)
     if kind is str or kind is int or kind is bool or value is None:
         return value
@@ -252,7 +252,7 @@ def json_value(value: Value) -> Any:
         return json_value(to_json(value))
     if kind is set:
         return [json_value(item) for item in members(value)]
-    return numbers.plain(float(value))
+    return float(value)
 
 
 def _review(subject: Any, parameters: JsonObject) -> JsonObject:

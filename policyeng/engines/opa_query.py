@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 import orjson
 
 from policyeng.bundle import Policy
-from policyeng.engines import numbers
 from policyeng.engines.embedded import judgement_of
 from policyeng.engines.work import Judgement, Pair, Work
 from policyeng.errors import EngineError
@@ -106,8 +104,7 @@ class Batch:
 
     def input_of(self, work: Work) -> JsonObject:
         """What stays the same for every question about one snapshot."""
-        # OPA would write `1.0` into texts where the embedded engine writes `1`.
-        snapshot: JsonObject = cast(JsonObject, numbers.plain(orjson.loads(work.document)))
+        snapshot: JsonObject = orjson.loads(work.document)
         ids: dict[str, int] = {}
         types: dict[str, list[int]] = {}
         for position, resource in enumerate(snapshot["resources"]):
@@ -120,7 +117,7 @@ class Batch:
             "ids": ids,
             "types": types,
             "parameters": {
-                self.numbers[policy.id]: numbers.plain(work.parameters[index])
+                self.numbers[policy.id]: work.parameters[index]
                 for index, policy in enumerate(work.bundle.policies)
                 if policy.rules
             },
@@ -197,19 +194,21 @@ def _below(path: str, prefix: str) -> str:
 def _judgement(verdict: object, policy: Policy) -> Judgement:
     """One verdict: a list with what the policy said as JSON text, or without it when the policy does not apply."""
     if verdict == [_NOTHING]:
-        return judgement_of(None)
+        return Judgement()
     if verdict == []:
-        return judgement_of(False)
+        return Judgement(applies=False)
     rules: Mapping[str, str] = {str(role): path for role, path in policy.rules}
     if not (isinstance(verdict, list) and len(verdict) == 1 and isinstance(verdict[0], str)):
         raise EngineError("could not decide: a verdict of the OPA server is not one text")
     try:
-        said = numbers.plain(orjson.loads(verdict[0]))
+        said = orjson.loads(verdict[0])
     except ValueError:
         return Judgement(error="evaluation: what the policy says has a number that JSON readers do not take")
     if isinstance(said, dict) and list(said) == ["applies"]:
         wrong = said["applies"] != [False]
-        return judgement_of(("evaluation", f"{rules['applies']} is not a boolean") if wrong else False)
+        return (
+            Judgement(error=f"evaluation: {rules['applies']} is not a boolean") if wrong else Judgement(applies=False)
+        )
     if not isinstance(said, dict) or sorted(said) != _MEMBERS or not all(isinstance(of, list) for of in said.values()):
         raise EngineError("could not decide: a verdict of the OPA server is not what was asked for")
     exceptions = said.pop("exception")
@@ -218,7 +217,6 @@ def _judgement(verdict: object, policy: Policy) -> Judgement:
     for role in ("deny", "unknown"):
         listed = said[role][0] if said[role] else []
         if not isinstance(listed, list) or not all(isinstance(element, dict | str) for element in listed):
-            message = f"{rules[role]} is not a set or list of objects or strings"
-            return judgement_of(("evaluation", message))
+            return Judgement(error=f"evaluation: {rules[role]} is not a set or list of objects or strings")
         said[role] = listed
-    return judgement_of(None if not (said["deny"] or said["unknown"]) else orjson.dumps(said), policy)
+    return judgement_of(said, policy) if said["deny"] or said["unknown"] else Judgement()

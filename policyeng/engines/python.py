@@ -7,7 +7,6 @@ import orjson
 from policyeng.bundle import PolicyInput
 from policyeng.bundle.declaration import Functions
 from policyeng.bundle.python_output import printing_to_standard_error
-from policyeng.engines.numbers import plain
 from policyeng.engines.work import Judgement, Pair, Work
 from policyeng.models import Denial, Unknown
 
@@ -65,8 +64,9 @@ def _called(form: Functions, given: PolicyInput) -> Judgement:
         if len(denials) + len(unknowns) == MOST_YIELDED:
             return Judgement(error=f"the policy yielded more than {MOST_YIELDED} denials and unknowns")
         if isinstance(said, Denial):
-            orjson.dumps((said.msg, said.path, said.actual, said.expected))  # what cannot be reported is an error
-            denials.append(said.model_copy(update={"actual": plain(said.actual), "expected": plain(said.expected)}))
+            # What cannot be reported is an error; what can be is plain, without the views of the input.
+            _, _, actual, expected = orjson.loads(orjson.dumps((said.msg, said.path, said.actual, said.expected)))
+            denials.append(said.model_copy(update={"actual": actual, "expected": expected}))
         elif isinstance(said, Unknown):
             orjson.dumps((said.msg, said.path))
             unknowns.append(said)
