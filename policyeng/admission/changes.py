@@ -21,7 +21,7 @@ from policyeng.models import WORKSPACE_TYPE, Change, JsonObject, Operation, Prob
 from policyeng.sources.arm_template import Contents
 from policyeng.sources.spelling import NO_SPELLINGS
 from policyeng.strict.json_pointer import value_at
-from policyeng.strict.json_text import require_json
+from policyeng.strict.json_text import require_readable
 from policyeng.strict.merge_patch import merged
 
 #: What a caller may give: changes, resources to create or replace, or ids to delete; one of them or several.
@@ -159,7 +159,7 @@ def _require_json(value: object, place: str) -> None:
         text = orjson.dumps(value)
     except TypeError as error:
         raise InputError(f"JSON cannot carry it ({error})", place=(place,), remedy="give JSON values") from None
-    require_json(text, place)
+    require_readable(value, text, place)
 
 
 def changed(snapshot: Snapshot, changes: Iterable[Change], spellings: Spellings = NO_SPELLINGS) -> After:

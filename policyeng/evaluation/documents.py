@@ -9,7 +9,7 @@ import orjson
 
 from policyeng.errors import InputError
 from policyeng.models import Document, Problem, Snapshot
-from policyeng.strict.json_text import require_json
+from policyeng.strict.json_text import require_readable
 
 
 def documents_of(snapshot: Snapshot) -> tuple[list[tuple[Document, bytes]], list[Problem]]:
@@ -25,7 +25,7 @@ def documents_of(snapshot: Snapshot) -> tuple[list[tuple[Document, bytes]], list
         names.add(document.name)
         try:
             text = orjson.dumps(document.content, option=orjson.OPT_SORT_KEYS)
-            require_json(text, document.name)
+            require_readable(document.content, text, document.name)
         except (TypeError, InputError) as error:
             message = f"the document cannot be judged: {error}"
             problems.append(Problem(level="error", message=message, place=document.name))

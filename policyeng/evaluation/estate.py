@@ -37,7 +37,7 @@ from policyeng.models import (
     lowered,
     read_only,
 )
-from policyeng.strict.json_text import is_json, require_json
+from policyeng.strict.json_text import MAX_DEPTH, is_within, require_readable
 from policyeng.workloads import Derivation, Workload
 from policyeng.workloads import derivation as derivation_of
 
@@ -177,7 +177,7 @@ def _sorted_resources(snapshot: Snapshot) -> tuple[list[_Row], list[Problem]]:
             rows.append((lowered(identity), text, read.document, read.problems))
         except TypeError as error:
             problems.append(_unjudged(identity, error))
-    if not is_json(_listed(rows), deeper=1):
+    if not is_within([row[2] for row in rows], MAX_DEPTH + 1):
         rows = [row for row in rows if _is_readable(row, problems)]
     rows.sort(key=lambda row: row[:2])
     unique: dict[str, _Row] = {}
@@ -193,7 +193,7 @@ def _sorted_resources(snapshot: Snapshot) -> tuple[list[_Row], list[Problem]]:
 def _is_readable(row: _Row, problems: list[Problem]) -> bool:
     """Whether a resource by itself is JSON that could have been read; a problem when it is not."""
     try:
-        require_json(row[1], row[2]["id"])
+        require_readable(row[2], row[1], row[2]["id"])
     except InputError as error:
         problems.append(_unjudged(row[2]["id"], error))
         return False

@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from policyeng.errors import InputError
 from policyeng.server.problems import RefusedError, too_busy
-from policyeng.strict.json_text import parse_json, require_json
+from policyeng.strict.json_text import parse_json
 
 JSON = "application/json"
 YAML = ("application/yaml", "application/x-yaml", "text/yaml")
@@ -133,20 +133,4 @@ def json_of(content: bytes) -> object:
     try:
         return parse_json(content, BODY)
     except InputError as error:
-        raise _malformed(error) from None
-
-
-def refuse_malformed(content: bytes) -> None:
-    """Refuse a body that is no JSON as `json_of` does, without building values.
-
-    Raises:
-        RefusedError: it is none (400).
-    """
-    try:
-        require_json(content, BODY)
-    except InputError as error:
-        raise _malformed(error) from None
-
-
-def _malformed(error: InputError) -> RefusedError:
-    return RefusedError(HTTPStatus.BAD_REQUEST, error.message, place=error.place, remedy=error.remedy)
+        raise RefusedError(HTTPStatus.BAD_REQUEST, error.message, place=error.place, remedy=error.remedy) from None

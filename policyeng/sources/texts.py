@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from policyeng.errors import InputError
 from policyeng.sources.commented_json import parse_commented_json
 from policyeng.strict.json_pointer import list_index
-from policyeng.strict.json_text import is_json, parse_json, places_of
+from policyeng.strict.json_text import parse_json, places_of
 from policyeng.strict.placeholders import refuse_placeholders
 
 if TYPE_CHECKING:  # YAML is loaded only where there is some
@@ -104,8 +104,12 @@ def read_text(content: bytes, file: str, *, max_bytes: int) -> Text:
         raise InputError("the file is empty", place=(file,), remedy="give a JSON or YAML document")
     suffix = PurePath(file).suffix.lower()
     if content.lstrip().startswith(_JSON_BEGINS):
-        if suffix not in YAML_SUFFIXES or is_json(content):
+        if suffix not in YAML_SUFFIXES:
             return _json(content, file, max_bytes)
+        try:
+            return _plain_json(content, file, max_bytes)
+        except InputError:
+            return _yaml(content, file, max_bytes)
     elif suffix in JSON_SUFFIXES:
         return _yaml_called_json(content, file, max_bytes)
     return _yaml(content, file, max_bytes)
@@ -123,18 +127,22 @@ def refuse_source_code(file: str) -> None:
         raise InputError(f"{what}, which is not judged as it is", place=(file,), remedy=remedy.format(file=file))
 
 
+def _plain_json(content: bytes, file: str, max_bytes: int) -> Text:
+    return Text(file, (("", parse_json(content, file, max_bytes=max_bytes)),), _Finding(content))
+
+
 def _json(content: bytes, file: str, max_bytes: int) -> Text:
     """JSON; with comments and strings of several lines, which ARM takes in templates, where it is not JSON without."""
     try:
-        value = parse_json(content, file, max_bytes=max_bytes)
+        return _plain_json(content, file, max_bytes)
     except InputError as refused:
         if _TERRAFORM_LOG.match(content):
             remedy = "give what `terraform plan -out tfplan && terraform show -json tfplan > plan.json` prints"
             raise InputError("the log of `terraform plan -json`, not the plan", place=(file,), remedy=remedy) from None
         if len(content) > max_bytes or not _is_utf8(content):
             raise
-        value, content = _commented(content, file, max_bytes, refused)
-    return Text(file, (("", value),), _Finding(content))
+        value, plain = _commented(content, file, max_bytes, refused)
+    return Text(file, (("", value),), _Finding(plain))
 
 
 def _commented(content: bytes, file: str, max_bytes: int, refused: InputError) -> tuple[object, bytes]:

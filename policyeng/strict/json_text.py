@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Sequence
+from functools import cache
 from threading import Lock
 
 import orjson
 
-from policyeng import _native
 from policyeng.errors import InputError
+from policyeng.strict.json_positions import Fault, find_fault, find_places
 
 DEFAULT_MAX_BYTES = 128 * 1024 * 1024
 MAX_DEPTH = 128
@@ -21,7 +23,15 @@ _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 #: Where the zeros stand among the first bytes of UTF-16 and UTF-32 that begin with ASCII and no byte order mark.
 _WIDE_ZEROS = ((0, 1, 0, 1), (1, 0, 1, 0), (0, 1, 1, 1), (1, 1, 1, 0), (0, 1), (1, 0))
 _REMEDY_ENCODING = "save it as UTF-8 without a byte order mark"
-#: What the native reader calls a fault, as message and remedy.
+#: Maps bytes so that each run of so many digits is the same.
+_DIGITS_ALIKE = bytes(ord("0") if chr(byte).isdecimal() and byte < 128 else ord(" ") for byte in range(256))
+#: Digits of the shortest whole number that may be beyond 64 bits.
+_LONG_RUN = b"0" * 19
+#: Below so many bytes, brackets are counted faster than lists are put around.
+_SHORT = 1 << 14
+_LONG_INTEGER = re.compile(rb"(?:\A|[\s,:\[])-?[0-9]{19}")
+_ESCAPED_COLON = re.compile(rb"\\u003[aA]")
+#: What a fault is, as message and remedy.
 _FAULTS: dict[str, tuple[str, str]] = {
     "utf8": ("not valid UTF-8", _REMEDY_ENCODING),
     "bom": ("begins with a byte order mark", _REMEDY_ENCODING),
@@ -52,30 +62,74 @@ def parse_json(content: bytes, file: str, *, max_bytes: int = DEFAULT_MAX_BYTES)
         InputError: too large, not UTF-8, a byte order mark, not JSON, a duplicate key, NaN or Infinity, nested too
             deeply, or empty; with file, line, column and JSON Pointer.
     """
-    require_json(content, file, max_bytes=max_bytes)
+    refuse_size(len(content), file, max_bytes)
+    refuse_encoding(content, file)
     try:
         with _PARSING:
             document: object = orjson.loads(content)
+        fault = None if _is_faultless(content, document) else find_fault(content, MAX_DEPTH)
     except orjson.JSONDecodeError as error:
-        raise refusal(file, "syntax", line=error.lineno, column=error.colno, detail=error.msg) from None
+        fault = find_fault(content, MAX_DEPTH) or Fault("syntax", "", error.lineno, error.colno)
+    if fault is not None:
+        raise _refusal_of(fault, content, file)
     return document
 
 
-def require_json(content: bytes, file: str, *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
-    """Refuse bytes that `parse_json` would refuse, without building values.
+def require_readable(document: object, content: bytes, file: str) -> None:
+    """Refuse a value that orjson wrote as `content` where `parse_json` refuses that.
 
     Raises:
-        InputError: as `parse_json` does.
+        InputError: it is too large, or nested too deeply.
     """
-    refuse_size(len(content), file, max_bytes)
-    refuse_encoding(content, file)
-    fault = _native.check_json(content, MAX_DEPTH)
-    if fault is not None:
-        kind: str = fault[0]
-        _, pointer, line, column = fault
-        if kind == "trailing" and content.split(b"\n", line)[line - 1][column - 1 : column] in (b"{", b"["):
-            kind = "lines"
-        raise refusal(file, kind, pointer=pointer, line=line, column=column)
+    refuse_size(len(content), file, DEFAULT_MAX_BYTES)
+    if not is_within(document, MAX_DEPTH) and (fault := find_fault(content, MAX_DEPTH)):
+        raise _refusal_of(fault, content, file)
+
+
+def is_within(document: object, levels: int) -> bool:
+    """Whether a JSON value is nested in no more than so many levels."""
+    return _written(document, levels) is not None
+
+
+def _is_faultless(content: bytes, document: object) -> bool:
+    """Whether what orjson read has no fault that orjson lets pass; False, too, where only a closer look can tell.
+
+    Those faults are nesting, keys that stand twice, and whole numbers beyond 64 bits. A key that stands twice is read
+    once: written again, the document has fewer colons, because those in strings stay unless they were escapes.
+    """
+    is_shallow = len(content) < _SHORT and content.count(b"[") + content.count(b"{") <= MAX_DEPTH
+    written = _written(document, _most_levels() if is_shallow else MAX_DEPTH)
+    return (
+        written is not None
+        and written.count(b":") == content.count(b":")
+        and not _ESCAPED_COLON.search(content)
+        and not (_LONG_RUN in content.translate(_DIGITS_ALIKE) and _LONG_INTEGER.search(content))
+    )
+
+
+def _written(document: object, levels: int) -> bytes | None:
+    """A value as orjson writes it, in lists around it; None where it is nested in more than so many levels.
+
+    The lists make what is nested too deeply reach the depth at which orjson refuses to write.
+    """
+    for _ in range(_most_levels() - levels):
+        document = [document]
+    try:
+        return orjson.dumps(document)
+    except orjson.JSONEncodeError:
+        return None
+
+
+@cache
+def _most_levels() -> int:
+    """Find the depth of nesting up to which orjson writes."""
+    levels, nested = 0, list[object]()
+    while True:
+        try:
+            orjson.dumps(nested)
+        except orjson.JSONEncodeError:
+            return levels
+        levels, nested = levels + 1, [nested]
 
 
 def refuse_encoding(content: bytes, file: str) -> None:
@@ -90,11 +144,6 @@ def refuse_encoding(content: bytes, file: str) -> None:
         raise refusal(file, "bom")
 
 
-def is_json(content: bytes, *, deeper: int = 0) -> bool:
-    """Whether bytes are JSON as `parse_json` reads it, of any size and nested `deeper` levels more."""
-    return _native.check_json(content, MAX_DEPTH + deeper) is None
-
-
 def refuse_size(size: int, file: str, max_bytes: int) -> None:
     """Refuse a document that is larger than what is read.
 
@@ -106,11 +155,17 @@ def refuse_size(size: int, file: str, max_bytes: int) -> None:
         raise InputError(message, place=(file,), remedy="split it, or raise the limit")
 
 
-def refusal(file: str, kind: str, *, pointer: str = "", line: int = 1, column: int = 1, detail: str = "") -> InputError:
+def _refusal_of(fault: Fault, content: bytes, file: str) -> InputError:
+    kind, pointer, line, column = fault
+    if kind == "trailing" and content.split(b"\n", line)[line - 1][column - 1 : column] in (b"{", b"["):
+        kind = "lines"
+    return refusal(file, kind, pointer=pointer, line=line, column=column)
+
+
+def refusal(file: str, kind: str, *, pointer: str = "", line: int = 1, column: int = 1) -> InputError:
     """The error for one kind of fault at one place."""
     message, remedy = _FAULTS[kind]
-    place = (f"{file}:{line}:{column}", shortened(pointer, 120))
-    return InputError(f"{message} ({detail})" if detail else message, place=place, remedy=remedy)
+    return InputError(message, place=(f"{file}:{line}:{column}", shortened(pointer, 120)), remedy=remedy)
 
 
 def lines_of(content: bytes, pointers: Sequence[str]) -> list[int]:
@@ -120,7 +175,7 @@ def lines_of(content: bytes, pointers: Sequence[str]) -> list[int]:
 
 def places_of(content: bytes, pointers: Sequence[str]) -> list[tuple[int, int] | None]:
     """The line and column, from 1, at which each JSON Pointer's value begins; None where there is none."""
-    return _native.locate(content, list(pointers)) if pointers else []
+    return find_places(content, pointers) if pointers else []
 
 
 def shortened(text: str, limit: int = 80) -> str:

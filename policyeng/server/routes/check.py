@@ -17,7 +17,7 @@ from policyeng.in_force import Held
 from policyeng.models import AppliedSettings, Exemption, Model, Problem, Severity
 from policyeng.report.json import render
 from policyeng.server import openapi
-from policyeng.server.bodies import BODY, JSON, YAML, json_of, refuse_malformed
+from policyeng.server.bodies import BODY, JSON, YAML, json_of
 from policyeng.server.options import Route
 from policyeng.server.patterns import GROUP, WORKSPACE
 from policyeng.server.problems import RefusedError
@@ -104,11 +104,8 @@ def _wanted(asked: Asked) -> tuple[bytes, CheckOptions]:
     """The document to judge, and what is said beside it."""
     if asked.media_type in YAML:
         return asked.content, CheckOptions()
-    if b'"snapshot"' not in asked.content:
-        refuse_malformed(asked.content)
-        return asked.content, CheckOptions()
     document = json_of(asked.content)
-    if not isinstance(document, dict) or "snapshot" not in document:
+    if b'"snapshot"' not in asked.content or not isinstance(document, dict) or "snapshot" not in document:
         return asked.content, CheckOptions()
     snapshot = document.pop("snapshot")
     options, faults = validated(CheckOptions, document, "")

@@ -1,0 +1,334 @@
+"""Lines and columns in JSON text: of the first fault of a document, and of the values at JSON Pointers.
+
+Both read the text once from the start to the end, without recursion, by patterns that take linear time.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import orjson
+
+from policyeng.strict.json_pointer import escaped, keys_of
+
+_SPACE = re.compile(r"[ \t\n\r]*+")
+_DIGITS = re.compile(r"[0-9]*+")
+#: A string up to its closing quote, or up to what is at fault in it; surrogates come in pairs.
+_STRING = re.compile(
+    r'"[^"\\\x00-\x1f]*+'
+    r'(?:\\(?:["\\/bfnrt]|u(?:[0-9A-Ca-cE-Fe-f][0-9A-Fa-f]{3}|[Dd][0-7][0-9A-Fa-f]{2}'
+    r"|[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}))"
+    r'[^"\\\x00-\x1f]*+)*+'
+)
+#: What most scalars are, with the comma behind; a comma in it is no other one.
+_PLAIN = (
+    r'(?:"[^"\\,\x00-\x1f]*+"|-?(?:0|[1-9][0-9]{0,17}+)|true|false|null)'
+    r"[ \t\n\r]*+,[ \t\n\r]*+"
+)
+_PLAIN_ITEMS = re.compile(f"(?:{_PLAIN})*+")
+#: A key as most are, with its value where that is plain.
+_PLAIN_MEMBER = re.compile(rf'"([^"\\\x00-\x1f]*+)"[ \t\n\r]*+:[ \t\n\r]*+({_PLAIN})?+')
+_HEX = re.compile(r"[0-9A-Fa-f]{4}")
+_HIGH_SURROGATE = re.compile(r"[Dd][89ABab]")
+#: The characters of the longest whole number of 64 bits, with its sign.
+_LONGEST_INTEGER = 20
+
+# Strings of good documents, which in ARM templates may go over several lines.
+_KEY = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"?[ \t\n\r]*+:?[ \t\n\r]*+', re.DOTALL)
+_COMMA = re.compile(r",?[ \t\n\r]*+")
+_SCALAR = re.compile(r'[^"\[\]{},]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?[^"\[\]{},]*+)*+', re.DOTALL)
+#: The next bracket outside of strings; a group has it where it opens.
+_BRACKET = re.compile(r'[^"\[\]{}]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?[^"\[\]{}]*+)*+(?:([\[{])|[\]}]|\Z)', re.DOTALL)
+
+
+class Fault(NamedTuple):
+    """What is wrong first in a document.
+
+    Attributes:
+        kind: one of `utf8`, `syntax`, `duplicate-key`, `nan`, `depth`, `trailing`, `empty`, `number`.
+        pointer: JSON Pointer of the place.
+        line: from 1.
+        column: from 1, in characters.
+    """
+
+    kind: str
+    pointer: str
+    line: int
+    column: int
+
+
+class _FaultError(Exception):
+    """What is wrong, and where in the text."""
+
+    def __init__(self, kind: str, at: int) -> None:
+        super().__init__()
+        self.kind: Final = kind
+        self.at: Final = at
+
+
+class _Frame:
+    """An array or object that is being read: the place in it, as a token of a pointer, and the keys so far."""
+
+    __slots__ = ("closing", "keys", "token")
+
+    def __init__(self, opening: str) -> None:
+        self.closing = "]" if opening == "[" else "}"
+        self.keys: set[str] = set()
+        self.token: int | str | None = 0 if opening == "[" else None
+
+
+def find_fault(content: bytes, max_depth: int) -> Fault | None:
+    """Find what `parse_json` refuses in a document, by the order of the text; None in a good one."""
+    try:
+        text, is_utf8 = content.decode(), True
+    except UnicodeDecodeError as error:
+        text, is_utf8 = content[: error.start].decode(), False
+    frames: list[_Frame] = []
+    try:
+        _read_document(text, frames, max_depth)
+        if is_utf8:
+            return None
+        kind, at = "utf8", len(text)
+    except _FaultError as error:
+        kind, at = error.kind, error.at
+        if not is_utf8 and at >= len(text):
+            kind = "utf8"
+    pointer = "".join(f"/{escaped(frame.token)}" for frame in frames if frame.token is not None)
+    return Fault(kind, pointer, text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
+
+
+def _past(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """The place after what a pattern finds at a place."""
+    found = pattern.match(text, at)
+    return found.end() if found else at
+
+
+def _read_document(text: str, frames: list[_Frame], max_depth: int) -> None:
+    at = _past(_SPACE, text, 0)
+    if at == len(text):
+        raise _FaultError("empty", at)
+    while True:
+        char = text[at : at + 1]
+        if char in ("[", "{"):
+            if len(frames) >= max_depth:
+                raise _FaultError("depth", at)
+            frame = _Frame(char)
+            frames.append(frame)
+            at = _past(_SPACE, text, at + 1)
+            if not text.startswith(frame.closing, at):
+                at = _read_to_value(text, at, frame)
+                continue
+        else:
+            at = _read_scalar(text, at, char)
+            at = _past(_SPACE, text, at)
+        while frames and text.startswith(frames[-1].closing, at):
+            frames.pop()
+            at = _past(_SPACE, text, at + 1)
+        if not frames:
+            break
+        if not text.startswith(",", at):
+            raise _FaultError("syntax", at)
+        frame = frames[-1]
+        if isinstance(frame.token, int):
+            frame.token += 1
+        at = _read_to_value(text, _past(_SPACE, text, at + 1), frame)
+    if at < len(text):
+        raise _FaultError("trailing", at)
+
+
+def _read_to_value(text: str, at: int, frame: _Frame) -> int:
+    """Read members that are plain, and give the place of the first value that is not."""
+    if isinstance(frame.token, int):
+        end = _past(_PLAIN_ITEMS, text, at)
+        frame.token += text.count(",", at, end)
+        return end
+    while (member := _PLAIN_MEMBER.match(text, at)) and member[1] not in frame.keys:
+        frame.token = member[1]
+        frame.keys.add(member[1])
+        at = member.end()
+        if not member[2]:
+            return at
+    return _read_key(text, at, frame)
+
+
+def _read_key(text: str, at: int, frame: _Frame) -> int:
+    """Read a key with its colon, and give the place of its value."""
+    if not text.startswith('"', at):
+        raise _FaultError("syntax", at)
+    end = _read_string(text, at)
+    key = text[at + 1 : end - 1]
+    if "\\" in key:
+        key = orjson.loads(text[at:end])
+    frame.token = key
+    if key in frame.keys:
+        raise _FaultError("duplicate-key", at)
+    frame.keys.add(key)
+    at = _past(_SPACE, text, end)
+    if not text.startswith(":", at):
+        raise _FaultError("syntax", at)
+    return _past(_SPACE, text, at + 1)
+
+
+def _read_scalar(text: str, at: int, char: str) -> int:
+    if char == '"':
+        return _read_string(text, at)
+    if char and char in "-0123456789":
+        return _read_number(text, at)
+    for word in ("true", "false", "null", "NaN", "Infinity"):
+        if text.startswith(word, at):
+            if word[0] in "NI":
+                raise _FaultError("nan", at)
+            return at + len(word)
+    raise _FaultError("syntax", at)
+
+
+def _read_string(text: str, at: int) -> int:
+    at = _past(_STRING, text, at)
+    if text.startswith('"', at):
+        return at + 1
+    if not text.startswith("\\", at):
+        raise _FaultError("syntax", at)
+    _require_bytes(text, at + 1, 1)
+    if text[at + 1] == "u":
+        _require_hex(text, at + 2)
+        if _HIGH_SURROGATE.match(text, at + 2):
+            _require_bytes(text, at + 6, 2)
+            if text.startswith("\\u", at + 6):
+                _require_hex(text, at + 8)
+    raise _FaultError("syntax", at)
+
+
+def _require_hex(text: str, at: int) -> None:
+    _require_bytes(text, at, 4)
+    if not _HEX.match(text, at):
+        raise _FaultError("syntax", at)
+
+
+def _require_bytes(text: str, at: int, size: int) -> None:
+    """Put the fault of an escape that the end of the text cuts off at the end."""
+    if len(text[at : at + size].encode()) < size:
+        raise _FaultError("syntax", len(text))
+
+
+def _read_number(text: str, start: int) -> int:
+    at = start + text.startswith("-", start)
+    if text.startswith("0", at):
+        at += 1
+    elif text.startswith("Infinity", at):
+        raise _FaultError("nan", start)
+    else:
+        at = _read_digits(text, at)
+    whole = at
+    if text.startswith(".", at):
+        at = _read_digits(text, at + 1)
+    if text.startswith(("e", "E"), at):
+        at = _read_digits(text, at + 1 + text.startswith(("+", "-"), at + 1))
+    if at > whole:
+        fits = math.isfinite(float(text[start:at]))
+    else:
+        fits = at - start <= _LONGEST_INTEGER and -(2**63) <= int(text[start:at]) < 2**64
+    if not fits:
+        raise _FaultError("number", start)
+    return at
+
+
+def _read_digits(text: str, at: int) -> int:
+    end = _past(_DIGITS, text, at)
+    if end == at:
+        raise _FaultError("syntax", at)
+    return end
+
+
+class _Node:
+    """A value that pointers name or pass: where they are among the pointers, and the members that they lead to."""
+
+    __slots__ = ("asked", "members")
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self.members: dict[str, _Node] = {}
+
+
+class _Holder:
+    """An array or object with members that pointers lead to; the index of the next member, -1 in an object."""
+
+    __slots__ = ("index", "members")
+
+    def __init__(self, members: dict[str, _Node], index: int) -> None:
+        self.members = members
+        self.index = index
+
+
+def find_places(content: bytes, pointers: Sequence[str]) -> list[tuple[int, int] | None]:
+    """Find the line and column (from 1) of each JSON Pointer's value in a good document, None where there is none."""
+    text = content.decode(errors="replace")
+    places: list[tuple[int, int] | None] = [None] * len(pointers)
+    line, line_start, measured = 1, 0, 0
+    node: _Node | None = _tree(pointers)
+    holders: list[_Holder] = []
+    at = _past(_SPACE, text, 0)
+    while at < len(text):
+        opens = text[at] in "[{"
+        if node and node.asked:
+            if newlines := text.count("\n", measured, at):
+                line, line_start = line + newlines, text.rindex("\n", measured, at) + 1
+            measured = at
+            for position in node.asked:
+                places[position] = (line, at - line_start + 1)
+        if node and node.members and opens:
+            holders.append(_Holder(node.members, 0 if text[at] == "[" else -1))
+            at = _past(_SPACE, text, at + 1)
+        else:
+            at = _past_container(text, at) if opens else _past(_SCALAR, text, at)
+        while holders and text.startswith(("]", "}"), at):
+            holders.pop()
+            at = _past(_SPACE, text, at + 1)
+        if not holders:
+            break
+        at = _past(_COMMA, text, at)
+        holder = holders[-1]
+        if holder.index >= 0:
+            node = holder.members.get(str(holder.index))
+            holder.index += 1
+        elif key := _KEY.match(text, at):
+            node = _member(holder.members, key[1])
+            at = key.end()
+        else:
+            break
+    return places
+
+
+def _member(members: dict[str, _Node], quoted: str) -> _Node | None:
+    """The member of an object by its key as it is written."""
+    if "\\" not in quoted:
+        return members.get(quoted)
+    try:
+        return members.get(orjson.loads(f'"{quoted}"'))
+    except orjson.JSONDecodeError:  # a key of several lines
+        return None
+
+
+def _past_container(text: str, at: int) -> int:
+    """The place after an array or object and the space behind it."""
+    depth = 0
+    for bracket in _BRACKET.finditer(text, at):
+        depth += 1 if bracket.lastindex else -1
+        if not depth:
+            return _past(_SPACE, text, bracket.end())
+    return len(text)
+
+
+def _tree(pointers: Sequence[str]) -> _Node:
+    """Group the pointers by their keys; the node is that of the whole document."""
+    root = _Node()
+    for position, pointer in enumerate(pointers):
+        if pointer and not pointer.startswith("/"):
+            continue
+        node = root
+        for key in keys_of(pointer):
+            node = node.members.setdefault(key, _Node())
+        node.asked.append(position)
+    return root
