@@ -306,7 +306,7 @@ def pointers(value: object, pointer: str = "") -> Iterator[tuple[str, object]]:
 @settings(max_examples=200, deadline=None)
 @given(VALUES, st.sampled_from([None, 2]), st.booleans())
 def test_every_value_is_located(value: object, indent: int | None, ascii_only: bool) -> None:
-    """At the place of each pointer stands the value that the pointer names."""
+    """The value that a pointer names begins at its place."""
     document = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
     lines = document.split("\n")
     named = list(pointers(value))

@@ -94,7 +94,7 @@ def is_within(document: object, levels: int) -> bool:
 def _is_faultless(content: bytes, document: object) -> bool:
     """Whether what orjson read has no fault that orjson lets pass; False, too, where only a closer look can tell.
 
-    Those faults are nesting, keys that stand twice, and whole numbers beyond 64 bits. A key that stands twice is read
+    Those faults are nesting, keys that appear twice, and whole numbers beyond 64 bits. A key that appears twice is read
     once: written again, the document has fewer colons, because those in strings stay unless they were escapes.
     """
     is_shallow = len(content) < _SHORT and content.count(b"[") + content.count(b"{") <= MAX_DEPTH
