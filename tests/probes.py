@@ -6,8 +6,9 @@ from typing import Any
 
 import orjson
 
-from policyeng import _native
+from policyeng import rego
 from policyeng.bundle import load_bundle
+from policyeng.engines.embedded import Documents, json_value
 from policyeng.models import JsonObject
 
 _BUNDLE = load_bundle()
@@ -26,19 +27,16 @@ class Probe:
         imported = "\n".join(f"import data.lib.{name}" for name in imports)
         members = ",\n".join(f'"{name}": [said | said = {text}]' for name, text in expressions.items())
         module = f'package probe\n{imported}\ndeny contains {{"msg": "m", "actual": {{\n{members}\n}}}}\n'
-        modules = [*_LIBRARY, ("probe.rego", module)]
-        self._program = _native.Program(modules, _BUNDLE.data_bytes, [("probe", [("deny", "data.probe.deny")])])
+        self._program = rego.compile(dict([*_LIBRARY, ("probe.rego", module)]), orjson.loads(_BUNDLE.data_bytes))
 
     def __call__(self, asked: JsonObject, snapshot: JsonObject | bytes = b"") -> dict[str, Any]:
         """What each expression says of a document; `snapshot` is `input.snapshot`, the document alone by default.
 
         A snapshot given as bytes is that of an estate: its first resource is what is asked about.
         """
-        text = snapshot or orjson.dumps({"resources": [asked], "workloads": [], "approvals": []})
-        if isinstance(snapshot, dict):
-            text = orjson.dumps({"workloads": [], "approvals": [], **snapshot, "resources": [asked]})
-        documents = _native.Documents(text)  # type: ignore[arg-type]  # a mapping became bytes above
-        (verdict,) = self._program.judge(documents, [(0, 0, -1)], [b"{}"], _AS_OF)
-        assert isinstance(verdict, bytes), verdict
-        said: dict[str, Any] = orjson.loads(verdict)["deny"][0]["actual"]
+        read = orjson.loads(snapshot) if isinstance(snapshot, bytes) and snapshot else snapshot or {}
+        documents = Documents.of({"workloads": [], "approvals": [], "resources": [asked], **read})
+        given = {"resource": documents.subjects[0], "workspace": None, "snapshot": documents.snapshot}
+        (found,) = json_value(self._program.query("data.probe.deny", {**given, "parameters": {}, "as_of": _AS_OF}))
+        said: dict[str, Any] = found["actual"]
         return said

@@ -17,7 +17,7 @@ from policyeng.bundle.carrying import packed, unpacked
 from policyeng.errors import UsageError
 from policyeng.models import Severity
 from policyeng.spark import COLUMNS
-from policyeng.spark.worker import BUILD, Worker
+from policyeng.spark.worker import Worker
 from tests.bundles import deny_when, rego, workspace, write
 
 
@@ -26,7 +26,7 @@ def worker(tmp_path: Path) -> Worker:
     """One with a policy."""
     bundle = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", deny_when("input.resource.properties.x == 1"))}))
     as_of = datetime(2026, 6, 1, tzinfo=UTC)
-    return Worker(packed(bundle), BUILD, as_of, (), {}, Severity.LOW, strict_unknown=False, max_bytes=1 << 20)
+    return Worker(packed(bundle), __version__, as_of, (), {}, Severity.LOW, strict_unknown=False, max_bytes=1 << 20)
 
 
 def batches(count: int, size: int) -> Iterator[pa.RecordBatch]:

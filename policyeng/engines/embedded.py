@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from math import inf, isinf
 from typing import Any, NamedTuple
 
 import orjson
@@ -214,7 +215,7 @@ def _judge(
             return foreign_judgement(policy, _elements(policy, "deny", denied), json_value(excepted))
     except rego.EvaluationError as error:
         return Judgement(error=f"{_FAULTS.get(error.code, 'builtin')}: {error}")
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         return Judgement(error=str(error))
     try:
         return Judgement(
@@ -240,9 +241,15 @@ def _elements(policy: Policy, role: Role, value: Value) -> list[Any]:
 
 
 def json_value(value: Value) -> Any:
-    """Return a value as JSON has it: sets as lists, decimals as doubles."""
+    """Return a value as JSON has it: sets as lists, what orjson cannot write as doubles.
+
+    Raises:
+        ValueError: a number is too large for a double.
+    """
     kind = type(value)
-    if kind is str or kind is int or kind is bool or value is None:
+    if kind is str or kind is bool or value is None:
+        return value
+    if kind is int and -(1 << 63) <= value < 1 << 64:
         return value
     if kind is list:
         return [json_value(item) for item in value]
@@ -252,7 +259,13 @@ def json_value(value: Value) -> Any:
         return json_value(to_json(value))
     if kind is set:
         return [json_value(item) for item in members(value)]
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = inf
+    if isinf(number):
+        raise ValueError("evaluation: what the policy says has a number that JSON readers do not take")
+    return number
 
 
 def _review(subject: Any, parameters: JsonObject) -> JsonObject:

@@ -16,7 +16,7 @@ from policyeng.evaluation import prepare
 from policyeng.models import Exemption, JsonObject, Severity, Snapshot
 from policyeng.sources import DEFAULT_MAX_BYTES
 from policyeng.spark.table import COLUMNS
-from policyeng.spark.worker import BUILD, Worker
+from policyeng.spark.worker import Worker
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -69,7 +69,7 @@ def judge(
     moment = as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC)
     worker = Worker(
         bundle=packed(bundle),
-        build=BUILD,
+        build=__version__,
         as_of=moment,
         exemptions=tuple(exemptions),
         parameters=given,

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from policyeng import __version__, _native
+from policyeng import __version__
 from policyeng.bundle import Bundle
 from policyeng.bundle.carrying import unpacked
 from policyeng.errors import UsageError
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
 #: Names the code that judges, the same on every platform.
-BUILD = f"{__version__} ({_native.BUILD})"
 #: So many rows go to Spark together; one snapshot is never split.
 _MOST_ROWS = 4096
 _NAMELESS = "a snapshot without a name"
@@ -56,8 +55,8 @@ class Worker:
             UsageError: this process has other code than the driver.
             BundleError: the bundle is not here what it is there.
         """
-        if self.build != BUILD:
-            what = f"the driver has policyeng {self.build}, and this worker has {BUILD}"
+        if self.build != __version__:
+            what = f"the driver has policyeng {self.build}, and this worker has {__version__}"
             raise UsageError(what, remedy="install the same policyeng on the driver and on every worker")
         rows = Rows()
         for batch in batches:

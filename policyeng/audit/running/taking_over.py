@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic_core import to_json
 
 import policyeng
-from policyeng import __version__, _native
+from policyeng import __version__
 from policyeng.audit.collecting.parts import Collected, Source, is_unchanged
 from policyeng.audit.history import Run
 from policyeng.audit.running.holding import Basis, read_back
@@ -33,7 +33,7 @@ from policyeng.models import Summary
 
 #: Whose code decides what comes of a part.
 _DECIDING = ("audit", "bundle", "engines", "evaluation", "exemptions.py", "facts", "models", "sources", "workloads")
-_DECIDING_TOO = ("masking.py", "secret_shapes.py", "strict")
+_DECIDING_TOO = ("masking.py", "rego", "secret_shapes.py", "strict")
 
 
 class Earlier:
@@ -107,7 +107,7 @@ def grounds_of(policies: bytes, terms: Terms) -> str:
         "exemptions": [exemption.model_dump(mode="json") for exemption in terms.exemptions],
         "failing": [str(terms.fail_on), terms.strict_unknown],
         "engine": [terms.engine, engine_version(terms.engine, terms.opa)],
-        "code": [__version__, _native.BUILD, _code()],
+        "code": [__version__, _code()],
     }
     return digest_of(canonical(stated))
 
