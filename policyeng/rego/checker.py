@@ -28,6 +28,7 @@ from policyeng.rego.syntax import (
     With,
 )
 from policyeng.rego.tree import TYPE_ERROR, Node, path_text
+from policyeng.rego.types import Tree
 
 RECURSION_ERROR = "rego_recursion_error"
 
@@ -111,6 +112,7 @@ class Checker:
         replaced: paths of data and names of functions that `with` replaces anywhere.
         reads: by path of a rule, the paths of the rules that it needs.
         reads_input: paths of rules that read the input themselves.
+        types: of the rules, once they are inferred.
     """
 
     def __init__(self, root: Node, *, allow_print: bool, refused: dict[str, str] | None = None) -> None:
@@ -122,6 +124,7 @@ class Checker:
         self.replaced: set[tuple[str, ...] | str] = set()
         self.reads: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
         self.reads_input: set[tuple[str, ...]] = set()
+        self.types = Tree()
 
     def arity(self, call: Call) -> int | None:
         """Return the number of arguments of what a call names, None where nothing has the name."""

@@ -21,6 +21,7 @@ from policyeng.rego.resolver import Definition, resolve_module, resolve_query
 from policyeng.rego.safety import Orderer
 from policyeng.rego.syntax import Array, Module, Object, Scalar, Term, Var
 from policyeng.rego.tree import Node, build_tree, conflicts
+from policyeng.rego.type_checker import check_query_types, check_types
 from policyeng.rego.values import UNDEFINED, Value
 
 _MISSING = object()
@@ -303,6 +304,8 @@ class Program:
         body = orderer.order(body, frozenset())
         if faults := [*checker.faults, *orderer.faults]:
             raise RegoError(*faults)
+        if faults := check_query_types(self._linked.root, checker, source, body):
+            raise RegoError(*faults)
         code, name = self._linked.compiler.compile_query(source, body, variables)
         return name, code
 
@@ -376,6 +379,8 @@ def link(
             branch.body = orderer.order(branch.body, bound)
         faults += orderer.faults
     if faults:
+        raise RegoError(*faults)
+    if faults := check_types(root, checker):
         raise RegoError(*faults)
     compiler = Compiler(root, checker, print_calls=print_ is not None)
     return Program(compiler.compile(), data, Linked(root, checker, compiler), print_)

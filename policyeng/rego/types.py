@@ -1,0 +1,423 @@
+"""The types of Rego values that the type checker infers, as in OPA's package `types`.
+
+A type is a tuple that begins with its rank, so that types have equality and the order in which OPA writes a union.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, NamedTuple
+
+from policyeng.rego.numbers import parse_number
+from policyeng.rego.syntax import Array as ArrayTerm
+from policyeng.rego.syntax import Number as NumberTerm
+from policyeng.rego.syntax import Object as ObjectTerm
+from policyeng.rego.syntax import Scalar as ScalarTerm
+from policyeng.rego.syntax import Set as SetTerm
+from policyeng.rego.syntax import Term
+from policyeng.rego.values import sort_key
+
+#: A constant as its `sort_key`.
+Key = tuple[Any, ...]
+
+
+class Scalar(NamedTuple):
+    """Null, boolean, number, string, or nothing that is known."""
+
+    rank: int
+
+
+class Array(NamedTuple):
+    """An array: the types of its first items, then of all others."""
+
+    rank: int
+    dynamic: Type
+    static: tuple[Type, ...]
+
+
+class Object(NamedTuple):
+    """An object: the types of other keys and their values, if there may be others, then of the values of known keys."""
+
+    rank: int
+    dynamic: tuple[Type, ...]
+    static: tuple[tuple[Key, Type], ...]
+
+
+class Set(NamedTuple):
+    """A set; the member of the empty set is `UNKNOWN`."""
+
+    rank: int
+    of: Type
+
+
+class Union(NamedTuple):
+    """One of several types in their order; of any type if there are none."""
+
+    rank: int
+    members: tuple[Type, ...]
+
+
+class Function(NamedTuple):
+    """A function."""
+
+    rank: int
+    arguments: tuple[Type, ...]
+    result: Type
+
+
+Type = Scalar | Array | Object | Set | Union | Function
+
+UNKNOWN = Scalar(-1)
+NULL = Scalar(0)
+BOOLEAN = Scalar(1)
+NUMBER = Scalar(2)
+STRING = Scalar(3)
+ANY = Union(7, ())
+
+_SCALARS = {"null": NULL, "boolean": BOOLEAN, "number": NUMBER, "string": STRING}
+_NAMES = {-1: "???", **{found.rank: name for name, found in _SCALARS.items()}}
+#: What a message writes of one type, in characters.
+_WIDTH = 120
+
+
+def array(static: Iterable[Type] = (), dynamic: Type = UNKNOWN) -> Array:
+    """Return the type of an array."""
+    return Array(4, dynamic, tuple(static))
+
+
+def object_(static: Iterable[tuple[Key, Type]] = (), dynamic: tuple[Type, ...] = ()) -> Object:
+    """Return the type of an object."""
+    return Object(5, dynamic, tuple(sorted(dict(static).items())))
+
+
+def set_(of: Type) -> Set:
+    """Return the type of a set."""
+    return Set(6, of)
+
+
+def function(arguments: Iterable[Type], result: Type) -> Function:
+    """Return the type of a function."""
+    return Function(8, tuple(arguments), result)
+
+
+def from_json(found: dict[str, Any] | None) -> Type:
+    """Return the type that OPA's JSON describes."""
+    if found is None:
+        return UNKNOWN
+    kind = found["type"]
+    if kind == "array":
+        return array(map(from_json, found.get("static", ())), from_json(found.get("dynamic")))
+    if kind == "object":
+        dynamic = found.get("dynamic")
+        return object_(
+            ((sort_key(entry["key"]), from_json(entry["value"])) for entry in found.get("static", ())),
+            (from_json(dynamic["key"]), from_json(dynamic["value"])) if dynamic else (),
+        )
+    if kind == "set":
+        return set_(from_json(found.get("of")))
+    if kind == "any":
+        return Union(7, tuple(sorted(map(from_json, found.get("of", ())))))
+    return _SCALARS[kind]
+
+
+def constant_key(term: Term) -> Key | None:
+    """Return the key of a constant; a set is one like an array, as in OPA. None for a term that has variables."""
+    match term:
+        case ScalarTerm():
+            return sort_key(term.value)
+        case NumberTerm():
+            return sort_key(parse_number(term.text))
+        case ArrayTerm() | SetTerm():
+            items = [constant_key(item) for item in term.items]
+            known = tuple(item for item in items if item is not None)
+            if len(known) < len(items):
+                return None
+            return 6, known if isinstance(term, ArrayTerm) else tuple(sorted(set(known)))
+        case ObjectTerm():
+            pairs = [(constant_key(key), constant_key(value)) for key, value in term.items]
+            entries = [(key, value) for key, value in pairs if key is not None and value is not None]
+            return (7, tuple(sorted(entries))) if len(entries) == len(pairs) else None
+    return None
+
+
+def key_type(key: Key) -> Type:
+    """Return the type of a constant."""
+    if key[0] == 6:
+        return array(map(key_type, key[1]))
+    if key[0] == 7:
+        return object_((name, key_type(value)) for name, value in key[1])
+    return Scalar(key[0])
+
+
+def key_text(key: Key) -> str:
+    """Return a constant as messages write it."""
+    if key[0] == 6:
+        return f"[{', '.join(map(key_text, key[1]))}]"
+    if key[0] == 7:
+        return f"{{{', '.join(f'{key_text(name)}: {key_text(value)}' for name, value in key[1])}}}"
+    return "null" if key[0] == 0 else str(key[1]).lower() if key[0] == 1 else str(key[1])
+
+
+def text(found: Type) -> str:
+    """Return a type as OPA writes it, shortened where it is long."""
+    written = _text(found)
+    return written if len(written) <= _WIDTH else f"{written[:_WIDTH]}…"
+
+
+def _text(found: Type) -> str:
+    match found:
+        case Scalar():
+            return _NAMES[found.rank]
+        case Array():
+            static = f"<{', '.join(map(_text, found.static))}>" if found.static else ""
+            return f"array{static}" + (f"[{_text(found.dynamic)}]" if found.dynamic != UNKNOWN else "")
+        case Object():
+            static = ", ".join(f"{key_text(key)}: {_text(value)}" for key, value in found.static)
+            dynamic = f"[{': '.join(map(_text, found.dynamic))}]" if found.dynamic else ""
+            return "object" + (f"<{static}>" if static else "") + dynamic
+        case Set():
+            return "set" if found.of == UNKNOWN else f"set[{_text(found.of)}]"
+        case Union():
+            return f"any<{', '.join(map(_text, found.members))}>" if found.members else "any"
+    return f"({', '.join(map(_text, found.arguments))}) => {_text(found.result)}"
+
+
+def is_unknown(found: Type) -> bool:
+    """Return whether a type, or a part of it, is not known; so it is in the type of the empty set."""
+    match found:
+        case Scalar():
+            return found == UNKNOWN
+        case Array():
+            return any(map(is_unknown, found.static)) or (found.dynamic != UNKNOWN and is_unknown(found.dynamic))
+        case Object():
+            return any(is_unknown(value) for _, value in found.static) or any(map(is_unknown, found.dynamic))
+        case Set():
+            return is_unknown(found.of)
+        case Function():
+            return any(map(is_unknown, found.arguments)) or is_unknown(found.result)
+    return False
+
+
+def either(left: Type, right: Type) -> Type:
+    """Return the union of two types."""
+    if left == right or right == UNKNOWN:
+        return left
+    if left == UNKNOWN:
+        return right
+    if isinstance(left, Function) or isinstance(right, Function):
+        if not (isinstance(left, Function) and isinstance(right, Function)):
+            return UNKNOWN
+        if len(left.arguments) != len(right.arguments):
+            return UNKNOWN
+        return function(map(either, left.arguments, right.arguments), either(left.result, right.result))
+    members: tuple[Type, ...] = ()
+    for found in (left, right):
+        if found == ANY:
+            return ANY
+        members += found.members if isinstance(found, Union) else (found,)
+    return Union(7, tuple(sorted(set(members))))
+
+
+def any_of(found: Iterable[Type]) -> Type:
+    """Return the union of types."""
+    return reduce(either, found, UNKNOWN)
+
+
+def select(found: Type, key: Key) -> Type:
+    """Return the type of the part of a value at a constant key, `UNKNOWN` if it has none."""
+    match found:
+        case Array():
+            if key[0] != NUMBER.rank or not isinstance(key[1], int) or key[1] < 0:
+                return UNKNOWN
+            return found.static[key[1]] if key[1] < len(found.static) else found.dynamic
+        case Object():
+            place = bisect_left(found.static, (key,))
+            if place < len(found.static) and found.static[place][0] == key:
+                return found.static[place][1]
+            return found.dynamic[1] if found.dynamic and _contains(found.dynamic[0], key_type(key)) else UNKNOWN
+        case Set():
+            return key_type(key) if _contains(found.of, key_type(key)) else UNKNOWN
+        case Union(members=members):
+            return any_of(select(member, key) for member in members) if members else ANY
+    return UNKNOWN
+
+
+def _contains(wide: Type, narrow: Type) -> bool:
+    return wide == narrow or (isinstance(wide, Union) and (not wide.members or narrow in wide.members))
+
+
+def keys(found: Type) -> Type:
+    """Return the type of what enumerates a value: indices, keys or members; `UNKNOWN` for a scalar."""
+    match found:
+        case Array():
+            return NUMBER
+        case Object():
+            return any_of([*(key_type(key) for key, _ in found.static), *found.dynamic[:1]])
+        case Set():
+            return found.of
+        case Union(members=members):
+            return any_of(map(keys, members)) if members else ANY
+    return UNKNOWN
+
+
+def values(found: Type) -> Type:
+    """Return the type of what a value contains; `UNKNOWN` for a scalar."""
+    match found:
+        case Array():
+            return any_of([*found.static, found.dynamic])
+        case Object():
+            return any_of([*(value for _, value in found.static), *found.dynamic[1:]])
+        case Set():
+            return found.of
+        case Union(members=members):
+            return any_of(map(values, members)) if members else ANY
+    return UNKNOWN
+
+
+def is_empty(found: Type) -> bool:
+    """Return whether values of a type contain nothing."""
+    match found:
+        case Array() | Object():
+            return not found.static and found.dynamic in ((), UNKNOWN)
+        case Set():
+            return found.of == UNKNOWN
+    return False
+
+
+def may_equal(left: Type, right: Type) -> bool:
+    """Return whether a value of one type may be equal to one of the other."""
+    if left == UNKNOWN or right == UNKNOWN:
+        return False
+    if isinstance(right, Union) and not isinstance(left, Union):
+        left, right = right, left
+    match left, right:
+        case Union(), Union():
+            return _may_contain(left, right) or _may_contain(right, left)
+        case Union(), _:
+            return _may_contain(left, right)
+        case Scalar(), _:
+            return left == right
+        case Array(), Array():
+            return (
+                _items_may_equal(left, right)
+                and _items_may_equal(right, left)
+                and (UNKNOWN in (left.dynamic, right.dynamic) or may_equal(left.dynamic, right.dynamic))
+            )
+        case Object(), Object():
+            return (
+                _properties_may_equal(left, right)
+                and _properties_may_equal(right, left)
+                and (not left.dynamic or not right.dynamic or _may_equal_if_known(left.dynamic[1], right.dynamic[1]))
+            )
+        case Set(), Set():
+            return _may_equal_if_known(left.of, right.of)
+        case Function(), Function():
+            return len(left.arguments) == len(right.arguments) and all(map(may_equal, left.arguments, right.arguments))
+    return False
+
+
+def _may_equal_if_known(left: Type, right: Type) -> bool:
+    return UNKNOWN in (left, right) or may_equal(left, right)
+
+
+def _may_contain(union: Union, found: Type) -> bool:
+    if isinstance(found, Function):
+        return False
+    return not union.members or any(may_equal(member, found) for member in union.members)
+
+
+def _items_may_equal(left: Array, right: Array) -> bool:
+    return all(may_equal(item, select(right, (NUMBER.rank, index))) for index, item in enumerate(left.static))
+
+
+def _properties_may_equal(left: Object, right: Object) -> bool:
+    for key, value in left.static:
+        other = select(right, key)
+        if other == UNKNOWN:
+            if not left.dynamic and not right.dynamic:
+                return False
+        elif not may_equal(value, other):
+            return False
+    return True
+
+
+def merge(left: Type, right: Type) -> Type:
+    """Return the type of a document that rules of two types define: like `either`, but objects and sets grow."""
+    if isinstance(left, Union) and not isinstance(right, Union):
+        left, right = right, left
+    match left, right:
+        case Object(static=()), Object(static=()):
+            if not left.dynamic or not right.dynamic:
+                return left if left.dynamic else right
+            key = either(left.dynamic[0], right.dynamic[0])
+            return object_((), (key, merge(left.dynamic[1], right.dynamic[1])))
+        case Object(static=(), dynamic=(key, value)), Union(members=members):
+            for member in members:
+                match member:
+                    case Object(static=(), dynamic=(other_key, other)):
+                        grown = object_((), (either(other_key, key), either(other, value)))
+                        return Union(7, tuple(sorted({*members, grown} - {member})))
+        case Set(), Set():
+            return set_(either(left.of, right.of))
+    return either(left, right)
+
+
+@dataclass(slots=True)
+class Tree:
+    """The types of documents by their paths.
+
+    Attributes:
+        type: of the document as a whole, `UNKNOWN` where only parts of it have one.
+        children: by the constants that follow.
+    """
+
+    type: Type = UNKNOWN
+    children: dict[Key, Tree] = field(default_factory=dict)
+
+    def put(self, path: Iterable[Key], found: Type) -> None:
+        """Set the type at a path."""
+        node = self
+        for key in path:
+            node = node.children.setdefault(key, Tree())
+        node.type = found
+
+    def insert(self, path: tuple[Key, ...], found: Type) -> None:
+        """Add what a rule defines at a path to its type, and to the types of the objects around it and inside of it."""
+        node = self
+        for place, key in enumerate(path, start=1):
+            child = node.children.setdefault(key, Tree())
+            if isinstance(child.type, Object) and place < len(path):
+                child.type = _insert_into(child.type, path[place:], found)
+            node = child
+        node.type = merge(node.type, found)
+        if isinstance(found, Object):
+            for inner, leaf in node.leaves(()):
+                if isinstance(node.type, Object):
+                    node.type = _insert_into(node.type, inner, leaf)
+
+    def leaves(self, path: tuple[Key, ...]) -> Iterable[tuple[tuple[Key, ...], Type]]:
+        """Yield the paths and types of the parts, each path after the given one."""
+        for key, child in self.children.items():
+            if child.type != UNKNOWN:
+                yield (*path, key), child.type
+            else:
+                yield from child.leaves((*path, key))
+
+    def extent(self) -> Type:
+        """Return the type of the whole document; base data may add to it."""
+        if self.type != UNKNOWN:
+            return self.type
+        scalars = (BOOLEAN.rank, NUMBER.rank, STRING.rank)
+        static = ((key, child.extent()) for key, child in self.children.items() if key[0] in scalars)
+        return object_(static, (STRING, ANY))
+
+
+def _insert_into(outer: Object, path: tuple[Key, ...], found: Type) -> Object:
+    inner = found if len(path) == 1 else _insert_into(object_(), path[1:], found)
+    key = key_type(path[0])
+    if outer.dynamic:
+        return outer._replace(dynamic=(either(outer.dynamic[0], key), either(outer.dynamic[1], inner)))
+    return outer._replace(dynamic=(key, inner))
