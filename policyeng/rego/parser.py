@@ -194,11 +194,12 @@ class _Parser:
 
     def attempt(self, read: Callable[[], _Value]) -> _Value | None:
         """Read something, or return None and go back to where it would begin."""
-        at, depth, wildcards = self.at, self.depth, self.wildcards
+        at, depth = self.at, self.depth
         try:
             return read()
         except _UnreadableError:
-            self.at, self.depth, self.wildcards = at, depth, wildcards
+            # Not the count of wildcards: `terms` keeps what was read, with its names.
+            self.at, self.depth = at, depth
             return None
 
     # Statements
@@ -367,7 +368,7 @@ class _Parser:
             self.take()
             head = replace(head, keywords=head.keywords | {"if"})
             braced = self.is_sign("{")
-            at, wildcards = self.at, self.wildcards
+            at = self.at
             try:
                 expression = self.literal()
                 if not (braced and isinstance(expression.value, Set)):
@@ -375,7 +376,7 @@ class _Parser:
             except _UnreadableError:
                 if not braced:
                     raise
-            self.at, self.wildcards = at, wildcards
+            self.at = at
         elif not self.is_sign("{"):
             return None
         return head, self.braced_body()
@@ -644,13 +645,13 @@ class _Parser:
 
     def some(self) -> Expr:
         start = self.take().start
-        at, wildcards = self.at, self.wildcards
+        at = self.at
         term = self.attempt(self.infix)
         if isinstance(term, Call):
             if _name_of(term.operator) not in ("internal.member_2", "internal.member_3"):
                 self.fail("expected `x in xs` or `x, y in xs` expression")
             return Expr(start, self.last_end, SomeIn(start, self.last_end, term))
-        self.at, self.wildcards = at, wildcards
+        self.at = at
         names = []
         while True:
             if not self.is_name():
