@@ -471,10 +471,9 @@ class _Resolver:
         inner = _Scope(scope, names)
         key = self.declare(value.key, inner, "declared") if value.key is not None else None
         item = self.declare(value.value, inner, "declared")
-        for entry in inner.names.values():
-            entry.uses += 1
         body_scope = _Scope(inner, _declared(value.body))
         body = self.body(value.body, body_scope)
+        self.check_unused(body, inner, frozenset())
         if not isinstance(item, Var) or not isinstance(key, Var | None):
             raise TypeError("a declaration gives a variable")
         return Every(value.start, value.end, key, item, domain, body)
