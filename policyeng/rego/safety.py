@@ -299,17 +299,21 @@ def unify_outputs(safe: set[str], left: Term, right: Term) -> set[str]:
                     for one, other in zip(first.items, second.items, strict=True):
                         unify(one, other)
             case Object(), Object():
-                others = [(key, item) for key, item in second.items]
-                for key, item in first.items:
-                    for other, value in others:
-                        if key == other:
-                            unify(item, value)
-            case ((Array() | Object()), _):
-                if not isinstance(second, Ref) or _is_ref_safe(second, safe):
+                if len(first.items) == len(second.items):
+                    for key, item in first.items:
+                        for other, value in second.items:
+                            if key == other:
+                                unify(item, value)
+            case (Array() | Object()), Ref():
+                if _is_ref_safe(second, safe):
                     mark_all(first)
-            case _, (Array() | Object()):
-                if not isinstance(first, Ref) or _is_ref_safe(first, safe):
+            case Ref(), (Array() | Object()):
+                if _is_ref_safe(first, safe):
                     mark_all(second)
+            case Array(), (ArrayComprehension() | SetComprehension() | ObjectComprehension()):
+                mark_all(first)
+            case (ArrayComprehension(), Array()) | (ObjectComprehension(), Object()):
+                mark_all(second)
 
     unify(left, right)
     return found
