@@ -178,6 +178,8 @@ class _TypeChecker:
             case Call():
                 self.check_call(scope, expression, value)
             case Every() | Not() | Logical():
+                if isinstance(value, Every):
+                    self._unify(scope, value.domain, ANY)
                 self.check_inside(scope, expression)
             case _:
                 self.infer(scope, self.settle(scope, value))  # type: ignore[arg-type]
@@ -246,7 +248,7 @@ class _TypeChecker:
             return
         count = len(signature.arguments)
         name = operator_name(call) or path_text(call.operator.path)
-        if len(given) > count and types.may_equal(given[count], wanted[count]):
+        if len(given) > count and (given[count] == UNKNOWN or types.may_equal(given[count], wanted[count])):
             # The result is right: what is wrong is written between the parentheses.
             given, wanted = given[:count], wanted[:count]
         have, want_text = (f"({', '.join(map(types.text, found))})" for found in (given, wanted[: len(given)]))
@@ -530,8 +532,7 @@ class _TypeChecker:
     def _unify(self, scope: _Scope, term: Term, want: Type, *, union: bool = False) -> bool:
         """Return whether a term may have a type; its variables without a type get one.
 
-        Args:
-            union: the type is one of several; a variable gets it in addition to what it has.
+        Where the type is one of a `union`, a variable gets it in addition to what it has.
         """
         match term:
             case Var():
@@ -546,7 +547,7 @@ class _TypeChecker:
                         self._unify(scope, part, ANY, union=True)
                     return True
                 # Each of them gives types to the variables.
-                return any([self._unify(scope, term, member, union=True) for member in want.members])
+                return True in [self._unify(scope, term, member, union=True) for member in want.members]
             case Array():
                 if not isinstance(want, types.Array) or (
                     len(term.items) != len(want.static) and want.dynamic == UNKNOWN
