@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from policyeng.rego.builtins import REFUSED, signatures
 from policyeng.rego.errors import Diagnostic, Source
-from policyeng.rego.resolver import COMPILE_ERROR, Definition, operator_name
+from policyeng.rego.resolver import COMPILE_ERROR, TYPE_ERROR, Definition, operator_name
 from policyeng.rego.syntax import (
     Array,
     ArrayComprehension,
@@ -27,7 +27,7 @@ from policyeng.rego.syntax import (
     Var,
     With,
 )
-from policyeng.rego.tree import TYPE_ERROR, Node, path_text
+from policyeng.rego.tree import Node, path_text
 from policyeng.rego.types import Tree
 
 RECURSION_ERROR = "rego_recursion_error"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from policyeng.rego.builtins import signatures
 from policyeng.rego.errors import Diagnostic, RegoError, Source
 from policyeng.rego.syntax import (
     Array,
@@ -39,6 +40,7 @@ from policyeng.rego.syntax import (
 )
 
 COMPILE_ERROR = "rego_compile_error"
+TYPE_ERROR = "rego_type_error"
 _ROOTS = frozenset(("data", "input"))
 _KEYWORD_ROOTS = frozenset(("future", "rego"))
 _COMPREHENSIONS = (ArrayComprehension, SetComprehension, ObjectComprehension)
@@ -507,8 +509,16 @@ class _Resolver:
             self.used.add(name)
             found = self.globals[name]
             operator = Ref(operator.start, operator.end, found.head, [*found.path, *operator.path])
+        elif self.strict or self.module.version == 1:
+            self.check_deprecated(call)
         arguments = [self.term(argument, scope, support) for argument in call.arguments]
         return Call(call.start, call.end, operator, arguments)
+
+    def check_deprecated(self, call: Call) -> None:
+        name = operator_name(call)
+        if name in self.builtins and signatures()[name].get("deprecated"):
+            message = f"deprecated built-in function calls in expression: {name}"
+            self.faults.append(Diagnostic(TYPE_ERROR, message, self.module.source, call.start))
 
     def term(self, term: Term, scope: _Scope, support: Body) -> Term:
         match term:

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from policyeng.rego.errors import Diagnostic
-from policyeng.rego.resolver import Definition
+from policyeng.rego.resolver import TYPE_ERROR, Definition
 from policyeng.rego.syntax import Number, Scalar, Term
-
-TYPE_ERROR = "rego_type_error"
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from policyeng.rego import types
 from policyeng.rego.builtins import signatures
 from policyeng.rego.checker import Checker, constant_path, walk_terms
 from policyeng.rego.errors import Diagnostic, Source
-from policyeng.rego.resolver import Branch, Definition, operator_name
+from policyeng.rego.resolver import TYPE_ERROR, Branch, Definition, operator_name
 from policyeng.rego.syntax import (
     Array,
     ArrayComprehension,
@@ -35,8 +35,21 @@ from policyeng.rego.syntax import (
     Term,
     Var,
 )
-from policyeng.rego.tree import TYPE_ERROR, Node, path_text
-from policyeng.rego.types import ANY, BOOLEAN, NULL, NUMBER, STRING, UNKNOWN, Function, Key, Tree, Type, Union
+from policyeng.rego.tree import Node, path_text
+from policyeng.rego.types import (
+    ANY,
+    BOOLEAN,
+    NULL,
+    NUMBER,
+    STRING,
+    UNKNOWN,
+    Function,
+    Key,
+    Tree,
+    Type,
+    Union,
+    is_unknown,
+)
 
 _ROOTS = frozenset(("data", "input"))
 _DATA = (STRING.rank, "data")
@@ -52,7 +65,7 @@ def check_types(root: Node, checker: Checker) -> list[Diagnostic]:
     """
     found = _TypeChecker(root, checker, checker.types)
     found.check_rules()
-    return sorted(found.faults, key=lambda fault: (fault.source.file, fault.offset))
+    return sorted(dict.fromkeys(found.faults), key=lambda fault: (fault.source.file, fault.offset))
 
 
 def check_query_types(root: Node, checker: Checker, source: Source, body: Body) -> list[Diagnostic]:
@@ -62,7 +75,7 @@ def check_query_types(root: Node, checker: Checker, source: Source, body: Body) 
     found.equalities = frozenset(("eq",))
     found.source = source
     found.check_body(_Scope(found.scope), body)
-    return found.faults
+    return list(dict.fromkeys(found.faults))
 
 
 class _Scope:
@@ -251,8 +264,8 @@ class _TypeChecker:
         if len(given) > count and (given[count] == UNKNOWN or types.may_equal(given[count], wanted[count])):
             # The result is right: what is wrong is written between the parentheses.
             given, wanted = given[:count], wanted[:count]
-        have, want_text = (f"({', '.join(map(types.text, found))})" for found in (given, wanted[: len(given)]))
-        self.fail(expression.start, f"{name}: invalid argument(s)", f"have: {have}", f"want: {want_text}")
+        hints = [f"have: {_texts(given)}", f"want: {_texts(wanted[: len(given)])}"]
+        self.fail(expression.start, f"{name}: invalid argument(s)", *hints)
 
     def _is_member(self, scope: _Scope, expression: Expr, before: int, arguments: list[Term]) -> bool:
         """Whether `x in xs` or `k, x in xs` may be; a value that has no members is no mistake."""
@@ -299,7 +312,7 @@ class _TypeChecker:
             if isinstance(old, Function):
                 if isinstance(new, Function) and not types.may_equal(old, new):
                     name = ".".join([_name(target.head), *constant_path(target)])
-                    hints = [f"have: {types.text(new)}", f"want: {types.text(old)}"]
+                    hints = [f"have: {_texts(new.arguments)}", f"want: {_texts(old.arguments)}"]
                     self.fail(modifier.start, f"{name}: arity mismatch", *hints)
                 continue
             ground = [(STRING.rank, _name(target.head))]
@@ -612,15 +625,16 @@ class _TypeChecker:
         return self._unify_both(scope, left, self.type_of(scope, left), right, self.type_of(scope, right))
 
 
-is_unknown = types.is_unknown
-
-
 @cache
 def _builtin(name: str) -> Type:
     signature = signatures().get(name)
     if signature is None:
         return UNKNOWN
     return types.function(map(types.from_json, signature["arguments"]), types.from_json(signature.get("result")))
+
+
+def _texts(found: Iterable[Type]) -> str:
+    return f"({', '.join(map(types.text, found))})"
 
 
 def _name(head: Term) -> str:
