@@ -292,7 +292,9 @@ def _sample(wanted: dict, draw: random.Random) -> str:  # type: ignore[type-arg]
         return _sample(draw.choice(wanted["of"]), draw) if "of" in wanted else draw.choice(_SCALARS)
     if kind == "array":
         items = [_sample(item, draw) for item in wanted.get("static", ())]
-        return f"[{', '.join(items + [_sample(wanted['dynamic'], draw)] if 'dynamic' in wanted else items)}]"
+        if dynamic := wanted.get("dynamic"):
+            items.append(_sample(dynamic, draw))
+        return f"[{', '.join(items)}]"
     if kind == "set":
         return f"{{{_sample(wanted['of'], draw)}}}"
     if kind == "object":

@@ -539,7 +539,9 @@ class _Resolver:
             case Set():
                 return Set(term.start, term.end, [self.term(item, scope, support) for item in term.items])
             case Object():
-                items = [(self.term(key, scope, support), self.term(item, scope, support)) for key, item in term.items]
+                # As in OPA, the last of two equal keys is the only one that is evaluated.
+                last = {repr(key): (key, item) for key, item in term.items}.values()
+                items = [(self.term(key, scope, support), self.term(item, scope, support)) for key, item in last]
                 return Object(term.start, term.end, items)
             case ObjectComprehension():
                 body, (key, value) = self.comprehension(term.body, [term.key, term.value], scope)

@@ -304,7 +304,7 @@ def unify_outputs(safe: set[str], left: Term, right: Term) -> set[str]:
                         for other, value in second.items:
                             if key == other:
                                 unify(item, value)
-            case (Array() | Object()), Ref():
+            case ((Array() | Object()), Ref()):
                 if _is_ref_safe(second, safe):
                     mark_all(first)
             case Ref(), (Array() | Object()):

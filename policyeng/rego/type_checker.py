@@ -195,7 +195,7 @@ class _TypeChecker:
                     self._unify(scope, value.domain, ANY)
                 self.check_inside(scope, expression)
             case _:
-                self.infer(scope, self.settle(scope, value))  # type: ignore[arg-type]
+                self.infer(scope, self.settle(scope, value))  # type: ignore[arg-type]  # no other node is left
 
     def check_inside(self, scope: _Scope, expression: Expr) -> None:
         """Check the references and comprehensions of an expression and of the bodies inside of it."""
@@ -212,7 +212,7 @@ class _TypeChecker:
             case Call():
                 terms = value.arguments
             case _:
-                terms = [value]  # type: ignore[list-item]
+                terms = [value]  # type: ignore[list-item]  # no other node is left
         if isinstance(value, Every | Logical):
             terms = [part for modifier in expression.withs for part in (modifier.target, modifier.value)]
         for term in terms:
@@ -325,9 +325,10 @@ class _TypeChecker:
             replaced.append((ground, ANY if both == UNKNOWN else both))
         if replaced:
             # The innermost, so that a replaced document has this type whatever else is replaced.
-            inner = _Scope(inner, Tree(), scope.variables)
+            tree = Tree()
             for path_keys, found in replaced:
-                inner.tree.put(path_keys, found)  # type: ignore[union-attr]
+                tree.put(path_keys, found)
+            inner = _Scope(inner, tree, scope.variables)
         return inner
 
     def readers(self, path: tuple[str, ...]) -> set[tuple[str, ...]]:
