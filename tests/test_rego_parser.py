@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -142,3 +143,12 @@ def test_hostile_text_takes_linear_time(begin: str, again: str, end: str) -> Non
             return
 
     assert_linear(read, 2000)
+
+
+@pytest.mark.parametrize(
+    "text", ["p if { a[_]; b[_] }", "p if { a[_] == 1; [x | b[_]] }", "p if { some x in a[_]; b[_] }"]
+)
+def test_each_wildcard_has_its_own_name(text: str) -> None:
+    """The parser reads some terms before it knows what they belong to, and goes back."""
+    names = re.findall(r"'(\$\d+)'", repr(parse_module("x.rego", f"package x\n{text}\n", 1).rules))
+    assert len(names) == len(set(names)) == text.count("_")

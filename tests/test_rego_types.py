@@ -178,6 +178,29 @@ def test_types_are_written_as_opa_writes_them() -> None:
     assert rego_types.text(rego_types.array([STRING] * 99)).endswith("…")
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("p if any([true])", "deprecated built-in function calls in expression: any"),
+        ("p if { every x in [1] { true } }", "declared var x unused"),
+        ("p if { every k, x in [1] { x == 1 } }", "declared var k unused"),
+        ("p if { [x, y] := 1; x == y }", "var x is unsafe"),
+        ('p if { {"a": x, "b": y} := {"a": 1}; x == y }', "var x is unsafe"),
+    ],
+)
+def test_a_mistake_before_the_types_is_refused(text: str, message: str) -> None:
+    """Mistakes that the drawn modules found, and OPA refuses at an earlier stage."""
+    with pytest.raises(RegoError) as raised:
+        link({"x.rego": f"package test\n\n{text}\n"})
+    assert raised.value.diagnostics[0].message == message
+
+
+def test_the_first_of_two_equal_keys_is_not_evaluated() -> None:
+    """OPA drops it when it parses."""
+    assert messages('p := {"a": upper(1), "a": 1}.a + 1') == []
+    assert messages('p := {"a": 1, "a": "b"}.a + 1') == ["plus: invalid argument(s)"]
+
+
 def test_our_policies_have_no_mistakes() -> None:
     """Those of this project, with their tests."""
     modules = {str(path): path.read_text(encoding="utf-8") for path in (ROOT / "policies").rglob("*.rego")}

@@ -335,8 +335,8 @@ class _TypeChecker:
         """Return the paths of the rules at a path, around and below it, and of all that read these."""
         if not self.dependents:
             for reader, read in self.checker.reads.items():
-                for found in read:
-                    self.dependents.setdefault(found, set()).add(reader)
+                for name in read:
+                    self.dependents.setdefault(name, set()).add(reader)
         nodes = [self.root.find(path[:count]) for count in range(len(path))]
         around = [node for node in nodes if node is not None]
         last = self.root.find(path)
@@ -407,8 +407,8 @@ class _TypeChecker:
         match term:
             case Var():
                 return scope.find(term.name)
-            case Scalar(value=value):
-                return STRING if isinstance(value, str) else NULL if value is None else BOOLEAN
+            case Scalar():
+                return STRING if isinstance(term.value, str) else NULL if term.value is None else BOOLEAN
             case Number():
                 return NUMBER
             case Template():
@@ -535,11 +535,18 @@ class _TypeChecker:
         self.fail(ref.start, f"undefined ref: {self.ref_text(ref)}", *hints)
 
     def ref_text(self, ref: Ref) -> str:
-        """Return a reference as it is written, or with its whole path if all names in it are written ones."""
-        names = [term.name for term in (ref.head, *ref.path) if isinstance(term, Var)]
-        if any(name[0] in "@$" for name in names):
-            return self.source.text[ref.start : ref.end]
-        return _name(ref.head).partition("@")[0] + path_text(ref.path).removeprefix("data")
+        """Return a reference with the names that are written, and the text of what the resolver has names for."""
+        head = _name(ref.head)
+        text = self.source.text[ref.head.start : ref.head.end] if head.startswith("@") else head.partition("@")[0]
+        for part in ref.path:
+            if not isinstance(part, Var) or part.name[0] not in "@$":
+                text += path_text([part]).removeprefix("data")
+            elif part.name[0] == "$" or part.start < ref.start:
+                # The second is the key that `some x in xs` does not name.
+                text += "[_]"
+            else:
+                text += f"[{self.source.text[part.start : part.end]}]"
+        return text
 
     # Unification.
 

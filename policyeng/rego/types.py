@@ -70,7 +70,7 @@ class Function(NamedTuple):
 
 Type = Scalar | Array | Object | Set | Union | Function
 
-UNKNOWN = Scalar(-1)
+UNKNOWN: Type = Scalar(-1)
 NULL = Scalar(0)
 BOOLEAN = Scalar(1)
 NUMBER = Scalar(2)
