@@ -9,7 +9,7 @@ from policyeng.rego.builtins import REFUSED, signatures
 
 _SCALARS = ("null", "true", "1", "2.5", '"a"', '"b"', "0")
 _KEYS = ("a", "b", "c")
-_CALLED = [
+_CALLED = (
     "abs",
     "array.concat",
     "concat",
@@ -36,7 +36,7 @@ _CALLED = [
     "union",
     "upper",
     "walk",
-]
+)
 #: Builtins that are refused or that no policy calls.
 _UNSUITED = {*REFUSED, "print", "internal.print", "internal.test_case", "assign", "eq", "internal.template_string"}
 _UNSUITED |= {"rego.metadata.chain", "rego.metadata.rule", "internal.member_2", "internal.member_3"}

@@ -213,17 +213,24 @@ def either(left: Type, right: Type) -> Type:
         if len(left.arguments) != len(right.arguments):
             return UNKNOWN
         return function(map(either, left.arguments, right.arguments), either(left.result, right.result))
-    members: tuple[Type, ...] = ()
-    for found in (left, right):
-        if found == ANY:
-            return ANY
-        members += found.members if isinstance(found, Union) else (found,)
-    return Union(7, tuple(sorted(set(members))))
+    if ANY in (left, right):
+        return ANY
+    return Union(7, tuple(sorted({*_members(left), *_members(right)})))
 
 
 def any_of(found: Iterable[Type]) -> Type:
     """Return the union of types."""
-    return reduce(either, found, UNKNOWN)
+    # Equal types first, and one sort of the rest: a literal may have thousands of items.
+    different = set(found) - {UNKNOWN}
+    if len(different) < 3 or any(isinstance(one, Function) for one in different):
+        return reduce(either, different, UNKNOWN)
+    if ANY in different:
+        return ANY
+    return Union(7, tuple(sorted({member for one in different for member in _members(one)})))
+
+
+def _members(found: Type) -> tuple[Type, ...]:
+    return found.members if isinstance(found, Union) else (found,)
 
 
 def select(found: Type, key: Key) -> Type:
