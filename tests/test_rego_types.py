@@ -201,6 +201,12 @@ def test_the_first_of_two_equal_keys_is_not_evaluated() -> None:
     assert messages('p := {"a": 1, "a": "b"}.a + 1') == ["plus: invalid argument(s)"]
 
 
+def test_types_that_double_end() -> None:
+    """Each rule has the type of the one before twice."""
+    rules = "\n".join(f"p{index} := [p{index - 1}, p{index - 1}]" for index in range(1, 60))
+    assert messages(f'p0 := 1\n{rules}\nq if p59[0][1] == "a"\nr if p9[0][0] == "a"') == ["match error"] * 2
+
+
 def test_our_policies_have_no_mistakes() -> None:
     """Those of this project, with their tests."""
     modules = {str(path): path.read_text(encoding="utf-8") for path in (ROOT / "policies").rglob("*.rego")}

@@ -105,7 +105,7 @@ class _Scope:
 
     def put(self, name: str, found: Type) -> None:
         if found != UNKNOWN:
-            self.variables[name] = found
+            self.variables[name] = types.bounded(found)
 
     def documents(self, name: str) -> Iterable[tuple[_Scope, Tree]]:
         """Yield what is known about a root document, from the inside to the outside."""

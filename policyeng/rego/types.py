@@ -81,6 +81,8 @@ _SCALARS = {"null": NULL, "boolean": BOOLEAN, "number": NUMBER, "string": STRING
 _NAMES = {-1: "???", **{found.rank: name for name, found in _SCALARS.items()}}
 #: What a message writes of one type, in characters.
 _WIDTH = 120
+#: A type with more parts than this is any: rules that use each other twice double it each time.
+_MAX_PARTS = 50_000
 
 
 def array(static: Iterable[Type] = (), dynamic: Type = UNKNOWN) -> Array:
@@ -199,6 +201,30 @@ def is_unknown(found: Type) -> bool:
         case Function():
             return any(map(is_unknown, found.arguments)) or is_unknown(found.result)
     return False
+
+
+def bounded(found: Type) -> Type:
+    """Return a type, or any type in its place if it has too many parts."""
+    if isinstance(found, Scalar):
+        return found
+    rest = [found]
+    count = 0
+    while rest:
+        match rest.pop():
+            case Array(dynamic=dynamic, static=static):
+                rest += [dynamic, *static]
+            case Object(dynamic=pair, static=properties):
+                rest += [*pair, *(value for _, value in properties)]
+            case Set(of=of):
+                rest.append(of)
+            case Union(members=members):
+                rest += members
+            case Function(arguments=arguments, result=result):
+                rest += [*arguments, result]
+        count += 1
+        if count > _MAX_PARTS:
+            return ANY
+    return found
 
 
 def either(left: Type, right: Type) -> Type:
@@ -399,7 +425,7 @@ class Tree:
             if isinstance(child.type, Object) and place < len(path):
                 child.type = _insert_into(child.type, path[place:], found)
             node = child
-        node.type = merge(node.type, found)
+        node.type = bounded(merge(node.type, found))
         if isinstance(found, Object):
             for inner, leaf in node.leaves(()):
                 if isinstance(node.type, Object):
