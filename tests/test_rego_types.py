@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,11 @@ import pytest
 from policyeng.rego import RegoError, parse_module, parse_query
 from policyeng.rego import types as rego_types
 from policyeng.rego.builtins import signatures
-from policyeng.rego.checker import Checker
+from policyeng.rego.checker import Checker, walk_terms
 from policyeng.rego.errors import Diagnostic, Source
 from policyeng.rego.resolver import Definition, resolve_module, resolve_query
 from policyeng.rego.safety import Orderer
-from policyeng.rego.syntax import Scalar, Var
+from policyeng.rego.syntax import Scalar, Term, Var
 from policyeng.rego.tree import Node, build_tree, conflicts
 from policyeng.rego.type_checker import check_query_types, check_types
 from policyeng.rego.types import ANY, BOOLEAN, NUMBER, STRING, UNKNOWN
@@ -46,7 +47,7 @@ def link(modules: dict[str, str]) -> tuple[Node, Checker]:
     checker.check()
     for definition in definitions:
         orderer = Orderer(definition.source, checker.arity)
-        names = {name for argument in definition.arguments or () for name in orderer_names(argument)}
+        names = {name for argument in definition.arguments or () for name in names_in(argument)}
         for branch in definition.branches:
             branch.body = orderer.order(branch.body, frozenset(names))
         faults += orderer.faults
@@ -56,11 +57,9 @@ def link(modules: dict[str, str]) -> tuple[Node, Checker]:
     return root, checker
 
 
-def orderer_names(argument: object) -> set[str]:
+def names_in(argument: Term) -> set[str]:
     """Return the names of the variables of an argument."""
-    from policyeng.rego.checker import walk_terms
-
-    return {term.name for term in walk_terms(argument) if isinstance(term, Var)}  # type: ignore[arg-type]
+    return {term.name for term in walk_terms(argument) if isinstance(term, Var)}
 
 
 def check(text: str) -> list[Diagnostic]:
@@ -253,10 +252,12 @@ def refused_by_opa(opa: Path, folder: Path, modules: dict[str, str]) -> set[str]
     [lambda: drawn_modules(effort(700, 8000), 20), lambda: builtin_modules(effort(4, 40), 20)],
     ids=["rules", "builtins"],
 )
-def test_drawn_modules_are_refused_exactly_where_opa_refuses_them(drawn: object, opa: Path, tmp_path: Path) -> None:
+def test_drawn_modules_are_refused_exactly_where_opa_refuses_them(
+    drawn: Callable[[], dict[str, str]], opa: Path, tmp_path: Path
+) -> None:
     """Modules that pass all stages before, with mistakes and without."""
     modules, ours = {}, set()
-    for file, text in drawn().items():  # type: ignore[operator]
+    for file, text in drawn().items():
         try:
             linked = link({file: text})
         except RegoError:

@@ -22,6 +22,8 @@ from policyeng.rego.values import sort_key
 
 #: A constant as its `sort_key`.
 Key = tuple[Any, ...]
+#: A type as `opa capabilities` prints it.
+Json = dict[str, Any]
 
 
 class Scalar(NamedTuple):
@@ -105,7 +107,7 @@ def function(arguments: Iterable[Type], result: Type) -> Function:
     return Function(8, tuple(arguments), result)
 
 
-def from_json(found: dict[str, Any] | None) -> Type:
+def from_json(found: Json | None) -> Type:
     """Return the type that OPA's JSON describes."""
     if found is None:
         return UNKNOWN
@@ -207,7 +209,7 @@ def bounded(found: Type) -> Type:
     """Return a type, or any type in its place if it has too many parts."""
     if isinstance(found, Scalar):
         return found
-    rest = [found]
+    rest: list[Type] = [found]
     count = 0
     while rest:
         match rest.pop():
