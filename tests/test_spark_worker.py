@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from policyeng import __version__
 from policyeng.bundle import load_bundle
 from policyeng.bundle.carrying import packed, unpacked
 from policyeng.errors import UsageError

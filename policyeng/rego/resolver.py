@@ -237,8 +237,8 @@ class _Resolver:
                 support.append(Expr(term.start, term.end, compared, generated=True))
             if current is rule:
                 path += [self.head_part(term, scope, support) for term in head.ref.path]
-                key = self.term(head.key, scope, support) if head.key is not None else None
-            value = self.term(current.head.value, scope, support) if current.head.value is not None else None
+                key = self.head_term(head.key, scope, support)
+            value = self.head_term(current.head.value, scope, support)
             branches.append(Branch(value, _append(body, support), current.start, current.end))
             unused -= in_head | {name for name, entry in scope.names.items() if entry.uses > 1}
             current = current.otherwise
@@ -255,6 +255,12 @@ class _Resolver:
                 self.fail(rule.head.start, f"args must not shadow {name} (use a different variable name)")
         for name, at in _overrides(rule):
             self.fail(at, f"variables must not shadow {name} (use a different variable name)")
+
+    def head_term(self, term: Term | None, scope: _Scope, support: Body) -> Term | None:
+        if term is None:
+            return None
+        resolved = self.term(term, scope, support)
+        return self.capture(resolved, support) if _needs_evaluation(resolved) else resolved
 
     def head_part(self, term: Term, scope: _Scope, support: Body) -> Term:
         resolved = self.term(term, scope, support)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from policyeng import __version__
 from policyeng.bundle import Bundle
 from policyeng.bundle.carrying import packed
 from policyeng.embedding import parameters_of

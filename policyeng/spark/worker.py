@@ -21,7 +21,6 @@ from policyeng.spark.table import Rows
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
-#: Names the code that judges, the same on every platform.
 #: So many rows go to Spark together; one snapshot is never split.
 _MOST_ROWS = 4096
 _NAMELESS = "a snapshot without a name"
