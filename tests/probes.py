@@ -34,8 +34,9 @@ class Probe:
 
         A snapshot given as bytes is that of an estate: its first resource is what is asked about.
         """
-        read = orjson.loads(snapshot) if isinstance(snapshot, bytes) and snapshot else snapshot or {}
-        documents = Documents.of({"workloads": [], "approvals": [], "resources": [asked], **read})
+        if not isinstance(snapshot, bytes) or not snapshot:
+            snapshot = orjson.dumps({"workloads": [], "approvals": [], **(snapshot or {}), "resources": [asked]})
+        documents = Documents.of(orjson.loads(snapshot))
         given = {"resource": documents.subjects[0], "workspace": None, "snapshot": documents.snapshot}
         (found,) = json_value(self._program.query("data.probe.deny", {**given, "parameters": {}, "as_of": _AS_OF}))
         said: dict[str, Any] = found["actual"]

@@ -52,6 +52,9 @@ _DEEPEST = 12
 #: Members of a comprehension that count for nothing.
 _UNCHARGED = 100
 _SCALARS = frozenset(("str", "int", "float", "bool", "NoneType"))
+#: Rules that a call may evaluate without counting them as steps, and how often a body is taken to name the same one.
+_FEW_CALLS = 100_000
+_CALLS_OF_ONE = 4
 _LONGEST_INLINED = 14
 _MOST_INLINED = 3
 _COMPREHENSIONS = (ArrayComprehension, SetComprehension, ObjectComprehension)
@@ -146,6 +149,7 @@ class Compiler:
         self.pending: list[Node] = []
         self.texts: dict[str, _Text] = {}
         self.count = 0
+        self.expansions: dict[tuple[str, ...], int] = {}
         self.pure = self._find_pure()
 
     def compile(self) -> Compiled:
@@ -252,6 +256,14 @@ class Compiler:
                     waiting.append(reader)
         return set(self.checker.reads) - impure
 
+    def _expansion(self, path: tuple[str, ...]) -> int:
+        """Return how many rules one call of a rule evaluates at most, without those that loops repeat."""
+        if path not in self.expansions:
+            # Nothing is recursive here: the checker has refused it.
+            reads = self.checker.reads.get(path, ())
+            self.expansions[path] = 1 + sum(min(self._expansion(read), 1 << 30) * _CALLS_OF_ONE for read in reads)
+        return self.expansions[path]
+
     def replaced_by(self, path: tuple[str, ...]) -> bool:
         """Whether a modifier may replace a path or what it is in or contains."""
         return any(
@@ -272,25 +284,25 @@ class Compiler:
         arguments = ", ".join(f"a{index}" for index in range(arity))
         is_document = not node.is_rule or bool(node.dynamic)
         if not node.is_function:
-            cache = "PROGRAM" if self._is_pure(node) else "CACHE"
+            cache, key = self.cache_of(node), self.scalar(name)
             writer.line(f"def {name}():")
             with writer.indented():
                 if self.replaced_by(node.path) and self.checker.replaced:
                     writer.line(f"found = replaced({self.constant(list(node.path))})")
                     writer.line("if found is not MISSING: return found")
-                writer.line(f"found = {cache}.get({self.scalar(self.count)}, MISSING)")
+                writer.line(f"found = {cache}.get({key}, MISSING)")
                 made = (
                     f"finish({name}_(), look_up(DATA, {self.constant(list(node.path))}))"
                     if is_document
                     else f"{name}_()"
                 )
-                writer.line(f"if found is MISSING: found = {cache}[{self.scalar(self.count)}] = {made}")
+                writer.line(f"if found is MISSING: found = {cache}[{key}] = {made}")
                 writer.line("return found")
-            self.count += 1
             name = f"{name}_"
         writer.line(f"def {name}({arguments}):")
         with writer.indented():
-            writer.line("TICK()")
+            if self._expansion(node.path) > _FEW_CALLS:
+                writer.line("TICK()")
             if node.is_function and self.replaced_by(node.path):
                 writer.line(f"found = replaced_call({self.constant(list(node.path))}, [{arguments}])")
                 writer.line("if found is not MISSING: return found")
@@ -301,6 +313,10 @@ class Compiler:
             else:
                 self._value(writer, node.definitions)
         self.emit(writer)
+
+    def cache_of(self, node: Node) -> str:
+        """Return the name of what keeps the value of a rule: for the program or for one evaluation."""
+        return "PROGRAM" if self._is_pure(node) else "CACHE"
 
     def _is_pure(self, node: Node) -> bool:
         return all(below.path in self.pure for below in node.below() if below.is_rule or below.dynamic)
@@ -848,8 +864,12 @@ class _Writer:
     def weigh(self, found: str, codes: list[str]) -> str:
         """Write the weighing of a collection of which a part may be a collection."""
         if any(self.kinds.get(code) not in _SCALARS for code in codes):
-            self.line(f"weigh({found})")
+            self.weigh_now(found)
         return found
+
+    def weigh_now(self, found: str) -> None:
+        parts = f"{found}.values()" if self.kinds.get(found) == "dict" else found
+        self.line(f"if not COLLECTIONS.isdisjoint(map(type, {parts})): weigh({found})")
 
     def object(self, term: Object) -> str:
         codes = [(self.value(key), self.value(item)) for key, item in term.items]
@@ -889,7 +909,7 @@ class _Writer:
         self.ordered = before
         self.line(f"if len({found}) > {_UNCHARGED}: charge(len({found}))")
         if not is_scalar:
-            self.line(f"weigh({found})")
+            self.weigh_now(found)
         return found
 
     def outlined_comprehension(self, term: Term) -> str:
@@ -976,9 +996,17 @@ class _Writer:
         if node.is_function:
             self.line(self.fail)
             return "UNDEFINED"
-        place = (f"{self.compiler.function_of(node)}()", ())
+        function = self.compiler.function_of(node)
+        place = (function, ())
         if place not in self.known:
-            name = self.known[place] = self.keep(place[0])
+            if self.compiler.replaced_by(node.path):
+                name = self.keep(f"{function}()")
+            else:
+                # The look-up in the cache is here, because most rules are asked for several times.
+                cache, key = self.compiler.cache_of(node), self.compiler.scalar(function)
+                name = self.keep(f"{cache}.get({key}, MISSING)")
+                self.line(f"if {name} is MISSING: {name} = {function}()")
+            self.known[place] = name
             if node.is_rule and node.definitions[0].key is not None and not node.dynamic:
                 self.kinds[name] = "set"
             else:

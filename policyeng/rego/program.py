@@ -81,7 +81,7 @@ class Thread:
         self.globals: dict[str, Any] = {
             "__builtins__": {
                 name: __builtins__[name] if isinstance(__builtins__, dict) else getattr(__builtins__, name)
-                for name in ("AttributeError", "bool", "dict", "int", "len", "list", "set", "str", "type")
+                for name in ("AttributeError", "bool", "dict", "int", "len", "list", "map", "set", "str", "type")
             },
             "UNDEFINED": UNDEFINED,
             "MISSING": _MISSING,
@@ -94,6 +94,7 @@ class Thread:
             "Function": _Function,
             "charge": charge,
             "weigh": self.weights.weigh,
+            "COLLECTIONS": runtime.COLLECTIONS,
             "enter": self._enter,
             "leave": self._leave,
             "replaced": self._replaced,

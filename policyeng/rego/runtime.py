@@ -28,6 +28,10 @@ _STEPS = 10_000
 _HEAVIEST = 500_000
 
 
+#: The types of values that have parts, as they are among the parts of another.
+COLLECTIONS = frozenset((list, dict, set, Key))
+
+
 class ConflictError(Exception):
     """Two values for what can have one."""
 
@@ -263,7 +267,7 @@ class Weights:
         weight = found = 0
         for part in parts:
             kind = type(part)
-            if kind is list or kind is dict or kind is set or kind is Key:
+            if kind in COLLECTIONS:
                 found += 1
                 known = self.weighed.get(id(part.value if kind is Key else part))
                 weight += known[0] if known else 1
