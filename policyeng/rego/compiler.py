@@ -1,8 +1,8 @@
 """Compile resolved rules to Python functions.
 
-Each rule is a function; each body is a loop that runs once (`while True`), so that an expression that fails goes on with
-`break` or, within a loop over a collection, with `continue`. The text that is parsed has names of this module only: what a
-policy contains is a constant (`k3`), which is put into the syntax tree afterwards, with the lines of the Rego file.
+Each rule is a function; each body is a loop that runs once (`while True`), so that an expression that fails goes on
+with `break` or, within a loop over a collection, with `continue`. The text that is compiled has names of this module only:
+what a policy contains is a constant with a name (`k3`). The syntax tree of the text gets the lines of the Rego file.
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ _FEW_CALLS = 100_000
 _CALLS_OF_ONE = 4
 _LONGEST_INLINED = 14
 _MOST_INLINED = 3
+#: What the attributes of a syntax node are that have no place of their own.
+_NO_NODES = frozenset((str, int, type(None), ast.Load, ast.Store))
 _COMPREHENSIONS = (ArrayComprehension, SetComprehension, ObjectComprehension)
 _COMPARISONS = {"lt": "is_less({0}, {1})", "gt": "is_less({1}, {0})", "lte": "not is_less({1}, {0})"}
 _COMPARISONS["gte"] = "not is_less({0}, {1})"
@@ -80,6 +82,7 @@ class Compiled:
 
     Attributes:
         code: of each module, in an order in which they can be run.
+        scalars: values of the names `k0`, `k1` ...
         constants: values of the names `K0`, `K1` ...
         builtins: the name that each builtin has in the code.
         patterns: the name that each constant regular expression has in the code.
@@ -88,6 +91,7 @@ class Compiled:
     """
 
     code: list[CodeType]
+    scalars: list[Any]
     constants: list[Any]
     builtins: dict[str, str]
     patterns: dict[str, str]
@@ -96,7 +100,7 @@ class Compiled:
 
     def dump(self) -> bytes:
         """Return it as bytes that only this version of Python reads."""
-        rest = pickle.dumps((self.constants, self.builtins, self.patterns, self.rules, self.functions))
+        rest = pickle.dumps((self.scalars, self.constants, self.builtins, self.patterns, self.rules, self.functions))
         return marshal.dumps((self.code, rest))
 
     @staticmethod
@@ -161,7 +165,7 @@ class Compiler:
         self.finish()
         code = [self._code(text) for text in self.texts.values()]
         functions = frozenset(node.path for node in self.root.below() if node.is_function)
-        return Compiled(code, self.constants, self.builtins, self.patterns, self.rules, functions)
+        return Compiled(code, self.scalars, self.constants, self.builtins, self.patterns, self.rules, functions)
 
     def compile_query(self, source: Source, body: Body, variables: dict[str, str]) -> tuple[CodeType, str]:
         """Return the code of a query, and the name of the function that lists the values of its variables."""
@@ -424,30 +428,30 @@ class Compiler:
             if start not in positions:
                 positions[start] = source.position(min(start, len(source.text)))[0] if source.text else 1
             places.append(positions[start])
-        _finish(tree, places, self.scalars)
+        _set_lines(tree, places)
         return compile(tree, source.file, "exec", dont_inherit=True, optimize=2)
 
 
-def _finish(node: ast.AST, places: list[int], scalars: list[Any]) -> None:
-    """Put constants in the place of their names, and lines of the Rego file in that of lines of the text."""
-    for name in node._fields:
-        found = getattr(node, name, None)
-        if isinstance(found, list):
-            for index, part in enumerate(found):
-                if isinstance(part, ast.Name) and part.id[0] == "k":
-                    found[index] = part = ast.Constant(scalars[int(part.id[1:])], lineno=part.lineno)
-                if isinstance(part, ast.AST):
-                    _finish(part, places, scalars)
-        elif isinstance(found, ast.Name) and found.id[0] == "k":
-            made = ast.Constant(scalars[int(found.id[1:])], lineno=found.lineno)
-            setattr(node, name, made)
-            _finish(made, places, scalars)
-        elif isinstance(found, ast.AST):
-            _finish(found, places, scalars)
-    line = getattr(node, "lineno", None)
-    if line is not None:
-        node.lineno = node.end_lineno = places[line - 1]  # type: ignore[attr-defined]
-        node.col_offset = node.end_col_offset = 0  # type: ignore[attr-defined]
+def _set_lines(tree: ast.AST, lines: list[int]) -> None:
+    """Put lines of the Rego file in the place of those of the text.
+
+    Args:
+        tree: of the text.
+        lines: of the Rego file, one for each line of the text.
+    """
+    waiting: list[Any] = [tree]
+    while waiting:
+        node = waiting.pop()
+        found = node.__dict__
+        if "lineno" in found:
+            node.lineno = node.end_lineno = lines[found["lineno"] - 1]
+            node.col_offset = node.end_col_offset = 0
+        for part in found.values():
+            kind = type(part)
+            if kind is list:
+                waiting += [item for item in part if isinstance(item, ast.AST)]
+            elif kind not in _NO_NODES and isinstance(part, ast.AST):
+                waiting.append(part)
 
 
 def _fits(node: Node, rest: list[str]) -> bool:

@@ -128,8 +128,9 @@ class Thread:
 
     def load(self, code: Iterable[CodeType], compiled: Compiled) -> None:
         """Define the functions of compiled modules, with their constants and builtins."""
-        for index, value in enumerate(compiled.constants):
-            self.globals[f"K{index}"] = value
+        for prefix, values_ in (("k", compiled.scalars), ("K", compiled.constants)):
+            for index, value in enumerate(values_):
+                self.globals[f"{prefix}{index}"] = value
         for name, short in compiled.builtins.items():
             if short not in self.globals:
                 self.globals[short] = load_function(name)
