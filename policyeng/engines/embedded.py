@@ -21,6 +21,7 @@ from policyeng.models import Denial, JsonObject, Unknown, lowered, made
 from policyeng.rego.budget import Limits
 from policyeng.rego.compiler import Compiled, compiler_digest
 from policyeng.rego.program import Thread, link
+from policyeng.rego.runtime import Members
 from policyeng.rego.values import UNDEFINED, Value, members, to_json
 
 #: Under which name `Work.made` holds the parsed snapshot.
@@ -177,7 +178,7 @@ def _parameters(work: Work) -> list[JsonObject]:
 
 
 def _rules_of(policy: Policy, thread: Thread) -> _Rules:
-    functions = {role: thread.function(path) for role, path in policy.rules}
+    functions = {role: thread.uncached(path) for role, path in policy.rules}
     return _Rules(
         policy, functions.get("applies"), functions["deny"], functions.get("unknown"), functions.get("exception")
     )
@@ -234,7 +235,7 @@ def _elements(policy: Policy, role: Role, value: Value) -> list[Any]:
     """
     if value is None or value is UNDEFINED:
         return []
-    found = members(value) if type(value) is set else value
+    found = value.sort_out() if type(value) is Members else members(value) if type(value) is set else value
     if type(found) is not list or not all(type(element) in (str, dict) for element in found):
         raise TypeError(f"evaluation: {dict(policy.rules)[role]} is not a set or list of objects or strings")
     return [json_value(element) for element in found]

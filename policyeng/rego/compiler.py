@@ -287,6 +287,7 @@ class Compiler:
         arity = len(node.definitions[0].arguments or ()) if node.is_function else 0
         arguments = ", ".join(f"a{index}" for index in range(arity))
         is_document = not node.is_rule or bool(node.dynamic)
+        is_set = node.is_rule and node.definitions[0].key is not None
         if not node.is_function:
             cache, key = self.cache_of(node), self.scalar(name)
             writer.line(f"def {name}():")
@@ -298,6 +299,8 @@ class Compiler:
                 made = (
                     f"finish({name}_(), look_up(DATA, {self.constant(list(node.path))}))"
                     if is_document
+                    else f"make_set({name}_())"
+                    if is_set
                     else f"{name}_()"
                 )
                 writer.line(f"if found is MISSING: found = {cache}[{key}] = {made}")
@@ -326,14 +329,15 @@ class Compiler:
         return all(below.path in self.pure for below in node.below() if below.is_rule or below.dynamic)
 
     def _set(self, writer: _Writer, definitions: list[Definition]) -> None:
-        writer.line("found = set()")
+        # The members are listed as they are: to make a set of them costs more than most rules.
+        writer.line("found = Members()")
         for definition in definitions:
             key = definition.key
             if key is None:
                 raise TypeError("a rule of a set has a key")
             branch = definition.branches[0]
             with writer.in_source(definition), writer.block():
-                writer.body(branch.body, lambda key=key: writer.line(f"found.add({writer.key(key)})"))
+                writer.body(branch.body, lambda key=key: writer.line(f"found.append({writer.value(key)})"))
         writer.line("return found")
 
     def _value(self, writer: _Writer, definitions: list[Definition]) -> None:
@@ -1319,7 +1323,8 @@ class _Writer:
                 if kinds[one] == "int":
                     quick = f"{codes[0]} {_SIGNS[name]} {codes[1]}"
                     return f"{quick} if type({codes[other]}) is int else {slow}", "bool"
-            return slow, "bool"
+            quick = f"{codes[0]} {_SIGNS[name]} {codes[1]}"
+            return f"{quick} if type({codes[0]}) is int and type({codes[1]}) is int else {slow}", "bool"
         if name == "count":
             if kinds[0] in {"list", "set", "dict"}:
                 return f"len({codes[0]})", "int"

@@ -102,10 +102,12 @@ class Thread:
             "call_replaced": self._call_replaced,
             "equal": values.equal,
             "is_less": values.is_less,
+            "make_set": values.make_set,
             "to_key": values.to_key,
         }
         for name in [
             "Level",
+            "Members",
             "add_at",
             "agree",
             "data_item",
@@ -147,6 +149,15 @@ class Thread:
             KeyError: there is no such rule.
         """
         function: Callable[[], Value] = self.globals[self._rules[tuple(path.split(".")[1:])]]
+        return function
+
+    def uncached(self, path: str) -> Callable[[], Value]:
+        """Return what computes a rule that is asked for once an evaluation; a set comes as `runtime.Members`.
+
+        Raises:
+            KeyError: there is no such rule.
+        """
+        function: Callable[[], Value] = self.globals[f"{self._rules[tuple(path.split('.')[1:])]}_"]
         return function
 
     def begin(self, input_: Value, limits: Limits = UNLIMITED) -> None:

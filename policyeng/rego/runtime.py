@@ -16,6 +16,7 @@ from policyeng.rego.values import (
     equal,
     from_key,
     is_number,
+    make_set,
     members,
     number_text,
     ordered_keys,
@@ -71,11 +72,13 @@ def values(base: Value) -> Iterable[Value]:
         return base  # type: ignore[no-any-return]
     if kind is dict:
         return base.values()  # type: ignore[no-any-return]
-    return members(base) if kind is set else ()
+    return map(from_key, base) if kind is set else ()
 
 
 def ordered_values(base: Value) -> Iterable[Value]:
     """Return the same in the order of the keys."""
+    if type(base) is set:
+        return members(base)
     if type(base) is dict:
         keys = ordered_keys(base)
         # Most objects are in order already.
@@ -93,8 +96,7 @@ def pairs(base: Value) -> Iterable[tuple[Value, Value]]:
             return [(from_key(key), value) for key, value in base.items()]
         return base.items()  # type: ignore[no-any-return]
     if kind is set:
-        found = members(base)
-        return zip(found, found, strict=True)
+        return [(value, value) for value in map(from_key, base)]
     return ()
 
 
@@ -105,6 +107,8 @@ def ordered_pairs(base: Value) -> Iterable[tuple[Value, Value]]:
         if keys and type(keys[0]) is str and type(keys[-1]) is str:
             return base.items() if keys == list(base) else [(key, base[key]) for key in keys]
         return [(from_key(key), base[key]) for key in keys]
+    if type(base) is set:
+        return [(value, value) for value in members(base)]
     return pairs(base)
 
 
@@ -156,6 +160,16 @@ def put(found: dict[Any, Value], key: Value, value: Value) -> None:
         found[place] = value
     elif not equal(before, value):
         raise ConflictError("object keys must be unique")
+
+
+class Members(list[Any]):
+    """What rules contribute to a set, in no order; a member may be there twice."""
+
+    __slots__ = ()
+
+    def sort_out(self) -> list[Value]:
+        """Return the members of the set in their order."""
+        return members(make_set(self)) if len(self) > 1 else list(self)
 
 
 class Level(dict[Any, Any]):

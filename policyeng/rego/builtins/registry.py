@@ -88,6 +88,8 @@ def check_integer(position: int, value: Value) -> int:
     Raises:
         OperandError: it is no integer, or too large.
     """
+    if type(value) is int and -(1 << 63) <= value < 1 << 63:
+        return value
     found = to_int64(check_number(position, value))
     if found is None:
         raise OperandError(f"operand {position} must be integer number but got floating-point number")
