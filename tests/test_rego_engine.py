@@ -185,7 +185,6 @@ MEANINGS: dict[str, tuple[str, object]] = {
         [{"b": 2}],
     ),
     "list within a list": ("q := [[y | some y in [1, 2]; y > x] | some x in [0, 1]]", [[1, 2], [2]]),
-    "some in null": ("q := [x | some x in [null, 1][_]]", []),
     "some in a missing list": (f"q := [x | some x in {MISSING}]", []),
     "some in a string": ("q := count([x | some x in input.resource.name])", 0),
     "every in nothing": (f"q if {{ every x in {MISSING} {{ x }} }}", None),
