@@ -198,6 +198,23 @@ MEANINGS: dict[str, tuple[str, object]] = {
     "occurrences": ('q := strings.count("11111", "11")', 2),
     "replaced once": ('q := strings.replace_n({"a": "b", "b": "a"}, "abba")', "baab"),
     "walked": ('q := {v | walk({"a": [1, {"b": 2}]}, [_, v]); is_number(v)}', [1, 2]),
+    "captured operands in not": (
+        'q if { not contains("aB", upper(lower(input.resource.name))); not contains(upper("b"), lower("B")) }',
+        True,
+    ),
+    "else in a second rule with modifiers": (
+        'q := 1 if { "x" == input.a } else := 2 if { count(input.a) == 1 with input.a as "b" }\nq := 2 if true',
+        2,
+    ),
+    "constants that differ in type": (
+        'r[x] := 1 if { some x in [1, "a"] }\nq if { y := 1; not y == input.a; r[y] }',
+        True,
+    ),
+    "error behind another test of the input": (f'q if {{ to_number({WORD}) > 1; input.resource.type == "x" }}', None),
+    "error behind a missing input": (f"q if {{ to_number({WORD}) > 1; x := {MISSING} }}", None),
+    "error behind a test of an argument": (f'f(x) if {{ to_number({WORD}) > 1; x == "b" }}\nq if f("a")', None),
+    "error behind a missing member": (f"q contains {MISSING} if to_number({WORD}) > 1", []),
+    "error after the value": (f'q := [1, 2] if {{ some x in ["1", {WORD}]; to_number(x) == 1 }}', [1, 2]),
     "facts": ("q := data.facts.two * 3", 6),
 }
 

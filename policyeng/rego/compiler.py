@@ -22,7 +22,7 @@ from types import CodeType
 from typing import Any
 
 from policyeng.rego.builtins import BuiltinError, load_pattern, signatures
-from policyeng.rego.checker import Checker, constant_path, terms_of, walk_expressions
+from policyeng.rego.checker import Checker, constant_path, terms_of, walk_expressions, walk_terms
 from policyeng.rego.errors import Source
 from policyeng.rego.numbers import parse_number
 from policyeng.rego.resolver import Branch, Definition, operator_name
@@ -46,6 +46,7 @@ from policyeng.rego.syntax import (
     Var,
 )
 from policyeng.rego.tree import Node
+from policyeng.rego.values import equal
 
 #: CPython takes 20 nested loops and handlers.
 _DEEPEST = 12
@@ -64,6 +65,10 @@ _COMPARISONS = {"lt": "is_less({0}, {1})", "gt": "is_less({1}, {0})", "lte": "no
 _COMPARISONS["gte"] = "not is_less({0}, {1})"
 _SIGNS = {"lt": "<", "gt": ">", "lte": "<=", "gte": ">="}
 _TYPE_CHECKS = {"is_string": "str", "is_object": "dict", "is_array": "list", "is_set": "set", "is_boolean": "bool"}
+#: Builtins that always have a value.
+_TOTAL = frozenset(
+    ("eq", "equal", "neq", "lt", "lte", "gt", "gte", "internal.member_2", "internal.member_3", "is_null", *_TYPE_CHECKS)
+)
 #: What Go trims from ASCII text; Python would trim separators, too.
 _SPACES = "\t\n\v\f\r "
 _RESULTS = {"string": "str", "boolean": "bool", "array": "list", "object": "dict", "set": "set"}
@@ -201,10 +206,12 @@ class Compiler:
     # Names.
 
     def fresh(self, prefix: str) -> str:
+        """Return a name that nothing else has."""
         self.count += 1
         return f"{prefix}{self.count}"
 
     def scalar(self, value: Any) -> str:
+        """Return the name of a scalar."""
         if type(value) is Decimal:
             return self.constant(value)
         key = (type(value), value)
@@ -215,10 +222,12 @@ class Compiler:
         return name
 
     def constant(self, value: Any) -> str:
+        """Return the name of a constant."""
         self.constants.append(value)
         return f"K{len(self.constants) - 1}"
 
     def builtin(self, name: str) -> str:
+        """Return the name of the function of a builtin."""
         return self.builtins.setdefault(name, f"b{len(self.builtins)}")
 
     def pattern(self, text: str) -> str | None:
@@ -232,16 +241,17 @@ class Compiler:
         return self.patterns[text]
 
     def function_of(self, node: Node) -> str:
+        """Return the name of the function of a rule or document; write it later."""
         if node.path not in self.rules:
             self.rules[node.path] = self.fresh("r")
             self.pending.append(node)
         return self.rules[node.path]
 
     def emit(self, writer: _Writer) -> None:
-        text = self.texts.setdefault(writer.source.file, _Text(writer.source))
+        """Add what has been written to the code of its module."""
         for outlined in writer.outlined:
-            text.lines += outlined.lines
-            text.places += outlined.places
+            self.emit(outlined)
+        text = self.texts.setdefault(writer.source.file, _Text(writer.source))
         text.lines += writer.lines
         text.places += writer.places
 
@@ -337,13 +347,14 @@ class Compiler:
                 raise TypeError("a rule of a set has a key")
             branch = definition.branches[0]
             with writer.in_source(definition), writer.block():
+                writer.require_index(branch.body, [key])
                 writer.body(branch.body, lambda key=key: writer.line(f"found.append({writer.value(key)})"))
         writer.line("return found")
 
     def _value(self, writer: _Writer, definitions: list[Definition]) -> None:
         rules = [definition for definition in definitions if not definition.default]
         values = [branch.value for definition in rules for branch in definition.branches]
-        same = len(rules) > 0 and all(isinstance(value, Scalar | Number) and value == values[0] for value in values)
+        same = len(rules) > 0 and all(value == values[0] and _is_constant(value) for value in values if value)
         if not same:
             writer.line("found = UNDEFINED")
         for number, definition in enumerate(rules):
@@ -392,6 +403,7 @@ class Compiler:
                 else:
                     writer.line(f"found = agree(found, {code})")
 
+            writer.require_index(branch.body, [value])
             writer.body(branch.body, succeed)
         if ends and not same:
             writer.line("if found is not UNDEFINED: return found")
@@ -412,6 +424,7 @@ class Compiler:
                     else:
                         writer.line(f"put_at(found, {path}, {writer.value(_value_of(branch))})")
 
+                writer.require_index(branch.body, [*rest, *(term for term in (key, branch.value) if term is not None)])
                 writer.body(branch.body, succeed)
         for name, child in node.children.items():
             if not child.is_function:
@@ -574,6 +587,95 @@ class _Writer:
             self.expression(expression)
         succeed()
 
+    def require_index(self, body: Body, heads: list[Term]) -> None:
+        """Write the conditions of a rule on its input and base data that OPA tests before it evaluates the body.
+
+        They matter where something before them in the body can be an error. The index of OPA does more than this.
+        """
+        known: dict[str, Term] = {}
+        failing = False
+        for expression in [*body, *(Expr(0, 0, head) for head in heads)]:
+            if expression.withs or isinstance(expression.value, Every | Not | Logical):
+                failing = True
+                continue
+            value = expression.value
+            pair = value.arguments if isinstance(value, Call) and operator_name(value) in {"eq", "equal"} else ()
+            failing = failing or any(map(self.may_fail, [value]))
+            if len(pair) == 2 and not expression.negated:
+                for one, other in (pair, pair[::-1]):
+                    if isinstance(one, Var) and one.name not in self.bound:
+                        known.setdefault(one.name, known.get(other.name, other) if isinstance(other, Var) else other)
+            if not failing:
+                continue
+            terms = pair or (value.arguments if isinstance(value, Call) else [value])
+            for term in terms:
+                if not (isinstance(term, Ref) and expression.negated and (pair or term is value)):
+                    self.require_defined(term)
+            if not expression.negated:
+                self.require_test(value, known)
+
+    def may_fail(self, term: Term) -> bool:
+        """Whether the evaluation of a term of a body may end in an error."""
+        for part in walk_terms(term):
+            if isinstance(part, _COMPREHENSIONS) or (isinstance(part, Ref) and self.is_virtual(part)):
+                return True
+            if isinstance(part, Call) and operator_name(part) not in _TOTAL:
+                return True
+        return False
+
+    def is_virtual(self, ref: Ref) -> bool:
+        """Whether a reference is to what rules may define."""
+        node: Node | None = self.compiler.root
+        for part in ref.path if _is_data(ref) else ():
+            if node is None or node.is_rule or node.dynamic or not isinstance(part, Scalar | Number):
+                break
+            node = node.children.get(part.value) if isinstance(part, Scalar) and isinstance(part.value, str) else None
+        return _is_data(ref) and node is not None
+
+    def is_indexed(self, term: Term) -> bool:
+        """Whether a term is a constant path into the input or base data, or an argument of the function."""
+        if isinstance(term, Var):
+            return term.name in self.bound
+        return (
+            isinstance(term, Ref)
+            and isinstance(term.head, Var)
+            and term.head.name in {"input", "data"}
+            and all(isinstance(part, Scalar | Number) for part in term.path)
+            and not self.is_virtual(term)
+        )
+
+    def require_defined(self, term: Term) -> None:
+        """Write the look-ups of the constant references in a term."""
+        for part in walk_terms(term):
+            if isinstance(part, Ref) and self.is_indexed(part):
+                self.value(part)
+
+    def require_test(self, value: Term, known: dict[str, Term]) -> None:
+        """Write a test of a value of the input by a constant."""
+        if not isinstance(value, Call) or len(value.arguments) != 2:
+            return
+        one, other = (known.get(term.name, term) if isinstance(term, Var) else term for term in value.arguments)
+        match operator_name(value):
+            case "eq" | "equal":
+                for left, right in ((one, other), (other, one)):
+                    if self.is_indexed(left) and isinstance(right, Scalar | Number):
+                        self.require(self.equality(right, self.value(left)))
+                    elif self.is_indexed(left) and isinstance(right, Array):
+                        code = self.value(left)
+                        self.require(f"type({code}) is list and len({code}) == {len(right.items)}")
+                        for index, item in enumerate(right.items):
+                            if isinstance(item, Scalar | Number):
+                                self.require(self.equality(item, self.keep(f"{code}[{index}]")))
+            case "internal.member_2":
+                if (self.is_indexed(one) and _is_constant(other)) or (
+                    self.is_indexed(other) and isinstance(one, Scalar)
+                ):
+                    self.require(f"is_member({self.value(one)}, {self.value(other)})")
+            case "startswith" | "endswith" as name:
+                if self.is_indexed(one) and isinstance(other, Scalar):
+                    code = self.value(one)
+                    self.require(f"type({code}) is str and {code}.{name}({self.value(other)})")
+
     def outline_rest(self, body: Body, succeed: Callable[[], None]) -> None:
         """Write the rest of a body as a loop over what a function finds, because loops cannot nest any deeper."""
         outputs = sorted({name for name in _names_of(body) if name not in self.bound})
@@ -590,7 +692,7 @@ class _Writer:
     def call_outlined(
         self, body: Body, outputs: list[str], prologue: Callable[[_Writer], None] | None = None
     ) -> list[str]:
-        """Write a function that lists the values of variables for each solution of a body; keep its call in `last_call`."""
+        """Write a function that lists the values of variables for each solution of a body, and keep its call."""
         inner = self.outline()
         free = sorted({name for name in _names_of(body) if name in self.bound})
         name = self.fresh("f")
@@ -692,7 +794,7 @@ class _Writer:
         if isinstance(value, Call) and operator_name(value) not in {"eq", "equal"}:
             captured = []
             for argument in value.arguments:
-                variable = Var(argument.start, argument.end, self.fresh("@"))
+                variable = Var(argument.start, argument.end, self.fresh("captured "))
                 if isinstance(
                     argument, Ref | Array | Object | Set | ArrayComprehension | SetComprehension | ObjectComprehension
                 ):
@@ -750,7 +852,7 @@ class _Writer:
                 if node is not None and node.is_function:
                     targets.append((head, path, f"Function({self.compiler.function_of(node)})"))
                     continue
-                captured = Var(value.start, value.end, self.fresh("@"))
+                captured = Var(value.start, value.end, self.fresh("captured "))
                 self.bound[captured.name] = self.value(value)
                 value = captured
             targets.append((head, path, ""))
@@ -1198,6 +1300,9 @@ class _Writer:
         return self.equality_of(self.value(term), code)
 
     def equality_of(self, left: str, right: str) -> str:
+        if left[0] == right[0] == "k":
+            one, other = (self.compiler.scalars[int(code[1:])] for code in (left, right))
+            return str(equal(one, other))
         for one, other in ((left, right), (right, left)):
             kind = self.kinds.get(other, "")
             if kind == "NoneType":
@@ -1293,6 +1398,7 @@ class _Writer:
             argument.name: code for argument, code in zip(arguments, codes, strict=True) if isinstance(argument, Var)
         }
         self.inlining += 1
+        self.require_index(definition.branches[0].body, [_value_of(definition.branches[0])])
         for expression in definition.branches[0].body:
             self.expression(expression)
             if self.loops != state[2] or len(self.lines) - state[0] > _LONGEST_INLINED:
