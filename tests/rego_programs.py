@@ -31,12 +31,14 @@ class Program:
 
     Attributes:
         name: its package, and the name of its data below `data.base`.
-        source: its one module.
-        old: whether that is of Rego v0.
+        source: its module.
+        library: a module of another package, which the first one reads.
+        old: whether they are of Rego v0.
     """
 
     name: str
     source: str
+    library: str
     old: bool
     input: Any
     data: Any
@@ -104,9 +106,12 @@ class _Writer:
         self._known["u"] = ["input.u", f"data.base.{name}.u"]
         #: Functions by the kind of their result: their names and the kinds of their arguments.
         self._functions: dict[str, list[tuple[str, str]]] = {}
+        #: Rules of any kind that are written, for modifiers.
+        self._rules: list[str] = []
 
     def write(self) -> Program:
         """Write the program."""
+        library = self._write_library()
         rules = [self._write_rule() for _ in range(self._random.choice((1, 2, 3, 4, 5, 6)))]
         header = f"package {self._name}\n\n"
         if self._old:
@@ -116,7 +121,38 @@ class _Writer:
             self._known["u"].append("base.u")
             rules.append(self._write_rule())
         source = header + "\n" + "\n\n".join(rules) + "\n"
-        return Program(self._name, source, self._old, _draw_document(self._random), _draw_document(self._random))
+        return Program(
+            self._name, source, library, self._old, _draw_document(self._random), _draw_document(self._random)
+        )
+
+    def _write_library(self) -> str:
+        """Write a package with the same names for rules of many kinds."""
+        if_, contains = ("", False) if self._old else (" if", True)
+        member = "contains x" if contains else "[x]"
+        space = " " if contains else ""
+        library = f"data.lib_{self._name}"
+        self._known["n"].append(f"{library}.n")
+        self._known["s"].append(f"{library}.inner.s")
+        self._known["o"] += [f"{library}.o", f"{library}.inner"]
+        self._known["e"].append(f"{library}.e")
+        self._known["any"].append(f"{library}.o.a")
+        self._functions["n"] = [(f"{library}.double", "n")]
+        self._functions["b"] = [(f"{library}.inner.known", "s")]
+        self._library = library
+        return f"""package lib_{self._name}
+
+n := {self._constant("n")}{if_} {{ input.f }}
+
+o[k] := v{if_} {{ v := input.o[k] }}
+
+e{space}{member}{if_} {{ x := input.a[_] }}
+
+double(x) := x * 2
+
+inner.s := input.s
+
+inner.known(x){if_} {{ x == {self._constant("s")} }}
+"""
 
     def _chance(self, share: float) -> bool:
         return self._random.random() < share
@@ -133,10 +169,13 @@ class _Writer:
             *[self._write_set] * 2,
             *[self._write_object] * 2,
             *[self._write_function] * 2,
-            self._write_reference,
-            self._write_check,
+            *[self._write_reference] * 2,
+            *[self._write_check] * 2,
         ]
-        return self._random.choice(writers)(self._fresh("r"))
+        name = self._fresh("r")
+        text = self._random.choice(writers)(name)
+        self._rules.append(name)
+        return text
 
     def _head(self, head: str, body: list[str]) -> str:
         """Write a rule of a head and a body."""
@@ -167,38 +206,53 @@ class _Writer:
         clauses = []
         for _ in range(self._random.choice((1, 1, 2))):
             body, scope = self._body()
-            member = self._expression(self._random.choice("nnss"), scope)
+            member = self._expression(self._random.choice("nnssaeo"), scope)
             head = f"{name}[{member}]" if self._old else f"{name} contains {member}"
             clauses.append(self._head(head, body or ["true"]))
         self._known["e"].append(name)
         return "\n\n".join(clauses)
 
     def _write_object(self, name: str) -> str:
-        body, scope = self._body()
-        key, value = self._expression("s", scope), self._expression("n", scope)
+        clauses = []
+        for _ in range(self._random.choice((1, 1, 2))):
+            body, scope = self._body()
+            key, value = self._expression(self._random.choice("sssna"), scope), self._expression("n", scope)
+            clauses.append(self._head(f"{name}[{key}] {self._assign()} {value}", body or ["true"]))
         self._known["o"].append(name)
-        return self._head(f"{name}[{key}] {self._assign()} {value}", body or ["true"])
+        return "\n\n".join(clauses)
 
     def _write_reference(self, name: str) -> str:
-        body, scope = self._body()
-        key, value = self._expression("s", scope), self._expression("n", scope)
-        forms = [f"{name}.q[{key}] {self._assign()} {value}", f"{name}[{key}].q {self._assign()} {value}"]
-        if not self._old:
-            forms += [f"{name}[{key}].q contains {value}", f"{name}.q contains {value}", f"{name}.a.b := {value}"]
+        clauses = []
+        for _ in range(self._random.choice((1, 1, 1, 2, 3))):
+            body, scope = self._body()
+            key, other = self._expression("s", scope), self._expression(self._random.choice("sn"), scope)
+            value, assign = self._expression("n", scope), self._assign()
+            forms = [f"{name}.q[{key}] {assign} {value}", f"{name}[{key}].q {assign} {value}"]
+            if not self._old:
+                forms += [f"{name}[{key}].q contains {value}", f"{name}.q contains {value}", f"{name}.a.b := {value}"]
+                forms += [f"{name}[{key}][{other}] := {value}", f"{name}.q[{key}][{other}].w := {value}"]
+                forms += [f"{name}[{key}][{other}] contains {value}", f"{name}[{key}].q[{other}] := {value}"]
+            clauses.append(self._head(self._random.choice(forms), body or ["true"]))
         self._known["any"].append(name)
-        text = self._head(self._random.choice(forms), body or ["true"])
         if self._chance(0.3):
-            constant = self._head(f"{name}.z {self._assign()} {self._constant('s')}", ["true"])
-            text += f"\n\n{constant}"
-        return text
+            clauses.append(self._head(f"{name}.z {self._assign()} {self._constant('s')}", ["true"]))
+        return "\n\n".join(clauses)
 
     def _write_check(self, name: str) -> str:
-        body, _ = self._body()
+        body, scope = self._body()
+        if self._chance(0.02):
+            loops = self._random.choice((15, 25))
+            body += [f"{self._declare(scope, 'n')} = [1, 2][{self._fresh('i')}]" for _ in range(loops)][:loops]
+            body = [line.replace("[1, 2]", "[1]") if index % 5 else line for index, line in enumerate(body)]
+        elif self._chance(0.01):
+            body += [
+                f"{self._declare(scope, 'n')} := {self._random.choice(scope.get('n', ['1']))} + 0" for _ in range(300)
+            ]
         self._known["b"].append(name)
         return self._head(name, body or ["true"])
 
     def _write_function(self, name: str) -> str:
-        kinds = "".join(self._random.choice("nsa") for _ in range(self._random.choice((1, 1, 2))))
+        kinds = "".join(self._random.choice("nsnsao") for _ in range(self._random.choice((1, 1, 2))))
         kind, clauses = self._random.choice("nsb"), []
         for _ in range(self._random.choice((1, 1, 2, 3))):
             scope: dict[str, list[str]] = {}
@@ -218,7 +272,10 @@ class _Writer:
         name = self._fresh("x")
         if kind == "a" and self._chance(0.3):
             scope.setdefault("any", []).append(name)
-            return f"[{name}, _]"
+            return self._random.choice((f"[{name}, _]", f"[{name}]", f"[{name}, [_, 1]]", f"[{name}, {name}]"))
+        if kind == "o":
+            scope.setdefault("any", []).append(name)
+            return self._random.choice((f'{{"a": {name}}}', f'{{"a": {name}, "k": 1}}', name))
         scope.setdefault(kind, []).append(name)
         return name
 
@@ -235,6 +292,8 @@ class _Writer:
 
     def _declare(self, scope: dict[str, list[str]], kind: str) -> str:
         name = self._fresh("v")
+        if self._chance(0.003):
+            name = self._random.choice(("count", "upper", "base", "r1", "input", *self._rules[:1]))
         scope.setdefault(kind, []).append(name)
         return name
 
@@ -248,6 +307,10 @@ class _Writer:
         if pattern and kind == "a":
             names = [self._declare(scope, "any") for _ in range(self._random.choice((1, 2)))]
             return f"[{', '.join(names)}] = {value}"
+        if pattern and kind == "s":
+            other = self._expression("n", scope)
+            first, second = self._declare(scope, "s"), self._declare(scope, "n")
+            return f"[{first}, [{second}, _]] {self._random.choice(('=', ':='))} [{value}, [{other}, 1]]"
         if pattern and kind == "o":
             member = f'"{self._random.choice(_KEYS)}": {self._declare(scope, "n")}'
             return f"{{{member}}} = {value}"
@@ -255,7 +318,7 @@ class _Writer:
         return f"{self._declare(scope, kind)} {self._random.choice((':=', ':=', '='))} {value}{modifier}"
 
     def _iterate(self, scope: dict[str, list[str]]) -> str:
-        form = self._random.randrange(6)
+        form = self._random.randrange(12)
         if form == 0:
             user = self._random.choice(self._known["u"])
             name = self._declare(scope, "user")
@@ -263,13 +326,16 @@ class _Writer:
             scope.setdefault("n", []).append(f"{name}.age")
             scope.setdefault("a", []).append(f"{name}.tags")
             return self._random.choice((f"some {name} in {user}", f"{name} := {user}[_]"))
+        if form > 5:
+            return self._find(scope, form)
         kind = self._random.choice("ae")
         collection = self._expression(kind, scope, plain=form >= 3)
         if form == 1:
             key = self._declare(scope, "any")
             return f"some {key}, {self._declare(scope, 'any')} in {collection}"
         if form == 2:
-            collection = self._expression("o", scope)
+            # OPA looks up the members of an object that it has not yet computed.
+            collection = self._expression("o", scope, plain=True)
             key = self._declare(scope, "s")
             return f"some {key}, {self._declare(scope, 'n')} in {collection}"
         if form == 3:
@@ -279,10 +345,50 @@ class _Writer:
             return f"{self._declare(scope, 'any')} = {collection}[{index}]"
         return f"some {self._declare(scope, 'any')} in {collection}"
 
+    def _find(self, scope: dict[str, list[str]], form: int) -> str:
+        """Write a search with variables or patterns in unusual places."""
+        base = self._random.choice((self._library, "input", f"data.base.{self._name}"))
+        if form == 6:
+            key = self._declare(scope, "any")
+            return f"{self._declare(scope, 'any')} = {base}[{key}]"
+        if form == 7:
+            key, index = self._declare(scope, "s"), self._declare(scope, "any")
+            return f"{self._declare(scope, 'any')} := {base}[{key}][{index}]"
+        if form == 8:
+            value = self._random.choice(self._known["any"])
+            path, found = self._declare(scope, "any"), self._declare(scope, "any")
+            return f"walk({value}, [{self._random.choice((path, '_', '[_]'))}, {found}])" if path else found
+        if form == 9:
+            user = self._random.choice(self._known["u"])
+            name, age = self._declare(scope, "s"), self._declare(scope, "n")
+            return self._random.choice(
+                (
+                    f'some {{"name": {name}, "age": {age}, "tags": _}} in {user}',
+                    f"{user}[_].name = {name}; {user}[_].age = {age}",
+                    f'some i, {{"name": {name}, "age": {age}, "tags": [_, i]}} in {user}',
+                    f"{name} := {user}[{age}].name",
+                )
+            )
+        if form == 10:
+            found = self._expression(self._random.choice("ns"), scope)
+            key = self._declare(scope, "any")
+            return f"{found} = {self._random.choice(self._known['a'])}[{key}]"
+        arrays = self._random.choice(self._known["u"])
+        index, other = self._declare(scope, "n"), self._declare(scope, "n")
+        return f"{self._declare(scope, 's')} := {arrays}[{index}].tags[{other}]"
+
     def _condition(self, scope: dict[str, list[str]]) -> str:
         chance = self._random.random()
         if chance < 0.15:
-            return f"not {self._test(scope)}"
+            modifier = self._with(scope) if self._chance(0.1) else ""
+            return f"not {self._test(scope)}{modifier}"
+        if chance < 0.2:
+            key, name = self._fresh("y"), self._fresh("y")
+            inner = {**scope, "s": [*scope.get("s", []), key], "any": [name]}
+            test = f"{name} != {self._atom('n', inner)}; {key} >= {self._atom('s', inner)}"
+            if self._chance(0.5):
+                test = "; ".join([test, self._iterate(inner), self._test(inner)])
+            return f"every {key}, {name} in {self._expression('o', scope, plain=True)} {{ {test} }}"
         if chance < 0.25:
             name = self._fresh("y")
             test = f"{name} {self._random.choice(('!=', '<', '>='))} {self._atom('n', scope)}"
@@ -295,9 +401,19 @@ class _Writer:
     def _test(self, scope: dict[str, list[str]]) -> str:
         kind = self._random.choice("nnss")
         left = self._expression(kind, scope)
-        match self._random.randrange(7):
+        match self._random.randrange(11):
             case 0:
                 return self._expression("b", scope)
+            case 7:
+                pattern = self._random.choice(('"^a"', '"b$"', '"[ab]+"', "`^.?$`"))
+                return f"regex.match({pattern}, {left})"
+            case 8:
+                known = self._random.choice(self._known["any"])
+                return f"{known} == {self._expression(self._random.choice('aeo'), scope)}"
+            case 9:
+                return f"{self._atom('s', scope)}, {self._atom('any', scope)} in {self._expression('o', scope)}"
+            case 10:
+                return self._random.choice((self._random.choice(self._known["any"]), *self._rules[-3:]))
             case 1:
                 return f"{left} in {self._expression(self._random.choice('ae'), scope)}"
             case 2:
@@ -315,22 +431,41 @@ class _Writer:
         targets = [f"input.{member}", f"data.base.{self._name}.{member}"]
         if self._chance(0.2):
             return f" with count as {self._constant('n')}"
-        return f" with {self._random.choice(targets)} as {self._expression(kind, scope)}"
+        if self._chance(0.15) and self._functions.get("n"):
+            name, _ = self._random.choice(self._functions["n"])
+            other = self._random.choice(self._functions["n"])[0]
+            return f" with {name} as {other}" if self._chance(0.5) else f" with abs as {name}"
+        if self._chance(0.15) and self._rules:
+            return f" with data.{self._name}.{self._random.choice(self._rules)} as {self._expression(kind, scope)}"
+        if self._chance(0.1):
+            return f" with {self._library}.{member} as {self._expression(kind, scope)}"
+        if self._chance(0.1):
+            return self._random.choice(
+                (" with upper as lower", " with input as {}", f' with input as {{"{member}": 1}}')
+            )
+        modifier = f" with {self._random.choice(targets)} as {self._expression(kind, scope)}"
+        return modifier + (self._with(scope) if self._chance(0.1) else "")
 
     # Expressions
 
     def _constant(self, kind: str) -> str:
         match kind:
             case "n":
+                if self._chance(0.1):
+                    return self._random.choice(("1.0", "12345678901234567890123", "0.1", "-0.5", "2.25"))
                 return self._random.choice(("0", "1", "2", "3", "10", "1.5", "-1"))
             case "s":
                 return json.dumps(self._random.choice(_STRINGS), ensure_ascii=False)
             case "b":
                 return self._random.choice(("true", "false"))
             case "a":
-                return f"[{', '.join(self._constant('n') for _ in range(self._random.randrange(1, 4)))}]"
+                members = "nnnnnnnnsbe" if self._chance(0.05) else "n"
+                drawn = [self._constant(self._random.choice(members)) for _ in range(self._random.randrange(1, 4))]
+                return f"[{', '.join(drawn)}]"
             case "e":
-                return f"{{{', '.join(self._constant('n') for _ in range(self._random.randrange(1, 4)))}}}"
+                members = "nnnnsbaeo" if self._chance(0.1) else "n"
+                drawn = [self._constant(self._random.choice(members)) for _ in range(self._random.randrange(1, 4))]
+                return f"{{{', '.join(drawn)}}}"
             case "o":
                 keys = self._random.sample(_KEYS, self._random.randrange(1, 3))
                 members = [f'"{key}": {self._constant("n")}' for key in keys]
@@ -338,7 +473,11 @@ class _Writer:
         return self._random.choice(("null", self._constant("n"), self._constant("s")))
 
     def _atom(self, kind: str, scope: dict[str, list[str]]) -> str:
-        """Write a reference or a constant."""
+        """Write a reference or a constant; seldom one that nothing defines."""
+        if self._chance(0.01):
+            return self._random.choice(("input.missing", f"data.base.{self._name}.none", f"{self._library}.inner.none"))
+        if self._chance(0.0007):
+            return self._random.choice(("v1", "x2", "count", "base"))
         names = scope.get(kind, [])
         if names and self._chance(0.6):
             return self._random.choice(names)
@@ -383,6 +522,8 @@ class _Writer:
                 lambda: self._template(scope),
             ],
             "b": [
+                lambda: f"({inner('n')} in {inner('e')})",
+                lambda: f"regex.match({self._constant('s')}, {inner('s')})",
                 lambda: f"({inner('n')} < {inner('n')})",
                 lambda: f"({inner('s')} == {inner('s')})",
                 lambda: f"startswith({inner('s')}, {inner('s')})",
@@ -391,12 +532,16 @@ class _Writer:
                 lambda: f"[{inner('n')}, {inner('n')}]",
                 lambda: self._comprehension("[", "]", scope, depth),
                 lambda: f"array.concat({inner('a')}, {inner('a')})",
+                lambda: f"[{inner('a')}, {inner('b')}]",
+                lambda: f"[{inner('o')}, {inner('e')}]",
+                lambda: f'regex.find_n("[ab]", {inner("s")}, -1)',
                 lambda: f"sort({inner('e')})",
                 lambda: f"split({inner('s')}, {inner('s')})",
                 lambda: f"array.slice({inner('a')}, {self._constant('n')}, {self._constant('n')})",
             ],
             "e": [
                 lambda: f"{{{inner('n')}, {inner('s')}}}",
+                lambda: f"{{{inner(self._random.choice('aeo'))}, {inner('b')}}}",
                 lambda: self._comprehension("{", "}", scope, depth),
                 lambda: f"({inner('e')} {self._random.choice('|&-')} {inner('e')})",
             ],
@@ -404,6 +549,7 @@ class _Writer:
                 # A key that is there twice is looked up as another value than it has.
                 lambda: f'{{"other": {inner("n")}, {inner("s")}: {inner("n")}}}',
                 lambda: self._comprehension("{", "}", scope, depth, key=True),
+                lambda: f"{{{inner(self._random.choice('naeob'))}: {inner('n')}}}",
                 lambda: f"object.union({inner('o')}, {inner('o')})",
                 lambda: f"object.remove({inner('o')}, [{inner('s')}])",
             ],
@@ -448,6 +594,9 @@ def run_opa(opa: Path, programs: list[Program]) -> list[Result]:
 
 def _run(connection: http.client.HTTPConnection, program: Program) -> Result:
     # A policy takes the place of the one before, because OPA compiles all that it has for each one that comes.
+    _ask(connection, "DELETE", "/v1/policies/program", "")
+    answer = _ask(connection, "PUT", "/v1/policies/library", program.library)
+    assert answer == {}, (program.library, answer)
     answer = _ask(connection, "PUT", "/v1/policies/program", program.source)
     if "code" in answer:
         return Result("compile", [each["code"] for each in answer.get("errors", ())])
@@ -468,7 +617,8 @@ def run_ours(program: Program) -> Result:
     """Evaluate the package of a program with this engine."""
     data = {"base": {program.name: program.data}}
     try:
-        compiled = rego.compile({"program.rego": program.source}, data, version=0 if program.old else 1)
+        modules = {"program.rego": program.source, "library.rego": program.library}
+        compiled = rego.compile(modules, data, version=0 if program.old else 1)
     except rego.RegoError as error:
         return Result("compile", [each.code for each in error.diagnostics])
     try:

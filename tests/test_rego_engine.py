@@ -215,6 +215,8 @@ MEANINGS: dict[str, tuple[str, object]] = {
     "error behind a test of an argument": (f'f(x) if {{ to_number({WORD}) > 1; x == "b" }}\nq if f("a")', None),
     "error behind a missing member": (f"q contains {MISSING} if to_number({WORD}) > 1", []),
     "error after the value": (f'q := [1, 2] if {{ some x in ["1", {WORD}]; to_number(x) == 1 }}', [1, 2]),
+    "values of a function": ("f(_) := [1, 1][_]\nq if f(1)", True),
+    "nothing below a variable": ("q[x].a := 1 if x := input.a\nq.b.c contains 1 if false\nq.d := set()", {"d": []}),
     "facts": ("q := data.facts.two * 3", 6),
 }
 
@@ -240,6 +242,9 @@ REFUSED = {
     "clock by way of with": ("deny contains {} if abs(1) with abs as time.now_ns", "time.now_ns is refused"),
     "parser": ('deny contains {} if rego.parse_module("a", "b")', "rego.parse_module is refused"),
     "print": ('deny contains {} if print("a")', "print is for tests"),
+    "unknown name in the head": ("deny contains x if true", "var x is unsafe"),
+    "unused name of every": ("deny contains {} if every x in [1] { true }", "declared var x unused"),
+    "name of every again": ("deny contains {} if every x in [1] { some x in [1] }", "var x declared above"),
     "brackets": ("deny contains {} if " + "(" * 100_000, "p.rego:2:"),
 }
 

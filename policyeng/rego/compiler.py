@@ -409,8 +409,14 @@ class Compiler:
             writer.line("if found is not UNDEFINED: return found")
 
     def _document(self, writer: _Writer, node: Node) -> None:
-        """Write what builds the object at a path from the rules below it."""
+        """Write what builds the object at a path from the rules below it.
+
+        Below a rule with variables in its head, which OPA evaluates with all rules below its path, there are only the
+        objects and sets that something is put into.
+        """
         writer.line("found = Level()")
+        above = (self.root.find(node.path[:count]) for count in range(len(node.path) + 1))
+        is_sparse = any(found is not None and found.dynamic for found in above)
         for definition in node.dynamic:
             rest = definition.path[len(node.path) :]
             branch = definition.branches[0]
@@ -431,7 +437,9 @@ class Compiler:
                 # A document that is not finished still knows which of its objects rules build together.
                 unfinished = "_" if not child.is_rule else ""
                 writer.line(f"below = {self.function_of(child)}{unfinished}()")
-                writer.line(f"if below is not UNDEFINED: join(found, {self.scalar(name)}, below)")
+                may_be_empty = child.is_rule and child.definitions[0].key is None
+                is_found = "below" if is_sparse and not may_be_empty else "below is not UNDEFINED"
+                writer.line(f"if {is_found}: join(found, {self.scalar(name)}, below)")
         writer.line("return found")
 
     # Code.
@@ -1405,9 +1413,10 @@ class _Writer:
                 break
         else:
             code = self.value(_value_of(definition.branches[0]))
-            self.inlining -= 1
-            self.bound = before[0]
-            return code, self.kinds.get(code, ""), True
+            if self.loops == state[2]:
+                self.inlining -= 1
+                self.bound = before[0]
+                return code, self.kinds.get(code, ""), True
         self.inlining -= 1
         del self.lines[state[0] :], self.places[state[0] :], self.outlined[state[1] :]
         _, _, self.loops, self.depth, self.nested, self.fail, self.place = state

@@ -389,6 +389,8 @@ def link(
         orderer = Orderer(definition.source, checker.arity)
         bound = frozenset(_pattern_names(definition.arguments or ()))
         for branch in definition.branches:
+            head = [*definition.path, *(term for term in (definition.key, branch.value) if term is not None)]
+            orderer.check_head(head, branch.body, bound)
             branch.body = orderer.order(branch.body, bound)
         faults += orderer.faults
     if faults:

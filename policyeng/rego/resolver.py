@@ -257,10 +257,8 @@ class _Resolver:
             self.fail(at, f"variables must not shadow {name} (use a different variable name)")
 
     def head_term(self, term: Term | None, scope: _Scope, support: Body) -> Term | None:
-        if term is None:
-            return None
-        resolved = self.term(term, scope, support)
-        return self.capture(resolved, support) if _needs_evaluation(resolved) else resolved
+        resolved = None if term is None else self.term(term, scope, support)
+        return self.capture(resolved, support) if resolved is not None and _needs_evaluation(resolved) else resolved
 
     def head_part(self, term: Term, scope: _Scope, support: Body) -> Term:
         resolved = self.term(term, scope, support)
@@ -476,12 +474,10 @@ class _Resolver:
     def every(self, value: Every, scope: _Scope, extra: Body) -> Every:
         domain = self.capture(self.term(value.domain, scope, extra), extra)
         names = frozenset(name.name for name in (value.key, value.value) if name is not None)
-        inner = _Scope(scope, names)
+        inner = _Scope(scope, names | _declared(value.body))
         key = self.declare(value.key, inner, "declared") if value.key is not None else None
         item = self.declare(value.value, inner, "declared")
-        body_scope = _Scope(inner, _declared(value.body))
-        body = self.body(value.body, body_scope)
-        self.check_unused(body, inner, frozenset())
+        body = self.body(value.body, inner)
         if not isinstance(item, Var) or not isinstance(key, Var | None):
             raise TypeError("a declaration gives a variable")
         return Every(value.start, value.end, key, item, domain, body)

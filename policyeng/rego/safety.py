@@ -59,6 +59,14 @@ class Orderer:
             self._report(body, unsafe)
         return ordered
 
+    def check_head(self, terms: Iterable[Term], body: Body, bound: Names) -> None:
+        """Add variables of the head of a rule that its body does not have to `faults`."""
+        found = {name for expression in body for name in self._variables(expression)} | bound | ROOTS
+        unsafe = [variable for term in terms for variable in _variables_of(term) if variable.name not in found]
+        for variable in {variable.name: variable for variable in reversed(unsafe)}.values():
+            said = "_" if variable.is_wildcard else variable.name.partition("@")[0]
+            self.faults.append(Diagnostic(UNSAFE_ERROR, f"var {said} is unsafe", self.source, variable.start))
+
     def _reorder(self, body: Body, bound: Names) -> tuple[Body, dict[int, set[str]]]:
         needs = [set(self._variables(expression)) - bound for expression in body]
         closures = [set(_closure_variables(expression)) for expression in body]
