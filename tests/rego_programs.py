@@ -540,8 +540,9 @@ inner.known(x){if_} {{ x == {self._constant("s")} }}
                 lambda: f"array.slice({inner('a')}, {self._constant('n')}, {self._constant('n')})",
             ],
             "e": [
-                lambda: f"{{{inner('n')}, {inner('s')}}}",
-                lambda: f"{{{inner(self._random.choice('aeo'))}, {inner('b')}}}",
+                # Of calls in a set, OPA evaluates those first whose names come first.
+                lambda: f"{{{inner('n')}, {self._atom('s', scope)}}}",
+                lambda: f"{{{inner(self._random.choice('aeo'))}, {self._atom('b', scope)}}}",
                 lambda: self._comprehension("{", "}", scope, depth),
                 lambda: f"({inner('e')} {self._random.choice('|&-')} {inner('e')})",
             ],

@@ -416,11 +416,15 @@ class Compiler:
         """
         writer.line("found = Level()")
         above = (self.root.find(node.path[:count]) for count in range(len(node.path) + 1))
-        is_sparse = any(found is not None and found.dynamic for found in above)
+        is_sparse = any(
+            not definition.is_ground for found in above if found is not None for definition in found.dynamic
+        )
         for definition in node.dynamic:
             rest = definition.path[len(node.path) :]
             branch = definition.branches[0]
             key = definition.key
+            if key is not None and definition.is_ground and not is_sparse:
+                writer.line(f"add_at(found, ({', '.join([writer.value(part) for part in rest])},))")
             with writer.in_source(definition), writer.block():
 
                 def succeed(branch: Branch = branch, rest: list[Term] = rest, key: Term | None = key) -> None:
@@ -603,6 +607,9 @@ class _Writer:
         known: dict[str, Term] = {}
         failing = False
         for expression in [*body, *(Expr(0, 0, head) for head in heads)]:
+            if failing:
+                for modifier in expression.withs:
+                    self.require_defined(modifier.value)
             if expression.withs or isinstance(expression.value, Every | Not | Logical):
                 failing = True
                 continue
@@ -666,6 +673,10 @@ class _Writer:
         match operator_name(value):
             case "eq" | "equal":
                 for left, right in ((one, other), (other, one)):
+                    if isinstance(left, Ref) and left.path and isinstance(left.path[-1], Var):
+                        collection = Ref(left.start, left.end, left.head, left.path[:-1])
+                        if isinstance(right, Scalar | Number) and self.is_indexed(collection):
+                            self.require(f"is_member({self.value(right)}, {self.value(collection)})")
                     if self.is_indexed(left) and isinstance(right, Scalar | Number):
                         self.require(self.equality(right, self.value(left)))
                     elif self.is_indexed(left) and isinstance(right, Array):

@@ -253,8 +253,6 @@ class _Resolver:
         for name in _names_in(rule.head.args or ()):
             if name in _ROOTS:
                 self.fail(rule.head.start, f"args must not shadow {name} (use a different variable name)")
-        for name, at in _overrides(rule):
-            self.fail(at, f"variables must not shadow {name} (use a different variable name)")
 
     def head_term(self, term: Term | None, scope: _Scope, support: Body) -> Term | None:
         resolved = None if term is None else self.term(term, scope, support)
@@ -408,6 +406,11 @@ class _Resolver:
 
     def assignment(self, value: Call, scope: _Scope, extra: Body) -> Call:
         target, source = value.arguments
+        name = target.name if isinstance(target, Var) else ""
+        if isinstance(target, Ref) and not target.path:
+            name = _root_name(target)
+        if name in _ROOTS and (self.strict or self.module.version == 1):
+            self.fail(target.start, f"variables must not shadow {name} (use a different variable name)")
         right = self.term(source, scope, extra)
         left = self.target(target, scope)
         return _equality(value.start, value.end, left, right)
@@ -431,6 +434,7 @@ class _Resolver:
         found = scope.names.get(variable.name)
         if found is not None:
             message = {
+                "called": f"var {variable.name} referenced above",
                 "seen": f"var {variable.name} referenced above",
                 "assigned": f"var {variable.name} assigned above",
                 "declared": f"var {variable.name} declared above",
@@ -505,14 +509,17 @@ class _Resolver:
         operator = call.operator
         name = _root_name(operator)
         local = scope.find(name)
-        if local is not None and local.name != name:
+        if local is not None and local.kind != "called":
             self.fail(call.start, f"called function {_ref_text(operator)} shadowed")
         elif name in self.globals and not scope.hides(name):
             self.used.add(name)
             found = self.globals[name]
             operator = Ref(operator.start, operator.end, found.head, [*found.path, *operator.path])
-        elif self.strict or self.module.version == 1:
-            self.check_deprecated(call)
+        else:
+            if self.strict or self.module.version == 1:
+                self.check_deprecated(call)
+            if local is None and not operator.path:
+                scope.names[name] = _Name(name, "called")
         arguments = [self.term(argument, scope, support) for argument in call.arguments]
         return Call(call.start, call.end, operator, arguments)
 
@@ -599,6 +606,8 @@ class _Resolver:
             return self.fresh_wildcard(term)
         found = scope.find(term.name)
         if found is not None:
+            if found.kind == "called":
+                self.fail(term.start, f"called function {term.name} shadowed")
             found.uses += 1
             return Var(term.start, term.end, found.name)
         if not scope.hides(term.name):
@@ -752,16 +761,7 @@ def _declared(body: Body) -> frozenset[str]:
             found.update(name.name for name in value.names)
         elif isinstance(value, SomeIn):
             found.update(_names_in(value.member.arguments[:-1]))
+            found -= _ROOTS
         elif isinstance(value, Call) and operator_name(value) == "assign":
             found.update(_names_in(value.arguments[:1]))
     return frozenset(found)
-
-
-def _overrides(rule: Rule) -> Iterator[tuple[str, int]]:
-    """Where the body of a rule declares `input` or `data`."""
-    current: Rule | None = rule
-    while current is not None:
-        for expression in current.body:
-            for name in sorted(_declared([expression]) & _ROOTS):
-                yield name, expression.start
-        current = current.otherwise

@@ -187,8 +187,8 @@ def put_at(found: Level, path: tuple[Value, ...], value: Value) -> None:
     put(_level(found, path[:-1]), path[-1], value)
 
 
-def add_at(found: Level, path: tuple[Value, ...], member: Value) -> None:
-    """Add a member to the set below a path of keys.
+def add_at(found: Level, path: tuple[Value, ...], *added: Value) -> None:
+    """Add members to the set below a path of keys.
 
     Raises:
         ConflictError: something else is there.
@@ -196,7 +196,7 @@ def add_at(found: Level, path: tuple[Value, ...], member: Value) -> None:
     collected = _level(found, path[:-1]).setdefault(to_key(path[-1]), set())
     if type(collected) is not set:
         raise ConflictError("object keys must be unique")
-    collected.add(to_key(member))
+    collected.update(map(to_key, added))
 
 
 def _level(found: Level, path: tuple[Value, ...]) -> Level:
@@ -262,8 +262,9 @@ def patch(base: Value, path: tuple[str, ...], value: Value) -> Value:
 class Weights:
     """The sizes of values that share their parts, as if nothing were shared.
 
-    Sixty rules such as `a2 := [a1, a1]` make a value of 2**60 parts in no time; whoever compares or writes it would never
-    end. Only values that an evaluation makes from other collections are weighed: a part of the input counts as one.
+    Sixty rules such as `a2 := [a1, a1]` make a value of 2**60 parts in no time; whoever compares or writes it would
+    never end. Only values that an evaluation makes from other collections are weighed: a part of the input counts as
+    one.
     """
 
     def __init__(self) -> None:

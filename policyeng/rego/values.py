@@ -230,7 +230,9 @@ def to_json(value: Value) -> Any:
 
 
 def _json_key(key: Value) -> str:
-    return key if type(key) is str else to_text(to_json(key)).replace(", ", ",").replace(": ", ":")
+    from policyeng.rego.builtins import load_function  # imported when a key is no string
+
+    return key if type(key) is str else load_function("json.marshal")(key)
 
 
 _ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v", "\\": r"\\"}
