@@ -129,10 +129,9 @@ python: setup $(OPA) $(CONFTEST)
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal --junitxml=junit.xml
 
 conformance: setup $(OPA)
-	$(call say,the cases of OPA on the embedded engine)
-	@$(CARGO) build --quiet --locked --manifest-path native/Cargo.toml --example conformance
-	@$(BIN)/python tools/run_conformance.py --opa $(OPA) --engine native/target/debug/examples/conformance $(VERIFY) \
-		--cases "$$(go env GOMODCACHE)/github.com/open-policy-agent/opa@$(OPA_VERSION)/v1/test/cases/testdata/v1"
+	$(call say,the cases of OPA on the Rego engine)
+	@$(BIN)/python tools/run_conformance.py --opa $(OPA) $(VERIFY) \
+		--cases "$$(go env GOMODCACHE)/github.com/open-policy-agent/opa@$(OPA_VERSION)/v1/test/cases/testdata"
 
 wheel: setup
 	$(call say,a wheel in an empty environment)

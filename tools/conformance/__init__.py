@@ -1,1 +1,1 @@
-"""The cases of Open Policy Agent, run on the embedded engine: what differs from OPA, and how."""
+"""The test cases of Open Policy Agent, evaluated by the Rego engine: what differs from OPA, and how."""
