@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,11 +22,8 @@ from policyeng.rego.type_checker import check_query_types, check_types
 from policyeng.rego.types import ANY, BOOLEAN, NUMBER, STRING, UNKNOWN
 from tests.effort import effort
 from tests.rego_mistakes import builtin_modules, drawn_modules
-from tests.test_rego_parser import opa_cases
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tools"))
-from conformance.cases import cases_of  # noqa: E402  # found by the path above
 
 
 def link(modules: dict[str, str]) -> tuple[Node, Checker]:
@@ -211,22 +207,6 @@ def test_our_policies_have_no_mistakes() -> None:
     modules = {str(path): path.read_text(encoding="utf-8") for path in (ROOT / "policies").rglob("*.rego")}
     assert len(modules) > 60
     assert check_types(*link(modules)) == []
-
-
-def test_the_cases_of_opa_have_no_mistakes() -> None:
-    """OPA runs them, so each passes its type checker."""
-    cases = opa_cases()
-    if cases is None:
-        pytest.skip("the module of OPA is not in the cache of Go")
-    checked = 0
-    for case in cases_of(cases / "v1"):
-        try:
-            linked = link(dict(case.modules))
-        except RegoError:
-            continue
-        checked += 1
-        assert check_types(*linked) == [], case.note
-    assert checked > 2000
 
 
 def refused_by_opa(opa: Path, folder: Path, modules: dict[str, str]) -> set[str]:
