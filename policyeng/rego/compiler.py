@@ -26,6 +26,7 @@ from policyeng.rego.checker import Checker, constant_path, terms_of, walk_expres
 from policyeng.rego.errors import Source
 from policyeng.rego.numbers import parse_number
 from policyeng.rego.resolver import Branch, Definition, operator_name
+from policyeng.rego.runtime import look_up
 from policyeng.rego.syntax import (
     Array,
     ArrayComprehension,
@@ -46,7 +47,7 @@ from policyeng.rego.syntax import (
     Var,
 )
 from policyeng.rego.tree import Node
-from policyeng.rego.values import equal
+from policyeng.rego.values import UNDEFINED, equal, make_set, to_key
 
 #: CPython takes 20 nested loops and handlers.
 _DEEPEST = 12
@@ -89,6 +90,7 @@ class Compiled:
         code: of each module, in an order in which they can be run.
         scalars: values of the names `k0`, `k1` ...
         constants: values of the names `K0`, `K1` ...
+        base: the name that each part of base data has in the code.
         builtins: the name that each builtin has in the code.
         patterns: the name that each constant regular expression has in the code.
         rules: name of the function of each rule and document by its path.
@@ -98,6 +100,7 @@ class Compiled:
     code: list[CodeType]
     scalars: list[Any]
     constants: list[Any]
+    base: dict[tuple[str, ...], str]
     builtins: dict[str, str]
     patterns: dict[str, str]
     rules: dict[tuple[str, ...], str]
@@ -105,7 +108,9 @@ class Compiled:
 
     def dump(self) -> bytes:
         """Return it as bytes that only this version of Python reads."""
-        rest = pickle.dumps((self.scalars, self.constants, self.builtins, self.patterns, self.rules, self.functions))
+        rest = pickle.dumps(
+            (self.scalars, self.constants, self.base, self.builtins, self.patterns, self.rules, self.functions)
+        )
         return marshal.dumps((self.code, rest))
 
     @staticmethod
@@ -136,16 +141,21 @@ class Compiler:
         root: the rules, with ordered bodies.
     """
 
-    def __init__(self, root: Node, checker: Checker, *, print_calls: bool = False, inlines: bool = True) -> None:
+    def __init__(
+        self, root: Node, checker: Checker, data: Any, *, print_calls: bool = False, inlines: bool = True
+    ) -> None:
         """Take the rules and what the checker found about them.
 
         Args:
             root: the rules, with ordered bodies.
             checker: what has checked them.
+            data: base data, of which constant references become constants.
             print_calls: write calls of `print`.
             inlines: write small functions in the place of their calls, whose lines they then have.
         """
         self.inlines = inlines
+        self.data = data
+        self.base: dict[tuple[str, ...], str] = {}
         self.root = root
         self.checker = checker
         self.print_calls = print_calls
@@ -170,7 +180,9 @@ class Compiler:
         self.finish()
         code = [self._code(text) for text in self.texts.values()]
         functions = frozenset(node.path for node in self.root.below() if node.is_function)
-        return Compiled(code, self.scalars, self.constants, self.builtins, self.patterns, self.rules, functions)
+        return Compiled(
+            code, self.scalars, self.constants, self.base, self.builtins, self.patterns, self.rules, functions
+        )
 
     def compile_query(self, source: Source, body: Body, variables: dict[str, str]) -> tuple[CodeType, str]:
         """Return the code of a query, and the name of the function that lists the values of its variables."""
@@ -1084,6 +1096,14 @@ class _Writer:
     def base_data(self, path: list[Term]) -> str:
         """Write a look-up in base data, where a number is a key by its text."""
         base = "DATA"
+        names = _constant_names(path)
+        if names and not self.compiler.replaced_by(names):
+            value = look_up(self.compiler.data, names)
+            if value is UNDEFINED:
+                self.line(self.fail)
+            base = self.compiler.base.setdefault(names, f"B{len(self.compiler.base)}")
+            self.kinds[base] = type(value).__name__
+            path = path[len(names) :]
         for index, part in enumerate(path):
             if not isinstance(part, Scalar | Number):
                 return self.follow(base, path[index:])
@@ -1527,6 +1547,15 @@ class _Writer:
         self.line(f"PRINT({self.compiler.scalar(self.place)}, [{', '.join(parts)}])")
 
 
+def _constant_names(path: list[Term]) -> tuple[str, ...]:
+    names = []
+    for part in path:
+        if not (isinstance(part, Scalar) and isinstance(part.value, str)):
+            break
+        names.append(part.value)
+    return tuple(names)
+
+
 def _is_data(ref: Ref) -> bool:
     return isinstance(ref.head, Var) and ref.head.name == "data"
 
@@ -1560,7 +1589,6 @@ def _is_constant(term: Term) -> bool:
 
 
 def _constant_value(term: Term) -> Any:
-    from policyeng.rego.values import make_set, to_key
 
     match term:
         case Number():

@@ -77,6 +77,7 @@ class Thread:
         self.steps = runtime.Steps()
         self.weights = runtime.Weights()
         self._rules = compiled.rules
+        self._data = data
         self.replacements: dict[str | tuple[str, ...], Value] = {}
         self.globals: dict[str, Any] = {
             "__builtins__": {
@@ -133,6 +134,8 @@ class Thread:
         for prefix, values_ in (("k", compiled.scalars), ("K", compiled.constants)):
             for index, value in enumerate(values_):
                 self.globals[f"{prefix}{index}"] = value
+        for path, short in compiled.base.items():
+            self.globals[short] = runtime.look_up(self._data, path)
         for name, short in compiled.builtins.items():
             if short not in self.globals:
                 self.globals[short] = load_function(name)
@@ -295,11 +298,11 @@ class Program:
             RegoError: the query cannot be compiled.
             EvaluationError: a builtin, a conflict or a limit ended it.
         """
-        thread = self.thread()
         with self._lock:
             if query not in self._queries:
                 self._queries[query] = self._compile(query)
-        name, code = self._queries[query]
+            name, code = self._queries[query]
+        thread = self.thread()
         if name not in thread.globals:
             thread.load([code], self.compiled)
         thread.begin(input)
@@ -312,6 +315,7 @@ class Program:
         body, variables = resolve_query(parse_query(query), source)
         checker = self._linked.checker
         checker.faults = []
+        replaced = set(checker.replaced)
         checker.check_body(source, body)
         orderer = Orderer(source, checker.arity)
         body = orderer.order(body, frozenset())
@@ -319,6 +323,15 @@ class Program:
             raise RegoError(*faults)
         if faults := check_query_types(self._linked.root, checker, source, body):
             raise RegoError(*faults)
+        if checker.replaced != replaced:
+            # The rules do not look for what only this query replaces.
+            old = self._linked.compiler
+            compiler = Compiler(old.root, checker, self._data, print_calls=old.print_calls, inlines=old.inlines)
+            compiler.count = old.count
+            self.compiled = compiler.compile()
+            self._linked.compiler = compiler
+            self._local = threading.local()
+            self._queries.clear()
         code, name = self._linked.compiler.compile_query(source, body, variables)
         return name, code
 
@@ -397,7 +410,7 @@ def link(
         raise RegoError(*faults)
     if faults := check_types(root, checker):
         raise RegoError(*faults)
-    compiler = Compiler(root, checker, print_calls=print_ is not None)
+    compiler = Compiler(root, checker, data, print_calls=print_ is not None)
     return Program(compiler.compile(), data, Linked(root, checker, compiler), print_)
 
 
