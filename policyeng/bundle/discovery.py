@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,16 +10,16 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 
-from policyeng import _native
+from policyeng.bundle.analysis import Analysis
 from policyeng.bundle.declaration import Declaration, Functions, Policy, PythonPolicy, Role
 from policyeng.bundle.header import rego_metadata
+from policyeng.bundle.manifest import manifest_of
 from policyeng.bundle.python_output import printing_to_standard_error
 from policyeng.bundle.stored_headers import Headers, ModuleHeader
 from policyeng.bundle.tree import text_of
 from policyeng.errors import BundleError
 
-_PACKAGE = re.compile(r"^[ \t]*package[ \t]+([\w.\[\]\"-]+)", re.MULTILINE)
-_RULE = re.compile(r"^([ \t]*)(?:default[ \t]+)?(applies|deny|unknown)\b", re.MULTILINE)
+_ROLES: tuple[Role, ...] = ("applies", "deny", "unknown")
 
 
 def policies_of(root: Path, tree: Mapping[PurePosixPath, bytes]) -> list[Policy]:
@@ -30,10 +29,14 @@ def policies_of(root: Path, tree: Mapping[PurePosixPath, bytes]) -> list[Policy]
         BundleError: a module or header is not well formed.
     """
     headers = Headers(tree)
+    manifest = manifest_of(tree, root)
     rego: dict[PurePosixPath, Policy] = {}
     for path, content in sorted(tree.items()):
-        if path.suffix == ".rego" and (found := _rego_policy(root, path, text_of(content, root / path), headers)):
-            rego[path.with_suffix("")] = found
+        if path.suffix == ".rego":
+            source = text_of(content, root / path)
+            analysis = headers.analysis(source, manifest.is_v0(path), str(root / path))
+            if found := _rego_policy(root, path, source, analysis, headers):
+                rego[path.with_suffix("")] = found
     policies = dict(rego)
     for path, content in sorted(tree.items()):
         if path.suffix == ".py" and b"policyeng" in content and b"policy" in content.replace(b"policyeng", b""):
@@ -43,39 +46,21 @@ def policies_of(root: Path, tree: Mapping[PurePosixPath, bytes]) -> list[Policy]
     return list(policies.values())
 
 
-def _rego_policy(root: Path, path: PurePosixPath, source: str, headers: Headers) -> Policy | None:
+def _rego_policy(
+    root: Path, path: PurePosixPath, source: str, analysis: Analysis, headers: Headers
+) -> Policy | None:
     place = str(root / path)
     metadata = rego_metadata(source)
     header = headers.of_metadata(metadata, place) if metadata is not None else None
     if header is None:
         return None
-    package = _PACKAGE.search(source)
-    if package is None:  # rego_metadata found the block above a `package` line
-        raise BundleError("the module has no `package` line", place=(place,))
-    roles = _roles(source, place)
-    if "deny" not in roles:
+    defined = {rule.name for rule in analysis.rules}
+    if "deny" not in defined:
         raise BundleError(
             "the policy defines no `deny` rule", place=(place,), remedy="add `deny contains {...} if ...`"
         )
-    name = re.sub(r'\["(\w+)"\]', r".\1", package[1])
-    rules = tuple((role, f"data.{name}.{role}") for role in sorted(roles))
+    rules = tuple((role, f"data.{analysis.package}.{role}") for role in _ROLES if role in defined)
     return Policy(header, _area(path), path.stem, str(path), rules=rules, cases=_cases(root, path))
-
-
-def _roles(source: str, place: str) -> set[Role]:
-    """The roles that rules of a module have. Only where an indented line leaves it open is the module parsed."""
-    roles: set[Role] = set()
-    open_: set[Role] = set()
-    for indent, name in _RULE.findall(source):
-        role: Role = "applies" if name == "applies" else "deny" if name == "deny" else "unknown"
-        (open_ if indent else roles).add(role)
-    if open_ - roles:
-        try:
-            rules = _native.outline(place, source, False)[2]
-        except ValueError:
-            return roles | open_  # the compiler names the fault
-        roles |= open_ & {rule[0] for rule in rules}
-    return roles
 
 
 def _python_policy(root: Path, path: PurePosixPath, content: bytes, twin: Policy | None, headers: Headers) -> Policy:

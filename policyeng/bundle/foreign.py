@@ -14,13 +14,14 @@ from pydantic import ValidationError, field_validator
 
 from policyeng.bundle.declaration import InputForm, Policy, Role
 from policyeng.bundle.header import PolicyHeader, metadata_blocks
-from policyeng.bundle.outlines import JUDGING, Outline, Rule
+from policyeng.bundle.analysis import Rule
+from policyeng.bundle.outlines import JUDGING, Outline
 from policyeng.bundle.parsing import bundle_yaml
 from policyeng.bundle.tree import TEST_FOLDERS
 from policyeng.errors import BundleError
 from policyeng.models import JsonObject, Severity
 
-_JUDGING = re.compile(rf"({JUDGING})(?:_([a-zA-Z0-9_]*[a-zA-Z0-9]))?")
+_JUDGING = re.compile(rf"({'|'.join(JUDGING)})(?:_([a-zA-Z0-9_]*[a-zA-Z0-9]))?")
 #: What only policies of ours read: without a header they would be judged on the wrong input.
 _OURS = re.compile(r"input\.(resource\.(id|identity|kind|location|name|properties|sku|tags|type)|snapshot|as_of)\b")
 #: The forms of a judging rule that Conftest takes for passed.

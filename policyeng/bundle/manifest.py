@@ -39,6 +39,12 @@ class Manifest:
         digest = ours.get("digest") if isinstance(ours, dict) else ""
         return digest if isinstance(digest, str) else ""
 
+    def is_v0(self, path: PurePosixPath) -> bool | None:
+        """Return whether it states that a module is Rego v0; None where it leaves it open."""
+        stated = [number for pattern, number in self.file_rego_versions.items() if path.match(pattern.lstrip("/"))]
+        number = stated[0] if stated else self.rego_version
+        return None if number is None else number == 0
+
     def content(self) -> bytes:
         """The file, keys sorted."""
         document: JsonObject = {"revision": self.revision, "metadata": self.metadata}

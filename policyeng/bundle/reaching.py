@@ -1,13 +1,14 @@
-"""What of its input a policy can read at all: from its text, which may say too much of it and never too little."""
+"""What of its input a policy can read at all: from its syntax, which may name too much of it and never too little."""
 
 from __future__ import annotations
 
 import ast
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from policyeng.bundle.analysis import Analysis, analysis_of, leads_to
 from policyeng.bundle.declaration import Policy
 
 #: The members of `input.snapshot` that no change of a resource changes.
@@ -16,17 +17,10 @@ _STATED = frozenset(
     | {"by_series", "by_measured", "by_principal"}
 )
 #: What a snapshot states and collectors may fail to read, with how policies name it: as a member or a key.
-_COLLECTED = {
-    name: re.compile(rf"[.\"'`](?:{named})\b(?! import)")
-    for name, named in (("metrics", "metrics|by_measured"), ("quotas", "quotas"))
+_COLLECTED = {"metrics": ("metrics", "by_measured"), "quotas": ("quotas",)}
+_IN_PYTHON = {
+    name: re.compile(rf"[.\"'](?:{'|'.join(named)})\b(?! import)") for name, named in _COLLECTED.items()
 }
-#: A text, a raw text or a comment of Rego, whichever begins first.
-_APART = re.compile(r'"(?:\\.|[^"\\\n])*+"?|`[^`]*+`?|#.*')
-#: Texts that hold code.
-_TEMPLATE = re.compile(r'\$["`]')
-_PACKAGE = re.compile(r"^[ \t]*package[ \t]+([\w.]+)[ \t]*(?:#.*)?;?$", re.MULTILINE)
-_INPUT = re.compile(r"\binput\b((?:\.[a-zA-Z_]\w*){0,2})")
-_DATA = re.compile(r"\bdata\b((?:\.[a-zA-Z_]\w*)*)")
 #: Modules that Python policies may import and that never see a policy's input, but what it gives them.
 _OURS = ("policyeng.facts", "policyeng.models")
 #: What of a policy's input the facts of `Reach` are about, by attribute.
@@ -58,58 +52,50 @@ class Reach(NamedTuple):
 EVERYTHING = Reach(workspace=True, clock=True, others=True, workloads=True, collected=frozenset(_COLLECTED))
 
 
-def reaches_of(policies: Iterable[Policy], modules: Sequence[tuple[str, str]]) -> tuple[Reach, ...]:
-    """What each policy can read; `modules` are those of its bundle."""
-    texts: dict[str, list[str]] = {}
-    for _, source in modules:
-        named = _PACKAGE.search(source)
-        code = source if _TEMPLATE.search(source) else _APART.sub('""', source)
-        texts.setdefault(named[1] if named else "", []).append(code)
-    reads = {package: _Reads.of("\n".join(sources), texts) for package, sources in texts.items()}
-    for named, source in ((_PACKAGE.search(source), source) for _, source in modules):
-        package = named[1] if named else ""
-        reads[package] = reads[package]._replace(collected=reads[package].collected | _collected(source))
+def reaches_of(
+    policies: Iterable[Policy], modules: Iterable[tuple[str, str]], rego_v0: Collection[str]
+) -> tuple[Reach, ...]:
+    """What each policy can read; `modules` are those of its bundle, and `rego_v0` the paths of those in Rego v0."""
+    packages: dict[str, list[Analysis]] = {}
+    for path, source in modules:
+        analysis = analysis_of(source, path in rego_v0, path)
+        packages.setdefault(analysis.package, []).append(analysis)
+    reads = {package: _Reads.of(analyses, packages) for package, analyses in packages.items()}
     return tuple(_in_rego(policy.package, reads) if policy.rules else _in_python(policy) for policy in policies)
 
 
 class _Reads(NamedTuple):
-    """What the modules of a package name: parts of the input, such as `.snapshot.by_id`, and packages."""
+    """What the modules of a package name: parts of the input, such as `snapshot.by_id`, and packages."""
 
     inputs: frozenset[str]
     packages: frozenset[str]
-    collected: frozenset[str] = frozenset()
+    words: frozenset[str]
 
     @classmethod
-    def of(cls, code: str, packages: Iterable[str]) -> _Reads:
+    def of(cls, analyses: Iterable[Analysis], packages: Iterable[str]) -> _Reads:
         """The packages are those that a reference leads to, or that lie below it."""
-        named = {name[1:] for name in _DATA.findall(code)}
-        led = {
-            package
-            for package in packages
-            for name in named
-            if not name or f"{package}.".startswith(f"{name}.") or f"{name}.".startswith(f"{package}.")
-        }
-        return cls(frozenset(_INPUT.findall(code)), frozenset(led))
+        reads = [read.partition(".") for analysis in analyses for read in analysis.reads]
+        named = {name for root, _, name in reads if root == "data"}
+        led = frozenset(package for package in packages if any(leads_to(name, package) for name in named))
+        words = frozenset(word for analysis in analyses for word in analysis.words)
+        return cls(frozenset(name for root, _, name in reads if root == "input"), led, words)
 
 
 def _in_rego(package: str, reads: Mapping[str, _Reads]) -> Reach:
     """What is reached from a package, through all the packages that it names."""
-    seen, waiting, inputs, collected = set[str](), [package, ""], set[str](), frozenset[str]()
+    seen, waiting, inputs, words = set[str](), [package], set[str](), set[str]()
     while waiting:
         here = waiting.pop()
         if here not in seen and here in reads:
             seen.add(here)
             inputs |= reads[here].inputs
-            collected |= reads[here].collected
+            words |= reads[here].words
             waiting += reads[here].packages
     if "" in inputs:
         return EVERYTHING
-    parts = [tuple(name[1:].split(".")) for name in inputs]
+    parts = [tuple(name.split(".")) for name in inputs]
+    collected = frozenset(name for name, named in _COLLECTED.items() if not words.isdisjoint(named))
     return _reach({part[0] for part in parts}, {part[1:2] for part in parts if part[0] == _SNAPSHOT}, collected)
-
-
-def _collected(source: str) -> frozenset[str]:
-    return frozenset(name for name, named in _COLLECTED.items() if named.search(source))
 
 
 def _reach(members: set[str], of_snapshot: set[tuple[str, ...]], collected: frozenset[str]) -> Reach:
@@ -130,10 +116,11 @@ def _in_python(policy: Policy) -> Reach:
         return EVERYTHING
     read = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     further = [node for node in read if isinstance(node.value, ast.Attribute) and node.value.attr == _SNAPSHOT]
+    collected = frozenset(name for name, named in _IN_PYTHON.items() if named.search(text.decode()))
     of_snapshot: set[tuple[str, ...]] = {(node.attr,) for node in further}
     if len(further) < sum(node.attr == _SNAPSHOT for node in read):  # it is given away whole
         of_snapshot.add(())
-    return _reach({node.attr for node in read}, of_snapshot, _collected(text.decode()))
+    return _reach({node.attr for node in read}, of_snapshot, collected)
 
 
 def _is_plain(tree: ast.AST) -> bool:

@@ -88,7 +88,7 @@ class Bundle:
     @cached_property
     def reaches(self) -> tuple[Reach, ...]:
         """What of its input each policy in force can read."""
-        return reaches_of(self.policies, self.modules)
+        return reaches_of(self.policies, self.modules, self.rego_v0)
 
     @cached_property
     def clocks(self) -> tuple[Clock, ...]:

@@ -1,4 +1,4 @@
-"""Headers that an earlier run validated: what YAML and pydantic would make of the same text again."""
+"""What an earlier run read from the same text: validated headers, and analyses of Rego modules."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from policyeng import __version__, cache
+from policyeng.bundle.analysis import Analysis, analysis_of, keep
 from policyeng.bundle.header import (
     Consulted,
     Judged,
@@ -48,7 +49,7 @@ def digest_of(fields: Mapping[str, object]) -> str:
 
 
 class Headers:
-    """The headers of one tree of files: each is looked up by the very text that it was read from."""
+    """The headers and analyses of one tree of files: each is looked up by the very text that it was read from."""
 
     def __init__(self, tree: Mapping[PurePosixPath, bytes]) -> None:
         texts = [(str(path), hashlib.sha256(content).hexdigest()) for path, content in sorted(tree.items())]
@@ -87,8 +88,24 @@ class Headers:
             self._fresh = True
         return ModuleHeader(header, stated.has_applies, fields)
 
+    def analysis(self, source: str, rego_v0: bool | None, place: str) -> Analysis:
+        """Return the analysis of a Rego module; see `analysis_of`.
+
+        Raises:
+            BundleError: it does not parse.
+        """
+        digest = f"analysis:{rego_v0}:{hashlib.sha256(source.encode('utf-8', 'surrogatepass')).hexdigest()}"
+        if digest in self._known:
+            analysis = Analysis.load(self._known[digest])
+            keep(source, rego_v0, analysis)
+        else:
+            analysis = analysis_of(source, rego_v0, place)
+            self._known[digest] = analysis.dump()
+            self._fresh = True
+        return analysis
+
     def keep(self) -> None:
-        """Store the headers for later runs, when there are new ones."""
+        """Store what is new for later runs."""
         if self._fresh:
             cache.store(self._key, [orjson.dumps(self._known)])
 
@@ -157,10 +174,10 @@ def _consulted(entry: JsonObject) -> Consulted:
 
 
 def _code() -> str:
-    """Which code reads headers: names, sizes and times of change of its files, so that editing it is seen at once."""
+    """Which code reads headers and Rego: names, sizes and times of change of its files, so that editing it is seen at once."""
     package = Path(__file__).parents[1]
     seen = []
-    for folder in ("bundle", "facts", "models", "strict"):
+    for folder in ("bundle", "facts", "models", "rego", "strict"):
         with os.scandir(package / folder) as files:
             for file in files:
                 if file.name.endswith(".py"):

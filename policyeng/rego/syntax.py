@@ -6,7 +6,9 @@ Operators are calls of the builtins that OPA names for them: `x == y` is `equal(
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from functools import cache
 
 from policyeng.rego.errors import Source
 from policyeng.rego.lexer import Comment
@@ -259,3 +261,50 @@ Term = (
     | Template
 )
 Body = list[Expr]
+
+
+def walk(node: object) -> Iterator[Node]:
+    """Yield a node, or those of a list, and all below, each before its parts.
+
+    Rules that share a head share its nodes, which come once for each.
+    """
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, Node):
+            yield found
+            waiting += [getattr(found, name) for name in _fields_of(type(found))]
+        elif isinstance(found, list | tuple):
+            waiting += reversed(found)
+
+
+def parts_of(node: Node) -> Iterator[Node]:
+    """Yield the nodes directly below a node."""
+    for name in reversed(_fields_of(type(node))):
+        yield from _nodes_in(getattr(node, name))
+
+
+def _nodes_in(value: object) -> Iterator[Node]:
+    if isinstance(value, Node):
+        yield value
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _nodes_in(part)
+
+
+@cache
+def _fields_of(kind: type[Node]) -> tuple[str, ...]:
+    """The names of the fields that may have nodes, from the last."""
+    return tuple(entry.name for entry in reversed(fields(kind)) if entry.name not in ("start", "end"))
+
+
+def dotted_name(ref: Ref) -> str:
+    """Return a reference as a name with dots, as far as its parts are constant texts; nothing where it has no name."""
+    if not isinstance(ref.head, Var):
+        return ""
+    names = [ref.head.name]
+    for part in ref.path:
+        if not (isinstance(part, Scalar) and isinstance(part.value, str)):
+            break
+        names.append(part.value)
+    return ".".join(names)

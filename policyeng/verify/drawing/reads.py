@@ -1,4 +1,4 @@
-"""What Rego reads of its `input`, and the constants that stand beside it: found in the text, for drawing alone.
+"""What Rego reads of its `input`, and the constants beside it: found in the syntax tree, for drawing alone.
 
 Variables that stand for a part of `input` are followed (`:=`, `some ... in`, `every ... in`, `object.get`); what a
 function is called with is not. A place that is missed here is drawn less often, and nothing else.
@@ -7,29 +7,33 @@ function is called with is not. A place that is missed here is drawn less often,
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from policyeng.bundle.analysis import aliases_of
+from policyeng.rego.syntax import (
+    Array,
+    Call,
+    Every,
+    Expr,
+    Module,
+    Node,
+    Number,
+    Object,
+    Ref,
+    Rule,
+    Scalar,
+    Set,
+    SomeIn,
+    Var,
+    dotted_name,
+    parts_of,
+    walk,
+)
 from policyeng.strict.json_pointer import escaped
 from policyeng.verify.drawing.edits import Json
 
-_PART = r'(?:\.[A-Za-z_]\w*|\["[^"\n]*"\]|\[\w+\])'
-_REFERENCE = re.compile(rf"(?<![\w.\"])([A-Za-z_]\w*)({_PART}*)")
-_PARTS = re.compile(r'\.(\w+)|\["([^"\n]*)"\]|\[(\w+)\]')
-_GET = re.compile(rf'object\.get\(\s*([A-Za-z_]\w*{_PART}*)\s*,\s*(\[[^\]\n]{{0,400}}\]|"[^"\n]*")')
-_BOUND = re.compile(r"\b(\w+)\s*:=\s*(.+)")
-#: Constants under a name: `least := 90`, `allowed := {"a", "b"}`.
-_NAMED = re.compile(r"^\s*(\w+)\s*:=\s*([\[{]?\s*(?:\"[^\"\n]*\"|-?\d)[^a-z(]*(?:\"[^\"\n]*\"[^a-z(]*)*)$")
-_NAME = re.compile(r"[A-Za-z_]\w*")
-_MEMBER = re.compile(rf"\b(?:some|every)\s+(?:\w+\s*,\s*)?(\w+)\s+in\s+([A-Za-z_]\w*{_PART}*)")
-_WORDS = re.compile(r'"((?:[^"\\\n]|\\.)*+)"|"(?:[^"\\\n]|\\.)*+')  # with what is never closed, read once
-_RAW = re.compile(r"`([^`\n]*)`")
-_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])")
-_COUNTED = re.compile(rf"\bcount\(\s*([A-Za-z_]\w*{_PART}*)\s*\)")
-_LOGIC = re.compile(r"\b(?:true|false)\b")
-#: Where one condition of a line ends and the next begins; a head says what is denied, and no condition.
-_CONDITIONS = re.compile(r";|\bif\b")
 #: A list that is drawn for its length is no longer than this.
 _LONGEST_LIST = 12
 #: What stands for a part of `input` through so many variables is found.
@@ -45,33 +49,158 @@ class Read(NamedTuple):
     near: tuple[Json, ...]
 
 
-def reads_of(text: str) -> Iterator[Read]:
-    """Every place that a module without comments reads, once per condition that does."""
-    lines = [part for line in text.splitlines() for part in _CONDITIONS.split(line) if part.strip()]
-    variables = _variables(lines)
-    named = {name: value for line in lines for name, value in _NAMED.findall(line) if name not in variables}
-    for line in lines:
-        found = dict.fromkeys(_paths(line, variables))
-        said = " ".join([line, *(named[word] for word in _NAME.findall(line) if word in named)])
-        near = tuple(_constants(said)) if found else ()
-        counted = {path for name in _COUNTED.findall(line) if (path := _path_of(name, variables))}
+def reads_of(trees: Sequence[Module]) -> Iterator[Read]:
+    """Every place that the modules of a package read, once per condition that does."""
+    variables = _variables(trees)
+    bound = ((name, value) for name, value in _bound(trees) if name not in variables and _is_constant(value))
+    named = {name: tuple(constants_of([value])) for name, value in bound}
+    for parts, decides in _conditions(trees):
+        condition = _Condition(variables)
+        for part in parts:
+            condition.take(part)
+        found = dict.fromkeys([*condition.fetched, *condition.paths])
+        said = [*condition.constants, *(word for name in condition.names for word in named.get(name, ()))]
+        near = tuple(sorted(said, key=lambda word: not isinstance(word, str)))
+        if condition.says_logic or (decides and not near):
+            near += (True, False)
         for path in found:
-            yield Read(path, tuple(_lists(near)) if path in counted else near)
+            yield Read(path, tuple(_lists(near)) if path in condition.counted else near)
 
 
-def _variables(lines: Iterable[str]) -> dict[str, _Path]:
+def constants_of(nodes: object) -> Iterator[Json]:
+    """The texts in quotes and the numbers of nodes, in their order."""
+    for node in walk(nodes):
+        if isinstance(node, Number):
+            yield json.loads(node.text)
+        elif isinstance(node, Scalar) and isinstance(node.value, str) and node.end - node.start > len(node.value):
+            yield node.value
+
+
+@dataclass
+class _Condition:
+    """What one condition names.
+
+    Attributes:
+        variables: what stands for a part of `input`.
+        fetched: the places that it asks `object.get` for.
+        paths: those that it names otherwise.
+        counted: those whose members it counts.
+    """
+
+    variables: Mapping[str, _Path]
+    fetched: list[_Path] = field(default_factory=list)
+    paths: list[_Path] = field(default_factory=list)
+    counted: set[_Path] = field(default_factory=set)
+    constants: list[Json] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    says_logic: bool = False
+
+    def take(self, node: Node) -> None:
+        """Add what a node names; the conditions inside of it are not its own."""
+        if isinstance(node, Scalar | Number):
+            self._constant(node)
+        elif isinstance(node, Var | Ref):
+            self._reference(node)
+        elif isinstance(node, Call):
+            self._call(node)
+        elif isinstance(node, Object):
+            self._object(node)
+        elif not isinstance(node, Expr):
+            self._below(node)
+
+    def _below(self, node: Node) -> None:
+        for part in parts_of(node):
+            self.take(part)
+
+    def _object(self, node: Object) -> None:
+        """Take the values; the keys, and the texts of a denial, are compared with nothing."""
+        constants, says_logic = [*self.constants], self.says_logic
+        for _, value in node.items:
+            self.take(value)
+        if any(_key(key) == "msg" for key, _ in node.items):
+            self.constants, self.says_logic = constants, says_logic
+
+    def _constant(self, node: Scalar | Number) -> None:
+        if isinstance(node, Number):
+            self.constants.append(json.loads(node.text))
+        elif isinstance(node.value, str) and node.value:
+            self.constants.append(node.value)
+        elif isinstance(node.value, bool):
+            self.says_logic = True
+
+    def _reference(self, node: Var | Ref) -> None:
+        root = node.head if isinstance(node, Ref) else node
+        if isinstance(root, Var):
+            self.names.append(root.name)
+        else:
+            self.take(root)
+        if path := path_of(node, self.variables):
+            self.paths.append(path)
+        for part in node.path if isinstance(node, Ref) else ():
+            if not isinstance(part, Scalar | Var):
+                self.take(part)
+
+    def _call(self, node: Call) -> None:
+        name, arguments = dotted_name(node.operator), node.arguments
+        if name == "count" and arguments and (path := path_of(arguments[0], self.variables)):
+            self.counted.add(path)
+        if name == "object.get" and len(arguments) == 3:
+            path = path_of(node, self.variables)
+            if path is not None:
+                self.fetched.append(path)
+                arguments = arguments[2:]
+        for part in arguments:
+            self.take(part)
+
+
+def _conditions(trees: Iterable[Module]) -> Iterator[tuple[list[Node], bool]]:
+    """What each condition, and each head, is made of, and whether it decides anything: what is denied does not."""
+    for node in walk([tree.rules for tree in trees]):
+        if isinstance(node, Expr):
+            yield list(parts_of(node)), True
+        elif isinstance(node, Rule):
+            yield [part for part in (node.head.key, node.head.value) if part is not None], node.head.key is None
+
+
+def _bound(trees: Iterable[Module]) -> Iterator[tuple[str, Node]]:
+    """What is given a name, in bodies and by rules."""
+    for rule in (rule for tree in trees for rule in tree.rules):
+        head = rule.head
+        if isinstance(head.ref.head, Var) and head.value is not None and head.args is None and not head.ref.path:
+            yield head.ref.head.name, head.value
+        for node in walk(rule):
+            if isinstance(node, Call) and dotted_name(node.operator) in ("assign", "eq"):
+                target, value = node.arguments
+                if isinstance(target, Var):
+                    yield target.name, value
+
+
+def _members(trees: Iterable[Module]) -> Iterator[tuple[str, Node]]:
+    """What stands for the members of something."""
+    for node in walk([tree.rules for tree in trees]):
+        if isinstance(node, SomeIn) and isinstance(variable := node.member.arguments[-2], Var):
+            yield variable.name, node.member.arguments[-1]
+        elif isinstance(node, Every):
+            yield node.value.name, node.domain
+
+
+def _variables(trees: Sequence[Module]) -> dict[str, _Path]:
     """What variables stand for; one name for several places stands for the first, which drawing can live with."""
     known: dict[str, _Path] = {"input": ()}
-    given = [found.groups() for line in lines for found in _MEMBER.finditer(line)]
-    bound = [found.groups() for line in lines for found in _BOUND.finditer(line)]
+    for tree in trees:
+        roots = {name: path.split(".") for name, path in aliases_of(tree).items()}
+        known |= {name: tuple(path) for name, (root, *path) in roots.items() if root == "input"}
+    members, bound = list(_members(trees)), list(_bound(trees))
     for _ in range(_STEPS):
         before = len(known)
-        for name, holder in given:
-            path = _path_of(holder, known)
+        for name, holder in members:
+            path = path_of(holder, known)
             if path is not None and name not in known:
                 known[name] = (*path, "*")
         for name, value in bound:
-            path = next(iter(_paths(value, known)), None)
+            condition = _Condition(known)
+            condition.take(value)
+            path = next(iter([*condition.fetched, *condition.paths]), None)
             if path and name not in known:
                 known[name] = path
         if len(known) == before:
@@ -79,34 +208,28 @@ def _variables(lines: Iterable[str]) -> dict[str, _Path]:
     return known
 
 
-def _paths(line: str, variables: Mapping[str, _Path]) -> Iterator[_Path]:
-    """The places that a piece of text names, those of `object.get` first."""
-    for holder, key in _GET.findall(line):
-        path = _path_of(holder, variables)
-        if path is not None:
-            yield (*path, *_WORDS.findall(key))
-    for found in _REFERENCE.finditer(_GET.sub("", line)):
-        path = _path_of(found[0], variables)
-        if path:
-            yield path
-
-
-def _path_of(reference: str, variables: Mapping[str, _Path]) -> _Path | None:
-    named = _REFERENCE.match(reference)
-    if named is None or named[1] not in variables:
+def path_of(node: Node, variables: Mapping[str, _Path]) -> _Path | None:
+    """The place that a reference or a call of `object.get` names; None where it is none in `input`."""
+    if isinstance(node, Var):
+        return variables.get(node.name)
+    if isinstance(node, Call) and dotted_name(node.operator) == "object.get" and len(node.arguments) == 3:
+        holder, key, _ = node.arguments
+        # What is worked out may be one key or the path of several.
+        parts = key.items if isinstance(key, Array) else [key] if isinstance(key, Scalar) else []
+    elif isinstance(node, Ref):
+        holder, parts = node.head, node.path
+    else:
         return None
-    parts = [name or quoted or "*" for name, quoted, _ in _PARTS.findall(named[2])]
-    return (*variables[named[1]], *parts)
+    path = path_of(holder, variables)
+    return None if path is None else (*path, *map(_key, parts))
 
 
-def _constants(line: str) -> Iterator[Json]:
-    """Texts and numbers of a line; true and false where it says neither and a place alone is the condition."""
-    plain = re.sub(rf'\["[^"\n]*"\]|{_GET.pattern}', "", line)
-    said: list[Json] = [word for word in (*_WORDS.findall(plain), *_RAW.findall(plain)) if word]
-    said += [json.loads(number) for number in _NUMBER.findall(_WORDS.sub("", plain))]
-    yield from said
-    if not said or _LOGIC.search(plain):
-        yield from (True, False)
+def _key(part: Node) -> str:
+    return part.value if isinstance(part, Scalar) and isinstance(part.value, str) else "*"
+
+
+def _is_constant(value: Node) -> bool:
+    return all(isinstance(node, Scalar | Number | Array | Set | Object) for node in walk(value))
 
 
 def _lists(near: Iterable[Json]) -> Iterator[Json]:

@@ -15,20 +15,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.analysis import aliases_of, analysis_of, references_of, trees_of
 from policyeng.evaluation.pointers import has_value, value_at
 from policyeng.models import Denial, JsonObject, Unknown
+from policyeng.rego.syntax import Module
 from policyeng.strict.json_pointer import keys_of
 from policyeng.verify.drawing.edits import Json
 from policyeng.verify.drawing.python_words import LONGEST, code_of
-from policyeng.verify.drawing.reads import pointer_of, reads_of
+from policyeng.verify.drawing.reads import constants_of, pointer_of, reads_of
 
-_TEXT = re.compile(r'"((?:[^"\\\n]|\\.)*+)"|"(?:[^"\\\n]|\\.)*+')  # with what is never closed, read once
-_RAW = re.compile(r"`([^`\n]*)`")
-_NUMBER = re.compile(r"(?<![\w.\"])-?\d+(?:\.\d+)?(?![\w.\"])")
-_IMPORT = re.compile(r"\bdata\.((?:\w+\.)*\w+)")
-_TABLE = re.compile(r"\bdata\.facts\.(\w+)")
-_PACKAGE = re.compile(r"^package[ \t]+([\w.]+)", re.MULTILINE)
-_COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 #: By what `input` is, where the judged document and its workspace stand in it, and how pointers into them begin.
 _ROOTS: Mapping[str, Sequence[tuple[tuple[str, ...], str]]] = {
     "policy": ((("resource",), ""), (("workspace",), "workspace:")),
@@ -71,30 +66,29 @@ class Vocabulary:
 
 def vocabulary_of(bundle: Bundle, resources: Iterable[JsonObject]) -> Vocabulary:
     """The vocabulary of a bundle; `resources` are those of its baselines and cases."""
-    sources: dict[str, str] = {}
-    for _, source in bundle.modules:
-        for package in _PACKAGE.findall(source):
-            sources[package] = f"{sources.get(package, '')}\n{_COMMENT.sub('', source)}"
     known = list(resources)
     standing = _Standing(known)
-    words = {policy.id: _words(policy, bundle, sources, standing) for policy in bundle.policies}
+    words = {policy.id: _words(policy, bundle, standing) for policy in bundle.policies}
     return Vocabulary(words, tuple(_moments(bundle)))
 
 
-def _words(policy: Policy, bundle: Bundle, sources: Mapping[str, str], standing: _Standing) -> Words:
-    texts = list(_texts(policy, sources))
+def _words(policy: Policy, bundle: Bundle, standing: _Standing) -> Words:
+    packages = list(_packages(policy, bundle))
+    trees = packages[0] if packages else []
     tables = bundle.data.get("facts", {})
     code = code_of(policy)
-    read = sorted({name for text in texts for name in _TABLE.findall(text)} | set(code.asked).intersection(tables))
-    near = _near(policy, texts[:1])
+    named = {read for package in packages for tree in package for _, read in references_of(tree)}
+    asked = {read.split(".")[2] for read in named if read.startswith("data.facts.")}
+    read = sorted(asked | set(code.asked).intersection(tables))
+    near = _near(policy, trees)
     pointers = tuple(dict.fromkeys([*policy.header.inspects, *_further(policy, near)]))
     narrowing = tuple(dict.fromkeys(pointer for judged in policy.header.judges for pointer in judged.where))
-    own = [*_stated(policy), *(word for text in texts[:1] for word in _constants(text)), *_less(code.own, pointers)]
+    own = [*_stated(policy), *_constants(trees), *_less(code.own, pointers)]
     return Words(
         pointers=pointers,
         narrowing=narrowing,
         own=_distinct(own),
-        borrowed=_distinct([*(word for text in texts[1:] for word in _constants(text)), *code.borrowed]),
+        borrowed=_distinct([*(word for package in packages[1:] for word in _constants(package)), *code.borrowed]),
         tables=tuple(tuple(tables[name]) for name in read if isinstance(tables.get(name), dict) and tables[name]),
         near=near,
         standing={pointer: standing.at(pointer) for pointer in (*pointers, *narrowing)},
@@ -107,15 +101,14 @@ def _less(words: Iterable[Json], pointers: Iterable[str]) -> Iterator[Json]:
     return (word for word in words if not isinstance(word, str) or not (word in keys or word.startswith("/")))
 
 
-def _near(policy: Policy, texts: Iterable[str]) -> dict[str, tuple[Json, ...]]:
+def _near(policy: Policy, trees: Sequence[Module]) -> dict[str, tuple[Json, ...]]:
     """By pointer, the constants that a policy has beside what it reads there."""
     found: dict[str, list[Json]] = {}
-    for text in texts:
-        for read in reads_of(text):
-            for root, prefix in _ROOTS[policy.input_form]:
-                if read.path[: len(root)] == root and len(read.path) > len(root):
-                    pointer = prefix + pointer_of(read.path[len(root) :])
-                    found.setdefault(pointer, []).extend(word for word in read.near if _is_word(word))
+    for read in reads_of(trees):
+        for root, prefix in _ROOTS[policy.input_form]:
+            if read.path[: len(root)] == root and len(read.path) > len(root):
+                pointer = prefix + pointer_of(read.path[len(root) :])
+                found.setdefault(pointer, []).extend(word for word in read.near if _is_word(word))
     return {pointer: _distinct(words) for pointer, words in found.items()}
 
 
@@ -131,8 +124,9 @@ def _distinct(words: Iterable[Json]) -> tuple[Json, ...]:
     return tuple({json.dumps(word, sort_keys=True): word for word in words}.values())
 
 
-def _texts(policy: Policy, sources: Mapping[str, str]) -> Iterator[str]:
-    """The module of a policy and those that it imports, without comments; `input` and `data` paths name packages."""
+def _packages(policy: Policy, bundle: Bundle) -> Iterator[list[Module]]:
+    """The modules of a policy's package, then those of the packages that it names, directly or not."""
+    packages = {analysis_of(source, path in bundle.rego_v0, path).package for path, source in bundle.modules}
     waiting = [rule.removeprefix("data.").rpartition(".")[0] for _, rule in policy.rules]
     seen: set[str] = set()
     while waiting:
@@ -140,22 +134,22 @@ def _texts(policy: Policy, sources: Mapping[str, str]) -> Iterator[str]:
         if package in seen:
             continue
         seen.add(package)
-        if package in sources:
-            text = sources[package]
-            yield text
-            waiting += [name for name in _IMPORT.findall(text) if name in sources]
+        if package in packages:
+            trees = trees_of(bundle.modules, bundle.rego_v0, package)
+            yield trees
+            for tree in trees:
+                named = [*aliases_of(tree).values(), *(read for _, read in references_of(tree))]
+                waiting += [name for read in dict.fromkeys(named) for name in packages if _is_of(read, name)]
 
 
-def _constants(text: str) -> Iterator[Json]:
-    for found in _TEXT.findall(text):
-        try:
-            constant = json.loads(f'"{found}"')
-        except ValueError:
-            continue
-        if _is_word(constant):
-            yield constant
-    yield from filter(_is_word, _RAW.findall(text))
-    yield from (json.loads(found) for found in _NUMBER.findall(_TEXT.sub("", text)))
+def _is_of(read: str, package: str) -> bool:
+    return f"{read}.".startswith(f"data.{package}.")
+
+
+def _constants(trees: Iterable[Module]) -> Iterator[Json]:
+    """The texts of modules that are no messages, then their numbers."""
+    found = filter(_is_word, constants_of([tree.rules for tree in trees]))
+    yield from sorted(found, key=lambda word: not isinstance(word, str))
 
 
 def _is_word(constant: Json) -> bool:

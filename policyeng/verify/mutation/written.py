@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from policyeng import _native
 from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.analysis import analysis_of, leads_to, tree_of
 from policyeng.bundle.discovery import policies_of
 from policyeng.errors import BundleError
 from policyeng.evaluation.pointers import values_at
@@ -20,7 +19,6 @@ from policyeng.verify.mutation.python import python_mutations, same_program
 from policyeng.verify.mutation.rego import Places, rego_mutations
 from policyeng.verify.mutation.rego_headers import header_mutations
 
-_PACKAGE = re.compile(r"^[ \t]*package[ \t]", re.MULTILINE)
 #: Longer texts are messages.
 _LONGEST = 40
 
@@ -66,10 +64,10 @@ class Written:
             raise BundleError("it is no policy", place=(mutant.file,))
         policy = read[0] if read[0].python else replace(read[0], python=self.policy.python)
         modules = self._modules
-        if self.policy.rules and _body(mutant.source) != _body(self._source):
+        if self.policy.rules:
+            if self._tree_of(mutant.source) == self._tree_of(self._source):  # the same program under another header
+                return self.bundle.rewritten(policy, modules.items(), self.bundle.digest)
             modules = {**modules, self.policy.file: mutant.source}
-        elif self.policy.rules:  # the same program under another header
-            return self.bundle.rewritten(policy, modules.items(), self.bundle.digest)
         digest = hashlib.sha256(f"{self.bundle.digest} {mutant.source}".encode()).hexdigest()
         return self.bundle.rewritten(policy, modules.items(), digest)
 
@@ -80,7 +78,11 @@ class Written:
         header, file = self.policy.header, self.policy.file
         yield from header_mutations(self._source, self._spoken())
         places = Places(header.inspects, tuple(header.parameters), self._spoken())
-        yield from rego_mutations(file, self._source, file in self.bundle.rego_v0, places)
+        yield from rego_mutations(self._source, file in self.bundle.rego_v0, places)
+
+    def _tree_of(self, source: str) -> tuple[object, ...]:
+        tree = tree_of(source, self.policy.file in self.bundle.rego_v0)
+        return tree.package, tree.imports, tree.rules
 
     def _spoken(self) -> Spoken:
         estates = Estates(self.bundle)
@@ -96,12 +98,6 @@ class Written:
 
 def _is_of(resource: JsonObject, kind: str) -> bool:
     return lowered(str(resource.get("type"))) == lowered(kind)
-
-
-def _body(source: str) -> str:
-    """A module in Rego from its package on."""
-    found = _PACKAGE.search(source)
-    return source[found.start() :] if found else source
 
 
 def _text_of(policy: Policy) -> str:
@@ -134,16 +130,14 @@ def _texts(values: Iterable[object]) -> Iterator[str]:
 def _needed(bundle: Bundle, policy: Policy) -> Iterator[tuple[str, str]]:
     """The modules that a policy reads, directly or not: the others would only have to be compiled for every mutant."""
     sources = dict(bundle.modules)
-    outlines = {path: _native.outline(path, text, path in bundle.rego_v0) for path, text in bundle.modules}
+    analyses = {path: analysis_of(text, path in bundle.rego_v0, path) for path, text in bundle.modules}
     waiting = [policy.file] if policy.file in sources else []
     seen = set(waiting)
     for path in waiting:  # which grows while it is walked
         yield path, sources[path]
-        for other, (_, package, _, _) in outlines.items():
-            if other not in seen and any(_meets(read, f"data.{package}") for read in outlines[path][3]):
+        roots = (read.partition(".") for read in analyses[path].reads)
+        reads = [name for root, _, name in roots if root == "data"]
+        for other, analysis in analyses.items():
+            if other not in seen and any(leads_to(read, analysis.package) for read in reads):
                 seen.add(other)
                 waiting.append(other)
-
-
-def _meets(read: str, package: str) -> bool:
-    return f"{read}.".startswith(f"{package}.") or f"{package}.".startswith(f"{read}.")

@@ -6,20 +6,13 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TypeAlias
 
 from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.analysis import trees_of
+from policyeng.bundle.clocks import Clock
 from policyeng.models import JsonObject, lowered
+from policyeng.rego.syntax import Number, Scalar, walk
 
-#: Package and text of every Rego module, without lines of comments.
-_Modules: TypeAlias = list[tuple[str, str]]
-_PACKAGE = re.compile(r"^[ \t]*package[ \t]+([\w.]+)", re.MULTILINE)
-#: What is no code in Rego: texts and comments.
-_NO_CODE = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|`[^`]*+`?|#[^\n]*')
-_COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
-_REFERENCE = re.compile(r"\bdata\b((?:\.\w+)*)")
-#: The clock, or a part of the input that may be it: `input` alone, or with a key that is worked out.
-_CLOCK = re.compile(r"as_of|now_ns|\binput\b(?!\.(?:resource|workspace|snapshot|parameters)\b)")
 #: In Python the clock, and what reaches an attribute by a name that is worked out, or all of them.
 _CLOCKS = frozenset(
     {"as_of", "datetime", "date", "time", "getattr", "vars", "eval", "exec", "fields", "asdict", "astuple"}
@@ -30,20 +23,20 @@ _WITHOUT_CLOCK = re.compile(
     r"|policyeng(?:\.facts(?!\.reservations).*|\.models.*)?"
 )
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})?)?")
-_NUMBER = re.compile(r"(?<![\w.\-])\d{1,4}(?![\w.\-])")
+_NUMBER = re.compile(r"\d{1,4}")
 _MOST_DAYS = 4000
 
 
 def timeless(bundle: Bundle) -> frozenset[str]:
     """The ids of the policies whose code, with all that it imports, surely does not look at the clock."""
-    modules = _modules(bundle)
-    return frozenset(policy.id for policy in bundle.policies if _is_timeless(policy, bundle, modules))
+    policies = zip(bundle.policies, bundle.clocks, strict=True)
+    return frozenset(policy.id for policy, clock in policies if _is_timeless(policy, clock, bundle))
 
 
-def _is_timeless(policy: Policy, bundle: Bundle, modules: _Modules) -> bool:
+def _is_timeless(policy: Policy, clock: Clock, bundle: Bundle) -> bool:
     if policy.rules:
-        return not any(_CLOCK.search(_NO_CODE.sub(" ", text)) for text in _rego_texts(policy, modules))
-    texts = _own_texts(policy, bundle, modules)
+        return clock is Clock.UNREAD
+    texts = _python_texts(policy, bundle)
     return bool(texts) and not any(map(_may_look, texts))
 
 
@@ -81,56 +74,41 @@ def moments(
         documents: estates and what is stated beside them.
         types: what is in the estates, in lower case as `judges` names it; other policies say nothing.
     """
-    known, modules = timeless(bundle), _modules(bundle)
+    known = timeless(bundle)
     clocked = [
         (policy, given)
         for policy, given in zip(bundle.policies, parameters, strict=True)
         if policy.id not in known and any(lowered(judged.type) in types for judged in policy.header.judges)
     ]
-    texts = [text for policy, _ in clocked for text in _own_texts(policy, bundle, modules)]
-    dates = {date for document in (bundle.data.get("facts", {}), list(documents), texts) for date in _dates(document)}
-    days = {0, *(number for policy, _ in clocked for number in _numbers(policy, bundle, modules))}
+    constants = [constant for policy, _ in clocked for constant in _constants(policy, bundle)]
+    known_dates = (bundle.data.get("facts", {}), list(documents), constants)
+    dates = {date for document in known_dates for date in _dates(document)}
+    days = {0, *_whole(constants)}
     days |= {number for _, given in clocked for number in _whole(given)}
     near = sorted(number for number in days if number <= _MOST_DAYS)
     return sorted({moved for date in dates for number in near for moved in _moved(date, number)})
 
 
-def _modules(bundle: Bundle) -> _Modules:
-    found = [(_COMMENT.sub("", source)) for _, source in bundle.modules]
-    return [(package, text) for text in found for package in _PACKAGE.findall(text)]
-
-
-def _own_texts(policy: Policy, bundle: Bundle, modules: _Modules) -> list[str]:
-    """The text of a policy; empty where it is not to be had."""
-    if policy.rules:
-        return [text for package, text in modules if package == policy.package]
+def _python_texts(policy: Policy, bundle: Bundle) -> list[str]:
+    """The text of a policy in Python; empty where it is not to be had."""
     if policy.python is not None and policy.python.text:  # of an archive, too
         return [policy.python.text.decode(errors="replace")]
     files = [root / policy.file for root in bundle.roots]
     return [file.read_text(encoding="utf-8") for file in files if file.is_file()]
 
 
-def _rego_texts(policy: Policy, modules: _Modules) -> list[str]:
-    """The modules of a policy and all that they refer to below `data`, which may be what lies above or below."""
-    waiting, seen = [policy.package], dict[str, str]()
-    while waiting:
-        reference = waiting.pop()
-        for package, text in modules:
-            near = f"{package}.".startswith(f"{reference}.") or f"{reference}.".startswith(f"{package}.")
-            if text not in seen and (near or not reference):  # `data` alone may be anything
-                seen[text] = package
-                waiting += [found.removeprefix(".") for found in _REFERENCE.findall(_NO_CODE.sub(" ", text))]
-    return list(seen)
-
-
-def _numbers(policy: Policy, bundle: Bundle, modules: _Modules) -> Iterator[int]:
-    """The whole numbers in the code of a policy."""
-    for text in _own_texts(policy, bundle, modules):
-        if policy.rules:
-            yield from map(int, _NUMBER.findall(_NO_CODE.sub(" ", text)))
-        else:
-            constants = (node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant))
-            yield from (value for value in constants if isinstance(value, int) and not isinstance(value, bool))
+def _constants(policy: Policy, bundle: Bundle) -> Iterator[object]:
+    """The texts and the whole numbers in the code of a policy."""
+    if not policy.rules:
+        nodes = (node for text in _python_texts(policy, bundle) for node in ast.walk(ast.parse(text)))
+        yield from (node.value for node in nodes if isinstance(node, ast.Constant))
+        return
+    for tree in trees_of(bundle.modules, bundle.rego_v0, policy.package):
+        for node in walk(tree.rules):
+            if isinstance(node, Scalar):
+                yield node.value
+            elif isinstance(node, Number) and _NUMBER.fullmatch(node.text):
+                yield int(node.text)
 
 
 def _dates(document: object) -> Iterator[datetime]:
