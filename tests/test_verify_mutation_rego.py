@@ -30,7 +30,7 @@ package p
 def of_body(body: str) -> list[Mutant]:
     """The mutants of a module with this below its package, whose sources are cut down to it."""
     source = f"package p\n\n{body}\n"
-    return mutants("T-1", "p.rego", source, rego_mutations("p.rego", source, False, PLACES))
+    return mutants("T-1", "p.rego", source, rego_mutations(source, False, PLACES))
 
 
 def changes(body: str, kind: str) -> list[str]:
@@ -121,7 +121,7 @@ def test_paths_are_swapped() -> None:
         "x if { y := input.k[_]; f(y.left); f(y.left) }",
     ]
     source = "package p\nimport data.lib.words\nx := words.folded(words.known)\n"
-    assert list(rego_mutations("p.rego", source, False, PLACES)) == []
+    assert list(rego_mutations(source, False, PLACES)) == []
 
 
 def test_fallbacks_are_changed() -> None:
@@ -147,7 +147,7 @@ def test_every_becomes_some() -> None:
 def test_old_rego_is_mutated_too() -> None:
     """The version is that of the bundle."""
     source = "package p\ndeny[m] { input.a > 1; m := input.b }\n"
-    made = mutants("T-1", "p.rego", source, rego_mutations("p.rego", source, True, PLACES))
+    made = mutants("T-1", "p.rego", source, rego_mutations(source, True, PLACES))
     assert "deny[m] { false; input.a > 1; m := input.b }" in [mutant.after for mutant in made]
 
 

@@ -128,6 +128,16 @@ def trees_of(modules: Iterable[tuple[str, str]], rego_v0: Collection[str], packa
     ]
 
 
+def brace_before(tree: Module, place: int) -> int | None:
+    """Return where the brace is that comes before a place, with nothing but white space and comments between."""
+    text = tree.source.text
+    comments = [comment.start for comment in tree.comments if comment.start < place]
+    end = len(text[:place].rstrip())
+    while comments and comments[-1] > text.rfind("\n", 0, end):
+        end = len(text[: comments.pop()].rstrip())
+    return end - 1 if text[:end].endswith("{") else None
+
+
 def leads_to(read: str, package: str) -> bool:
     """Return whether a reference below `data` leads to a package, above or below it; names are without `data`."""
     return not read or f"{read}.".startswith(f"{package}.") or f"{package}.".startswith(f"{read}.")

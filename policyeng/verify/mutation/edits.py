@@ -16,7 +16,7 @@ _SPACE = re.compile(r"\s+")
 
 
 class Edit(NamedTuple):
-    """Other text in the place of the bytes from `start` to `end`."""
+    """Other text in the place of the characters from `start` to `end`."""
 
     start: int
     end: int
@@ -84,13 +84,12 @@ def mutation(kind: str, start: int, end: int, text: str) -> Mutation:
 
 def mutants(policy: str, file: str, source: str, mutations: Iterable[Mutation]) -> list[Mutant]:
     """The source with each of the faults, in the order of their places; equal texts once."""
-    encoded = source.encode()
     made: dict[str, Mutant] = {}
     for entry in sorted(mutations, key=lambda entry: (entry.edits, entry.kind)):
-        text = _applied(encoded, entry.edits).decode()
+        text = _applied(source, entry.edits)
         if text != source and text not in made:
-            line = encoded.count(b"\n", 0, entry.edits[0].start) + 1
-            before, after = _shown(encoded, entry.edits)
+            line = source.count("\n", 0, entry.edits[0].start) + 1
+            before, after = _shown(source, entry.edits)
             made[text] = Mutant(policy, file, entry.kind, line, before, after, text)
     return list(made.values())
 
@@ -108,13 +107,13 @@ def without_member(spans: Sequence[tuple[int, int]], index: int) -> Edit:
     return Edit(spans[index - 1][1] if index else start, end, "")
 
 
-def _applied(source: bytes, edits: Iterable[Edit]) -> bytes:
+def _applied(source: str, edits: Iterable[Edit]) -> str:
     for edit in sorted(edits, reverse=True):
-        source = source[: edit.start] + edit.text.encode() + source[edit.end :]
+        source = source[: edit.start] + edit.text + source[edit.end :]
     return source
 
 
-def _shown(source: bytes, edits: Iterable[Edit]) -> tuple[str, str]:
+def _shown(source: str, edits: Iterable[Edit]) -> tuple[str, str]:
     """The lines that the edits touch, before and after; edits of the same lines together."""
     before, after = [], []
     for (start, end), group in groupby(edits, key=lambda edit: _lines(source, edit)):
@@ -124,14 +123,14 @@ def _shown(source: bytes, edits: Iterable[Edit]) -> tuple[str, str]:
     return " ... ".join(before), " ... ".join(after)
 
 
-def _lines(source: bytes, edit: Edit) -> tuple[int, int]:
+def _lines(source: str, edit: Edit) -> tuple[int, int]:
     """Where the lines of an edit begin and end."""
-    start = source.rfind(b"\n", 0, edit.start) + 1
-    if start == edit.start < edit.end and source[edit.end - 1 : edit.end] == b"\n":
+    start = source.rfind("\n", 0, edit.start) + 1
+    if start == edit.start < edit.end and source[edit.end - 1] == "\n":
         return start, edit.end  # whole lines
-    end = source.find(b"\n", edit.end)
+    end = source.find("\n", edit.end)
     return start, len(source) if end < 0 else end
 
 
-def _plain(lines: bytes) -> str:
-    return _SPACE.sub(" ", _COMMENT.sub("", lines.decode())).strip()
+def _plain(lines: str) -> str:
+    return _SPACE.sub(" ", _COMMENT.sub("", lines)).strip()

@@ -84,10 +84,11 @@ class _Module:
     """The walk through a module: `_of_` and the name that `ast` has for a node in lower case say what it can have."""
 
     def __init__(self, source: str, spoken: Spoken, reported: Set[str]) -> None:
-        self._source = source.encode()
+        self._source = source
+        self._lines = source.split("\n")
         self._starts = [0]
-        for line in self._source.splitlines(keepends=True):
-            self._starts.append(self._starts[-1] + len(line))
+        for line in self._lines:
+            self._starts.append(self._starts[-1] + len(line) + 1)
         self._spoken = spoken
         self._reported = reported
 
@@ -104,7 +105,11 @@ class _Module:
 
     def _span(self, node: ast.expr | ast.stmt | ast.keyword) -> tuple[int, int]:
         end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
-        return self._starts[node.lineno - 1] + node.col_offset, self._starts[end_line - 1] + end_column
+        return self._place(node.lineno, node.col_offset), self._place(end_line, end_column)
+
+    def _place(self, line: int, column: int) -> int:
+        """Where a column of a line stands; `ast` counts it in bytes."""
+        return self._starts[line - 1] + len(self._lines[line - 1].encode()[:column].decode())
 
     def _replaced(self, kind: str, node: ast.expr | ast.stmt, text: str) -> Mutation:
         return mutation(kind, *self._span(node), text)
@@ -174,9 +179,9 @@ class _Module:
         operands = [node.left, *node.comparators]
         for index, operator in enumerate(node.ops):
             written, others = _COMPARISONS[type(operator)]
-            first = written.split()[0].encode()
+            first = written.split()[0]
             start = self._source.index(first, self._span(operands[index])[1])
-            last = written.split()[-1].encode()
+            last = written.split()[-1]
             end = self._source.index(last, start) + len(last)
             for other in others:
                 yield mutation("flip a comparison", start, end, other)
@@ -250,7 +255,7 @@ class _Module:
     def _in_brackets(self, spans: Sequence[tuple[int, int]]) -> bool:
         """Whether a member stands in brackets, which lie outside of its place, so that it cannot be cut out."""
         between = [self._source[end:start] for (_, end), (start, _) in pairwise(spans)]
-        return any(b"(" in text or b")" in text for text in between)
+        return any("(" in text or ")" in text for text in between)
 
     def _widened(self, held: Sequence[str], node: ast.List | ast.Set | ast.Tuple) -> Iterator[Mutation]:
         start = self._span(node.elts[0])[0]
@@ -274,4 +279,4 @@ class _Module:
                 yield from self.of(value)
 
     def _text(self, node: ast.expr) -> str:
-        return self._source[slice(*self._span(node))].decode()
+        return self._source[slice(*self._span(node))]

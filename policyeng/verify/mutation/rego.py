@@ -2,40 +2,57 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from itertools import takewhile
 
 import orjson
 
-from policyeng import _native
-from policyeng.verify.mutation.edits import Edit, Mutation, Spoken, mutation, rank, without_member
-from policyeng.verify.mutation.rego_tree import (
-    TEXTS,
+from policyeng.bundle.analysis import aliases_of, brace_before, tree_of
+from policyeng.rego.syntax import (
+    Array,
+    ArrayComprehension,
+    Body,
+    Call,
+    Every,
+    Expr,
+    Head,
+    Logical,
+    Module,
     Node,
-    binds,
-    bounds,
-    chain,
-    dotted,
-    expression_span,
-    named,
-    shared,
-    span,
-    walked,
+    Not,
+    Number,
+    Object,
+    ObjectComprehension,
+    Ref,
+    Rule,
+    Scalar,
+    SetComprehension,
+    Some,
+    SomeIn,
+    Term,
+    Var,
+    dotted_name,
+    parts_of,
+    walk,
 )
+from policyeng.rego.syntax import Set as SetNode
+from policyeng.verify.mutation.edits import Edit, Mutation, Spoken, mutation, rank, without_member
 
-#: By how regorus names a comparison: how it is written, and what it becomes.
+#: By the builtin behind a comparison: how it is written, and what it becomes.
 _COMPARISONS = {
-    "Eq": ("==", ("!=",)),
-    "Ne": ("!=", ("==",)),
-    "Lt": ("<", ("<=", ">=")),
-    "Le": ("<=", ("<", ">")),
-    "Gt": (">", (">=", "<=")),
-    "Ge": (">=", (">", "<")),
+    "equal": ("==", ("!=",)),
+    "neq": ("!=", ("==",)),
+    "lt": ("<", ("<=", ">=")),
+    "lte": ("<=", ("<", ">")),
+    "gt": (">", (">=", "<=")),
+    "gte": (">=", (">", "<")),
 }
 #: What a denial says to people; cases look at outcomes and paths alone.
 REPORTED = frozenset({"msg", "actual", "expected"})
-_IMPORT = re.compile(r"^[ \t]*import[ \t]+[\w.]*?(\w+)(?:[ \t]+as[ \t]+(\w+))?[ \t]*$", re.MULTILINE)
+_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True)
@@ -53,242 +70,249 @@ class Places:
     spoken: Spoken
 
 
-def rego_mutations(path: str, source: str, rego_v0: bool, places: Places) -> Iterator[Mutation]:
+def rego_mutations(source: str, rego_v0: bool, places: Places) -> Iterator[Mutation]:
     """Every fault of a module below its header.
 
     Raises:
-        ValueError: the module does not parse.
+        RegoError: the module does not parse.
     """
-    tree = orjson.loads(_native.syntax(path, source, rego_v0))
-    yield from _Module(source, places, tree).mutations()
+    yield from _Module(source, places, tree_of(source, rego_v0)).mutations()
 
 
 class _Module:
-    def __init__(self, source: str, places: Places, tree: list[Node]) -> None:
-        self._source = source.encode()
+    def __init__(self, source: str, places: Places, tree: Module) -> None:
+        self._source = source
         self._places = places
         self._tree = tree
-        self._imported = {given or last for last, given in _IMPORT.findall(source)}
+        self._imported = set(aliases_of(tree))
         self._reported: Set[str] = REPORTED
-        self._fields = sorted(set(walked(tree, self._last_field)))
+        self._fields = sorted(set(self._last_fields()))
 
     def mutations(self) -> Iterator[Mutation]:
-        for rule in self._tree:
-            if default := rule.get("Default"):
-                yield from self._fallback(default["value"])
+        for rule in self._tree.rules:
+            if rule.default:
+                if rule.head.value is not None:
+                    yield from self._fallback(rule.head.value)
                 continue
-            head, bodies = next(iter(rule["Spec"]["head"].values())), rule["Spec"]["bodies"]
             # Cases look at the path of a denial, not at that of an unknown.
-            self._reported = REPORTED | ({"path"} if named(head["refr"]) == "unknown" else set())
-            yield from self._head(head)
-            for body in bodies:
-                yield from self._body(body)
+            self._reported = REPORTED | ({"path"} if dotted_name(rule.head.ref) == "unknown" else set())
+            yield from self._rule(rule)
 
-    def _head(self, head: Node) -> Iterator[Mutation]:
-        yield from self._term(head.get("key"))
-        if head.get("assign"):
-            yield from self._term(head["assign"]["value"])
+    def _rule(self, rule: Rule) -> Iterator[Mutation]:
+        yield from self._head(rule.head)
+        if rule.body[0].start != rule.start:  # a rule without a body has one that begins where it does
+            yield self._never(rule.body)
+            yield from self._body(rule.body)
+        if rule.otherwise is not None:
+            yield from self._rule(rule.otherwise)
 
-    def _body(self, body: Node) -> Iterator[Mutation]:
-        if body.get("assign"):
-            yield from self._term(body["assign"]["value"])
-        if body["query"]["stmts"]:
-            yield self._never(body["query"])
-            yield from self._query(body["query"])
+    def _head(self, head: Head) -> Iterator[Mutation]:
+        if head.key is not None:
+            yield from self._term(head.key)
+        if head.value is not None and not head.implied_value:
+            yield from self._term(head.value)
 
-    def _never(self, query: Node) -> Mutation:
+    def _never(self, body: Body) -> Mutation:
         """The rule with a body that never holds: as if the rule, this body or this `else` were not there."""
-        start, end = span(query["stmts"][0])[0], span(query["stmts"][-1])[1]
-        if self._is_braced(query):
+        start, end = body[0].start, body[-1].end
+        if self._is_braced(body):
             return mutation("drop a rule", start, start, "false; ")
         return Mutation("drop a rule", (Edit(start, start, "{ false; "), Edit(end, end, " }")))
 
-    def _is_braced(self, query: Node) -> bool:
-        return span(query)[0] != span(query["stmts"][0])[0]
+    def _is_braced(self, body: Body) -> bool:
+        return brace_before(self._tree, body[0].start) is not None
 
-    def _query(self, query: Node) -> Iterator[Mutation]:
-        for statement in query["stmts"]:
-            yield from self._statement(statement, braced=self._is_braced(query))
+    def _body(self, body: Body) -> Iterator[Mutation]:
+        for statement in body:
+            yield from self._statement(statement, braced=self._is_braced(body))
 
-    def _statement(self, statement: Node, *, braced: bool) -> Iterator[Mutation]:
-        (kind, literal) = next(iter(statement["literal"].items()))
-        start, end = span(statement)
-        if kind != "SomeVars" and not binds(literal):
-            yield mutation("drop a condition", start, end, "true")
-        if kind in ("Expr", "NotExpr"):
-            yield from self._negated(kind, literal, start)
-            yield from self._term(literal["expr"])
-        elif kind == "SomeIn":
-            yield from self._term(literal["collection"])
-        elif kind == "Every":
-            yield self._some(literal, (start, end), braced=braced)
-            yield from self._term(literal["domain"])
-            yield from self._query(literal["query"])
+    def _statement(self, statement: Expr, *, braced: bool) -> Iterator[Mutation]:
+        value, start = statement.value, statement.start
+        # What gives a name to something is needed for the rest to compile.
+        if not isinstance(value, Some) and _operator(value) != "assign":
+            yield mutation("drop a condition", start, statement.end, "true")
+        if isinstance(value, SomeIn):
+            yield from self._term(value.member.arguments[-1])
+        elif isinstance(value, Every):
+            yield self._some(value, statement, braced=braced)
+            yield from self._term(value.domain)
+            yield from self._body(value.body)
+        elif isinstance(value, Not | Logical):
+            for part in parts_of(value):
+                if isinstance(part, Expr):
+                    yield from self._statement(part, braced=False)
+        elif not isinstance(value, Some):
+            if statement.negated:
+                yield mutation("negate a condition", start, start + len("not"), "")
+            elif _operator(value) not in {*_COMPARISONS, "assign", "eq"}:
+                yield mutation("negate a condition", start, start, "not ")
+            yield from self._term(value)
 
-    def _negated(self, kind: str, literal: Node, start: int) -> Iterator[Mutation]:
-        if kind == "NotExpr":
-            inner = self._source.index(b"not", start) + 3
-            yield mutation("negate a condition", start, inner, "")
-        elif next(iter(literal["expr"])) not in ("BoolExpr", "AssignExpr"):
-            yield mutation("negate a condition", start, start, "not ")
+    def _some(self, every: Every, statement: Expr, *, braced: bool) -> Mutation:
+        names = [self._text(name) for name in (every.key, every.value) if name]
+        body = self._source[every.body[0].start : every.body[-1].end]
+        text = f"some {', '.join(names)} in {self._text(every.domain)}\n{body}"
+        return mutation("every to some", statement.start, statement.end, text if braced else f"{{ {text} }}")
 
-    def _some(self, every: Node, place: tuple[int, int], *, braced: bool) -> Mutation:
-        names = [self._text(bounds(name)) for name in (every["key"], every["value"]) if name]
-        statements = every["query"]["stmts"]
-        domain = self._text(expression_span(every["domain"]))
-        body = self._text((span(statements[0])[0], span(statements[-1])[1]))
-        text = f"some {', '.join(names)} in {domain}\n{body}"
-        return mutation("every to some", *place, text if braced else f"{{ {text} }}")
-
-    def _term(self, node: Node) -> Iterator[Mutation]:
+    def _term(self, node: Term) -> Iterator[Mutation]:
         """The faults of an expression and all that stands in it."""
-        if not node:
-            return
-        kind, inner = next(iter(node.items()))
-        own: Callable[[Node], Iterator[Mutation]] | None = getattr(self, f"_of_{kind.lower()}", None)
-        if own is not None:
-            yield from own(inner)
-        elif kind in ("RefDot", "RefBrack"):
-            yield from self._reference(node)
-        else:
-            yield from self._parts(inner)
+        match node:
+            case Scalar():
+                yield from self._scalar(node)
+            case Number():
+                yield from self._number(node)
+            case Ref():
+                yield from self._reference(node)
+            case Call():
+                yield from self._call(node)
+            case Array():
+                yield from self._collection(node, "[]")
+            case SetNode():
+                yield from self._collection(node, "set()")
+            case Object():
+                yield from self._object(node)
+            case ArrayComprehension() | SetComprehension():
+                yield from self._term(node.term)
+                yield from self._body(node.body)
+            case ObjectComprehension():
+                yield from self._term(node.key)
+                yield from self._term(node.value)
+                yield from self._body(node.body)
 
-    def _parts(self, inner: Node) -> Iterator[Mutation]:
-        for name in ("key", "value", "term", "collection", "lhs", "rhs", "expr"):
-            if isinstance(inner.get(name), dict):
-                yield from self._term(inner[name])
-        for part in inner.get("params", ()):
-            yield from self._term(part)
-        if "query" in inner:
-            yield from self._query(inner["query"])
+    def _scalar(self, node: Scalar) -> Iterator[Mutation]:
+        if isinstance(node.value, bool):
+            yield mutation("flip a boolean", node.start, node.end, "false" if node.value else "true")
+        elif isinstance(node.value, str) and " " not in node.value:  # which is a message
+            yield mutation("change a text", node.end - 1, node.end - 1, "_")
 
-    def _of_boolexpr(self, inner: Node) -> Iterator[Mutation]:
-        written, others = _COMPARISONS[inner["op"]]
-        start = self._source.index(written.encode(), expression_span(inner["lhs"])[1])
-        for other in others:
-            yield mutation("flip a comparison", start, start + len(written), other)
-        yield from self._parts(inner)
+    def _number(self, node: Number) -> Iterator[Mutation]:
+        if self._text(node) == node.text:  # the 0 of `-x` is not written
+            value = json.loads(node.text)
+            for other in (value + 1, value - 1):
+                yield mutation("shift a number", node.start, node.end, str(other))
 
-    def _of_number(self, inner: Node) -> Iterator[Mutation]:
-        start, end = span(inner)
-        value = inner["value"]
-        for other in (value + 1, value - 1):
-            yield mutation("shift a number", start, end, str(other))
+    def _call(self, node: Call) -> Iterator[Mutation]:
+        name, arguments = dotted_name(node.operator), node.arguments
+        if name in _COMPARISONS and self._text(node.operator) == _COMPARISONS[name][0]:
+            for other in _COMPARISONS[name][1]:
+                yield mutation("flip a comparison", node.operator.start, node.operator.end, other)
+        if name == "object.get" and len(arguments) == 3:
+            holder, path, fallback = arguments
+            yield from self._fallback(fallback)
+            arguments = [holder, *(path.items if isinstance(path, Array) else [path])]
+        for argument in arguments:
+            yield from self._term(argument)
 
-    def _of_bool(self, inner: Node) -> Iterator[Mutation]:
-        yield mutation("flip a boolean", *span(inner), "false" if inner["value"] else "true")
-
-    def _of_string(self, inner: Node) -> Iterator[Mutation]:
-        end = span(inner)[1]
-        if " " not in inner["value"]:  # which is a message
-            yield mutation("change a text", end, end, "_")
-
-    _of_rawstring = _of_string
-
-    def _of_array(self, inner: Node) -> Iterator[Mutation]:
-        yield from self._collection(inner["items"], span(inner), "[]")
-
-    def _of_set(self, inner: Node) -> Iterator[Mutation]:
-        yield from self._collection(inner["items"], span(inner), "set()")
-
-    def _collection(self, items: list[Node], place: tuple[int, int], empty: str) -> Iterator[Mutation]:
-        kinds = {next(iter(item)) for item in items}
-        if "Object" not in kinds:  # whose places are not exact
-            spans = [expression_span(item) for item in items]
+    def _collection(self, node: Array | SetNode, empty: str) -> Iterator[Mutation]:
+        items = node.items
+        if not any(isinstance(item, Object) for item in items):  # a table, which is more than its length
             for index in range(len(items)):
-                edit = without_member(spans, index) if len(items) > 1 else Edit(*place, empty)
+                edit = without_member(_spans(items), index) if len(items) > 1 else Edit(node.start, node.end, empty)
                 yield Mutation("narrow a set", (edit,))
-        if kinds and kinds <= {*TEXTS}:
-            word = self._places.spoken.another([inner["value"] for item in items for inner in item.values()])
-            if word:
-                yield mutation("widen a set", place[0] + 1, place[0] + 1, f"{orjson.dumps(word).decode()}, ")
+        texts = [text for item in items if (text := _text_of(item)) is not None]
+        if items and len(texts) == len(items) and (word := self._places.spoken.another(texts)):
+            place = node.start + 1
+            yield mutation("widen a set", place, place, f"{orjson.dumps(word).decode()}, ")
         for item in items:
-            if next(iter(item)) not in TEXTS:
+            if _text_of(item) is None:
                 yield from self._term(item)
 
-    def _of_object(self, inner: Node) -> Iterator[Mutation]:
-        fields = inner["fields"]
-        names = [next(iter(key.values())).get("value") for _, key, _ in fields]
+    def _object(self, node: Object) -> Iterator[Mutation]:
+        names = [_text_of(key) for key, _ in node.items]
         denial = "msg" in names
-        if not denial and len(fields) > 1:
-            spans = [(expression_span(key)[0], expression_span(value)[1]) for _, key, value in fields]
-            for index in range(len(fields)):
+        if not denial and len(names) > 1:
+            spans = [(key.start, value.end) for key, value in node.items]
+            for index in range(len(spans)):
                 yield Mutation("narrow a set", (without_member(spans, index),))
-        for name, (_, _, value) in zip(names, fields, strict=True):
+        for name, (_, value) in zip(names, node.items, strict=True):
             if not (denial and name in self._reported):
                 yield from self._term(value)
 
-    def _of_call(self, inner: Node) -> Iterator[Mutation]:
-        parts = inner["params"]
-        if self._text(expression_span(inner["fcn"])) != "object.get" or len(parts) != 3:
-            yield from self._parts(inner)
-            return
-        yield from self._term(parts[0])
-        kind, path = next(iter(parts[1].items()))
-        for key in path["items"] if kind == "Array" else [parts[1]]:
-            yield from self._term(key)
-        yield from self._fallback(parts[2])
+    def _fallback(self, node: Term) -> Iterator[Mutation]:
+        match node:
+            case Scalar(value=None):
+                yield mutation("change a fallback", node.start, node.end, '"_"')
+            case Array(items=[]) | Object(items=[]) | Scalar(value=""):
+                yield mutation("change a fallback", node.start, node.end, "null")
+            case _:
+                yield from self._term(node)
 
-    def _fallback(self, node: Node) -> Iterator[Mutation]:
-        kind, inner = next(iter(node.items()))
-        empty = {"Null": '"_"', "Array": "null", "Object": "null", "String": "null"}
-        if kind in empty and not (inner.get("items") or inner.get("fields") or inner.get("value")):
-            start, end = expression_span(node)
-            if kind == "Object":  # its place begins at its last member
-                start = self._source.rindex(b"{", 0, end)
-            yield mutation("change a fallback", start, end, empty[kind])
-        else:
-            yield from self._term(node)
-
-    def _reference(self, node: Node) -> Iterator[Mutation]:
+    def _reference(self, node: Ref) -> Iterator[Mutation]:
         """A reference to something else, and what stands between its brackets."""
-        root, *keys = chain(node)
-        for key in keys:
-            if key.get("index") and next(iter(key["index"])) != "Var":
-                yield from self._term(key["index"])
-        name = named(root)
-        if name is None:
-            yield from self._term(root)
-        elif name != "data" and name not in self._imported:
-            yield from self._swapped(name, keys)
+        for part in node.path:
+            if not isinstance(part, Var) and not self._is_field(part):
+                yield from self._term(part)
+        if not isinstance(node.head, Var):
+            yield from self._term(node.head)
+        elif node.head.name != "data" and node.head.name not in self._imported:
+            yield from self._swapped(node.head.name, node.path)
 
-    def _swapped(self, root: str, keys: list[Node]) -> Iterator[Mutation]:
-        names = []
-        for key in keys:
-            if "field" not in key:
-                break
-            names.append(key["field"][1])
-        if root == "input" and names[:1] in (["resource"], ["workspace"]) and len(names) == len(keys) > 1:
-            yield from self._other_pointer(names, bounds(keys[0]["field"][0])[0], bounds(keys[-1]["field"][0])[1])
+    def _swapped(self, root: str, path: Sequence[Term]) -> Iterator[Mutation]:
+        fields = list(takewhile(self._is_field, path))
+        names = list(map(self._text, fields))
+        if root == "input" and names[:1] in (["resource"], ["workspace"]) and len(names) == len(path) > 1:
+            yield from self._other_pointer(names, fields[0].start, fields[-1].end)
         elif root == "input" and names[:1] == ["parameters"] and len(names) == 2:
-            yield from self._other_name(names[1], self._places.parameters, bounds(keys[1]["field"][0]))
-        elif keys and "field" in keys[-1] and not (root == "input" and len(keys) < 3):
-            yield from self._other_name(keys[-1]["field"][1], self._fields, bounds(keys[-1]["field"][0]))
+            yield from self._other_name(fields[1], self._places.parameters)
+        elif path and self._is_field(path[-1]) and not (root == "input" and len(path) < 3):
+            yield from self._other_name(path[-1], self._fields)
 
     def _other_pointer(self, names: list[str], start: int, end: int) -> Iterator[Mutation]:
-        inspected = [dotted(pointer) for pointer in self._places.pointers]
+        inspected = [_dotted(pointer) for pointer in self._places.pointers]
         others = [path for path in inspected if path and path != names]
         if others:
-            nearest = max(others, key=lambda path: (shared(path, names), rank(start, path)))
+            nearest = max(others, key=lambda path: (_shared(path, names), rank(start, path)))
             yield mutation("swap a path", start, end, ".".join(nearest))
         else:
             yield mutation("swap a path", end, end, "_")
 
-    def _other_name(self, name: str, names: Sequence[str], place: tuple[int, int]) -> Iterator[Mutation]:
-        others = [other for other in names if other != name]
+    def _other_name(self, field: Term, names: Sequence[str]) -> Iterator[Mutation]:
+        others = [other for other in names if other != self._text(field)]
         if others:
-            yield mutation("swap a path", *place, min(others, key=lambda other: rank(place[0], other)))
+            least = min(others, key=lambda other: rank(field.start, other))
+            yield mutation("swap a path", field.start, field.end, least)
 
-    def _last_field(self, node: Node) -> str | None:
-        """The last name of a reference to something that is not a function or another package."""
-        if "RefDot" not in node:
-            return None
-        first, *keys = chain(node)
-        root = named(first)
-        if root is None or root == "data" or root in self._imported or (root == "input" and len(keys) < 3):
-            return None
-        name: str = node["RefDot"]["field"][1]
-        return name
+    def _last_fields(self) -> Iterator[str]:
+        """The names in references to something that is not a function or another package."""
+        nodes = list(walk(self._tree.rules))
+        called = {id(node.operator) for node in nodes if isinstance(node, Call)}
+        for node in nodes:
+            if isinstance(node, Ref) and isinstance(node.head, Var) and id(node) not in called:
+                root = node.head.name
+                if root != "data" and root not in self._imported:
+                    fields = node.path[2:] if root == "input" else node.path
+                    yield from map(self._text, filter(self._is_field, fields))
 
-    def _text(self, place: tuple[int, int]) -> str:
-        return self._source[slice(*place)].decode()
+    def _is_field(self, part: Node) -> bool:
+        """Whether a part of a reference is written with a dot."""
+        return isinstance(part, Scalar) and self._text(part) == part.value
+
+    def _text(self, node: Node) -> str:
+        return self._source[node.start : node.end]
+
+
+def _operator(value: object) -> str:
+    return dotted_name(value.operator) if isinstance(value, Call) else ""
+
+
+def _text_of(node: Term) -> str | None:
+    return node.value if isinstance(node, Scalar) and isinstance(node.value, str) else None
+
+
+def _spans(nodes: Sequence[Node]) -> list[tuple[int, int]]:
+    return [(node.start, node.end) for node in nodes]
+
+
+def _dotted(pointer: str) -> list[str]:
+    """An inspected pointer as the names of a reference below `input`; empty when it cannot be written so."""
+    base, own = ("workspace", pointer.removeprefix("workspace:"))
+    if own == pointer:
+        base = "resource"
+    names = [base, *own.split("/")[1:]]
+    return names if all(map(_NAME.fullmatch, names)) else []
+
+
+def _shared(left: Sequence[str], right: Sequence[str]) -> int:
+    """How many names two references begin with alike."""
+    pairs = list(zip(left, right, strict=False))
+    return next((number for number, (one, other) in enumerate(pairs) if one != other), len(pairs))

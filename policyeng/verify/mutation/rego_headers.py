@@ -30,8 +30,7 @@ def header_mutations(source: str, spoken: Spoken) -> Iterator[Mutation]:
     # Every character keeps its place: the signs of the comments become spaces.
     before = re.sub(r"[^\n]", " ", source[:start])
     tree = yaml.compose(before + re.sub(r"^#", " ", source[start:end], flags=re.MULTILINE), yaml.SafeLoader)
-    for entry in _Header(source, spoken).mutations(tree):
-        yield Mutation(entry.kind, tuple(_in_bytes(source, edit) for edit in entry.edits))
+    yield from _Header(source, spoken).mutations(tree)
 
 
 def _block(source: str) -> tuple[int, int] | None:
@@ -40,10 +39,6 @@ def _block(source: str) -> tuple[int, int] | None:
         if comments[2] and (first := _METADATA.search(comments[1])):
             return comments.start() + first.end(), comments.end(1)
     return None
-
-
-def _in_bytes(source: str, edit: Edit) -> Edit:
-    return Edit(len(source[: edit.start].encode()), len(source[: edit.end].encode()), edit.text)
 
 
 class _Header:
