@@ -31,9 +31,10 @@ def a(given):
     [
         ("input.resource.properties.x == 1", False),
         ("input.snapshot.resources[_].properties.x == 1", False),
-        ('input.parameters["as"] == 1 # as of when', False),
+        ('input.parameters["as"] == 1 # as of when\n', False),
         ("input.as_of > `2026`", True),
-        ('input["as" ] == 1', True),
+        ('input["as_of" ] == 1', True),
+        ('input[concat("_", ["as", "of"])] == 1', True),
         ("some part in input", True),
         ("data.lib.far.looks(input.resource)", True),
         ("data.lib.near.looks(input.resource)", False),

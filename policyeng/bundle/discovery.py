@@ -46,9 +46,7 @@ def policies_of(root: Path, tree: Mapping[PurePosixPath, bytes]) -> list[Policy]
     return list(policies.values())
 
 
-def _rego_policy(
-    root: Path, path: PurePosixPath, source: str, analysis: Analysis, headers: Headers
-) -> Policy | None:
+def _rego_policy(root: Path, path: PurePosixPath, source: str, analysis: Analysis, headers: Headers) -> Policy | None:
     place = str(root / path)
     metadata = rego_metadata(source)
     header = headers.of_metadata(metadata, place) if metadata is not None else None

@@ -18,9 +18,7 @@ _STATED = frozenset(
 )
 #: What a snapshot states and collectors may fail to read, with how policies name it: as a member or a key.
 _COLLECTED = {"metrics": ("metrics", "by_measured"), "quotas": ("quotas",)}
-_IN_PYTHON = {
-    name: re.compile(rf"[.\"'](?:{'|'.join(named)})\b(?! import)") for name, named in _COLLECTED.items()
-}
+_IN_PYTHON = {name: re.compile(rf"[.\"'](?:{'|'.join(named)})\b(?! import)") for name, named in _COLLECTED.items()}
 #: Modules that Python policies may import and that never see a policy's input, but what it gives them.
 _OURS = ("policyeng.facts", "policyeng.models")
 #: What of a policy's input the facts of `Reach` are about, by attribute.

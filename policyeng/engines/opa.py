@@ -46,7 +46,7 @@ def judge_pairs(work: Work, pairs: Sequence[Pair], options: OpaOptions | None = 
     """
     options = options or OpaOptions()
     for path, source in work.bundle.modules:
-        require_pure(path, source)
+        require_pure(path, source, path in work.bundle.rego_v0)
     with _place(work.bundle, options) as place:
         batch = place.batch_of([policy for policy in work.bundle.policies if policy.rules])
         question = _Question(place, batch, work, options)

@@ -19,6 +19,7 @@ from policyeng.engines.opa_query import Batch
 from policyeng.engines.opa_rego import package_root, relocated
 from policyeng.engines.opa_server import PrivateServer, binary_of
 from policyeng.engines.opa_transport import Connection, RefusedError
+from policyeng.engines.opa_v1 import modules_in_v1
 from policyeng.errors import EngineError
 from policyeng.models import JsonObject
 
@@ -177,7 +178,7 @@ def bundle_files(bundle: Bundle, secret: str) -> dict[PurePosixPath, bytes]:
     """An OPA bundle of the modules and the data; two modules of one path, of two directories, both keep a place."""
     files: dict[PurePosixPath, bytes] = {}
     roots = {"system", *bundle.data}
-    for number, (path, source) in enumerate(as_v1(bundle)):
+    for number, (path, source) in enumerate(modules_in_v1(bundle)):
         place = PurePosixPath(f"m{number}", path)
         files[place] = source.encode()
         roots.add(package_root(path, source))
@@ -238,7 +239,7 @@ def _served(connection: Connection, bundle: Bundle, options: OpaOptions) -> tupl
 def _relocated_modules(bundle: Bundle, prefix: str) -> list[tuple[str, str]]:
     folder = prefix.replace(".", "/")
     modules = []
-    for number, (path, source) in enumerate(as_v1(bundle)):
+    for number, (path, source) in enumerate(modules_in_v1(bundle)):
         modules.append((f"{folder}/m{number}/{path}", relocated(path, source, prefix)))
     return modules
 

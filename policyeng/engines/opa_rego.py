@@ -2,39 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 
-from policyeng import _native
+from policyeng.bundle.analysis import aliases_of, tree_of
 from policyeng.errors import EngineError
-from policyeng.rego import RegoError, Source
-from policyeng.rego.lexer import Token, tokenize
+from policyeng.rego import RegoError
+from policyeng.rego.builtins import REFUSED
+from policyeng.rego.syntax import Call, Module, Ref, Var, dotted_name, walk
 
-_HOST = frozenset(_native.HOST_BUILTINS)
+#: Calls that are for tests and for whoever writes a policy.
+_FOR_TESTS = frozenset({"print", "trace"})
+#: Where a text is replaced: its start, its end and what comes there.
+TextEdit = tuple[int, int, str]
+
+
+def syntax_of(path: str, source: str, *, rego_v0: bool = False) -> Module:
+    """Return the syntax tree of a module.
+
+    Raises:
+        EngineError: it is not Rego.
+    """
+    try:
+        return tree_of(source, rego_v0)
+    except RegoError as error:
+        fault = error.diagnostics[0]
+        raise EngineError(fault.message, place=(f"{path}:{fault.line}",)) from None
 
 
 @lru_cache(maxsize=1024)  # every snapshot asks it of the same modules
-def require_pure(path: str, source: str) -> None:
+def require_pure(path: str, source: str, rego_v0: bool = False) -> None:
     """Refuse a module that calls the host, as the embedded engine does.
 
     Raises:
         EngineError: it names such a builtin, or is not Rego.
     """
-    chain = previous = ""
-    for token in _tokens(path, source):
-        if token.kind == "name":
-            chain = f"{chain}.{token.text}" if previous == "." else token.text
-        elif token.kind in ("string", "raw string") and previous == "[":
-            chain = f"{chain}.{token.text[1:-1]}"
-        elif token.kind not in {".", "[", "]", "("}:
-            chain = ""
-        # One word alone may be a name of the module's own; a call of it is not.
-        if chain in _HOST and ("." in chain or (token.kind == "(" and previous == chain)):
-            line, _ = Source(path, source).position(token.start)
-            message = f"`{chain}` is not available to policies, which see their input and nothing else"
+    tree = syntax_of(path, source, rego_v0=rego_v0)
+    aliases = aliases_of(tree)
+    for node in walk(tree.rules):
+        name = dotted_name(node) if isinstance(node, Ref) else ""
+        if isinstance(node, Call) and dotted_name(node.operator) in _FOR_TESTS:
+            name = dotted_name(node.operator)
+        elif name not in REFUSED:
+            continue
+        if name.partition(".")[0] not in aliases:
+            line, _ = tree.source.position(node.start)
+            message = f"`{name}` is not available to policies, which see their input and nothing else"
             raise EngineError(message, place=(f"{path}:{line}",))
-        if token.kind == "(":
-            chain = ""
-        previous = token.text
 
 
 def package_root(path: str, source: str) -> str:
@@ -43,8 +57,7 @@ def package_root(path: str, source: str) -> str:
     Raises:
         EngineError: it is not Rego.
     """
-    first, *rest = _tokens(path, source)
-    return rest[0].text if first.text == "package" else ""
+    return dotted_name(syntax_of(path, source).package).split(".")[1]
 
 
 def relocated(path: str, source: str, prefix: str) -> str:
@@ -53,25 +66,19 @@ def relocated(path: str, source: str, prefix: str) -> str:
     Raises:
         EngineError: it is not Rego.
     """
-    parts: list[str] = []
-    position = 0
-    previous = Token("", "", 0, 0, spaced=False, newline=False)
-    package = False
-    for token in _tokens(path, source):
-        if token.kind == "name" and previous.text == "package" and not package:
-            package = True
-            parts += source[position : token.start], f"{prefix}.{token.text}"
-            position = token.end
-        elif token.kind == "name" and token.text == "data" and previous.kind != ".":
-            parts += source[position : token.start], f"data.{prefix}"
-            position = token.end
-        previous = token
+    tree = syntax_of(path, source)
+    package = tree.package.path[0].start
+    edits = [(package, package, f"{prefix}.")]
+    for node in walk([tree.imports, tree.rules]):
+        if isinstance(node, Ref) and isinstance(node.head, Var) and node.head.name == "data":
+            edits.append((node.head.end, node.head.end, f".{prefix}"))
+    return edited(source, edits)
+
+
+def edited(source: str, edits: Iterable[TextEdit]) -> str:
+    """Return a text with replacements, which do not overlap; the same one twice is made once."""
+    parts, position = list[str](), 0
+    for start, end, text in sorted(set(edits)):
+        parts += source[position:start], text
+        position = end
     return "".join((*parts, source[position:]))
-
-
-def _tokens(path: str, source: str) -> list[Token]:
-    try:
-        return tokenize(Source(path, source))[0]
-    except RegoError as error:
-        fault = error.diagnostics[0]
-        raise EngineError(fault.message, place=(f"{path}:{fault.line}",)) from None
