@@ -87,7 +87,10 @@ def evaluate_with_opa(opa: Path, cases: list[Case], folder: Path) -> list[object
     assert "result" in answer, ran.stdout[:2000]
     values = answer["result"][0]["expressions"][0]["value"]
     failed = {error["location"]["row"] - 3 for error in answer.get("errors", [])}
-    return [BuiltinError if index in failed else values.get(str(index), UNDEFINED) for index in range(len(cases))]
+    return [
+        BuiltinError if index in failed else values.get(str(index), UNDEFINED)
+        for index in range(len(cases))
+    ]
 
 
 def _json(value: Value) -> str:

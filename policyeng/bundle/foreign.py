@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from pydantic import ValidationError, field_validator
 
+from policyeng.bundle.analysis import Rule
 from policyeng.bundle.declaration import InputForm, Policy, Role
 from policyeng.bundle.header import PolicyHeader, metadata_blocks
-from policyeng.bundle.analysis import Rule
 from policyeng.bundle.outlines import JUDGING, Outline
 from policyeng.bundle.parsing import bundle_yaml
 from policyeng.bundle.tree import TEST_FOLDERS

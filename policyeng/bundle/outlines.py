@@ -11,7 +11,6 @@ from policyeng.bundle.header import rego_metadata
 from policyeng.bundle.manifest import manifest_of
 from policyeng.bundle.parsing import bundle_yaml
 from policyeng.bundle.tree import text_of
-from policyeng.errors import BundleError
 
 #: Names of rules that Conftest and Gatekeeper judge by; the rest of the name, if any, follows an underscore.
 JUDGING = ("deny", "violation", "warn")

@@ -174,7 +174,7 @@ def _consulted(entry: JsonObject) -> Consulted:
 
 
 def _code() -> str:
-    """Which code reads headers and Rego: names, sizes and times of change of its files, so that editing it is seen at once."""
+    """Which code reads them: names, sizes and times of change of its files, so that editing it is seen at once."""
     package = Path(__file__).parents[1]
     seen = []
     for folder in ("bundle", "facts", "models", "rego", "strict"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from policyeng.bundle.analysis import aliases_of, tree_of
+from policyeng.bundle.rego_trees import aliases_of, tree_of
 from policyeng.errors import EngineError
 from policyeng.rego import RegoError
 from policyeng.rego.builtins import REFUSED
@@ -68,11 +68,9 @@ def relocated(path: str, source: str, prefix: str) -> str:
     """
     tree = syntax_of(path, source)
     package = tree.package.path[0].start
-    edits = [(package, package, f"{prefix}.")]
-    for node in walk([tree.imports, tree.rules]):
-        if isinstance(node, Ref) and isinstance(node.head, Var) and node.head.name == "data":
-            edits.append((node.head.end, node.head.end, f".{prefix}"))
-    return edited(source, edits)
+    references = (node for node in walk([tree.imports, tree.rules]) if isinstance(node, Ref))
+    ends = (ref.head.end for ref in references if isinstance(ref.head, Var) and ref.head.name == "data")
+    return edited(source, [(package, package, f"{prefix}."), *((end, end, f".{prefix}") for end in ends)])
 
 
 def edited(source: str, edits: Iterable[TextEdit]) -> str:

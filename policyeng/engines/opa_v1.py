@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from policyeng.bundle import Bundle
-from policyeng.bundle.analysis import aliases_of, brace_before
+from policyeng.bundle.rego_trees import aliases_of, brace_before
 from policyeng.engines.opa_rego import TextEdit, edited, syntax_of
 from policyeng.errors import EngineError
 from policyeng.rego.syntax import Call, Head, Module, Rule, Var, dotted_name, walk

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from policyeng.bundle.analysis import aliases_of
+from policyeng.bundle.rego_trees import aliases_of
 from policyeng.rego.syntax import (
     Array,
     Call,

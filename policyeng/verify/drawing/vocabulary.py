@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.analysis import aliases_of, analysis_of, references_of, trees_of
+from policyeng.bundle.analysis import analysis_of
+from policyeng.bundle.rego_trees import aliases_of, names_read, trees_of
 from policyeng.evaluation.pointers import has_value, value_at
 from policyeng.models import Denial, JsonObject, Unknown
 from policyeng.rego.syntax import Module
@@ -77,7 +78,7 @@ def _words(policy: Policy, bundle: Bundle, standing: _Standing) -> Words:
     trees = packages[0] if packages else []
     tables = bundle.data.get("facts", {})
     code = code_of(policy)
-    named = {read for package in packages for tree in package for _, read in references_of(tree)}
+    named = {read for package in packages for tree in package for read in names_read(tree)}
     asked = {read.split(".")[2] for read in named if read.startswith("data.facts.")}
     read = sorted(asked | set(code.asked).intersection(tables))
     near = _near(policy, trees)
@@ -138,7 +139,7 @@ def _packages(policy: Policy, bundle: Bundle) -> Iterator[list[Module]]:
             trees = trees_of(bundle.modules, bundle.rego_v0, package)
             yield trees
             for tree in trees:
-                named = [*aliases_of(tree).values(), *(read for _, read in references_of(tree))]
+                named = [*aliases_of(tree).values(), *names_read(tree)]
                 waiting += [name for read in dict.fromkeys(named) for name in packages if _is_of(read, name)]
 
 

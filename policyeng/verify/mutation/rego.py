@@ -10,7 +10,7 @@ from itertools import takewhile
 
 import orjson
 
-from policyeng.bundle.analysis import aliases_of, brace_before, tree_of
+from policyeng.bundle.rego_trees import aliases_of, brace_before, tree_of
 from policyeng.rego.syntax import (
     Array,
     ArrayComprehension,

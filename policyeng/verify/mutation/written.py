@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.analysis import analysis_of, leads_to, tree_of
+from policyeng.bundle.analysis import analysis_of, leads_to
 from policyeng.bundle.discovery import policies_of
+from policyeng.bundle.rego_trees import tree_of
 from policyeng.errors import BundleError
 from policyeng.evaluation.pointers import values_at
 from policyeng.models import JsonObject, lowered

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.analysis import trees_of
 from policyeng.bundle.clocks import Clock
+from policyeng.bundle.rego_trees import trees_of
 from policyeng.models import JsonObject, lowered
 from policyeng.rego.syntax import Number, Scalar, walk
 
