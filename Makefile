@@ -184,7 +184,7 @@ bench-serving: setup $(OPA) $(K6)
 
 lock: .venv/python.stamp
 	@$(BIN)/python -m pip install --quiet uv==$(UV_VERSION)
-	@for extras in "" server,audit,azure,postgresql dev; do $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
+	@for extras in "" server,audit,azure,postgresql,rego dev; do $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
 		--python-version 3.11 --no-emit-index-url $${extras:+--extra $${extras//,/ --extra }} \
 		--output-file requirements$${extras:+-$${extras%%,*}}.lock pyproject.toml; done
 
