@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.bundles import deny_when, rego, write
+
 ROOT = Path(__file__).resolve().parents[1]
 #: The modules of each extra.
 EXTRAS = {
+    "rego": ("cryptography", "graphql", "tzdata"),
     "server": ("fastapi", "prometheus_client", "uvicorn"),
     "signing": ("cryptography", "jwt"),
     "audit": ("alembic", "apprise", "apscheduler", "sqlalchemy"),
@@ -69,4 +72,68 @@ def test_what_needs_no_extra_does_without_them(command: str) -> None:
     answer = ran(WITHOUT, every, *command.split(), "samples/workspaces/exempted.json")
 
     assert answer.returncode in (0, 1), answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
+#: A Rego module in a Python where modules are not installed: prints what it gives, or why it gives nothing.
+COMPILING = """
+import sys
+sys.modules.update(dict.fromkeys(sys.argv[1].split(",")))
+from policyeng import rego
+try:
+    print(rego.compile({"p.rego": f"package p\\nv := {sys.argv[2]}"}).query("data.p.v"))
+except (rego.LibraryError, rego.EvaluationError) as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "library"),
+    [
+        ('crypto.x509.parse_certificates("")', "cryptography"),
+        ('io.jwt.decode("a.b.c")', "cryptography"),
+        ('graphql.is_valid("{a}", "")', "graphql"),
+    ],
+)
+def test_a_builtin_without_its_library_is_refused_when_it_is_compiled(call: str, library: str) -> None:
+    """With the name of the builtin, and what to install."""
+    answer = ran(COMPILING, ",".join(EXTRAS["rego"]), call)
+
+    assert answer.stderr == ""
+    name = call.partition("(")[0]
+    assert answer.stdout == f"{name} needs `{library}`, which is not installed; install `policyeng[rego]`\n"
+
+
+def test_hashes_need_no_library() -> None:
+    """The standard library has them."""
+    answer = ran(COMPILING, ",".join(EXTRAS["rego"]), 'crypto.sha1("")')
+
+    assert answer.stdout == "da39a3ee5e6b4b0d3255bfef95601890afd80709\n", answer.stderr
+
+
+def test_without_time_zones_an_evaluation_names_what_to_install() -> None:
+    """Where neither the machine nor Python has any."""
+    hidden = f"import zoneinfo; zoneinfo.reset_tzpath(())\n{COMPILING}"
+    answer = ran(hidden, ",".join(EXTRAS["rego"]), 'time.date([0, "Europe/Berlin"])')
+
+    assert "unknown time zone Europe/Berlin" in answer.stdout, answer.stderr
+    assert "install `policyeng[rego]`" in answer.stdout
+
+
+def test_a_bundle_whose_builtin_has_no_library_is_not_evaluated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error of the engine (exit 2), also where the compiled program is in the cache."""
+    monkeypatch.setenv("POLICYENG_CACHE_DIR", str(tmp_path / "cache"))
+    body = deny_when('crypto.x509.parse_certificates(input.resource.properties.x)[0].Subject == "x"')
+    folder = write(tmp_path / "bundle", {".manifest": '{"roots": [""]}', "area/keyed/keyed.rego": rego("keyed", body)})
+    command = ["check", "samples/workspaces/exempted.json", "--as-of", "2026-06-01", "--policy", str(folder)]
+
+    installed = ran(WITHOUT, "none", *command)
+    answer = ran(WITHOUT, ",".join(EXTRAS["rego"]), *command)
+
+    assert installed.returncode == 0, installed.stdout + installed.stderr
+    assert answer.returncode == 2, answer.stderr
+    assert "crypto.x509.parse_certificates needs `cryptography`" in answer.stderr
+    assert "install `policyeng[rego]`" in answer.stderr
     assert "Traceback" not in answer.stderr

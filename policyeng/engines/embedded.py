@@ -320,14 +320,14 @@ def _program(key: _Key) -> rego.Program:
     data = orjson.loads(bundle.data_bytes)
     entry = _entry(bundle)
     stored = cache.load(entry)
-    if stored is not None:
-        # An entry that cannot be read is as good as none.
-        with suppress(ValueError):
-            return rego.Program(Compiled.load(stored[0]), data)
     try:
+        if stored is not None:
+            # An entry that cannot be read is as good as none.
+            with suppress(ValueError):
+                return rego.Program(Compiled.load(stored[0]), data)
         modules = [rego.parse_module(path, text, 0 if path in bundle.rego_v0 else 1) for path, text in bundle.modules]
         program = link(modules, data)
-    except rego.RegoError as error:
+    except (rego.RegoError, rego.LibraryError) as error:
         raise EngineError(f"the bundle does not compile: {error}", place=(bundle.name,)) from error
     cache.store(entry, [program.compiled.dump()])
     return program

@@ -1,5 +1,6 @@
 """Rego in Python: parse it, check it as OPA does, compile it and evaluate it. It imports nothing else of policyeng."""
 
+from policyeng.rego.builtins import LibraryError
 from policyeng.rego.errors import Diagnostic, RegoError, Source
 from policyeng.rego.parser import parse_module, parse_query
 from policyeng.rego.program import EvaluationError, Program
@@ -10,6 +11,7 @@ __all__ = [
     "UNDEFINED",
     "Diagnostic",
     "EvaluationError",
+    "LibraryError",
     "Program",
     "RegoError",
     "Source",

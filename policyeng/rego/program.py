@@ -253,7 +253,12 @@ class Program:
             data: base data, which nothing may change afterwards.
             linked: the rules, without which only rules and documents of them can be asked for.
             print_: called by `print`.
+
+        Raises:
+            LibraryError: a builtin needs a library that is not installed.
         """
+        for name in compiled.builtins:
+            load_function(name)
         self.compiled = compiled
         self._data = data
         self._linked = linked
@@ -366,6 +371,7 @@ def compile_modules(
 
     Raises:
         RegoError: with everything that is wrong.
+        LibraryError: a builtin needs a library that is not installed.
     """
     parsed = [parse_module(file, text, version) for file, text in modules.items()]
     return link(parsed, {} if data is None else data, strict=strict, print_=print_)

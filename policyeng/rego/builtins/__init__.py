@@ -14,7 +14,7 @@ from typing import Any
 
 from policyeng.rego.builtins.registry import FUNCTIONS, BuiltinError, Function, OperandError
 
-__all__ = ["REFUSED", "BuiltinError", "OperandError", "load_function", "load_pattern", "signatures"]
+__all__ = ["REFUSED", "BuiltinError", "LibraryError", "OperandError", "load_function", "load_pattern", "signatures"]
 
 #: Builtins that read more than their arguments, and what to do instead.
 REFUSED = {
@@ -34,7 +34,9 @@ REFUSED = {
 
 _GROUPS = {
     "io.jwt.": "tokens",
-    "crypto.": "crypto",
+    "crypto.x509.": "crypto",
+    "crypto.parse_private_keys": "crypto",
+    "crypto.": "hashes",
     "time.": "time",
     "regex.": "regex",
     "glob.": "glob",
@@ -81,15 +83,28 @@ def signatures() -> dict[str, dict[str, Any]]:
     return dict(json.loads(files(__name__).joinpath("signatures.json").read_text(encoding="utf-8")))
 
 
+class LibraryError(Exception):
+    """A builtin whose library is not installed."""
+
+
 def load_function(name: str) -> Function:
     """Return the function of a builtin.
 
     Args:
         name: as OPA names it; it has a function here.
+
+    Raises:
+        LibraryError: it needs a library that is not installed.
     """
     if name not in FUNCTIONS:
         group = next((group for prefix, group in _GROUPS.items() if name.startswith(prefix)), None)
-        import_module(f"{__name__}.{group or _MODULES.get(name, 'strings')}")
+        try:
+            import_module(f"{__name__}.{group or _MODULES.get(name, 'strings')}")
+        except ModuleNotFoundError as error:
+            library = (error.name or "").partition(".")[0]
+            raise LibraryError(
+                f"{name} needs `{library}`, which is not installed; install `policyeng[rego]`"
+            ) from error
     return FUNCTIONS[name]
 
 

@@ -7,11 +7,11 @@ from calendar import isleap
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import isfinite
 from string import ascii_uppercase
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from policyeng.rego.budget import charge
 from policyeng.rego.builtins.registry import BuiltinError, builtin, check_int64, check_number, check_string, wrong_type
@@ -226,7 +226,13 @@ def _zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (ValueError, OSError, LookupError):
-        raise BuiltinError(f"unknown time zone {name}") from None
+        remedy = "" if _has_zones() else ": this machine has no time zones; install `policyeng[rego]`"
+        raise BuiltinError(f"unknown time zone {name}{remedy}") from None
+
+
+@cache
+def _has_zones() -> bool:
+    return bool(available_timezones())
 
 
 def _naive(seconds: int) -> datetime:
