@@ -1,5 +1,5 @@
-# Two commands: `make check` builds policyeng and judges a sample workspace, `make test` proves it.
-# Both set up what they need and are quick the second time. `make thorough` has the tests try many more examples, `make
+# Two commands: `make check` installs policyeng and checks a sample workspace, `make test` runs every test.
+# Both set up what they need and are quick the second time. `make check` needs Python alone. `make thorough` has the tests try many more examples, `make
 # docs` writes the pages of the policies, `make bench` measures it beside OPA and Conftest, `make bench-serving` its server
 # under load, `make kubernetes-test` tries the webhook in a real kube-apiserver, `make container-test` performs the steps
 # of the Containerfile.
@@ -26,34 +26,31 @@ LOCKS := requirements.lock requirements-server.lock requirements-dev.lock
 # Files that name container images.
 IMAGES := deploy/container/Containerfile deploy/ci/gitlab-ci.yml docs/recipes.md
 SAMPLE := samples/workspaces/regulated.json
-NATIVE_SOURCES := $(shell find native \( -name '*.rs' -o -name '*.rego' \) -not -path '*/target/*') native/Cargo.toml native/Cargo.lock
 KUSTOMIZE_VERSION := v5.8.1
 CERT_MANAGER_VERSION := v1.21.2
 KUBERNETES_VERSION := $(shell sed -n 's|^\tk8s.io/kubernetes ||p' tests/kubernetes/apiserver/go.mod)
-# Its own jobs are not those of make.
-CARGO := env -u MAKEFLAGS -u MFLAGS cargo
 # The make of macOS is too old for it; what two steps print may then be mixed.
 OUTPUT_SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 say = @echo "== $(1)"
 
-.PHONY: check test thorough packages setup lint rust rego python conformance wheel container-test kubernetes-test docs bench bench-serving lock \
+.PHONY: check test thorough packages setup setup-tests lint rego python conformance wheel container-test kubernetes-test docs bench bench-serving lock \
 	advisories sbom pin-images clean
 
 check: setup
-	$(call say,judging the sample workspace $(SAMPLE))
+	$(call say,checking the sample workspace $(SAMPLE))
 	@$(BIN)/policyeng check $(SAMPLE) --as-of 2026-06-01T00:00:00Z || [ $$? -eq 1 ]
-	$(call say,done: judge your own with $(BIN)/policyeng check snapshot.json)
+	$(call say,done: check your own with $(BIN)/policyeng check snapshot.json)
 
 # What takes one core each runs two at a time; pytest then has both.
-test: setup
-	@$(MAKE) --no-print-directory --jobs=2 $(OUTPUT_SYNC) VERIFY=--verify lint rust rego conformance wheel
+test: packages setup-tests
+	@$(MAKE) --no-print-directory --jobs=2 $(OUTPUT_SYNC) VERIFY=--verify lint rego conformance wheel
 	@$(MAKE) --no-print-directory python
 	$(call say,all tests passed)
 
 # The browser, the database and the Java that tests start, on Debian and its kin; elsewhere CONTRIBUTING.md names them.
 packages:
-	@command -v apt-get >/dev/null || { echo "install Chromium, PostgreSQL and a Java runtime of 17 or newer" >&2; exit 1; }
-	@missing=; \
+	@command -v apt-get >/dev/null || { echo "== the tests start Chromium, PostgreSQL and a Java runtime of 17 or newer"; exit 0; }; \
+	missing=; \
 	command -v chromium >/dev/null || missing="$$missing chromium"; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
 	command -v systemd-analyze >/dev/null || missing="$$missing systemd"; \
@@ -66,20 +63,22 @@ packages:
 thorough: export THOROUGH_TESTS := 1
 thorough: python
 
-setup: .venv/native.stamp
+setup: .venv/setup.stamp
+setup-tests: .venv/tests.stamp
 
-.venv/python.stamp: requirements-dev.lock
+# The package is built with the setuptools that the lock of the tests has the hash of.
+.venv/setup.stamp: requirements.lock pyproject.toml
 	@[ -n "$(PYTHON)" ] || { echo "policyeng needs Python 3.11 or newer: install it, for example with 'apt install python3 python3-venv'" >&2; exit 1; }
 	$(call say,creating .venv with $$($(PYTHON) --version))
 	@$(PYTHON) -m venv .venv || { echo "the venv module is missing: install it, for example with 'apt install python3-venv'" >&2; exit 1; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock \
+		-r <(awk '/^[a-z]/ { kept = /^setuptools==/ } kept' requirements-dev.lock)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	@touch $@
 
-.venv/native.stamp: .venv/python.stamp pyproject.toml $(NATIVE_SOURCES)
-	@command -v cargo >/dev/null || { echo "policyeng builds its engine with Rust: install it from https://rustup.rs" >&2; exit 1; }
-	$(call say,building the native engine (some minutes the first time))
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
-	@$(BIN)/python -m compileall -q policyeng policies
+.venv/tests.stamp: .venv/setup.stamp requirements-dev.lock
+	$(call say,installing what the tests need (some minutes the first time))
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@touch $@
 
 $(OPA):
@@ -103,20 +102,14 @@ $(CHECKOV):
 	@$(BIN)/python -m venv .tools/checkov
 	@.tools/checkov/bin/python -m pip install --quiet --disable-pip-version-check checkov==$(CHECKOV_VERSION)
 
-lint: setup
+lint: setup-tests
 	$(call say,lint: ruff and mypy and import layers)
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
 
-rust: setup
-	$(call say,native engine: format and clippy and tests)
-	@$(CARGO) fmt --manifest-path native/Cargo.toml --all --check
-	@$(CARGO) clippy --quiet --locked --manifest-path native/Cargo.toml --all-targets -- -D warnings
-	@$(CARGO) test --quiet --locked --manifest-path native/Cargo.toml
-
-rego: setup $(OPA)
+rego: setup-tests $(OPA)
 	$(call say,policies: opa fmt and check and test and build)
 	@$(OPA) fmt --fail --list policies
 	@$(OPA) check --strict --bundle policies
@@ -124,20 +117,20 @@ rego: setup $(OPA)
 	@$(BIN)/python tests/lib_coverage.py $(OPA) policies
 	@$(OPA) build --bundle policies --output .tools/bundle.tar.gz
 
-python: setup $(OPA) $(CONFTEST)
+python: setup-tests $(OPA) $(CONFTEST)
 	$(call say,pytest)
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal --junitxml=junit.xml
 
-conformance: setup $(OPA)
+conformance: setup-tests $(OPA)
 	$(call say,the cases of OPA on the Rego engine)
 	@$(BIN)/python tools/run_conformance.py --opa $(OPA) $(VERIFY) \
 		--cases "$$(go env GOMODCACHE)/github.com/open-policy-agent/opa@$(OPA_VERSION)/v1/test/cases/testdata"
 
-wheel: setup
+wheel: setup-tests
 	$(call say,a wheel in an empty environment)
 	@bash tests/wheel.sh $(BIN)/python
 
-container-test: setup
+container-test: setup-tests
 	$(call say,the steps of the Containerfile below a folder (some minutes))
 	@$(BIN)/python -m tests.container
 
@@ -155,7 +148,7 @@ container-test: setup
 	@GOBIN=$(CURDIR)/.tools/bin go install sigs.k8s.io/kustomize/kustomize/v5@$(KUSTOMIZE_VERSION)
 
 # Outside of `make test`, because building the API server takes minutes; the transcript is part of the documentation.
-kubernetes-test: setup .tools/bin/etcd .tools/bin/kube-apiserver .tools/bin/kustomize
+kubernetes-test: setup-tests .tools/bin/etcd .tools/bin/kube-apiserver .tools/bin/kustomize
 	$(call say,the webhook in a real kube-apiserver $(KUBERNETES_VERSION))
 	@$(BIN)/python -m tests.kubernetes --etcd .tools/bin/etcd --apiserver .tools/bin/kube-apiserver \
 		--kustomize .tools/bin/kustomize --transcript docs/kubernetes-transcript.txt --cert-manager \
@@ -168,7 +161,7 @@ docs: setup
 	@$(BIN)/policyeng policies list --format markdown --output docs/policies
 
 # BENCH_FAST=1 tries it in two minutes, REMARK="..." puts a sentence on the page; measure on a machine with nothing else to do.
-bench: setup $(OPA) $(CONFTEST)
+bench: setup-tests $(OPA) $(CONFTEST)
 	$(call say,benchmarks: policyeng beside OPA and Conftest (a quarter of an hour))
 	@$(MAKE) --no-print-directory $(CHECKOV) || echo "Checkov cannot be installed; its start is not measured" >&2
 	@$(BIN)/python -m benchmarks --conftest-version $(CONFTEST_VERSION) --remark "$(REMARK)" \
@@ -176,25 +169,25 @@ bench: setup $(OPA) $(CONFTEST)
 	$(call say,done: see docs/benchmarks.md)
 
 # As above; BENCH_FAST=1 takes a minute.
-bench-serving: setup $(OPA) $(K6)
+bench-serving: setup-tests $(OPA) $(K6)
 	$(call say,benchmarks: policyeng serve beside the server of OPA (five minutes))
 	@$(BIN)/python -m pytest -q tests/load_generator.py
 	@$(BIN)/python -m benchmarks.serving --opa $(OPA) --k6 $(K6) --remark "$(REMARK)"
 	$(call say,done: see docs/benchmarks-serving.md)
 
-lock: .venv/python.stamp
+lock: .venv/setup.stamp
 	@$(BIN)/python -m pip install --quiet uv==$(UV_VERSION)
 	@for extras in "" server,audit,azure,postgresql,rego dev; do $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
 		--python-version 3.11 --no-emit-index-url $${extras:+--extra $${extras//,/ --extra }} \
 		--output-file requirements$${extras:+-$${extras%%,*}}.lock pyproject.toml; done
 
 # Tools of a release, each in an environment of its own.
-.tools/pip-audit/$(PIP_AUDIT_VERSION): .venv/python.stamp
+.tools/pip-audit/$(PIP_AUDIT_VERSION): .venv/setup.stamp
 	@$(BIN)/python -m venv --clear .tools/pip-audit
 	@.tools/pip-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==$(PIP_AUDIT_VERSION)
 	@touch $@
 
-.tools/cyclonedx/$(CYCLONEDX_VERSION): .venv/python.stamp
+.tools/cyclonedx/$(CYCLONEDX_VERSION): .venv/setup.stamp
 	@$(BIN)/python -m venv --clear .tools/cyclonedx
 	@.tools/cyclonedx/bin/python -m pip install --quiet --disable-pip-version-check cyclonedx-bom==$(CYCLONEDX_VERSION)
 	@touch $@
@@ -225,4 +218,4 @@ pin-images:
 		sed -i -E "s|^(FROM\|  image:) $$image(@[^ ]*)?( .*)?\$$|\1 $$image@$$digest\3|" $(IMAGES); done
 
 clean:
-	rm -rf .venv .tools build dist *.egg-info native/target policyeng/*.so
+	rm -rf .venv .tools build dist *.egg-info

@@ -2,8 +2,7 @@
 
 Every `COPY` and `RUN` of the stage `build` is executed as it stands, with the programs of this machine in place of
 those of its images; then what the image would start is started with its arguments and variables, as its user and on a
-root that cannot be written, where the machine has what that takes. `python -m tests.container` takes some minutes,
-because it compiles the native engine.
+root that cannot be written, where the machine has what that takes. `python -m tests.container` takes a minute.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ def copied(sources: list[str], target: Path) -> None:
     for source in sources:
         path = ROOT / source
         if path.is_dir():
-            left_out = shutil.ignore_patterns("target", "__pycache__", "*.so")
+            left_out = shutil.ignore_patterns("__pycache__")
             shutil.copytree(path, target / source, ignore=left_out)
         else:
             shutil.copy(path, target)
@@ -88,11 +87,11 @@ def build(folder: Path) -> None:
     """
     (folder / "build").mkdir()
     (folder / "opt").mkdir()
-    given = {key: value for key, value in environment(1).items() if key.startswith("PIP_")}
+    given = {key: value for key, value in environment(0).items() if key.startswith("PIP_")}
     for step in steps():
-        if step.stage != 1:
+        if step.stage != 0:
             continue
-        if step.name == "COPY" and not step.text.startswith("--from"):
+        if step.name == "COPY":
             *sources, _ = step.text.split()
             copied(sources, folder / "build")
         elif step.name == "RUN":
@@ -139,7 +138,7 @@ class Image:
 
     def start(self, *command: str) -> subprocess.Popen[str]:
         """Start a program of it, with the variables of the image alone; it is for the caller to end."""
-        environ = {key: below(value, self._folder) for key, value in environment(2).items()}
+        environ = {key: below(value, self._folder) for key, value in environment(1).items()}
         shown = (self.tree, self.place, base_python())
         whole = ["env", f"--chdir={self.place}", "-i", *(f"{key}={value}" for key, value in environ.items()), *command]
         if not self.lacks:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Build a wheel, install it into an empty environment outside the checkout, and judge a snapshot there.
+# Build a wheel, install it into an empty environment outside the checkout, without a compiler, and check a snapshot there.
 set -euo pipefail
 unset PYTHONPATH # a checkout that it names would count as installed
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -7,16 +7,20 @@ python=$root/${1:-.venv/bin/python}
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 "$python" -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir "$place/dist" "$root"
+wheel=$(echo "$place"/dist/*.whl)
+[[ $wheel == *-py3-none-any.whl ]] || { echo "the wheel is not for every platform: $wheel" >&2; exit 1; }
 cp "$root/samples/workspaces/regulated.json" "$place/snapshot.json"
 # The pip of the checkout serves the environment too, and what is used once is not compiled in advance: both take seconds.
 "$python" -m venv --without-pip "$place/venv"
-into=("$python" -m pip --python "$place/venv/bin/python" install --quiet --disable-pip-version-check --no-compile)
-"${into[@]}" --no-deps --require-hashes -r "$root/requirements.lock"
-"${into[@]}" --no-deps "$place"/dist/*.whl
+into=(env PATH="$place/venv/bin" "$python" -m pip --python "$place/venv/bin/python" install --quiet --disable-pip-version-check --no-compile)
+"${into[@]}" --no-deps --only-binary :all: --require-hashes -r "$root/requirements.lock"
+"${into[@]}" --no-deps "$wheel"
 "$python" -m pip --python "$place/venv/bin/python" check --quiet --disable-pip-version-check # the lock holds all that the wheel needs
 cd "$place"
 code=0
-env -u PYTHONPATH PATH=/usr/bin:/bin venv/bin/policyeng check snapshot.json --as-of 2026-06-01T00:00:00Z --format json >report.json || code=$?
+started=${EPOCHREALTIME/./}
+env -i HOME="$place" PATH="$place/venv/bin" policyeng check snapshot.json --as-of 2026-06-01T00:00:00Z --format json >report.json || code=$?
+ended=${EPOCHREALTIME/./}
 [ "$code" -eq 1 ] || { echo "expected exit 1, found $code" >&2; exit 1; }
 venv/bin/python - <<'PYTHON'
 import json, pathlib, policyeng
@@ -33,4 +37,5 @@ venv/bin/policyeng bundle verify bundle.tar.gz >/dev/null
 code=0
 said=$(venv/bin/policyeng bundle verify bundle.tar.gz --verification-key public.pem 2>&1) || code=$?
 [[ $code -eq 3 && $said == *"install \`policyeng[signing]\`"* ]] || { echo "without its libraries a key gave exit $code: $said" >&2; exit 1; }
-ls -l dist/*.whl | awk '{print "wheel size:", $5, "bytes"}'
+installed=$(find venv/lib/python*/site-packages/policyeng -name '*.pyc' -prune -o -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum }')
+echo "the wheel has $(stat -c %s "$wheel") bytes, policyeng installed $installed; the first report took $(((ended - started) / 1000)) ms"

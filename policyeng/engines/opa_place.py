@@ -11,7 +11,6 @@ from pathlib import PurePosixPath
 
 import orjson
 
-from policyeng import _native
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.data_documents import require_free
 from policyeng.engines.opa_options import OpaOptions
@@ -265,15 +264,3 @@ def _unpushed(error: RefusedError) -> EngineError:
     if "owned by bundle" in error.text:
         remedy = "give the bundles that the server loads `roots` that leave `policyeng` free"
     return EngineError(error.message, place=error.place, remedy=remedy)
-
-
-def as_v1(bundle: Bundle) -> Sequence[tuple[str, str]]:
-    """Return the modules of a bundle, all in Rego v1, so that every engine reads the same.
-
-    Raises:
-        EngineError: a module cannot be written so.
-    """
-    try:
-        return _native.as_v1(list(bundle.modules), set(bundle.rego_v0)) if bundle.rego_v0 else bundle.modules
-    except ValueError as error:
-        raise EngineError(f"the bundle does not compile: {error}", place=(bundle.name,)) from error
