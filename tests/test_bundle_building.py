@@ -172,7 +172,8 @@ def test_two_directories_with_one_name_for_two_files_are_not_built(tmp_path: Pat
 
 def test_two_rego_versions_are_not_built(tmp_path: Path) -> None:
     """One archive has one version."""
-    one = write(tmp_path / "1", {**POLICY, ".manifest": '{"rego_version": 0}'})
+    text = rego("a", f"import rego.v1\n\n{deny_when('true')}")
+    one = write(tmp_path / "1", {"area/a/a.rego": text, ".manifest": '{"rego_version": 0}'})
     two = write(tmp_path / "2", {"p/p.py": PYTHON})
 
     with pytest.raises(BundleError, match="different Rego versions"):

@@ -7,12 +7,13 @@ import re
 import struct
 import tarfile
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
 import orjson
 
+from policyeng.bundle.analysis import Analysis, analysis_of
 from policyeng.bundle.data_documents import join_document
 from policyeng.bundle.gatekeeper import with_templates
 from policyeng.bundle.manifest import MANIFEST, Manifest
@@ -25,7 +26,6 @@ from policyeng.bundle.verification import SIGNATURES
 from policyeng.errors import BundleError
 from policyeng.models import JsonObject
 
-_PACKAGE = re.compile(r"^package[ \t]+(\w+(?:\.\w+|\[\"[^\"]+\"\])*)", re.MULTILINE)
 _GLOB = re.compile(r"[*?\\\[\]{}]")
 # No time, no name, best compression, no operating system.
 _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"
@@ -125,14 +125,17 @@ def _roots(origins: Sequence[Origin]) -> tuple[str, ...]:
         elif origin.lent:
             stated += {path.parts[0] for path in origin.tree}
         else:
-            stated += {_package(text_of(content, origin.root / path))[0] for path, content in _rego(origin)}
+            stated += {analysis.package.partition(".")[0] for analysis in _analyses(origin)}
             stated += _data_roots(origin)
     unique = sorted(set(stated))
     return tuple(root for root in unique if not any(other != root and _within(root, other) for other in unique))
 
 
-def _rego(origin: Origin) -> Iterable[tuple[PurePosixPath, bytes]]:
-    return ((path, content) for path, content in origin.tree.items() if path.suffix == ".rego")
+def _analyses(origin: Origin) -> Iterator[Analysis]:
+    for path, content in origin.tree.items():
+        if path.suffix == ".rego":
+            place = origin.root / path
+            yield analysis_of(text_of(content, place), origin.manifest.is_v0(path), str(place))
 
 
 def _data_roots(origin: Origin) -> set[str]:
@@ -147,7 +150,7 @@ def _require_within_roots(roots: Sequence[str], bundle: Bundle) -> None:
     """Refuse what OPA would refuse: a module or a part of the data outside the manifest's roots."""
     remedy = "add it to `roots` in the `.manifest`"
     for path, source in bundle.modules:
-        package = "/".join(_package(source))
+        package = analysis_of(source, path in bundle.rego_v0, path).package.replace(".", "/")
         if not any(_within(package, root) for root in roots):
             raise BundleError(f"the package `{package}` is outside the manifest's roots", place=(path,), remedy=remedy)
     pending: list[tuple[str, object]] = [("", bundle.data)]
@@ -162,9 +165,3 @@ def _require_within_roots(roots: Sequence[str], bundle: Bundle) -> None:
 
 def _within(path: str, root: str) -> bool:
     return not root or path == root or path.startswith(f"{root}/")
-
-
-def _package(source: str) -> tuple[str, ...]:
-    """The path of a module's package; a module without one does not compile, and is not asked."""
-    package = _PACKAGE.search(source)
-    return tuple(re.findall(r"\w+|(?<=\[\")[^\"]+", package[1])) if package else ("",)

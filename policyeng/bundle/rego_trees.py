@@ -97,7 +97,7 @@ def _short(fault: Diagnostic) -> str:
 
 def analyzed(tree: Module) -> Analysis:
     """Return the analysis of a module by its syntax tree."""
-    package = ".".join(part.value for part in tree.package.path if isinstance(part, Scalar))
+    package = ".".join(str(part.value) for part in tree.package.path if isinstance(part, Scalar))
     # A further body of a rule begins behind its head.
     rules = tuple(_outlined(rule, tree) for rule in tree.rules if rule.start <= rule.head.start)
     texts = {node.value for node in walk([tree.imports, tree.rules]) if isinstance(node, Scalar)}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from functools import cache
 
 from policyeng.rego.errors import Source
 from policyeng.rego.lexer import Comment
@@ -262,6 +261,8 @@ Term = (
 )
 Body = list[Expr]
 
+_FIELDS: dict[type[Node], tuple[str, ...]] = {}
+
 
 def walk(node: object) -> Iterator[Node]:
     """Yield a node, or those of a list, and all below, each before its parts.
@@ -292,10 +293,11 @@ def _nodes_in(value: object) -> Iterator[Node]:
             yield from _nodes_in(part)
 
 
-@cache
 def _fields_of(kind: type[Node]) -> tuple[str, ...]:
     """The names of the fields that may have nodes, from the last."""
-    return tuple(entry.name for entry in reversed(fields(kind)) if entry.name not in ("start", "end"))
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(entry.name for entry in reversed(fields(kind)) if entry.name not in ("start", "end"))
+    return _FIELDS[kind]
 
 
 def dotted_name(ref: Ref) -> str:
