@@ -381,7 +381,7 @@ def test_profiles_are_listed_and_shown(tmp_path: Path) -> None:
 
     listed = run("policies", "list", "--profiles", "--policy", policies, folder=tmp_path)
     assert listed.stdout == "loose        Loose\n  T-A-1  most\n1 profile\n"
-    for more in (["--engine"], ["--select", "T-A-1"], ["--format", "markdown"]):
+    for more in (["--select", "T-A-1"], ["--format", "markdown"]):
         refused = run("policies", "list", "--profiles", "--policy", policies, *more, folder=tmp_path)
         assert (refused.returncode, refused.stdout) == (3, "")
     as_json = run("policies", "list", "--profiles", "--policy", policies, "--format", "json", folder=tmp_path)

@@ -250,7 +250,6 @@ def test_what_only_describes_policies_runs_none(tmp_path: Path, monkeypatch: pyt
             ("bundle", "verify", str(path)),
             ("bundle", "build", *named, "--output", "again.tar.gz", "--signing-key", str(pair.private)),
             ("policies", "list", *named),
-            ("policies", "list", *named, "--engine"),
             ("policies", "list", *named, "--profiles"),
             ("policies", "list", *named, "--format", "markdown", "--output", "pages"),
             ("policies", "show", "T-A-1", *named),

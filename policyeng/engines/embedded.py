@@ -213,7 +213,8 @@ def _judge(
             return _CLEAN
         if policy.input_form != "policy":
             excepted = thread.call(rules.exception) if rules.exception is not None else UNDEFINED
-            return foreign_judgement(policy, _elements(policy, "deny", denied), json_value(excepted))
+            exceptions = [] if excepted is UNDEFINED else json_value(excepted)
+            return foreign_judgement(policy, _elements(policy, "deny", denied), exceptions)
     except rego.EvaluationError as error:
         return Judgement(error=f"{_FAULTS.get(error.code, 'builtin')}: {error}")
     except (TypeError, ValueError) as error:
