@@ -133,7 +133,7 @@ class _Writer:
         library = f"data.lib_{self._name}"
         self._known["n"].append(f"{library}.n")
         self._known["s"].append(f"{library}.inner.s")
-        self._known["o"] += [f"{library}.o", f"{library}.inner"]
+        self._known["o"].append(f"{library}.o")
         self._known["e"].append(f"{library}.e")
         self._known["any"].append(f"{library}.o.a")
         self._functions["n"] = [(f"{library}.double", "n")]
@@ -174,7 +174,8 @@ inner.known(x){if_} {{ x == {self._constant("s")} }}
         ]
         name = self._fresh("r")
         text = self._random.choice(writers)(name)
-        self._rules.append(name)
+        if all(name != function for found in self._functions.values() for function, _ in found):
+            self._rules.append(name)
         return text
 
     def _head(self, head: str, body: list[str]) -> str:
@@ -225,7 +226,7 @@ inner.known(x){if_} {{ x == {self._constant("s")} }}
         clauses = []
         for _ in range(self._random.choice((1, 1, 1, 2, 3))):
             body, scope = self._body()
-            key, other = self._expression("s", scope), self._expression(self._random.choice("sn"), scope)
+            key, other = self._expression("s", scope), f"count({self._expression('a', scope)})"
             value, assign = self._expression("n", scope), self._assign()
             forms = [f"{name}.q[{key}] {assign} {value}", f"{name}[{key}].q {assign} {value}"]
             if not self._old:
@@ -241,13 +242,13 @@ inner.known(x){if_} {{ x == {self._constant("s")} }}
     def _write_check(self, name: str) -> str:
         body, scope = self._body()
         if self._chance(0.02):
-            loops = self._random.choice((15, 25))
-            body += [f"{self._declare(scope, 'n')} = [1, 2][{self._fresh('i')}]" for _ in range(loops)][:loops]
-            body = [line.replace("[1, 2]", "[1]") if index % 5 else line for index, line in enumerate(body)]
+            for number in range(self._random.choice((15, 25))):
+                items = "[1, 2]" if number % 5 == 0 else "[1]"
+                body.append(f"{self._declare(scope, 'n')} = {items}[{self._fresh('i')}]")
         elif self._chance(0.01):
-            body += [
-                f"{self._declare(scope, 'n')} := {self._random.choice(scope.get('n', ['1']))} + 0" for _ in range(300)
-            ]
+            for _ in range(300):
+                before = self._random.choice(scope.get("n", ["1"]))
+                body.append(f"{self._declare(scope, 'n')} := {before} + 0")
         self._known["b"].append(name)
         return self._head(name, body or ["true"])
 
@@ -406,7 +407,7 @@ inner.known(x){if_} {{ x == {self._constant("s")} }}
                 return self._expression("b", scope)
             case 7:
                 pattern = self._random.choice(('"^a"', '"b$"', '"[ab]+"', "`^.?$`"))
-                return f"regex.match({pattern}, {left})"
+                return f"regex.match({pattern}, {self._expression('s', scope)})"
             case 8:
                 known = self._random.choice(self._known["any"])
                 return f"{known} == {self._expression(self._random.choice('aeo'), scope)}"
