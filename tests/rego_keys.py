@@ -7,7 +7,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa, x25519
 
-from tests.rego_oracle_crypto import seeded
+from tests.rego_oracle import seeded
 
 _EXPONENT = 65537
 _SMALL = [number for number in range(3, 2000, 2) if all(number % each for each in range(3, 45, 2) if each < number)]

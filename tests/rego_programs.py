@@ -416,7 +416,8 @@ inner.known(x){if_} {{ x == {self._constant("s")} }}
             case 10:
                 return self._random.choice((self._random.choice(self._known["any"]), *self._rules[-3:]))
             case 1:
-                return f"{left} in {self._expression(self._random.choice('ae'), scope)}"
+                # Of the members of an array, OPA finds only those that are constant if there are any.
+                return f"{left} in {self._atom(self._random.choice('ae'), scope)}"
             case 2:
                 test = self._random.choice(("startswith", "endswith", "contains"))
                 return f"{test}({self._expression('s', scope)}, {self._expression('s', scope)})"
@@ -433,8 +434,10 @@ inner.known(x){if_} {{ x == {self._constant("s")} }}
         if self._chance(0.2):
             return f" with count as {self._constant('n')}"
         if self._chance(0.15) and self._functions.get("n"):
-            name, _ = self._random.choice(self._functions["n"])
-            other = self._random.choice(self._functions["n"])[0]
+            name, kinds = self._random.choice(self._functions["n"])
+            other = self._random.choice([one for one, others in self._functions["n"] if len(others) == len(kinds)])
+            if len(kinds) > 1:
+                return f" with {name} as {other}"
             return f" with {name} as {other}" if self._chance(0.5) else f" with abs as {name}"
         if self._chance(0.15) and self._rules:
             return f" with data.{self._name}.{self._random.choice(self._rules)} as {self._expression(kind, scope)}"

@@ -8,13 +8,13 @@ from random import Random
 
 import pytest
 
-from policyeng.rego.budget import BudgetExceededError, limited
+from policyeng.rego.budget import BudgetExceededError
 from policyeng.rego.builtins import BuiltinError, OperandError, load_function, signatures
 from policyeng.rego.builtins.registry import FUNCTIONS
 from policyeng.rego.numbers import NumberTooLargeError
 from policyeng.rego.values import Value, from_key, make_set, to_key
 from tests.effort import effort
-from tests.rego_oracle_core import Call, call_ours, draw_calls, draw_value, find_differences, literal
+from tests.rego_oracle import Call, call_ours, draw_calls, draw_value, find_differences, limited, literal
 
 COUNT = effort(40, 1500)
 KEYS = ("a", "b", "c", 0, 1, "0", "1", "2")

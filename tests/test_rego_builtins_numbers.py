@@ -12,7 +12,7 @@ from policyeng.rego.builtins import load_function
 from policyeng.rego.numbers import NumberTooLargeError
 from policyeng.rego.values import Value, make_set
 from tests.effort import effort
-from tests.rego_oracle_core import NUMBERS, Call, draw_calls, find_differences
+from tests.rego_oracle import NUMBERS, Call, draw_calls, find_differences, limited
 
 COUNT = effort(40, 1500)
 # fmt: off

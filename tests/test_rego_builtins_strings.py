@@ -8,11 +8,11 @@ from random import Random
 
 import pytest
 
-from policyeng.rego.budget import BudgetExceededError, limited
+from policyeng.rego.budget import BudgetExceededError
 from policyeng.rego.builtins import BuiltinError, load_function
 from policyeng.rego.values import Value, make_set
 from tests.effort import effort
-from tests.rego_oracle_core import NUMBERS, TEXTS, Call, draw_calls, draw_value, find_differences
+from tests.rego_oracle import NUMBERS, TEXTS, Call, draw_calls, draw_value, find_differences, limited
 
 COUNT = effort(40, 1500)
 VARIABLES: Value = {

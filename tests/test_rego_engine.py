@@ -217,6 +217,19 @@ MEANINGS: dict[str, tuple[str, object]] = {
     "error after the value": (f'q := [1, 2] if {{ some x in ["1", {WORD}]; to_number(x) == 1 }}', [1, 2]),
     "values of a function": ("f(_) := [1, 1][_]\nq if f(1)", True),
     "nothing below a variable": ("q[x].a := 1 if x := input.a\nq.b.c contains 1 if false\nq.d := set()", {"d": []}),
+    "missing member of a negated object": (f'q if not input.resource.name == {{"a": {MISSING}}}', None),
+    "list of errors for a text": (f"q if not input.resource.name == [to_number(x) | x := {WORD}]", True),
+    "first member of an object": (
+        f'r if every k, v in {{"b": {WORD}, "a": "1"}} {{ k > "a"; to_number(v) }}\nq if not r',
+        True,
+    ),
+    "modifier of what is called": ('q := x if { lower("A") == "a"; x := upper("b") with upper as lower }', "b"),
+    "every in many loops": (
+        "q if {"
+        + "; ".join(f"some x{n} in [1]" for n in range(11))
+        + "; every y in [1] { every z in [1] { y == z } } }",
+        True,
+    ),
     "facts": ("q := data.facts.two * 3", 6),
 }
 
@@ -244,6 +257,8 @@ REFUSED = {
     "print": ('deny contains {} if print("a")', "print is for tests"),
     "unknown name in the head": ("deny contains x if true", "var x is unsafe"),
     "unused name of every": ("deny contains {} if every x in [1] { true }", "declared var x unused"),
+    "call of a variable": ("deny contains {} if { count = 3; count([1]) > 0 }", "called function count shadowed"),
+    "function of other arguments": ("deny contains {} if abs(1) with abs as object.get", "abs: arity mismatch"),
     "name of every again": ("deny contains {} if every x in [1] { some x in [1] }", "var x declared above"),
     "brackets": ("deny contains {} if " + "(" * 100_000, "p.rego:2:"),
 }

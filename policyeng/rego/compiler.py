@@ -62,6 +62,7 @@ _MOST_INLINED = 3
 #: What the attributes of a syntax node are that have no place of their own.
 _NO_NODES = frozenset((str, int, type(None), ast.Load, ast.Store))
 _COMPREHENSIONS = (ArrayComprehension, SetComprehension, ObjectComprehension)
+_KINDS = {ArrayComprehension: "list", SetComprehension: "set", ObjectComprehension: "dict"}
 _COMPARISONS = {"lt": "is_less({0}, {1})", "gt": "is_less({1}, {0})", "lte": "not is_less({1}, {0})"}
 _COMPARISONS["gte"] = "not is_less({0}, {1})"
 _SIGNS = {"lt": "<", "gt": ">", "lte": "<=", "gte": ">="}
@@ -416,7 +417,8 @@ class Compiler:
                     writer.line(f"found = agree(found, {code})")
 
             writer.require_index(branch.body, [value])
-            writer.body(branch.body, succeed)
+            with writer.in_order(branch.body if same else []):
+                writer.body(branch.body, succeed)
         if ends and not same:
             writer.line("if found is not UNDEFINED: return found")
 
@@ -577,6 +579,14 @@ class _Writer:
         self.line("break")
         self.depth -= 1
 
+    @contextmanager
+    def in_order(self, body: Body) -> Iterator[None]:
+        """Write loops that need not go on to their end: what comes first decides whether there is an error."""
+        before = self.ordered
+        self.ordered = before or self.may_fail_in(body)
+        yield
+        self.ordered = before
+
     def loop(self, header: str) -> None:
         """Begin a loop over a collection, which ends with the block."""
         self.line(header)
@@ -627,16 +637,21 @@ class _Writer:
                 continue
             value = expression.value
             pair = value.arguments if isinstance(value, Call) and operator_name(value) in {"eq", "equal"} else ()
-            failing = failing or any(map(self.may_fail, [value]))
+            failing = failing or self.may_fail(value)
             if len(pair) == 2 and not expression.negated:
                 for one, other in (pair, pair[::-1]):
                     if isinstance(one, Var) and one.name not in self.bound:
                         known.setdefault(one.name, known.get(other.name, other) if isinstance(other, Var) else other)
             if not failing:
                 continue
-            terms = pair or (value.arguments if isinstance(value, Call) else [value])
-            for term in terms:
-                if not (isinstance(term, Ref) and expression.negated and (pair or term is value)):
+            terms = value.arguments if isinstance(value, Call) else [value]
+            for term, other in zip(terms, terms[::-1], strict=True):
+                is_tested = not expression.negated and (not pair or isinstance(other, Var | Scalar | Number | Array))
+                if isinstance(term, Ref) and not is_tested and (pair or term is value):
+                    # Only what its path contains is evaluated before.
+                    for part in term.path:
+                        self.require_defined(part)
+                else:
                     self.require_defined(term)
             if not expression.negated:
                 self.require_test(value, known)
@@ -649,6 +664,13 @@ class _Writer:
             if isinstance(part, Call) and operator_name(part) not in _TOTAL:
                 return True
         return False
+
+    def may_fail_in(self, body: Body) -> bool:
+        """Whether the evaluation of a body may end in an error."""
+        return any(
+            expression.withs or isinstance(expression.value, Every | Not | Logical) or self.may_fail(expression.value)
+            for expression in body
+        )
 
     def is_virtual(self, ref: Ref) -> bool:
         """Whether a reference is to what rules may define."""
@@ -805,7 +827,7 @@ class _Writer:
             return flag
         self.line(f"{flag} = False")
         depth = self.depth
-        with self.block():
+        with self.block(), self.in_order(body):
             inner = self
 
             def succeed() -> None:
@@ -822,13 +844,14 @@ class _Writer:
     def negated(self, expression: Expr) -> None:
         """Write `not`; the arguments of its call are evaluated before it, as OPA does."""
         value = expression.value
-        if isinstance(value, Call) and operator_name(value) not in {"eq", "equal"}:
+        if isinstance(value, Call):
             captured = []
+            evaluated: tuple[type, ...] = (Array, Object, Set)
+            if operator_name(value) not in {"eq", "equal"}:
+                evaluated = (Ref, *evaluated, *_COMPREHENSIONS)
             for argument in value.arguments:
                 variable = Var(argument.start, argument.end, self.fresh("captured "))
-                if isinstance(
-                    argument, Ref | Array | Object | Set | ArrayComprehension | SetComprehension | ObjectComprehension
-                ):
+                if isinstance(argument, evaluated):
                     self.bound[variable.name] = self.value(argument)
                     captured.append(variable)
                 else:
@@ -840,13 +863,15 @@ class _Writer:
         self.line(f"if {self.holds([Expr(expression.start, expression.end, value)])}: {self.fail}")
 
     def every(self, every: Every) -> None:
+        if self.nested + 2 >= _DEEPEST:
+            self.call_outlined([Expr(every.start, every.end, every)], [])
+            self.require(self.last_call)
+            return
         domain = self.value(every.domain)
         self.require(f"is_collection({domain})")
         flag = self.fresh()
         self.line(f"{flag} = True")
-        if self.nested + 2 >= _DEEPEST:
-            raise RecursionError("statements are nested too deeply")
-        with self.block():
+        with self.block(), self.in_order(every.body):
             names = []
             key = every.key
             item = self.fresh()
@@ -1026,7 +1051,7 @@ class _Writer:
     def comprehension(self, term: ArrayComprehension | SetComprehension | ObjectComprehension) -> str:
         if self.nested + 1 >= _DEEPEST:
             return self.outlined_comprehension(term)
-        kind = {ArrayComprehension: "list", SetComprehension: "set", ObjectComprehension: "dict"}[type(term)]
+        kind = _KINDS[type(term)]
         found = self.keep({"list": "[]", "set": "set()", "dict": "{}"}[kind], kind)
         is_scalar = False
         before = self.ordered
@@ -1301,7 +1326,15 @@ class _Writer:
         ):
             return self.unified_objects(left, right, rest)
         if self.is_bound(left):
-            if (isinstance(right, Ref) and isinstance(left, Scalar)) or self.is_bound(right):
+            if isinstance(right, _COMPREHENSIONS) and not isinstance(left, _COMPREHENSIONS):
+                # OPA does not evaluate it for a value of another type.
+                code = self.value(left)
+                self.require(f"type({code}) is {_KINDS[type(right)]}")
+                self.require(self.equality_of(code, self.value(right)))
+            elif isinstance(left, Ref) and self.is_bound(right):
+                code = self.value(left)
+                self.require(self.equality_of(code, self.value(right)))
+            elif (isinstance(right, Ref) and isinstance(left, Scalar)) or self.is_bound(right):
                 self.require(self.equality(left, self.value(right)))
             else:
                 self.match(right, self.value(left))

@@ -170,6 +170,11 @@ class _Scope:
             scope = scope.parent
         return None
 
+    def has(self, name: str) -> bool:
+        """Return whether a name is a variable; the name of a builtin is none until it is used as one."""
+        found = self.find(name)
+        return found is not None and found.kind != "called"
+
     def hides(self, name: str) -> bool:
         scope: _Scope | None = self
         while scope is not None:
@@ -383,7 +388,7 @@ class _Resolver:
 
     def with_target(self, target: Ref, scope: _Scope) -> Ref:
         name = _root_name(target)
-        if name in self.globals and not scope.hides(name) and scope.find(name) is None:
+        if name in self.globals and not scope.hides(name) and not scope.has(name):
             self.used.add(name)
             found = self.globals[name]
             return Ref(target.start, target.end, found.head, [*found.path, *target.path])
@@ -392,7 +397,7 @@ class _Resolver:
     def with_value(self, value: Term, scope: _Scope, support: Body) -> Term:
         """A value is evaluated outside of the modifier; the name of a function is none."""
         match value:
-            case Var(name=name) | Ref(head=Var(name=name)) if scope.find(name) is None:
+            case Var(name=name) | Ref(head=Var(name=name)) if not scope.has(name):
                 parts = value.path if isinstance(value, Ref) else []
                 dotted = ".".join([name, *(str(part.value) for part in parts if isinstance(part, Scalar))])
                 if dotted in self.builtins and name not in self.globals:
@@ -508,8 +513,7 @@ class _Resolver:
     def call(self, call: Call, scope: _Scope, support: Body) -> Call:
         operator = call.operator
         name = _root_name(operator)
-        local = scope.find(name)
-        if local is not None and local.kind != "called":
+        if scope.has(name):
             self.fail(call.start, f"called function {_ref_text(operator)} shadowed")
         elif name in self.globals and not scope.hides(name):
             self.used.add(name)
@@ -518,7 +522,7 @@ class _Resolver:
         else:
             if self.strict or self.module.version == 1:
                 self.check_deprecated(call)
-            if local is None and not operator.path:
+            if not operator.path:
                 scope.names[name] = _Name(name, "called")
         arguments = [self.term(argument, scope, support) for argument in call.arguments]
         return Call(call.start, call.end, operator, arguments)
