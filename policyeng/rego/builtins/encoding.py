@@ -66,14 +66,16 @@ def marshal_json_with_options(value: Value, options: Value) -> Value:
             )
         if key in ("prefix", "indent"):
             if type(option) is not str:
-                raise OperandError(f"operand 2 key {key} failed cast to string: {wrong_type(index, option, 'string')}")
+                raise OperandError(
+                    f'operand 2 key "{key}" failed cast to string: {wrong_type(index, option, "string")}'
+                )
             prefix, indent = (option, indent) if key == "prefix" else (prefix, option)
         elif key == "pretty":
             if type(option) is not bool:
-                raise OperandError("operand 2 key pretty failed cast to bool")
+                raise OperandError('operand 2 key "pretty" failed cast to bool')
             pretty = option
         else:
-            raise OperandError(f"operand 2 object contained unknown key {key}")
+            raise OperandError(f'operand 2 object contained unknown key "{key}"')
     if pretty is None:
         pretty = "prefix" in options or "indent" in options
     return prefix + _write_json(value, f"\n{prefix}", indent) if pretty else _write_json(value, "", "")
