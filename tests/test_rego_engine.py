@@ -223,6 +223,7 @@ MEANINGS: dict[str, tuple[str, object]] = {
         f'r if every k, v in {{"b": {WORD}, "a": "1"}} {{ k > "a"; to_number(v) }}\nq if not r',
         True,
     ),
+    "error behind a member of the input": (f"q if {{ to_number({WORD}) > 1; 1000 in input.resource.xs }}", None),
     "modifier of what is called": ('q := x if { lower("A") == "a"; x := upper("b") with upper as lower }', "b"),
     "every in many loops": (
         "q if {"
@@ -245,6 +246,7 @@ REFUSED = {
     "syntax": ("deny contains {", "p.rego:"),
     "unknown function": ("deny contains {} if nothing.such(1)", "undefined function nothing.such"),
     "recursion": ("deny contains {} if q\nq if r\nr if q", "data.p.q -> data.p.r -> data.p.q"),
+    "function as its value": ("f(x) := f\ndeny contains {} if f(1)", "data.p.f -> data.p.f"),
     "recursive function": ("f(x) := y if y := f(x - 1)\ndeny contains {} if f(1)", "data.p.f -> data.p.f"),
     "clock": ("deny contains {} if time.now_ns() > 0", "p.rego:2:21: rego_type_error: time.now_ns is refused"),
     "network": ('deny contains {} if http.send({"url": "x"})', "http.send is refused"),

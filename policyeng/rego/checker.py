@@ -199,6 +199,9 @@ class Checker:
                 reached = [node.children[name] for node in inner if isinstance(name, str) and name in node.children]
             else:
                 reached = [child for node in inner for child in node.children.values()]
+        if len(constant_path(ref)) == len(ref.path):
+            # A function that is not called counts, too.
+            found += [node for node in reached if node.is_function]
         for node in reached:
             found += [below for below in node.below() if (below.is_rule and not below.is_function) or below.dynamic]
         return found

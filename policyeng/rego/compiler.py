@@ -721,7 +721,7 @@ class _Writer:
                                 self.require(self.equality(item, self.keep(f"{code}[{index}]")))
             case "internal.member_2":
                 if (self.is_indexed(one) and _is_constant(other)) or (
-                    self.is_indexed(other) and isinstance(one, Scalar)
+                    self.is_indexed(other) and isinstance(one, Scalar | Number)
                 ):
                     self.require(f"is_member({self.value(one)}, {self.value(other)})")
             case "startswith" | "endswith" as name:
