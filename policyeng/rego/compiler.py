@@ -1,7 +1,7 @@
 """Compile resolved rules to Python functions.
 
 Each rule is a function; each body is a loop that runs once (`while True`), so that an expression that fails goes on
-with `break` or, within a loop over a collection, with `continue`. The text that is compiled has names of this module only:
+with `break` or, within a loop over a collection, with `continue`. The text that is compiled has names of this module:
 what a policy contains is a constant with a name (`k3`). The syntax tree of the text gets the lines of the Rego file.
 """
 
@@ -66,6 +66,7 @@ _KINDS = {ArrayComprehension: "list", SetComprehension: "set", ObjectComprehensi
 _COMPARISONS = {"lt": "is_less({0}, {1})", "gt": "is_less({1}, {0})", "lte": "not is_less({1}, {0})"}
 _COMPARISONS["gte"] = "not is_less({0}, {1})"
 _SIGNS = {"lt": "<", "gt": ">", "lte": "<=", "gte": ">="}
+_PRINTS = frozenset(("print", "internal.print"))
 _TYPE_CHECKS = {"is_string": "str", "is_object": "dict", "is_array": "list", "is_set": "set", "is_boolean": "bool"}
 #: Builtins that always have a value.
 _TOTAL = frozenset(
@@ -143,7 +144,14 @@ class Compiler:
     """
 
     def __init__(
-        self, root: Node, checker: Checker, data: Any, *, print_calls: bool = False, inlines: bool = True
+        self,
+        root: Node,
+        checker: Checker,
+        data: Any,
+        *,
+        print_calls: bool = False,
+        inlines: bool = True,
+        covers: bool = False,
     ) -> None:
         """Take the rules and what the checker found about them.
 
@@ -153,8 +161,12 @@ class Compiler:
             data: base data, of which constant references become constants.
             print_calls: write calls of `print`.
             inlines: write small functions in the place of their calls, whose lines they then have.
+            covers: write calls of `COVER` with the file and line of each expression and head that is evaluated.
         """
         self.inlines = inlines
+        self.covers = covers
+        #: The names that local variables of each function have in the Rego text, for debuggers.
+        self.written: dict[str, dict[str, str]] = {}
         self.data = data
         self.base: dict[tuple[str, ...], str] = {}
         self.root = root
@@ -361,7 +373,12 @@ class Compiler:
             branch = definition.branches[0]
             with writer.in_source(definition), writer.block():
                 writer.require_index(branch.body, [key])
-                writer.body(branch.body, lambda key=key: writer.line(f"found.append({writer.value(key)})"))
+
+                def succeed(key: Term = key, branch: Branch = branch) -> None:
+                    writer.at_head(branch)
+                    writer.line(f"found.append({writer.value(key)})")
+
+                writer.body(branch.body, succeed)
         writer.line("return found")
 
     def _value(self, writer: _Writer, definitions: list[Definition]) -> None:
@@ -398,7 +415,12 @@ class Compiler:
                         writer.bound[argument.name] = f"a{index}"
                 with writer.block():
                     branch = defaults[0].branches[0]
-                    writer.body(branch.body, lambda: writer.line(f"return {writer.value(_value_of(branch))}"))
+
+                    def succeed() -> None:
+                        writer.at_head(branch)
+                        writer.line(f"return {writer.value(_value_of(branch))}")
+
+                    writer.body(branch.body, succeed)
             writer.line("return UNDEFINED")
         else:
             writer.line("return UNDEFINED" if same else "return found")
@@ -410,6 +432,7 @@ class Compiler:
                 writer.match(argument, f"a{index}")
 
             def succeed() -> None:
+                writer.at_head(branch)
                 code = writer.value(value)
                 if same or (ends and not writer.loops):
                     writer.line(f"return {code}")
@@ -442,6 +465,7 @@ class Compiler:
             with writer.in_source(definition), writer.block():
 
                 def succeed(branch: Branch = branch, rest: list[Term] = rest, key: Term | None = key) -> None:
+                    writer.at_head(branch)
                     path = f"({', '.join([writer.value(part) for part in rest])},)"
                     if key is not None:
                         writer.line(f"add_at(found, {path}, {writer.value(key)})")
@@ -472,7 +496,19 @@ class Compiler:
                 positions[start] = source.position(min(start, len(source.text)))[0] if source.text else 1
             places.append(positions[start])
         _set_lines(tree, places)
-        return compile(tree, source.file, "exec", dont_inherit=True, optimize=2)
+        return _rename(compile(tree, source.file, "exec", dont_inherit=True, optimize=2), self.written)
+
+
+def _rename(code: CodeType, written: dict[str, dict[str, str]]) -> CodeType:
+    """Give local variables the names of the Rego text, which only debuggers and tracebacks read."""
+    known = written.get(code.co_name, {})
+    names: list[str] = []
+    for name in code.co_varnames:
+        shown = known.get(name, name)
+        # Variables of two bodies may have the same name.
+        names.append(name if shown in names or shown in code.co_varnames else shown)
+    constants = tuple(_rename(part, written) if isinstance(part, CodeType) else part for part in code.co_consts)
+    return code.replace(co_consts=constants, co_varnames=tuple(names))
 
 
 def _set_lines(tree: ast.AST, lines: list[int]) -> None:
@@ -521,6 +557,10 @@ class _Writer:
     def __init__(self, compiler: Compiler, source: Source, *, ordered: bool = False) -> None:
         self.compiler = compiler
         self.source = source
+        #: The text of the rule that is being written, to which `offset` belongs.
+        self.written_in = source
+        self.offset = 0
+        self.function = ""
         self.lines: list[str] = []
         self.places: list[tuple[int, int]] = []
         self.outlined: list[_Writer] = []
@@ -539,22 +579,35 @@ class _Writer:
     # Lines.
 
     def line(self, text: str) -> None:
+        if text.startswith("def "):
+            self.function = text[4 : text.index("(")]
         self.lines.append(" " * self.depth + text)
         self.places.append((self.place, self.place))
 
     def at(self, start: int) -> None:
+        self.offset = start
         # What another function contributes is at the place of its call.
-        if not self.inlining:
+        if not self.inlining and self.written_in is self.source:
             self.place = start
+
+    def at_head(self, branch: Branch) -> None:
+        """Write at the head of a rule what it makes of a solution of its body."""
+        self.at(branch.start)
+        self.cover()
+
+    def cover(self) -> None:
+        if self.compiler.covers:
+            place = self.written_in.file, self.written_in.position(self.offset)[0]
+            self.line(f"COVER({self.compiler.scalar(place)})")
 
     @contextmanager
     def in_source(self, definition: Definition) -> Iterator[None]:
         """Write a rule of another file of the same package, with the line of this one where it begins."""
-        before = self.place, self.source
-        if definition.source is self.source:
-            self.place = definition.start
+        before = self.place, self.written_in
+        self.written_in = definition.source
+        self.at(definition.start)
         yield
-        self.place, self.source = before
+        self.place, self.written_in = before
 
     @contextmanager
     def indented(self) -> Iterator[None]:
@@ -573,6 +626,11 @@ class _Writer:
         self.loops = 0
         self.fail = "break"
         yield
+        if not self.inlining:
+            names = self.compiler.written.setdefault(self.function, {})
+            for written, name in self.bound.items():
+                if written[0] not in "@$":
+                    names.setdefault(name, written.partition("@")[0])
         self.fail, self.bound, self.known, self.depth, self.nested, self.loops = before
         self.kinds = kinds
         self.depth += 1
@@ -598,7 +656,7 @@ class _Writer:
 
     def outline(self) -> _Writer:
         inner = _Writer(self.compiler, self.source, ordered=self.ordered)
-        inner.place = self.place
+        inner.place, inner.written_in = self.place, self.written_in
         self.outlined.append(inner)
         return inner
 
@@ -636,6 +694,8 @@ class _Writer:
                 failing = True
                 continue
             value = expression.value
+            if isinstance(value, Call) and operator_name(value) in _PRINTS:
+                continue
             pair = value.arguments if isinstance(value, Call) and operator_name(value) in {"eq", "equal"} else ()
             failing = failing or self.may_fail(value)
             if len(pair) == 2 and not expression.negated:
@@ -773,6 +833,7 @@ class _Writer:
 
     def expression(self, expression: Expr) -> None:
         self.at(expression.start)
+        self.cover()
         if expression.withs:
             self.modified(expression)
             return
@@ -1394,7 +1455,7 @@ class _Writer:
         if name in {"eq", "equal"} and len(call.arguments) == 2:
             self.unify(*call.arguments)
             return
-        if name in {"print", "internal.print"}:
+        if name in _PRINTS:
             self.print(call)
             return
         if name == "walk":
@@ -1569,6 +1630,7 @@ class _Writer:
         """Write a call of print; what is undefined is shown as such."""
         if not self.compiler.print_calls:
             return
+        place = call.start
         parts = []
         for argument in call.arguments:
             found = self.keep("[]", "list")
@@ -1577,7 +1639,8 @@ class _Writer:
                     [], lambda argument=argument, found=found: self.line(f"{found}.append({self.value(argument)})")
                 )
             parts.append(found)
-        self.line(f"PRINT({self.compiler.scalar(self.place)}, [{', '.join(parts)}])")
+        file, line = self.written_in.file, self.written_in.position(place)[0]
+        self.line(f"PRINT({self.compiler.scalar(file)}, {self.compiler.scalar(line)}, [{', '.join(parts)}])")
 
 
 def _constant_names(path: list[Term]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -36,6 +37,12 @@ class Source:
         start = self._starts[number - 1]
         end = self._starts[number] if number < len(self._starts) else len(self.text)
         return self.text[start:end].rstrip("\r\n")
+
+
+def remember_text(file: str, text: str) -> None:
+    """Have tracebacks and debuggers show the lines of a module that is in no file, such as one of an archive."""
+    # An entry of one function is what Python itself has for a module whose loader knows the text.
+    linecache.cache[file] = (lambda: text,)  # type: ignore[assignment]  # the stubs lack this form
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dis
+import linecache
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from time import monotonic
-from types import CodeType
+from types import CodeType, TracebackType
 from typing import Any
 
 from policyeng.rego import runtime, values
@@ -14,7 +16,7 @@ from policyeng.rego.budget import BUDGET, UNLIMITED, BudgetExceededError, Limits
 from policyeng.rego.builtins import BuiltinError, load_function, load_pattern, signatures
 from policyeng.rego.checker import Checker
 from policyeng.rego.compiler import Compiled, Compiler
-from policyeng.rego.errors import Diagnostic, RegoError, Source
+from policyeng.rego.errors import Diagnostic, RegoError, Source, remember_text
 from policyeng.rego.numbers import NumberTooLargeError
 from policyeng.rego.parser import parse_module, parse_query
 from policyeng.rego.resolver import Definition, resolve_module, resolve_query
@@ -25,11 +27,15 @@ from policyeng.rego.type_checker import check_query_types, check_types
 from policyeng.rego.values import UNDEFINED, Value
 
 _MISSING = object()
+#: Characters of a line that an error repeats.
+_LONGEST_LINE = 120
 _EVALUATION_ERRORS = (BuiltinError, runtime.ConflictError, BudgetExceededError, NumberTooLargeError)
 
 
-#: Called with the offset of a `print` and, for each of its arguments, its value in a list, empty if it is undefined.
-Print = Callable[[int, list[list[Value]]], None]
+#: Called with the file and line of a `print`, and for each argument its value in a list, which is empty if there is none.
+Print = Callable[[str, int, list[list[Value]]], None]
+#: Called with the file and line of an expression, or of the head of a rule, each time that it is evaluated.
+Cover = Callable[[tuple[str, int]], None]
 
 
 @dataclass(slots=True)
@@ -46,16 +52,18 @@ class EvaluationError(Exception):
 
     Attributes:
         code: as OPA names it.
-        message: without the place.
+        message: without the place; that of a builtin begins with its name.
         file: of the policy, empty where it is not known.
         line: from 1, 0 where it is not known.
+        text: of that line, empty where it is not known.
     """
 
-    def __init__(self, code: str, message: str, file: str = "", line: int = 0) -> None:
+    def __init__(self, code: str, message: str, file: str = "", line: int = 0, text: str = "") -> None:
         """Take the reason and the place."""
         place = f"{file}:{line}: " if file else ""
-        super().__init__(f"{place}{code}: {message}")
-        self.code, self.message, self.file, self.line = code, message, file, line
+        shown = text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}..."
+        super().__init__(f"{place}{code}: {message}{f': `{shown}`' if text else ''}")
+        self.code, self.message, self.file, self.line, self.text = code, message, file, line, text
 
 
 class _Function:
@@ -72,8 +80,12 @@ class Thread:
         globals: of the compiled code; the name of a rule's function is in `Compiled.rules`.
     """
 
-    def __init__(self, compiled: Compiled, data: Value, print_: Print | None) -> None:
+    def __init__(
+        self, compiled: Compiled, data: Value, print_: Print | None, cover: Cover | None, names: Mapping[str, str]
+    ) -> None:
         """Define the functions of compiled code."""
+        self._builtins = compiled.builtins
+        self._names = names
         self.steps = runtime.Steps()
         self.weights = runtime.Weights()
         self._rules = compiled.rules
@@ -92,6 +104,7 @@ class Thread:
             "PROGRAM": {},
             "TICK": self.steps.tick,
             "PRINT": print_,
+            "COVER": cover,
             "Function": _Function,
             "charge": charge,
             "weigh": self.weights.weigh,
@@ -185,9 +198,34 @@ class Thread:
             if isinstance(error, BudgetExceededError):
                 self.steps.restart()
                 self.globals["TICK"] = self.steps.tick
-            raise EvaluationError(error.code, str(error), *_place(error, self.globals)) from error
+            raise self._located(error) from error
         except RecursionError as error:
             raise EvaluationError("eval_budget_error", "the evaluation is nested too deeply") from error
+
+    def _located(self, error: Any) -> EvaluationError:
+        """Return an error with the name of its builtin and the place in the policy."""
+        found = _place(error, self.globals)
+        if found is None:
+            return EvaluationError(error.code, str(error))
+        file, line = found.tb_frame.f_code.co_filename, found.tb_lineno
+        message = str(error)
+        if isinstance(error, BuiltinError) and (name := self._builtin_at(found)):
+            message = f"{name}: {message.removeprefix(f'{name}: ')}"
+        text = linecache.getline(file, line).strip()
+        return EvaluationError(error.code, message, self._names.get(file, file), line, text)
+
+    def _builtin_at(self, place: TracebackType) -> str:
+        """Return the builtin that was called at a place of compiled code; nothing if it may be one of several."""
+        names = {short: name for name, short in self._builtins.items()}
+        called = {
+            names[instruction.argval]
+            for instruction in dis.get_instructions(place.tb_frame.f_code)
+            if instruction.positions and instruction.positions.lineno == place.tb_lineno and instruction.argval in names
+        }
+        if len(called) > 1 and place.tb_next is not None:
+            code = place.tb_next.tb_frame.f_code
+            called = {name for name in called if getattr(load_function(name), "__code__", None) is code}
+        return called.pop() if len(called) == 1 else ""
 
     # Modifiers.
 
@@ -244,7 +282,14 @@ class Program:
     """Compiled modules with their base data. Several threads may use it at once."""
 
     def __init__(
-        self, compiled: Compiled, data: Value, linked: Linked | None = None, print_: Print | None = None
+        self,
+        compiled: Compiled,
+        data: Value,
+        linked: Linked | None = None,
+        print_: Print | None = None,
+        *,
+        cover: Cover | None = None,
+        names: Mapping[str, str] | None = None,
     ) -> None:
         """Take compiled code.
 
@@ -253,6 +298,8 @@ class Program:
             data: base data, which nothing may change afterwards.
             linked: the rules, without which only rules and documents of them can be asked for.
             print_: called by `print`.
+            cover: called by code that was compiled for it.
+            names: how errors of evaluations name files, where it is not as compiled.
 
         Raises:
             LibraryError: a builtin needs a library that is not installed.
@@ -263,6 +310,8 @@ class Program:
         self._data = data
         self._linked = linked
         self._print = print_
+        self._cover = cover
+        self._names = names or {}
         self._local = threading.local()
         self._queries: dict[str, tuple[str, CodeType]] = {}
         self._lock = threading.Lock()
@@ -271,7 +320,7 @@ class Program:
         """Return what evaluates rules in this thread."""
         found: Thread | None = getattr(self._local, "thread", None)
         if found is None:
-            found = self._local.thread = Thread(self.compiled, self._data, self._print)
+            found = self._local.thread = Thread(self.compiled, self._data, self._print, self._cover, self._names)
         return found
 
     def query(self, path: str, input: Value = UNDEFINED) -> Value:  # noqa: A002  # the name that Rego has for it
@@ -331,7 +380,14 @@ class Program:
         if checker.replaced != replaced:
             # The rules do not look for what only this query replaces.
             old = self._linked.compiler
-            compiler = Compiler(old.root, checker, self._data, print_calls=old.print_calls, inlines=old.inlines)
+            compiler = Compiler(
+                old.root,
+                checker,
+                self._data,
+                print_calls=old.print_calls,
+                inlines=old.inlines,
+                covers=old.covers,
+            )
             compiler.count = old.count
             self.compiled = compiler.compile()
             self._linked.compiler = compiler
@@ -341,15 +397,15 @@ class Program:
         return name, code
 
 
-def _place(error: BaseException, space: dict[str, Any]) -> tuple[str, int]:
-    """Return the file and line of the policy where an error came from."""
-    file, line = "", 0
+def _place(error: BaseException, space: dict[str, Any]) -> TracebackType | None:
+    """Return where compiled code was when an error came."""
+    found = None
     traceback = error.__traceback__
     while traceback is not None:
         if traceback.tb_frame.f_globals is space:
-            file, line = traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
+            found = traceback
         traceback = traceback.tb_next
-    return file, line
+    return found
 
 
 def compile_modules(
@@ -367,7 +423,7 @@ def compile_modules(
         data: base data below `data`.
         version: of Rego, where a module does not say its own: 0 or 1.
         strict: refuse what OPA refuses in strict mode, too.
-        print_: called with the offset and the values of each `print`; without it, a module that prints is refused.
+        print_: called with the place and the values of each `print`; without it, a module that prints is refused.
 
     Raises:
         RegoError: with everything that is wrong.
@@ -383,14 +439,29 @@ def link(
     *,
     strict: bool = False,
     print_: Print | None = None,
+    cover: Cover | None = None,
+    inlines: bool = True,
+    names: Mapping[str, str] | None = None,
 ) -> Program:
-    """Compile parsed modules to a program; see `compile_modules`."""
+    """Compile parsed modules to a program; see `compile_modules`.
+
+    Args:
+        parsed: the modules.
+        data: base data below `data`.
+        strict: refuse what OPA refuses in strict mode, too.
+        print_: called with the place and the values of each `print`; without it, a module that prints is refused.
+        cover: called with the place of each expression and head that is evaluated.
+        inlines: write small functions in the place of their calls; debuggers and `cover` do not see them there.
+        names: how errors of evaluations name files, where it is not as parsed.
+    """
     modules = list(parsed)
+    for module in modules:
+        remember_text(module.source.file, module.source.text)
     faults: list[Diagnostic] = []
     siblings: dict[tuple[str, ...], set[str]] = {}
     for module in modules:
-        names = siblings.setdefault(_package(module), set())
-        names.update(rule.head.ref.head.name for rule in module.rules if isinstance(rule.head.ref.head, Var))
+        own = siblings.setdefault(_package(module), set())
+        own.update(rule.head.ref.head.name for rule in module.rules if isinstance(rule.head.ref.head, Var))
     definitions: list[Definition] = []
     for module in modules:
         try:
@@ -416,8 +487,9 @@ def link(
         raise RegoError(*faults)
     if faults := check_types(root, checker):
         raise RegoError(*faults)
-    compiler = Compiler(root, checker, data, print_calls=print_ is not None)
-    return Program(compiler.compile(), data, Linked(root, checker, compiler), print_)
+    inlines = inlines and print_ is None and cover is None
+    compiler = Compiler(root, checker, data, print_calls=print_ is not None, inlines=inlines, covers=cover is not None)
+    return Program(compiler.compile(), data, Linked(root, checker, compiler), print_, cover=cover, names=names)
 
 
 def _package(module: Module) -> tuple[str, ...]:
