@@ -71,7 +71,7 @@ setup-tests: .venv/tests.stamp
 	@[ -n "$(PYTHON)" ] || { echo "policyeng needs Python 3.11 or newer: install it, for example with 'apt install python3 python3-venv'" >&2; exit 1; }
 	$(call say,creating .venv with $$($(PYTHON) --version))
 	@$(PYTHON) -m venv .venv || { echo "the venv module is missing: install it, for example with 'apt install python3-venv'" >&2; exit 1; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock \
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.lock \
 		-r <(awk '/^[a-z]/ { kept = /^setuptools==/ } kept' requirements-dev.lock)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
 	@touch $@
