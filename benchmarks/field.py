@@ -23,7 +23,7 @@ END_TO_END = "policyeng, bytes to findings"
 THROUGH_OPA = "policyeng, --engine opa, bytes to findings"
 ENGINE = "policyeng's engine alone"
 ORJSON = "orjson, parsing alone"
-NATIVE_PARSE = "native engine, parsing alone"
+DOCUMENTS = "policyeng's engine, parsing alone"
 CHECK = "policyeng check"
 OPA_EXEC = "opa exec"
 CONFTEST = "conftest test"
@@ -52,7 +52,7 @@ _WARM = (
     *((threaded(ENGINE, threads), "engine", threads) for threads in (1, 2)),
     (THROUGH_OPA, "through opa", 1),
     (ORJSON, "orjson", 1),
-    (NATIVE_PARSE, "native parse", 1),
+    (DOCUMENTS, "documents", 1),
 )
 
 

@@ -25,7 +25,7 @@ subscriptions, a share of the resources edited so that they fail or stay undecid
 * **policyeng, bytes to findings**: reading the file, validating, planning, judging and findings, in one warm process.
 * **policyeng, --engine opa**: the same with a private OPA server behind it, planning and all.
 * **policyeng's engine alone**: the planned snapshot as bytes to judgements. `parsing alone` is the limit: orjson on the
-  file, and our native engine on what it is given.
+  file, and our engine on what it is given, with its indices.
 * **OPA server, one batched query**: one document with the snapshot and the pairs, and a generated module that judges
   each pair with one `with`. Making the document and planning the pairs is not timed, which favours OPA.
 * **OPA server, one query per pair**: over one connection that stays open, `snapshot in each`: the input of a policy as

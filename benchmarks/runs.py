@@ -20,7 +20,6 @@ from benchmarks.preparing import MOMENT, Prepared, prepared, selections, whole_b
 from benchmarks.processes import Launcher, WholeProcess, policyeng_command
 from benchmarks.timing import Contestant, Measure, Pace, repeated, require_equal
 from benchmarks.worker import asked_once
-from policyeng.engines import engine_version
 
 WARM, WHOLE, COLD = "warm", "whole process", "start"
 
@@ -183,7 +182,7 @@ def _versions(tools: Tools, checkov: Path | None) -> dict[str, str]:
 def own_versions(opa: Path) -> dict[str, str]:
     """The versions of policyeng and what it runs on, and of OPA."""
     return {
-        "policyeng": f"{version('policyeng')} with regorus {engine_version()}",
+        "policyeng": version("policyeng"),
         "Python": platform.python_version(),
         "OPA": said(str(opa), "version").removeprefix("Version: "),
     }

@@ -95,8 +95,8 @@ def stages(bundle: Bundle, file: Path) -> dict[str, float]:
         "reading and validating the file": reading,
         "sorting, indexing, deriving workloads": preparing,
         "planning the pairs": planning,
-        "parsing in the native engine": parsing,
-        "judging in the native engine": judging,
+        "parsing in the engine": parsing,
+        "evaluating the policies": judging,
         "findings": max(findings, 0.0),
         "writing the JSON report": rendered - evaluated,
     }
