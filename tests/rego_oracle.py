@@ -198,7 +198,7 @@ def draw_value(chance: Random, depth: int = 2) -> Value:
 
 def draw_calls(chance: Random, name: str, count: int, *good: Callable[[Random], Value]) -> list[Call]:
     """Draw calls of a builtin, most of them with arguments that it takes, the others with values of any types."""
-    calls = []
+    calls: list[Call] = []
     for _ in range(count):
         wrong = chance.randrange(3 * len(good)) if chance.random() < 0.3 else None
         drawn = [draw_value(chance) if wrong == place else draw(chance) for place, draw in enumerate(good)]

@@ -472,8 +472,8 @@ inner.known(x){if_} {{ x == {self._constant("s")} }}
                 return f"{{{', '.join(drawn)}}}"
             case "o":
                 keys = self._random.sample(_KEYS, self._random.randrange(1, 3))
-                members = [f'"{key}": {self._constant("n")}' for key in keys]
-                return f"{{{', '.join(members)}}}"
+                items = [f'"{key}": {self._constant("n")}' for key in keys]
+                return f"{{{', '.join(items)}}}"
         return self._random.choice(("null", self._constant("n"), self._constant("s")))
 
     def _atom(self, kind: str, scope: dict[str, list[str]]) -> str:

@@ -24,7 +24,7 @@ from cryptography.x509.oid import (
 
 from policyeng.rego.builtins import BuiltinError, load_function
 from tests.rego_keys import make_keys
-from tests.rego_oracle import call_ours, find_differences, seeded
+from tests.rego_oracle import Call, call_ours, find_differences, seeded
 
 _KEYS = make_keys()
 _SIGNERS = ("rsa", "p256", "p384", "ed")
@@ -137,7 +137,7 @@ def _forms(content: bytes, pem: str) -> tuple[str, ...]:
 def test_certificates_are_read_as_opa_does(opa: Path) -> None:
     """In each form, and with bytes that are changed."""
     random = seeded(2)
-    calls = [("crypto.x509.parse_certificates", (each,)) for each in _JUNK]
+    calls: list[Call] = [("crypto.x509.parse_certificates", (each,)) for each in _JUNK]
     for _ in range(200):
         certificate = _draw_certificate(random)
         content, pem = certificate.public_bytes(Encoding.DER), certificate.public_bytes(Encoding.PEM).decode()
@@ -149,7 +149,7 @@ def test_certificates_are_read_as_opa_does(opa: Path) -> None:
 def test_requests_are_read_as_opa_does(opa: Path) -> None:
     """In each form, and with bytes that are changed."""
     random = seeded(3)
-    calls = [("crypto.x509.parse_certificate_request", (each,)) for each in _JUNK]
+    calls: list[Call] = [("crypto.x509.parse_certificate_request", (each,)) for each in _JUNK]
     for _ in range(60):
         builder = x509.CertificateSigningRequestBuilder().subject_name(random.choice(_SUBJECTS))
         for extension, critical in random.sample(_EXTENSIONS, random.randrange(3)):
@@ -181,7 +181,7 @@ def test_keys_are_read_as_opa_does(opa: Path) -> None:
     """Alone, as JWKs, and with certificates for them and for others."""
     random = seeded(4)
     alone = ("crypto.parse_private_keys", "crypto.x509.parse_rsa_private_key")
-    calls = [(name, (each,)) for name in alone for each in _JUNK]
+    calls: list[Call] = [(name, (each,)) for name in alone for each in _JUNK]
     calls += [("crypto.x509.parse_keypair", pair) for each in _JUNK for pair in ((each, "x"), ("", each), (each, 5))]
     for name, text in _private_forms():
         calls += [(builtin, (text,)) for builtin in alone]
@@ -195,7 +195,7 @@ def test_keys_are_read_as_opa_does(opa: Path) -> None:
 def test_hashes_are_those_of_opa(opa: Path) -> None:
     """Of text, and of what is none."""
     texts = (*_JUNK, "x" * 200, "\0", "\U0001f600")
-    calls = [(f"crypto.{name}", (each,)) for name in ("md5", "sha1", "sha256") for each in texts]
+    calls: list[Call] = [(f"crypto.{name}", (each,)) for name in ("md5", "sha1", "sha256") for each in texts]
     names = ("md5", "sha1", "sha256", "sha512", "equal")
     calls += [(f"crypto.hmac.{name}", pair) for name in names for each in texts for pair in ((each, "x"), ("x", each))]
     calls.append(("crypto.hmac.equal", ("é", "é")))
@@ -251,7 +251,7 @@ def test_chains_are_verified_as_opa_does(opa: Path) -> None:
     """At several times, for several hosts and purposes."""
     random = seeded(5)
     name = "crypto.x509.parse_and_verify_certificates_with_options"
-    calls = [(name, (each, {"CurrentTime": 5})) for each in _JUNK]
+    calls: list[Call] = [(name, (each, {"CurrentTime": 5})) for each in _JUNK]
     calls += [(name, ("", each)) for each in _JUNK]
     usages: tuple[Any, ...] = ([], ["KeyUsageAny"], ["KeyUsageClientAuth"], ["KeyUsageServerAuth", 5], ["x"], 5)
     for _ in range(400):

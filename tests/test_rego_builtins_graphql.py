@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from policyeng.rego.builtins import BuiltinError, load_function
-from tests.rego_oracle import call_ours, find_differences, seeded
+from tests.rego_oracle import Call, call_ours, find_differences, seeded
 
 _SCHEMA = """
 # first
@@ -88,7 +88,7 @@ def test_syntax_trees_are_those_of_opa(opa: Path) -> None:
     """Good text, and text with characters that are changed."""
     random = seeded(3)
     parsers = {"graphql.parse_schema": _SCHEMAS, "graphql.parse_query": _QUERIES}
-    calls = [(name, (text,)) for name in parsers for text in (*_SCHEMAS, *_QUERIES, *_JUNK, {})]
+    calls: list[Call] = [(name, (text,)) for name in parsers for text in (*_SCHEMAS, *_QUERIES, *_JUNK, {})]
     for _ in range(1200):
         name = random.choice(list(parsers))
         calls.append((name, (_mutate(random, random.choice(parsers[name])),)))
@@ -106,7 +106,7 @@ def test_queries_are_valid_as_for_opa(opa: Path) -> None:
     """A query that this engine cannot judge raises an error."""
     random = seeded(5)
     names = ("graphql.is_valid", "graphql.parse", "graphql.parse_and_verify")
-    calls = [(name, (query, _SCHEMA)) for name in names for query in _QUERIES]
+    calls: list[Call] = [(name, (query, _SCHEMA)) for name in names for query in _QUERIES]
     calls += [(name, pair) for name in names for junk in _JUNK for pair in ((junk, _SCHEMA), ("{ id }", junk))]
     calls += [("graphql.is_valid", (_mutate(random, random.choice(_QUERIES)), _SCHEMA)) for _ in range(600)]
     calls += [("graphql.is_valid", (query, random.choice(_SCHEMAS))) for query in _QUERIES]

@@ -11,7 +11,7 @@ import pytest
 
 from policyeng.rego.budget import BudgetExceededError
 from policyeng.rego.builtins import BuiltinError, load_function
-from tests.rego_oracle import find_differences, limited, seeded
+from tests.rego_oracle import Call, find_differences, limited, seeded
 
 _NAMES = ("a", "b", "c", "x-y", "é")
 _TYPES = ("array", "boolean", "integer", "number", "null", "object", "string")
@@ -160,7 +160,7 @@ def test_documents_meet_schemas_as_for_opa(opa: Path) -> None:
     """Random schemas and documents, as values and as text."""
     random = seeded(7)
     pairs = [([text], {"items": {"format": name}}) for name, texts in _FORMATS.items() for text in texts]
-    calls = [("json.match_schema", pair) for pair in pairs]
+    calls: list[Call] = [("json.match_schema", pair) for pair in pairs]
     while len(calls) < 2200:
         schema = _draw_schema(random)
         if type(schema) is bool or _refers_to_itself(schema):
@@ -174,7 +174,7 @@ def test_documents_meet_schemas_as_for_opa(opa: Path) -> None:
 
 def test_what_is_wrong_with_a_schema_is_said_as_by_opa(opa: Path) -> None:
     """One mistake each, at the top and below it."""
-    calls = [("json.verify_schema", (each,)) for each in (*_WRONG, *_JUNK)]
+    calls: list[Call] = [("json.verify_schema", (each,)) for each in (*_WRONG, *_JUNK)]
     calls += [("json.verify_schema", ({"properties": {"a": each}},)) for each in _WRONG if "$ref" not in each]
     calls += [("json.match_schema", (each, {})) for each in _JUNK]
     calls += [("json.match_schema", ({}, each)) for each in (*_WRONG, *_JUNK)]

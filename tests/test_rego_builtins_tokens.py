@@ -216,7 +216,7 @@ def _draw_signing(random: Random) -> Call:
 def test_tokens_are_verified_as_opa_does(opa: Path) -> None:
     """Good and bad tokens with keys of every form."""
     random = seeded(6)
-    calls = [_draw_verification(random) for _ in range(1500)]
+    calls: list[Call] = [_draw_verification(random) for _ in range(1500)]
     assert find_differences(opa, calls) == []
     results = [call_ours(*call) for call in calls if "verify" in call[0]]
     assert sum(outcome.value is True for outcome in results) > 100
@@ -234,7 +234,7 @@ def test_operands_are_refused_as_by_opa(opa: Path) -> None:
     junk = (None, 5, {"a": 1}, ["x"], {1}, "x", True)
     counts = {"decode": 1, "decode_verify": 2, "encode_sign_raw": 3, "encode_sign": 3}
     counts |= {f"verify_{algorithm.lower()}": 2 for algorithm in _ALGORITHMS}
-    calls = []
+    calls: list[Call] = []
     for name, count in counts.items():
         for place in range(count):
             for each in junk:

@@ -43,6 +43,8 @@ from policyeng.rego.syntax import (
     Scalar,
     Set,
     SetComprehension,
+    Some,
+    SomeIn,
     Term,
     Var,
 )
@@ -690,7 +692,7 @@ class _Writer:
             if failing:
                 for modifier in expression.withs:
                     self.require_defined(modifier.value)
-            if expression.withs or isinstance(expression.value, Every | Not | Logical):
+            if expression.withs or isinstance(expression.value, Every | Not | Logical | Some | SomeIn):
                 failing = True
                 continue
             value = expression.value
@@ -728,7 +730,9 @@ class _Writer:
     def may_fail_in(self, body: Body) -> bool:
         """Whether the evaluation of a body may end in an error."""
         return any(
-            expression.withs or isinstance(expression.value, Every | Not | Logical) or self.may_fail(expression.value)
+            expression.withs
+            or isinstance(expression.value, Every | Not | Logical | Some | SomeIn)
+            or self.may_fail(expression.value)
             for expression in body
         )
 
@@ -906,7 +910,7 @@ class _Writer:
         """Write `not`; the arguments of its call are evaluated before it, as OPA does."""
         value = expression.value
         if isinstance(value, Call):
-            captured = []
+            captured: list[Term] = []
             evaluated: tuple[type, ...] = (Array, Object, Set)
             if operator_name(value) not in {"eq", "equal"}:
                 evaluated = (Ref, *evaluated, *_COMPREHENSIONS)
@@ -1356,7 +1360,7 @@ class _Writer:
     def unify(self, left: Term, right: Term) -> None:
         waiting = [(left, right)]
         while waiting:
-            rest = []
+            rest: list[tuple[Term, Term]] = []
             for first, second in waiting:
                 if not self.unified(first, second, rest):
                     rest.append((first, second))
