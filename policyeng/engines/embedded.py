@@ -178,7 +178,9 @@ def _parameters(work: Work) -> list[JsonObject]:
 
 
 def _rules_of(policy: Policy, thread: Thread) -> _Rules:
-    functions = {role: thread.uncached(path) for role, path in policy.rules}
+    functions = {
+        role: thread.function(path) if role == "exception" else thread.uncached(path) for role, path in policy.rules
+    }
     return _Rules(
         policy, functions.get("applies"), functions["deny"], functions.get("unknown"), functions.get("exception")
     )
