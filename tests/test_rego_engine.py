@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 import threading
 import tracemalloc
+from pathlib import Path
 
 import pytest
 
@@ -277,3 +281,21 @@ def test_what_cannot_be_evaluated_is_refused_at_once(name: str) -> None:
 def test_names_in_strings_and_comments_are_no_calls() -> None:
     """A text that only looks like a refused call is a text."""
     assert evaluated('deny contains {"msg": "http.send()"} # time.now_ns()') == [{"msg": "http.send()"}]
+
+
+def test_a_stored_program_finds_its_constants_in_another_process(tmp_path: Path) -> None:
+    """Members that are sets, objects and arrays are found though every process hashes texts differently."""
+    stored = tmp_path / "program"
+    text = 'package p\nv if input.x in {{"a"}, {"a", "b"}}\nw if input.y in {["a"], {"k": {"c"}}}'
+    stored.write_bytes(rego.compile({"p.rego": text}).compiled.dump())
+    reading = (
+        "import sys; from pathlib import Path; from policyeng import rego; from policyeng.rego.compiler import Compiled;"
+        "program = rego.Program(Compiled.load(Path(sys.argv[1]).read_bytes()), {});"
+        "given = {'x': {'a', 'b'}, 'y': {'k': {'c'}}};"
+        "print(program.query('data.p.v', given), program.query('data.p.w', given))"
+    )
+
+    for seed in ("1", "2"):
+        environ = {**os.environ, "PYTHONHASHSEED": seed}
+        command = [sys.executable, "-c", reading, str(stored)]
+        assert subprocess.run(command, capture_output=True, text=True, check=True, env=environ).stdout == "True True\n"

@@ -81,6 +81,10 @@ class Key:
         """Return the same number for equal values."""
         return self._hash
 
+    def __reduce__(self) -> tuple[type[Key], tuple[Value]]:
+        """Make it anew where it is read: each process hashes texts differently."""
+        return Key, (self.value,)
+
     def __repr__(self) -> str:
         """Show the value."""
         return f"Key({self.value!r})"
