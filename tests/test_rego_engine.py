@@ -289,7 +289,8 @@ def test_a_stored_program_finds_its_constants_in_another_process(tmp_path: Path)
     text = 'package p\nv if input.x in {{"a"}, {"a", "b"}}\nw if input.y in {["a"], {"k": {"c"}}}'
     stored.write_bytes(rego.compile({"p.rego": text}).compiled.dump())
     reading = (
-        "import sys; from pathlib import Path; from policyeng import rego; from policyeng.rego.compiler import Compiled;"
+        "import sys; from pathlib import Path;"
+        "from policyeng import rego; from policyeng.rego.compiler import Compiled;"
         "program = rego.Program(Compiled.load(Path(sys.argv[1]).read_bytes()), {});"
         "given = {'x': {'a', 'b'}, 'y': {'k': {'c'}}};"
         "print(program.query('data.p.v', given), program.query('data.p.w', given))"
