@@ -114,7 +114,7 @@ rego: setup-tests $(OPA)
 	@$(OPA) fmt --fail --list policies
 	@$(OPA) check --strict --bundle policies
 	@$(OPA) test --bundle policies
-	@$(BIN)/python tests/lib_coverage.py $(OPA) policies
+	@$(BIN)/policyeng test --coverage
 	@$(OPA) build --bundle policies --output .tools/bundle.tar.gz
 
 python: setup-tests $(OPA) $(CONFTEST)

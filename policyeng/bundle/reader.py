@@ -100,6 +100,16 @@ class Bundle:
         """By lower-case type of resources, the names that policies look for there, by themselves in lower case."""
         return spellings_of(policy.header for policy in self.policies)
 
+    @cached_property
+    def places(self) -> Mapping[str, str]:
+        """The file of each module by its path, within the archive for one of an archive."""
+        trees = [(origin.root, origin.tree) for origin in self.origins]
+        found = {}
+        for path, _ in self.modules:
+            roots = [root for root, tree in trees if PurePosixPath(path) in tree]
+            found[path] = str(roots[0] / path) if len(roots) == 1 else path
+        return found
+
     @property
     def wanted(self) -> Wanted:
         """What of inputs its policies judge."""

@@ -1,18 +1,26 @@
-"""`policyeng test`: run the cases of a bundle and the absent tests that its headers imply."""
+"""`policyeng test`: run the cases and the Rego unit tests of a bundle, and the absent tests that its headers imply."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+import orjson
 import typer
 
 from policyeng.cli import options
-from policyeng.cli.loading import selected_bundle, settings_of
+from policyeng.cli.loading import plain_format, selected_bundle, settings_of
 from policyeng.cli.printing import say
 from policyeng.cli.writing import write
 from policyeng.errors import BundleError
+from policyeng.report.wording import count
+
+if TYPE_CHECKING:
+    from policyeng.verify.case_runs import CaseRun
+    from policyeng.verify.rego_tests import UnitTest
 
 
 def test(
@@ -20,6 +28,11 @@ def test(
     data: options.GivenData = None,
     select: options.Select = None,
     ignore: options.Ignore = None,
+    coverage: Annotated[
+        bool,
+        typer.Option("--coverage", help="Print the lines of Rego that no test reaches; exit with 1 if there are any."),
+    ] = False,
+    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json.")] = "text",
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a JUnit report.")] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Name every case, not only those that fail.")
@@ -28,9 +41,12 @@ def test(
     *,
     trust: Mapping[str, object],
 ) -> int:
-    """Run the cases of every policy, and for every inspected field the test of its absence."""
-    from policyeng.verify.case_runs import run_cases  # only this command pays for it
+    """Run the cases of every policy, for every inspected field the test of its absence, and the Rego unit tests."""
+    from policyeng.engines.embedded import using  # only this command pays for these
+    from policyeng.verify.case_runs import run_cases
+    from policyeng.verify.rego_tests import lines_missed, lines_of, needs_session, open_session, run_unit_tests
 
+    format_ = plain_format(format_)
     bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)
     bundle.run_python(twins=True)
     for path in policy or ():
@@ -38,22 +54,74 @@ def test(
             raise BundleError(
                 "an archive carries no cases", place=(str(path),), remedy="name the directory it is built from"
             )
-    runs = list(run_cases(bundle))
-    failed = [run for run in runs if run.reason]
-    for run in runs:
-        if run.reason or verbose:
-            typer.echo(
-                f"{'FAIL' if run.reason else 'ok  '} {run.policy} {run.name}{f': {run.reason}' if run.reason else ''}"
-            )
+    session = None
+    if coverage or needs_session(bundle):
+        whole = not (select or ignore)
+        session = open_session(bundle, lambda line: say(line, error=True), whole=whole, cover=coverage)
+    with using(session.program, bundle) if session else nullcontext():
+        runs = list(run_cases(bundle))
+    tests = list(run_unit_tests(session)) if session else []
+    missed = lines_missed(session) if session and coverage else {}
+    counted = sum(len(lines_of(module)) for module in session.modules) if session and coverage else 0
+    failed = sum(bool(run.reason) for run in runs) + sum(found.outcome in ("failed", "error") for found in tests)
     if junit:
         from policyeng.verify.case_junit import render
 
-        write(junit, f"{render(runs)}\n", "JUnit report")
+        write(junit, f"{render(runs, tests)}\n", "JUnit report")
     without = [entry.id for entry in bundle.policies if entry.cases is None]
     if without:
         say(f"no cases: {', '.join(without)}", error=True)
-    typer.echo(f"{len(runs) - len(failed)} passed, {len(failed)} failed")
-    if not runs:
+    if format_ == "json":
+        found = {"cases": list(map(_object, runs)), "tests": list(map(asdict, tests))}
+        if coverage:
+            found["coverage"] = {"lines": counted, "missed": missed}
+        typer.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
+    else:
+        _print(runs, tests, verbose=verbose)
+        if coverage:
+            _print_coverage(missed, counted)
+        skipped = sum(found.outcome == "skipped" for found in tests)
+        passed = len(runs) + len(tests) - failed - skipped
+        typer.echo(f"{passed} passed, {failed} failed{f', {skipped} skipped' if skipped else ''}")
+    if not runs and not tests:
         say("policyeng: no case was found; put a cases.yaml beside each policy", error=True)
         return 2
-    return int(bool(failed))
+    return int(bool(failed or missed))
+
+
+def _object(run: CaseRun) -> dict[str, Any]:
+    return {**asdict(run), "outcome": "failed" if run.reason else "passed"}
+
+
+def _print(runs: Iterable[CaseRun], tests: Iterable[UnitTest], *, verbose: bool) -> None:
+    for run in runs:
+        if run.reason:
+            typer.echo(f"FAIL {run.policy} {run.name}: {run.reason}")
+            typer.echo(f"  {run.file}:{run.line}{f': patch: {run.edit}' if run.edit else ''}")
+        elif verbose:
+            typer.echo(f"ok   {run.policy} {run.name}")
+    for test in tests:
+        name = f"{test.package}.{test.name}"
+        if test.outcome in ("failed", "error"):
+            typer.echo(f"{'FAIL' if test.outcome == 'failed' else 'ERROR'} {name}: {test.reason}")
+            typer.echo(f"  {test.file}:{test.line}")
+        elif verbose or test.outcome == "skipped":
+            typer.echo(f"{'ok  ' if test.outcome == 'passed' else 'skip'} {name}")
+
+
+def _print_coverage(missed: Mapping[str, Sequence[int]], counted: int) -> None:
+    for file, lines in missed.items():
+        typer.echo(f"{file}: no test reaches {'line' if len(lines) == 1 else 'lines'} {_ranges(lines)}")
+    reached = counted - sum(map(len, missed.values()))
+    typer.echo(f"{reached} of {count(counted, 'line')} reached")
+
+
+def _ranges(lines: Sequence[int]) -> str:
+    """Return numbers with those that follow each other as ranges."""
+    parts: list[list[int]] = []
+    for line in lines:
+        if parts and line == parts[-1][1] + 1:
+            parts[-1][1] = line
+        else:
+            parts.append([line, line])
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import lru_cache
 from math import inf, isinf
 from typing import Any, NamedTuple
@@ -20,8 +21,10 @@ from policyeng.errors import EngineError
 from policyeng.models import Denial, JsonObject, Unknown, lowered, made
 from policyeng.rego.budget import Limits
 from policyeng.rego.compiler import Compiled, compiler_digest
+from policyeng.rego.errors import remember_text
 from policyeng.rego.program import Thread, link
 from policyeng.rego.runtime import Members
+from policyeng.rego.syntax import Module
 from policyeng.rego.values import UNDEFINED, Value, members, to_json
 
 #: Under which name `Work.made` holds the parsed snapshot.
@@ -39,6 +42,8 @@ _CLEAN = Judgement()
 _SKIPPED = Judgement(applies=False)
 _MEMBERS = {"msg", "path", "actual", "expected"}
 _SUBJECTS = ("resources", "workloads", "approvals", "documents")
+#: The digest of a bundle and what evaluates it instead of its compiled program.
+_USED: ContextVar[tuple[str, rego.Program | None]] = ContextVar("_USED", default=("", None))
 _FAULTS = {"eval_conflict_error": "conflict", "eval_budget_error": "limit"}
 
 
@@ -301,7 +306,30 @@ def compile_rego(bundle: Bundle) -> rego.Program:
     Raises:
         EngineError: the bundle does not compile.
     """
-    return _program(_Key(bundle))
+    digest, program = _USED.get()
+    return program if program is not None and bundle.digest == digest else _program(_Key(bundle))
+
+
+@contextmanager
+def using(program: rego.Program, bundle: Bundle) -> Iterator[None]:
+    """Evaluate a bundle with a program of its modules that prints or notes what it evaluates."""
+    token = _USED.set((bundle.digest, program))
+    try:
+        yield
+    finally:
+        _USED.reset(token)
+
+
+def modules_of(bundle: Bundle) -> list[Module]:
+    """Parse the Rego modules of a bundle, under the names of their files.
+
+    Raises:
+        RegoError: a module is not well formed.
+    """
+    return [
+        rego.parse_module(bundle.places[path], text, 0 if path in bundle.rego_v0 else 1)
+        for path, text in bundle.modules
+    ]
 
 
 class _Key:
@@ -321,24 +349,29 @@ class _Key:
 def _program(key: _Key) -> rego.Program:
     bundle = key.bundle
     data = orjson.loads(bundle.data_bytes)
+    names = {place: path for path, place in bundle.places.items()}
     entry = _entry(bundle)
     stored = cache.load(entry)
     try:
         if stored is not None:
             # An entry that cannot be read is as good as none.
             with suppress(ValueError):
-                return rego.Program(Compiled.load(stored[0]), data)
-        modules = [rego.parse_module(path, text, 0 if path in bundle.rego_v0 else 1) for path, text in bundle.modules]
-        program = link(modules, data)
+                program = rego.Program(Compiled.load(stored[0]), data, names=names)
+                for path, text in bundle.modules:
+                    remember_text(bundle.places[path], text)
+                return program
+        program = link(modules_of(bundle), data, names=names)
     except (rego.RegoError, rego.LibraryError) as error:
-        raise EngineError(f"the bundle does not compile: {error}", place=(bundle.name,)) from error
+        raise EngineError(f"the bundle does not compile:\n{error}", place=(bundle.name,)) from error
     cache.store(entry, [program.compiled.dump()])
     return program
 
 
 def _entry(bundle: Bundle) -> str:
     """Return the key of the compiled program: the compiler, the text and the data that it compiles."""
-    modules = (part for path, source in bundle.modules for part in (path, source, str(path in bundle.rego_v0)))
+    modules = (
+        part for path, source in bundle.modules for part in (bundle.places[path], source, str(path in bundle.rego_v0))
+    )
     texts = (*modules, "data", hashlib.sha256(bundle.data_bytes).hexdigest())
     return cache.key_of("program", compiler_digest(), *texts)
 

@@ -32,7 +32,7 @@ _LONGEST_LINE = 120
 _EVALUATION_ERRORS = (BuiltinError, runtime.ConflictError, BudgetExceededError, NumberTooLargeError)
 
 
-#: Called with the file and line of a `print`, and for each argument its value in a list, which is empty if there is none.
+#: Called with the file and line of a `print`, and for each argument a list of its value, empty if there is none.
 Print = Callable[[str, int, list[list[Value]]], None]
 #: Called with the file and line of an expression, or of the head of a rule, each time that it is evaluated.
 Cover = Callable[[tuple[str, int]], None]

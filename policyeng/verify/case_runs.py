@@ -19,6 +19,7 @@ from policyeng.facts.ids import workspace_of
 from policyeng.models import Approval, DeclaredWorkload, Finding, JsonObject, Snapshot, lowered
 from policyeng.strict.json_pointer import keys_of
 from policyeng.strict.merge_patch import merged
+from policyeng.strict.yaml_lines import flow
 from policyeng.verify.cases import (
     DEFAULT_AS_OF,
     Baselines,
@@ -37,12 +38,21 @@ _ABSENT_ID = "absent-test"
 
 @dataclass(frozen=True, slots=True)
 class CaseRun:
-    """What became of one case; `reason` is empty when it held."""
+    """What became of one case; `reason` is empty when it held.
+
+    Attributes:
+        file: of the cases.
+        line: of the case there, of the first line for a test of absence.
+        edit: what the case changes, as YAML on one line.
+    """
 
     policy: str
     name: str
     expected: Verdict
     reason: str
+    file: str = ""
+    line: int = 0
+    edit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +90,23 @@ def run_cases(bundle: Bundle) -> Iterator[CaseRun]:
             continue
         alone = bundle.only([policy])
         for prepared in (*prepared_cases(policy, file, baselines), *prepared_absences(alone, policy, file, baselines)):
-            yield CaseRun(policy.id, prepared.name, prepared.expected, _judged(alone, policy, prepared))
+            reason = _judged(alone, policy, prepared)
+            place = str(policy.cases), _line_of(policy, prepared) if reason else 0
+            edit = flow(prepared.case.patch) if prepared.case.patch else ""
+            yield CaseRun(policy.id, prepared.name, prepared.expected, reason, *place, edit)
+
+
+def _line_of(policy: Policy, prepared: Prepared) -> int:
+    """Return the line of a case in its file, 1 for a test that is not written there."""
+    lines = policy.cases.read_text(encoding="utf-8").splitlines() if policy.cases else []
+    group = ""
+    for number, line in enumerate(lines, 1):
+        key = line.partition(": ")[0].rstrip(": ")
+        if line[:1].isalpha():
+            group = key
+        elif group == prepared.expected and key.strip().strip("\"'") == prepared.name:
+            return number
+    return 1
 
 
 def prepared_cases(policy: Policy, file: CaseFile, baselines: Baselines) -> Iterator[Prepared]:
@@ -124,8 +150,8 @@ def _judged(alone: Bundle, policy: Policy, prepared: Prepared) -> str:
 def _why(finding: Finding | None) -> str:
     if finding is None:
         return ""
-    reasons = [f"{denial.msg} ({denial.path})" for denial in finding.denials]
-    reasons += [f"{unknown.msg} ({unknown.path})" for unknown in finding.unknowns]
+    said = [*finding.denials, *finding.unknowns]
+    reasons = [f"{entry.msg} ({entry.path})" if entry.path else entry.msg for entry in said]
     return f": {'; '.join(reasons)}" if reasons else ""
 
 

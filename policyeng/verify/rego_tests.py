@@ -1,0 +1,202 @@
+"""Run the Rego unit tests of a bundle as `opa test` does, and find the lines that no test reaches."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from policyeng.bundle import Bundle
+from policyeng.engines.embedded import LIMITS, modules_of
+from policyeng.errors import EngineError
+from policyeng.rego import EvaluationError, Program, RegoError, parse_module
+from policyeng.rego.builtins import load_function
+from policyeng.rego.program import link
+from policyeng.rego.syntax import Call, Expr, Module, Ref, Rule, Scalar, Some, Term, Var, dotted_name, walk
+from policyeng.rego.values import UNDEFINED, Value, make_set, to_key, to_text
+
+Outcome = Literal["passed", "failed", "error", "skipped"]
+#: The first argument of a `print` that reports a case of a test with several: no text of a policy is so.
+_CASE = "\0case"
+_PRINT = re.compile(r"^[^#\n]*\bprint\(", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class UnitTest:
+    """What became of one Rego unit test.
+
+    Attributes:
+        package: such as `data.lib.words_test`.
+        name: of the rule; the second one of a name in a package ends in `#01`, as for OPA.
+        reason: empty for a test that passed.
+    """
+
+    file: str
+    line: int
+    package: str
+    name: str
+    outcome: Outcome
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class Session:
+    """The Rego modules of a bundle with their unit tests, compiled to print and to note what is evaluated.
+
+    Attributes:
+        program: of all modules.
+        modules: those that coverage is of.
+        tests: modules of unit tests.
+        reached: file and line of each expression and head that was evaluated.
+        cases: those that the unit test which is running has begun.
+    """
+
+    program: Program
+    modules: list[Module]
+    tests: list[Module]
+    reached: set[tuple[str, int]] = field(default_factory=set)
+    cases: list[Value] = field(default_factory=list)
+
+
+def open_session(bundle: Bundle, say: Callable[[str], None], *, whole: bool = True, cover: bool = False) -> Session:
+    """Compile the modules of a bundle with its unit tests; its own directories are searched, not those lent to it.
+
+    Args:
+        bundle: with the policies to test.
+        say: what `print` in Rego calls with each line.
+        whole: take all unit tests and modules, not only those in the folders of the policies in force.
+        cover: note what is evaluated.
+
+    Raises:
+        EngineError: they do not compile.
+    """
+    reached: set[tuple[str, int]] = set()
+    cases: list[Value] = []
+
+    def print_(file: str, line: int, values: list[list[Value]]) -> None:
+        if values and values[0] == [_CASE]:
+            cases.extend(values[1])
+            return
+        for text in load_function("internal.print")([make_set(part) for part in values]):
+            say(f"{file}:{line}: {text}")
+
+    roots = [origin.root for origin in bundle.origins if not origin.lent and origin.root.is_dir()]
+    folders = roots if whole else [root / Path(policy.file).parent for policy in bundle.policies for root in roots]
+    try:
+        files = sorted({path for folder in folders for path in folder.rglob("*_test.rego")})
+        tests = [parse_module(str(path), path.read_text(encoding="utf-8")) for path in files]
+        _number_twins(tests)
+        for module in tests:
+            for rule in _tests_of(module):
+                _report_cases(rule)
+        modules = modules_of(bundle)
+        program = link([*modules, *tests], bundle.data, print_=print_, cover=reached.add if cover else None)
+    except RegoError as error:
+        raise EngineError(f"the bundle and its tests do not compile:\n{error}", place=(bundle.name,)) from error
+    own = [module for module in modules if any(Path(module.source.file).is_relative_to(folder) for folder in folders)]
+    return Session(program, own, tests, reached, cases)
+
+
+def needs_session(bundle: Bundle) -> bool:
+    """Return whether a bundle has unit tests or prints, or somebody debugs: its cached program does none of that."""
+    roots = [origin.root for origin in bundle.origins if not origin.lent and origin.root.is_dir()]
+    return (
+        sys.gettrace() is not None
+        or any(_PRINT.search(text) for _, text in bundle.modules)
+        or any(path for root in roots for path in root.rglob("*_test.rego"))
+    )
+
+
+def _tests_of(module: Module) -> Iterator[Rule]:
+    for rule in module.rules:
+        if isinstance(rule.head.ref.head, Var) and rule.head.ref.head.name.startswith(("test_", "todo_test_")):
+            yield rule
+
+
+def _number_twins(modules: Iterable[Module]) -> None:
+    """Give each but the first test of a name in a package another name: OPA runs each rule of a test by itself."""
+    seen: Counter[tuple[str, str]] = Counter()
+    for module in modules:
+        for rule in _tests_of(module):
+            head = rule.head.ref.head
+            if isinstance(head, Var) and not rule.head.ref.path:
+                key = dotted_name(module.package), head.name
+                if number := seen[key]:
+                    rule.head.ref.head = Var(head.start, head.end, f"{head.name}#{number:02}")
+                seen[key] += 1
+
+
+def _report_cases(rule: Rule) -> None:
+    """Have a test such as `test_x[note]` report each case that it begins, whether it then holds or not."""
+    path = rule.head.ref.path
+    names = {part.name for part in path if isinstance(part, Var)}
+    if len(path) != 1 or not names:
+        return
+    for index, expression in enumerate(rule.body):
+        names -= {node.name for node in walk(expression) if isinstance(node, Var)}
+        if not names:
+            at = expression.end
+            marker: list[Term] = [Scalar(at, at, _CASE), path[0]]
+            call = Call(at, at, Ref(at, at, Var(at, at, "print"), []), marker)
+            rule.body.insert(index + 1, Expr(at, at, call))
+            return
+
+
+def run_unit_tests(session: Session) -> Iterator[UnitTest]:
+    """Run each unit test, in the order of files and lines."""
+    for module in session.tests:
+        package = dotted_name(module.package)
+        for rule in _tests_of(module):
+            head = rule.head.ref.head
+            name = head.name if isinstance(head, Var) else ""
+            outcome, reason = _run(session, f"{package}.{name}", rule)
+            line = module.source.position(rule.start)[0]
+            yield UnitTest(module.source.file, line, package, name, outcome, reason)
+
+
+def _run(session: Session, path: str, rule: Rule) -> tuple[Outcome, str]:
+    if path.rpartition(".")[2].startswith("todo_"):
+        return "skipped", "to do"
+    if rule.head.args is not None:
+        return "error", "a test takes no arguments"
+    session.cases.clear()
+    thread = session.program.thread()
+    thread.begin(UNDEFINED, LIMITS)
+    try:
+        value = thread.call(thread.function(path))
+    except EvaluationError as error:
+        return "error", str(error)
+    if rule.head.ref.path and isinstance(value, dict):
+        failed = [to_text(case) for case in session.cases if value.get(to_key(case), UNDEFINED) is not True]
+        if failed or not value:
+            return "failed", f"the cases fail: {', '.join(failed)}" if failed else "it has no case"
+        return "passed", ""
+    if value is True:
+        return "passed", ""
+    return "failed", "it is undefined" if value is UNDEFINED else f"it is {to_text(value)[:200]}, not true"
+
+
+def lines_missed(session: Session) -> Mapping[str, list[int]]:
+    """Return by file the lines that nothing has reached."""
+    missed = {}
+    for module in session.modules:
+        file = module.source.file
+        if found := sorted(line for line in lines_of(module) if (file, line) not in session.reached):
+            missed[file] = found
+    return missed
+
+
+def lines_of(module: Module) -> set[int]:
+    """Return the lines that coverage counts, as OPA does: those on which an expression or the head of a rule begins."""
+    rules = [node for node in walk(module.rules) if isinstance(node, Rule)]
+    implied = {id(expression) for rule in rules if rule.implied_body for expression in rule.body}
+    expressions = (
+        node
+        for node in walk(module.rules)
+        if isinstance(node, Expr) and id(node) not in implied and not isinstance(node.value, Some)
+    )
+    return {module.source.position(node.start)[0] for node in (*rules, *expressions)}
