@@ -16,7 +16,7 @@ from policyeng.errors import EngineError
 from policyeng.rego import EvaluationError, Program, RegoError, parse_module
 from policyeng.rego.builtins import load_function
 from policyeng.rego.program import link
-from policyeng.rego.syntax import Call, Expr, Module, Ref, Rule, Scalar, Some, Term, Var, dotted_name, walk
+from policyeng.rego.syntax import Call, Expr, Module, Ref, Rule, Scalar, Some, SomeIn, Term, Var, dotted_name, walk
 from policyeng.rego.values import UNDEFINED, Value, make_set, to_key, to_text
 
 Outcome = Literal["passed", "failed", "error", "skipped"]
@@ -191,12 +191,15 @@ def lines_missed(session: Session) -> Mapping[str, list[int]]:
 
 
 def lines_of(module: Module) -> set[int]:
-    """Return the lines that coverage counts, as OPA does: those on which an expression or the head of a rule begins."""
+    """Return the lines that coverage counts, as OPA does: those on which an expression or a head begins.
+
+    Declarations do not count, nor does the body `true` of a rule that has none.
+    """
     rules = [node for node in walk(module.rules) if isinstance(node, Rule)]
     implied = {id(expression) for rule in rules if rule.implied_body for expression in rule.body}
     expressions = (
         node
         for node in walk(module.rules)
-        if isinstance(node, Expr) and id(node) not in implied and not isinstance(node.value, Some)
+        if isinstance(node, Expr) and id(node) not in implied and not isinstance(node.value, Some | SomeIn)
     )
     return {module.source.position(node.start)[0] for node in (*rules, *expressions)}
