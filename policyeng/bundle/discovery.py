@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -49,7 +50,10 @@ def policies_of(root: Path, tree: Mapping[PurePosixPath, bytes]) -> list[Policy]
 def _rego_policy(root: Path, path: PurePosixPath, source: str, analysis: Analysis, headers: Headers) -> Policy | None:
     place = str(root / path)
     metadata = rego_metadata(source)
-    header = headers.of_metadata(metadata, place) if metadata is not None else None
+    try:
+        header = headers.of_metadata(metadata, place) if metadata is not None else None
+    except BundleError as error:
+        raise _with_line(error, source, place) from error
     if header is None:
         return None
     defined = {rule.name for rule in analysis.rules}
@@ -59,6 +63,17 @@ def _rego_policy(root: Path, path: PurePosixPath, source: str, analysis: Analysi
         )
     rules = tuple((role, f"data.{analysis.package}.{role}") for role in _ROLES if role in defined)
     return Policy(header, _area(path), path.stem, str(path), rules=rules, cases=_cases(root, path))
+
+
+def _with_line(error: BundleError, source: str, place: str) -> BundleError:
+    """Return the error of a header with the line of the key that it names, where the text has it."""
+    named = re.search(r"`([\w.]+)`", error.message)
+    line = named and re.search(rf"^(#[ \t]*(?:- )?){re.escape(named[1].partition('.')[0])}:.*", source, re.MULTILINE)
+    if not line or error.place[:1] != (place,):
+        return error
+    number, column = source.count("\n", 0, line.start()) + 1, len(line[1]) + 1
+    shown = f"{error.message}{f'; {error.remedy}' if error.remedy else ''}\n  {line[0]}\n  {' ' * len(line[1])}^"
+    return BundleError(shown, place=(f"{place}:{number}:{column}", *error.place[1:]))
 
 
 def _python_policy(root: Path, path: PurePosixPath, content: bytes, twin: Policy | None, headers: Headers) -> Policy:

@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from policyeng.bundle.header_parts import PARAMETER, Clock, RelatedResource, Strict, require_parameters, require_pointer
 from policyeng.bundle.parameter_schemas import misfit
 from policyeng.bundle.remediation import Remediation, require_declared
-from policyeng.errors import BundleError
+from policyeng.errors import BundleError, nearest
 from policyeng.models import JsonObject, Severity
 
 #: What a case or the deletion of an inspected pointer can lead to.
@@ -280,10 +280,12 @@ def parse_header(fields: dict[str, Any], place: str) -> PolicyHeader:
     try:
         return PolicyHeader.model_validate(fields)
     except ValidationError as error:
-        first = error.errors()[0]
+        # A key that is misspelt is also missing: its spelling is what to correct.
+        first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
         field = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            remedy = f"the fields are {', '.join(PolicyHeader.model_fields)}"
+            known = nearest(field, PolicyHeader.model_fields)
+            remedy = known.removeprefix("; ") or f"the fields are {', '.join(PolicyHeader.model_fields)}"
             raise BundleError(f"unknown field `{field}` in the header", place=(place,), remedy=remedy) from error
         reason = first["msg"].removeprefix("Value error, ")
         where = f"`{field}`: " if field else ""

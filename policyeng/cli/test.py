@@ -43,7 +43,7 @@ def test(
 ) -> int:
     """Run the cases of every policy, for every inspected field the test of its absence, and the Rego unit tests."""
     from policyeng.engines.embedded import using  # only this command pays for these
-    from policyeng.verify.case_runs import run_cases
+    from policyeng.verify.case_runs import misspelt_pointers, run_cases
     from policyeng.verify.rego_tests import lines_missed, lines_of, needs_session, open_session, run_unit_tests
 
     format_ = plain_format(format_)
@@ -68,6 +68,8 @@ def test(
         from policyeng.verify.case_junit import render
 
         write(junit, f"{render(runs, tests)}\n", "JUnit report")
+    for remark in misspelt_pointers(bundle):
+        say(f"warning: {remark}", error=True)
     without = [entry.id for entry in bundle.policies if entry.cases is None]
     if without:
         say(f"no cases: {', '.join(without)}", error=True)

@@ -39,6 +39,10 @@ class Source:
         return self.text[start:end].rstrip("\r\n")
 
 
+#: Columns of a line that an error repeats, so that it fits into a terminal of 80.
+_WIDEST = 76
+
+
 def remember_text(file: str, text: str) -> None:
     """Have tracebacks and debuggers show the lines of a module that is in no file, such as one of an archive."""
     # An entry of one function is what Python itself has for a module whose loader knows the text.
@@ -73,10 +77,18 @@ class Diagnostic:
 
     def __str__(self) -> str:
         """Format it as file, line, column, code and message, then the line with a caret, then the hints."""
-        line, column = self.source.position(min(self.offset, len(self.source.text)))
+        line, place = self.source.position(min(self.offset, len(self.source.text)))
+        column = place
         text = self.source.line(line)
+        if len(text.expandtabs(8)) > _WIDEST:
+            # A caret below a line that the terminal wraps would point to something else.
+            start = max(0, column - _WIDEST // 2)
+            text, column = text[start : start + _WIDEST - 6].strip("\t"), column - start
+            if start:
+                text, column = f"...{text}", column + 3
+            text = f"{text}..." if len(self.source.line(line)) > start + _WIDEST - 6 else text
         caret = "".join("\t" if character == "\t" else " " for character in text[: column - 1]) + "^"
-        lines = [f"{self.source.file}:{line}:{column}: {self.code}: {self.message}", f"  {text}", f"  {caret}"]
+        lines = [f"{self.source.file}:{line}:{place}: {self.code}: {self.message}", f"  {text}", f"  {caret}"]
         return "\n".join([*lines, *(f"  hint: {hint}" for hint in self.hints)])
 
 

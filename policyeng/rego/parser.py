@@ -519,13 +519,19 @@ class _Parser:
     # Bodies
 
     def braced_body(self) -> Body:
+        opened = self.source.position(self.token.start)[0]
         self.expect("{")
-        body = self.query("}")
+        body = self.query("}", opened)
         self.take()
         return body
 
-    def query(self, end: str) -> Body:
-        """Read expressions up to a sign, which is left."""
+    def query(self, end: str, opened: int = 0) -> Body:
+        """Read expressions up to a sign, which is left.
+
+        Args:
+            end: the sign.
+            opened: the line of the sign that it belongs to, if it is known.
+        """
         with self.nested():
             if self.is_sign(end):
                 self.fail("found empty body")
@@ -534,16 +540,16 @@ class _Parser:
                 if self.is_sign(";"):
                     self.take()
                 elif not self.token.newline or self.is_sign("eof"):
-                    self.fail_between_expressions(end)
+                    self.fail_between_expressions(end, opened)
                 body.append(self.literal())
             return body
 
-    def fail_between_expressions(self, end: str) -> NoReturn:
+    def fail_between_expressions(self, end: str, opened: int) -> NoReturn:
         hints = []
         if self.token.kind == "name" and self.token.text in ("in", "and", "or"):
             hints = [f"`import future.keywords.{self.token.text}`"]
         if self.is_sign("eof") and end in "}])":
-            hints = [f"a `{end}` is missing"]
+            hints = [f"a `{end}` is missing{f' for the one that line {opened} opens' if opened else ''}"]
         self.fail(f"unexpected {self.described()}: expected \\n or ; or {end}", *hints)
 
     def literal(self) -> Expr:

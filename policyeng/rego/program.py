@@ -475,6 +475,7 @@ def link(
     checker = Checker(root, allow_print=print_ is not None)
     checker.check()
     faults += checker.faults
+    unknown = {(fault.source.file, fault.offset) for fault in faults}
     for definition in definitions:
         orderer = Orderer(definition.source, checker.arity)
         bound = frozenset(_pattern_names(definition.arguments or ()))
@@ -482,7 +483,8 @@ def link(
             head = [*definition.path, *(term for term in (definition.key, branch.value) if term is not None)]
             orderer.check_head(head, branch.body, bound)
             branch.body = orderer.order(branch.body, bound)
-        faults += orderer.faults
+        # The result of a call that is refused is unsafe, too, which says nothing more.
+        faults += [fault for fault in orderer.faults if (fault.source.file, fault.offset) not in unknown]
     if faults:
         raise RegoError(*faults)
     if faults := check_types(root, checker):

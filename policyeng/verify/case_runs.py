@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from difflib import get_close_matches
 from typing import Any
 
 from pydantic import ValidationError
@@ -94,6 +95,29 @@ def run_cases(bundle: Bundle) -> Iterator[CaseRun]:
             place = str(policy.cases), _line_of(policy, prepared) if reason else 0
             edit = flow(prepared.case.patch) if prepared.case.patch else ""
             yield CaseRun(policy.id, prepared.name, prepared.expected, reason, *place, edit)
+
+
+def misspelt_pointers(bundle: Bundle) -> Iterator[str]:
+    """Yield a remark for each inspected pointer that no judged baseline has, but for a letter or two."""
+    resources = baselines_of(bundle).resources.values()
+    for policy in bundle.policies:
+        judged = {lowered(kind.type) for kind in policy.header.judges}
+        documents = [resource for resource in resources if lowered(str(resource.get("type"))) in judged]
+        # Other spellings of what is inspected anyway are no mistakes.
+        known = {pointer for document in documents for pointer in _pointers(document)} - set(policy.header.inspects)
+        for pointer in policy.header.inspects:
+            if "*" in pointer or any(has_value(document, pointer) for document in documents):
+                continue
+            if close := get_close_matches(pointer, known, n=1, cutoff=0.85):
+                said = f"no judged baseline has `{pointer}` of `inspects`; did you mean `{close[0]}`"
+                yield f"{policy.file}: {policy.id}: {said}"
+
+
+def _pointers(value: object, above: str = "") -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield f"{above}/{key}"
+            yield from _pointers(inner, f"{above}/{key}")
 
 
 def _line_of(policy: Policy, prepared: Prepared) -> int:
