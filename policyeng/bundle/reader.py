@@ -86,6 +86,11 @@ class Bundle:
         return _json(self.data)
 
     @cached_property
+    def overruns(self) -> dict[str, int]:
+        """How often policies exceeded their limit since the bundle was loaded, by id; engines count it."""
+        return {}
+
+    @cached_property
     def reaches(self) -> tuple[Reach, ...]:
         """What of its input each policy in force can read."""
         return reaches_of(self.policies, self.modules, self.rego_v0)

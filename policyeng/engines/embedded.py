@@ -16,7 +16,8 @@ from policyeng import __version__, cache, rego
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.declaration import Role
 from policyeng.engines.foreign import foreign_judgement
-from policyeng.engines.work import Judgement, Pair, Work
+from policyeng.engines.watchdog import WALL_LIMIT, DeadlineExceededError, within_deadline
+from policyeng.engines.work import SWITCHED_OFF, Judgement, Pair, Work, count_overrun, is_switched_off
 from policyeng.errors import EngineError
 from policyeng.models import Denial, JsonObject, Unknown, lowered, made
 from policyeng.rego.budget import Limits
@@ -35,8 +36,8 @@ Splice = tuple[str, int, int, Sequence[bytes]]
 #: A member of an index: the keys that lead to it, and its JSON; None where it goes.
 Entry = tuple[Sequence[str], bytes | None]
 
-#: Of one pair.
-LIMITS = Limits(seconds=1.0, steps=4_000_000, size=2_000_000)
+#: Of one pair; the watchdog ends what takes too much CPU time.
+LIMITS = Limits(seconds=WALL_LIMIT, steps=4_000_000, size=2_000_000)
 
 _CLEAN = Judgement()
 _SKIPPED = Judgement(applies=False)
@@ -163,14 +164,28 @@ def judge_pairs(work: Work, pairs: Sequence[Pair]) -> list[Judgement]:
     """
     documents = documents_of(work)
     parameters = _parameters(work)
-    thread = compile_rego(work.bundle).thread()
+    program = compile_rego(work.bundle)
+    thread = program.thread()
     as_of = work.as_of.isoformat().replace("+00:00", "Z")
     rules: dict[int, _Rules] = {}
     found = []
     for pair in pairs:
+        policy = work.bundle.policies[pair.policy]
+        if is_switched_off(work.bundle, policy):
+            found.append(SWITCHED_OFF)
+            continue
         if pair.policy not in rules:
-            rules[pair.policy] = _rules_of(work.bundle.policies[pair.policy], thread)
-        found.append(_judge(rules[pair.policy], pair, documents, parameters[pair.policy], as_of, thread))
+            rules[pair.policy] = _rules_of(policy, thread)
+        given = rules[pair.policy], pair, documents, parameters[pair.policy], as_of, thread
+        try:
+            found.append(within_deadline(thread.globals, _judge, *given))
+            if thread.steps.used > LIMITS.steps:
+                count_overrun(work.bundle, policy)
+        except DeadlineExceededError as error:
+            found.append(Judgement(error=f"limit: {error}"))
+            count_overrun(work.bundle, policy)
+            thread = program.new_thread()
+            rules.clear()
     return found
 
 

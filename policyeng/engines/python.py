@@ -7,7 +7,8 @@ import orjson
 from policyeng.bundle import PolicyInput
 from policyeng.bundle.declaration import Functions
 from policyeng.bundle.python_output import printing_to_standard_error
-from policyeng.engines.work import Judgement, Pair, Work
+from policyeng.engines.watchdog import DeadlineExceededError, within_deadline
+from policyeng.engines.work import SWITCHED_OFF, Judgement, Pair, Work, count_overrun, is_switched_off
 from policyeng.models import Denial, Unknown
 
 #: How many denials and unknowns a policy may yield for one resource, so that an endless generator ends.
@@ -17,14 +18,17 @@ MOST_YIELDED = 10_000
 def judge_pair(work: Work, pair: Pair) -> Judgement:
     """One judgement by the Python form of a policy, be it in force or the twin of a Rego policy.
 
-    Python policies are trusted code of the bundle: they run in this process, without a deadline or a memory limit.
+    Python policies are trusted code of the bundle: they run in this process, within a deadline but without a
+    memory limit.
 
     Raises:
         BundleError: the module of the policy cannot be run.
     """
-    form = work.bundle.policies[pair.policy].python
-    if form is None:
+    policy = work.bundle.policies[pair.policy]
+    if policy.python is None:
         return Judgement(error="the policy has no Python form")
+    if is_switched_off(work.bundle, policy):
+        return SWITCHED_OFF
     given = PolicyInput(
         resource=work.subjects[pair.subject],
         workspace=work.subjects[pair.workspace] if pair.workspace >= 0 else None,
@@ -33,10 +37,19 @@ def judge_pair(work: Work, pair: Pair) -> Judgement:
         as_of=work.as_of,
         facts=work.bundle.facts,
     )
-    functions = form.functions
+    functions = policy.python.functions
+    space = getattr(functions[0], "__globals__", {})
     try:
         with printing_to_standard_error:
-            return _called(functions, given)
+            return within_deadline(space, _outcome, functions, given)
+    except DeadlineExceededError as error:
+        count_overrun(work.bundle, policy)
+        return Judgement(error=f"limit: {error}")
+
+
+def _outcome(form: Functions, given: PolicyInput) -> Judgement:
+    try:
+        return _called(form, given)
     except (Exception, SystemExit, GeneratorExit) as error:  # all that a policy can raise is an error finding
         return Judgement(error=_wording(error))
 

@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from policyeng.bundle import Bundle, SnapshotView
+from policyeng.bundle import Bundle, Policy, SnapshotView
 from policyeng.models import Denial, ExemptionMark, JsonObject, Unknown
+
+#: How often a policy may exceed its limit until it is switched off.
+MOST_OVERRUNS = 3
 
 
 class Pair(NamedTuple):
@@ -53,3 +56,20 @@ class Work:
     as_of: datetime
     threads: int = 1
     made: dict[str, Any] = field(default_factory=dict)
+
+
+def is_switched_off(bundle: Bundle, policy: Policy) -> bool:
+    """Return whether a policy exceeded its limit so often that it is not evaluated until the bundle is loaded again."""
+    return bundle.overruns.get(policy.id, 0) >= MOST_OVERRUNS
+
+
+def count_overrun(bundle: Bundle, policy: Policy) -> None:
+    """Count an evaluation that exceeded its limit."""
+    bundle.overruns[policy.id] = bundle.overruns.get(policy.id, 0) + 1
+
+
+#: The outcome of every pair of a policy that is switched off.
+SWITCHED_OFF = Judgement(
+    error=f"limit: not evaluated: the policy exceeded its limit {MOST_OVERRUNS} times and is switched off "
+    "until the bundle is loaded again; make it look at less"
+)

@@ -320,7 +320,12 @@ class Program:
         """Return what evaluates rules in this thread."""
         found: Thread | None = getattr(self._local, "thread", None)
         if found is None:
-            found = self._local.thread = Thread(self.compiled, self._data, self._print, self._cover, self._names)
+            found = self.new_thread()
+        return found
+
+    def new_thread(self) -> Thread:
+        """Replace what evaluates rules in this thread, as after an exception from another thread."""
+        found = self._local.thread = Thread(self.compiled, self._data, self._print, self._cover, self._names)
         return found
 
     def query(self, path: str, input: Value = UNDEFINED) -> Value:  # noqa: A002  # the name that Rego has for it
