@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import typer
@@ -16,6 +16,7 @@ from policyeng.cli.loading import plain_format, selected_bundle, settings_of
 from policyeng.cli.printing import say
 from policyeng.cli.writing import write
 from policyeng.errors import BundleError
+from policyeng.models import JsonObject
 from policyeng.report.wording import count
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def test(
     if without:
         say(f"no cases: {', '.join(without)}", error=True)
     if format_ == "json":
-        found = {"cases": list(map(_object, runs)), "tests": list(map(asdict, tests))}
+        found: JsonObject = {"cases": list(map(_object, runs)), "tests": list(map(asdict, tests))}
         if coverage:
             found["coverage"] = {"lines": counted, "missed": missed}
         typer.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
@@ -91,7 +92,7 @@ def test(
     return int(bool(failed or missed))
 
 
-def _object(run: CaseRun) -> dict[str, Any]:
+def _object(run: CaseRun) -> JsonObject:
     return {**asdict(run), "outcome": "failed" if run.reason else "passed"}
 
 

@@ -61,7 +61,7 @@ class Documents(NamedTuple):
     """
 
     snapshot: JsonObject
-    subjects: list[Any]
+    subjects: list[Value]
 
     @staticmethod
     def of(snapshot: JsonObject) -> Documents:
@@ -111,7 +111,7 @@ class Documents(NamedTuple):
         return Documents(snapshot, [subject for name in _SUBJECTS for subject in snapshot.get(name, ())])
 
 
-def _texts(key: str, resources: Iterable[Any]) -> list[str]:
+def _texts(key: str, resources: Iterable[Value]) -> list[str]:
     return [text for resource in resources if isinstance(text := resource.get(key), str)]
 
 
@@ -250,7 +250,7 @@ def _judge(
         return Judgement(error=str(error))
 
 
-def _elements(policy: Policy, role: Role, value: Value) -> list[Any]:
+def _elements(policy: Policy, role: Role, value: Value) -> list[Value]:
     """Return the elements of a rule as JSON values, in their order.
 
     Raises:
@@ -264,7 +264,7 @@ def _elements(policy: Policy, role: Role, value: Value) -> list[Any]:
     return [json_value(element) for element in found]
 
 
-def json_value(value: Value) -> Any:
+def json_value(value: Value) -> Value:
     """Return a value as JSON has it: sets as lists, what orjson cannot write as doubles.
 
     Raises:
@@ -292,7 +292,7 @@ def json_value(value: Value) -> Any:
     return number
 
 
-def _review(subject: Any, parameters: JsonObject) -> JsonObject:
+def _review(subject: Value, parameters: JsonObject) -> JsonObject:
     """Return the input of a Gatekeeper policy: a document, as if it were about to be created.
 
     Source: https://open-policy-agent.github.io/gatekeeper/website/docs/input.
@@ -310,7 +310,7 @@ def _review(subject: Any, parameters: JsonObject) -> JsonObject:
     return {"parameters": parameters, "review": review}
 
 
-def _text(holder: Any, key: str) -> str:
+def _text(holder: Value, key: str) -> str:
     found = holder.get(key) if isinstance(holder, dict) else None
     return found if isinstance(found, str) else ""
 
@@ -391,7 +391,7 @@ def _entry(bundle: Bundle) -> str:
     return cache.key_of("program", compiler_digest(), *texts)
 
 
-def judgement_of(verdict: Any, policy: Policy) -> Judgement:
+def judgement_of(verdict: Value, policy: Policy) -> Judgement:
     """Return what OPA gives for a pair as a judgement; the policy decides how its denials are read."""
     if policy.input_form != "policy":
         return foreign_judgement(policy, verdict["deny"], verdict.get("exception", []))
@@ -403,7 +403,7 @@ def judgement_of(verdict: Any, policy: Policy) -> Judgement:
     return Judgement(denials=denials, unknowns=unknowns)
 
 
-def _denial(element: Any) -> Denial:
+def _denial(element: Value) -> Denial:
     if isinstance(element, str):
         return made(Denial, msg=element, path="", actual=None, expected=None)
     _well_formed("deny", element, _MEMBERS)
@@ -416,14 +416,14 @@ def _denial(element: Any) -> Denial:
     )
 
 
-def _unknown(element: Any) -> Unknown:
+def _unknown(element: Value) -> Unknown:
     if isinstance(element, str):
         return made(Unknown, msg=element, path="")
     _well_formed("unknown", element, {"msg", "path"})
     return made(Unknown, msg=element["msg"], path=element.get("path", ""))
 
 
-def _well_formed(rule: str, element: Any, members: set[str]) -> None:
+def _well_formed(rule: str, element: Value, members: set[str]) -> None:
     if not isinstance(element, dict) or not isinstance(element.get("msg"), str):
         raise TypeError(f"an element of `{rule}` is not an object with a string `msg`")
     if not isinstance(element.get("path", ""), str):

@@ -156,7 +156,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
-def within_deadline(space: dict[str, Any], function: Callable[..., R], *arguments: Any) -> R:
+def within_deadline(space: dict[str, Any], function: Callable[..., R], *arguments: object) -> R:
     """Call a function, and end it when it takes too long.
 
     Args:

@@ -47,7 +47,7 @@ def walk_expressions(body: Body) -> Iterator[Expr]:
                 yield from walk_expressions(value.left)
                 yield from walk_expressions(value.right)
             case _:
-                yield from _in_term(value)  # type: ignore[arg-type]
+                yield from _in_term(value)  # type: ignore[arg-type]  # only terms are left
         for modifier in expression.withs:
             yield from _in_term(modifier.value)
 
@@ -89,7 +89,7 @@ def terms_of(expression: Expr) -> Iterator[Term]:
     if isinstance(value, Every):
         yield from walk_terms(value.domain)
     elif not isinstance(value, Not | Logical):
-        yield from walk_terms(value)  # type: ignore[arg-type]
+        yield from walk_terms(value)  # type: ignore[arg-type]  # only terms are left
     for modifier in expression.withs:
         yield from walk_terms(modifier.value)
 

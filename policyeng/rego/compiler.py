@@ -49,7 +49,7 @@ from policyeng.rego.syntax import (
     Var,
 )
 from policyeng.rego.tree import Node
-from policyeng.rego.values import UNDEFINED, equal, make_set, to_key
+from policyeng.rego.values import UNDEFINED, Value, equal, make_set, to_key
 
 #: CPython takes 20 nested loops and handlers.
 _DEEPEST = 12
@@ -102,8 +102,8 @@ class Compiled:
     """
 
     code: list[CodeType]
-    scalars: list[Any]
-    constants: list[Any]
+    scalars: list[Value]
+    constants: list[Value]
     base: dict[tuple[str, ...], str]
     builtins: dict[str, str]
     patterns: dict[str, str]
@@ -149,7 +149,7 @@ class Compiler:
         self,
         root: Node,
         checker: Checker,
-        data: Any,
+        data: Value,
         *,
         print_calls: bool = False,
         inlines: bool = True,
@@ -237,7 +237,7 @@ class Compiler:
         self.count += 1
         return f"{prefix}{self.count}"
 
-    def scalar(self, value: Any) -> str:
+    def scalar(self, value: Value) -> str:
         """Return the name of a scalar."""
         if type(value) is Decimal:
             return self.constant(value)
@@ -248,7 +248,7 @@ class Compiler:
             self.scalars.append(value)
         return name
 
-    def constant(self, value: Any) -> str:
+    def constant(self, value: Value) -> str:
         """Return the name of a constant."""
         self.constants.append(value)
         return f"K{len(self.constants) - 1}"
@@ -870,7 +870,7 @@ class _Writer:
             case Scalar():
                 self.line(self.fail)
             case _:
-                self.value(value)  # type: ignore[arg-type]
+                self.value(value)  # type: ignore[arg-type]  # only terms are left
 
     @contextmanager
     def condition(self, code: str) -> Iterator[None]:
@@ -1073,7 +1073,7 @@ class _Writer:
                 return self.comprehension(term)
         raise TypeError(f"a term of a resolved body is no {type(term).__name__}")
 
-    def scalar(self, value: Any) -> str:
+    def scalar(self, value: Value) -> str:
         name = self.compiler.scalar(value)
         self.kinds[name] = type(value).__name__
         return name
@@ -1639,9 +1639,7 @@ class _Writer:
         for argument in call.arguments:
             found = self.keep("[]", "list")
             with self.block():
-                self.body(
-                    [], lambda argument=argument, found=found: self.line(f"{found}.append({self.value(argument)})")
-                )
+                self.line(f"{found}.append({self.value(argument)})")
             parts.append(found)
         file, line = self.written_in.file, self.written_in.position(place)[0]
         self.line(f"PRINT({self.compiler.scalar(file)}, {self.compiler.scalar(line)}, [{', '.join(parts)}])")
@@ -1688,7 +1686,7 @@ def _is_constant(term: Term) -> bool:
     return False
 
 
-def _constant_value(term: Term) -> Any:
+def _constant_value(term: Term) -> Value:
 
     match term:
         case Number():

@@ -46,7 +46,7 @@ _WIDEST = 76
 def remember_text(file: str, text: str) -> None:
     """Have tracebacks and debuggers show the lines of a module that is in no file, such as one of an archive."""
     # An entry of one function is what Python itself has for a module whose loader knows the text.
-    linecache.cache[file] = (lambda: text,)  # type: ignore[assignment]  # the stubs lack this form
+    linecache.cache[file] = (lambda: text,)
 
 
 @dataclass(frozen=True)

@@ -202,7 +202,7 @@ class Thread:
         except RecursionError as error:
             raise EvaluationError("eval_budget_error", "the evaluation is nested too deeply") from error
 
-    def _located(self, error: Any) -> EvaluationError:
+    def _located(self, error: Value) -> EvaluationError:
         """Return an error with the name of its builtin and the place in the policy."""
         found = _place(error, self.globals)
         if found is None:
@@ -229,7 +229,7 @@ class Thread:
 
     # Modifiers.
 
-    def _enter(self, modifiers: list[tuple[str, list[str], Value]]) -> tuple[Any, ...]:
+    def _enter(self, modifiers: list[tuple[str, list[str], Value]]) -> tuple[Value, ...]:
         space = self.globals
         saved = (space["INPUT"], space["DATA"], space["CACHE"], space["PROGRAM"], self.replacements)
         space["CACHE"] = {}
@@ -244,7 +244,7 @@ class Thread:
                     space["DATA"] = runtime.patch(space["DATA"], tuple(path), value)
         return saved
 
-    def _leave(self, saved: tuple[Any, ...]) -> None:
+    def _leave(self, saved: tuple[Value, ...]) -> None:
         space = self.globals
         space["INPUT"], space["DATA"], space["CACHE"], space["PROGRAM"], self.replacements = saved
 
@@ -350,7 +350,7 @@ class Program:
                 return runtime.look_up(thread.call(thread.globals[rule]), names[count:])
         raise KeyError(path)
 
-    def bindings(self, query: str, input: Value = UNDEFINED) -> list[dict[str, Value]]:  # noqa: A002
+    def bindings(self, query: str, input: Value = UNDEFINED) -> list[dict[str, Value]]:  # noqa: A002  # as above
         """Return the values of the variables of a query for each of its solutions.
 
         Raises:
@@ -402,7 +402,7 @@ class Program:
         return name, code
 
 
-def _place(error: BaseException, space: dict[str, Any]) -> TracebackType | None:
+def _place(error: BaseException, space: dict[str, Value]) -> TracebackType | None:
     """Return where compiled code was when an error came."""
     found = None
     traceback = error.__traceback__

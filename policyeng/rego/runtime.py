@@ -69,9 +69,9 @@ def values(base: Value) -> Iterable[Value]:
     """Return what a loop over a collection binds; nothing for a scalar."""
     kind = type(base)
     if kind is list:
-        return base  # type: ignore[no-any-return]
+        return base  # type: ignore[no-any-return]  # a value has any type
     if kind is dict:
-        return base.values()  # type: ignore[no-any-return]
+        return base.values()  # type: ignore[no-any-return]  # a value has any type
     return map(from_key, base) if kind is set else ()
 
 
@@ -94,7 +94,7 @@ def pairs(base: Value) -> Iterable[tuple[Value, Value]]:
     if kind is dict:
         if Key in map(type, base):
             return [(from_key(key), value) for key, value in base.items()]
-        return base.items()  # type: ignore[no-any-return]
+        return base.items()  # type: ignore[no-any-return]  # a value has any type
     if kind is set:
         return [(value, value) for value in map(from_key, base)]
     return ()
@@ -148,7 +148,7 @@ def agree(first: Value, second: Value) -> Value:
     return first
 
 
-def put(found: dict[Any, Value], key: Value, value: Value) -> None:
+def put(found: dict[Value, Value], key: Value, value: Value) -> None:
     """Add an item to an object.
 
     Raises:

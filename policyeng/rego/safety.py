@@ -120,7 +120,7 @@ class Orderer:
                 left, right = (self._inner(body, safe, (), unsafe) for body in (value.left, value.right))
                 replaced = Logical(value.start, value.end, value.operator, left, right, value.explicit)
             case _:
-                replaced = self._ordered_term(value, safe, unsafe)  # type: ignore[arg-type]
+                replaced = self._ordered_term(value, safe, unsafe)  # type: ignore[arg-type]  # only terms are left
         return Expr(
             expression.start,
             expression.end,
@@ -181,7 +181,7 @@ class Orderer:
                     if not explicit:
                         yield from self._unbound_inside(body)
             case _:
-                yield from _names(value)  # type: ignore[arg-type]
+                yield from _names(value)  # type: ignore[arg-type]  # only terms are left
 
     def _unbound_inside(self, body: Body) -> set[str]:
         """Return the variables of a body in no braces that its generated expressions do not bind."""
@@ -210,7 +210,7 @@ class Orderer:
         if isinstance(value, Every):
             return set(_ref_outputs(value.domain, safe))
         if not isinstance(value, Call):
-            return set(_ref_outputs(value, safe))  # type: ignore[arg-type]
+            return set(_ref_outputs(value, safe))  # type: ignore[arg-type]  # only terms are left
         if operator_name(value) == "eq":
             return self._equality_outputs(expression, value, safe)
         arity = self.arity(value)
@@ -402,7 +402,7 @@ def _closures(expression: Expr) -> Iterator[tuple[Body, list[Term]]]:
             yield value.left, []
             yield value.right, []
         case _:
-            yield from _term_closures(value)  # type: ignore[arg-type]
+            yield from _term_closures(value)  # type: ignore[arg-type]  # only terms are left
 
 
 def _term_closures(term: Term) -> Iterator[tuple[Body, list[Term]]]:
@@ -442,7 +442,7 @@ def _variables_in(expression: Expr) -> Iterator[Var]:
     if isinstance(value, Every):
         yield from _variables_of(value.domain)
     elif not isinstance(value, Not | Logical):
-        yield from _variables_of(value)  # type: ignore[arg-type]
+        yield from _variables_of(value)  # type: ignore[arg-type]  # only terms are left
     for body, heads in _closures(expression):
         for head in heads:
             yield from _variables_of(head)

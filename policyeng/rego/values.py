@@ -90,7 +90,7 @@ class Key:
         return f"Key({self.value!r})"
 
 
-def _freeze(value: Value) -> Any:
+def _freeze(value: Value) -> Value:
     kind = type(value)
     if kind is bool:
         return ("boolean", value)
@@ -103,22 +103,22 @@ def _freeze(value: Value) -> Any:
     return value
 
 
-def to_key(value: Value) -> Any:
+def to_key(value: Value) -> Value:
     """Return the hashable form of a value."""
     return value if type(value) in _PLAIN_KEYS else Key(value)
 
 
-def from_key(key: Any) -> Value:
+def from_key(key: Value) -> Value:
     """Return the value of a hashable form."""
     return key.value if type(key) is Key else key
 
 
-def members(collection: set[Any]) -> list[Value]:
+def members(collection: set[Value]) -> list[Value]:
     """Return the members of a set in their order."""
     return [from_key(key) for key in ordered_keys(collection)]
 
 
-def ordered_keys(keys: Any) -> list[Any]:
+def ordered_keys(keys: Value) -> list[Value]:
     """Return hashable forms in the order of their values."""
     try:
         return sorted(keys)
@@ -127,7 +127,7 @@ def ordered_keys(keys: Any) -> list[Any]:
         return sorted(keys, key=lambda key: sort_key(from_key(key)))
 
 
-def make_set(values: Any) -> set[Any]:
+def make_set(values: Value) -> set[Value]:
     """Return the set of values."""
     return {to_key(value) for value in values}
 
@@ -161,7 +161,7 @@ def type_name(value: Value) -> str:
     return _NAMES[type(value)]
 
 
-def sort_key(value: Value) -> tuple[Any, ...]:
+def sort_key(value: Value) -> tuple[Value, ...]:
     """Return what sorts values of any types in the order of Rego: null, boolean, number, string, array, object, set."""
     kind = type(value)
     rank = _RANKS[kind]
@@ -184,7 +184,7 @@ def is_less(left: Value, right: Value) -> bool:
     return sort_key(left) < sort_key(right)
 
 
-def sort_values(values: Any) -> list[Value]:
+def sort_values(values: Value) -> list[Value]:
     """Return values in their order."""
     found = list(values)
     kinds = set(map(type, found))
@@ -221,7 +221,7 @@ def to_text(value: Value) -> str:
     return number_text(value)
 
 
-def to_json(value: Value) -> Any:
+def to_json(value: Value) -> Value:
     """Return a value with sets as arrays and keys as strings, as OPA does: a key that is no string is its text."""
     kind = type(value)
     if kind is list:

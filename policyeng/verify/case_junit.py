@@ -31,7 +31,7 @@ def render(runs: Iterable[CaseRun], tests: Iterable[UnitTest] = ()) -> str:
             name: str(sum(test.outcome == outcome for test in of_package))
             for name, outcome in (("failures", "failed"), ("errors", "error"), ("skipped", "skipped"))
         }
-        suite = ET.SubElement(root, "testsuite", name=package, tests=str(len(of_package)), **counts)
+        suite = ET.SubElement(root, "testsuite", {"name": package, "tests": str(len(of_package)), **counts})
         for test in of_package:
             case = ET.SubElement(
                 suite, "testcase", classname=package, name=test.name, file=test.file, line=str(test.line)
