@@ -1246,6 +1246,8 @@ class _Writer:
                 name = self.keep(f"{cache}.get({key}, MISSING)")
                 self.line(f"if {name} is MISSING: {name} = {function}()")
             self.known[place] = name
+            if node.path and not self.inlining:
+                self.compiler.written.setdefault(self.function, {}).setdefault(name, node.path[-1])
             if node.is_rule and node.definitions[0].key is not None and not node.dynamic:
                 self.kinds[name] = "set"
             else:

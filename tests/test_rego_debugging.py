@@ -1,0 +1,154 @@
+"""Tracebacks and debuggers show the lines and names of Rego; typical mistakes have messages that help."""
+
+from __future__ import annotations
+
+import pdb
+import re
+import subprocess
+import sys
+import traceback
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from policyeng import rego
+from policyeng.bundle import load_bundle
+from policyeng.rego.program import link
+from tests.bundles import write
+from tests.command import policyeng
+from tests.conftest import ROOT
+
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGE = {found[1]: found[2] for found in BLOCK.finditer((ROOT / "docs/policy-authoring.md").read_text(encoding="utf-8"))}
+PLACE = "acme/scale_to_zero/scale_to_zero.rego"
+RULE = PAGE["rego"]
+MODULE = """package p
+
+size(given) := found if {
+	found := given + 1
+	found > 1
+}
+
+r := size(to_number(input.word))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The policy of the page with its cases."""
+    return write(tmp_path, {PLACE: RULE, "acme/scale_to_zero/cases.yaml": PAGE["yaml"]})
+
+
+def test_the_session_of_the_page_is_what_pdb_prints(folder: Path) -> None:
+    """Its commands, with the path of the file that is here."""
+    commands = re.findall(r"^\(Pdb\) (.*)$", PAGE["text"], re.MULTILINE)
+    options = PAGE["text"].partition("\n")[0].removeprefix("$ python ").split()
+    session = "\n".join([*commands, 'p INPUT["resource"]["type"]', "quit", "quit", ""]).replace(
+        "/policies", str(folder)
+    )
+
+    ran = subprocess.run(
+        [sys.executable, *options], input=session, cwd=folder, capture_output=True, text=True, check=False
+    )
+
+    shown = [line.removeprefix("(Pdb) ") for line in ran.stdout.splitlines()]
+    expected = re.findall(r"^(?:>|->|\d).*$", PAGE["text"].replace("/policies", str(folder)), re.MULTILINE)
+    assert [line for line in shown if line in expected] == expected
+    assert "'Microsoft.MachineLearningServices/workspaces/computes'" in ran.stdout
+
+
+def test_a_breakpoint_stops_at_its_line_with_the_variables_of_rego(tmp_path: Path) -> None:
+    """In a function that would be written in the place of its call otherwise."""
+    file = str(write(tmp_path, {"p.rego": MODULE}) / "p.rego")
+    program = link([rego.parse_module(file, MODULE)], {}, inlines=False)
+    output = StringIO()
+    debugger = pdb.Pdb(stdin=StringIO("continue\np given, found\nwhere\ncontinue\n"), stdout=output, nosigint=True)
+    debugger.use_rawinput = False
+    debugger.set_break(file, 5)
+    debugger.runcall(program.query, "data.p.r", {"word": "6"})
+
+    assert f"{file}(5)" in output.getvalue()
+    assert "found > 1" in output.getvalue()
+    assert "(6, 7)" in output.getvalue(), output.getvalue()
+
+
+def test_a_traceback_shows_the_line_of_rego(tmp_path: Path) -> None:
+    """From the file, or from the text where there is no file, as in an archive."""
+    for file in (str(write(tmp_path, {"p.rego": MODULE}) / "p.rego"), "bundle.tar.gz/p.rego"):
+        program = rego.compile({file: MODULE})
+        with pytest.raises(rego.EvaluationError) as raised:
+            program.query("data.p.r", {"word": "x"})
+
+        shown = "".join(traceback.format_exception(raised.value))
+        assert f'File "{file}", line 8, in' in shown
+        assert "    r := size(to_number(input.word))\n" in shown
+        assert raised.value.text == "r := size(to_number(input.word))"
+        assert raised.value.message.startswith("to_number: ")
+
+
+def test_compiled_policies_have_the_paths_of_their_files(folder: Path) -> None:
+    """Those that debuggers look for; errors in reports name them within the bundle."""
+    from policyeng.engines.embedded import compile_rego
+
+    bundle = load_bundle(folder)
+    files = {code.co_filename for code in compile_rego(bundle).compiled.code}
+
+    assert str(folder / PLACE) in files
+    assert bundle.places[PLACE] == str(folder / PLACE)
+
+
+MISTAKES = {
+    "missing brace": (
+        "most\n}\n",
+        "most\n",
+        ":28:101: rego_parse_error: ",
+        "hint: a `}` is missing for the one that line 24 opens",
+    ),
+    "misspelt key": ("severity:", "serverity:", ":7:5: unknown field `serverity`", "did you mean `severity`\n  #   "),
+    "unknown builtin": (
+        ":= object.get(",
+        ":= object.gett(",
+        ":29:9: rego_type_error: undefined function object.gett",
+        "  kept := object.gett(input",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.parametrize("command", ["check", "test"])
+def test_a_mistake_is_shown_where_it_is(name: str, command: str, folder: Path) -> None:
+    """File, line, column, code, the line with a caret, and what to do, within 80 columns."""
+    before, after, place, said = MISTAKES[name]
+    write(folder, {PLACE: RULE.replace(before, after, 1)})
+    inputs = [str(ROOT / "samples/workspaces/regulated.json")] if command == "check" else []
+
+    ran = policyeng(command, *inputs, "--policy", ".", folder=folder)
+
+    assert ran.returncode == 2
+    assert f"{PLACE}{place}" in ran.stderr
+    assert said in ran.stderr
+    assert re.search(r"^ +\^$", ran.stderr, re.MULTILINE)
+    assert "unsafe" not in ran.stderr
+    assert all(len(line) < 80 for line in ran.stderr.splitlines() if line.startswith("  "))
+
+
+def test_a_pointer_that_no_baseline_has_is_remarked_on(folder: Path) -> None:
+    """With the one that was meant."""
+    write(folder, {PLACE: RULE.replace("minNodeCount]\n#   when", "minNodesCount]\n#   when")})
+
+    ran = policyeng("test", "--policy", ".", folder=folder)
+
+    assert "no judged baseline has `/properties/properties/scaleSettings/minNodesCount`" in ran.stderr
+    assert ran.stderr.endswith("did you mean `/properties/properties/scaleSettings/minNodeCount`\n")
+
+
+def test_a_case_that_fails_names_its_line_and_what_it_changes(folder: Path) -> None:
+    """So that the reader need not look for it."""
+    write(folder, {"acme/scale_to_zero/cases.yaml": PAGE["yaml"].replace("minNodeCount: 1", "minNodeCount: 0")})
+
+    ran = policyeng("test", "--policy", ".", folder=folder)
+
+    assert "FAIL ACME-CLUSTER-001 one node stays: expected fail, found pass\n" in ran.stdout
+    place = "  acme/scale_to_zero/cases.yaml:5: patch: "
+    assert f"{place}{{properties: {{properties: {{scaleSettings: {{minNodeCount: 0}}}}}}}}\n" in ran.stdout
