@@ -504,11 +504,12 @@ class Compiler:
 def _rename(code: CodeType, written: dict[str, dict[str, str]]) -> CodeType:
     """Give local variables the names of the Rego text, which only debuggers and tracebacks read."""
     known = written.get(code.co_name, {})
+    wanted = {known[name] for name in code.co_varnames if name in known}
     names: list[str] = []
     for name in code.co_varnames:
-        shown = known.get(name, name)
+        shown = known.get(name, f"_{name}" if name in wanted else name)
         # Variables of two bodies may have the same name.
-        names.append(name if shown in names or shown in code.co_varnames else shown)
+        names.append(name if shown in names else shown)
     constants = tuple(_rename(part, written) if isinstance(part, CodeType) else part for part in code.co_consts)
     return code.replace(co_consts=constants, co_varnames=tuple(names))
 
