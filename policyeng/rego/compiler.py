@@ -23,8 +23,8 @@ from typing import Any
 
 from policyeng.rego.builtins import BuiltinError, load_pattern, signatures
 from policyeng.rego.checker import Checker, constant_path, terms_of, walk_expressions, walk_terms
-from policyeng.rego.errors import Source
-from policyeng.rego.numbers import parse_number
+from policyeng.rego.errors import Diagnostic, RegoError, Source
+from policyeng.rego.numbers import NumberTooLargeError, parse_number
 from policyeng.rego.resolver import Branch, Definition, operator_name
 from policyeng.rego.runtime import look_up
 from policyeng.rego.syntax import (
@@ -228,7 +228,13 @@ class Compiler:
     def finish(self) -> None:
         """Write the functions that others need."""
         while self.pending:
-            self._write(self.pending.pop())
+            node = self.pending.pop()
+            try:
+                self._write(node)
+            except (RecursionError, NumberTooLargeError) as error:
+                first = (node.definitions or node.dynamic)[0]
+                message = str(error) if isinstance(error, NumberTooLargeError) else "the rule is nested too deeply"
+                raise RegoError(Diagnostic("rego_compile_error", message, first.source, first.start)) from error
 
     # Names.
 
@@ -299,10 +305,15 @@ class Compiler:
 
     def _expansion(self, path: tuple[str, ...]) -> int:
         """Return how many rules one call of a rule evaluates at most, without those that loops repeat."""
-        if path not in self.expansions:
-            # Nothing is recursive here: the checker has refused it.
-            reads = self.checker.reads.get(path, ())
-            self.expansions[path] = 1 + sum(min(self._expansion(read), 1 << 30) * _CALLS_OF_ONE for read in reads)
+        # No rule reads itself: the checker has refused it. Chains of rules may be longer than calls can nest.
+        waiting = [path]
+        while waiting:
+            reads = self.checker.reads.get(waiting[-1], ())
+            unknown = [read for read in reads if read not in self.expansions]
+            waiting += unknown
+            if not unknown:
+                total = sum(min(self.expansions[read], 1 << 30) for read in reads)
+                self.expansions[waiting.pop()] = 1 + total * _CALLS_OF_ONE
         return self.expansions[path]
 
     def replaced_by(self, path: tuple[str, ...]) -> bool:
@@ -489,8 +500,13 @@ class Compiler:
     # Code.
 
     def _code(self, text: _Text) -> CodeType:
-        tree = ast.parse("\n".join(text.lines) or "pass")
         source = text.source
+        try:
+            tree = ast.parse("\n".join(text.lines) or "pass")
+        except (SyntaxError, RecursionError, SystemError) as error:
+            # Only depth is left that Python does not take: blocks in blocks, or a term in a term.
+            line = error.lineno or 1 if isinstance(error, SyntaxError) else 1
+            raise _too_deep(source, text.places[line - 1][0]) from error
         positions: dict[int, int] = {}
         places = []
         for start, _ in text.places:
@@ -498,7 +514,17 @@ class Compiler:
                 positions[start] = source.position(min(start, len(source.text)))[0] if source.text else 1
             places.append(positions[start])
         _set_lines(tree, places)
-        return _rename(compile(tree, source.file, "exec", dont_inherit=True, optimize=2), self.written)
+        try:
+            code = compile(tree, source.file, "exec", dont_inherit=True, optimize=2)
+        except (SyntaxError, RecursionError, SystemError) as error:
+            line = error.lineno or 1 if isinstance(error, SyntaxError) else 1
+            raise _too_deep(source, min(start for start, found in positions.items() if found >= line)) from error
+        return _rename(code, self.written)
+
+
+def _too_deep(source: Source, start: int) -> RegoError:
+    message = "loops and terms are nested too deeply here; make rules of their own of some"
+    return RegoError(Diagnostic("rego_compile_error", message, source, start))
 
 
 def _rename(code: CodeType, written: dict[str, dict[str, str]]) -> CodeType:

@@ -60,6 +60,8 @@ _LEVELS = (
 _CONSTANTS: dict[str, bool | None] = {"null": None, "true": True, "false": False}
 #: So deep may terms and bodies be nested; each level takes several frames of Python.
 MAX_DEPTH = 100
+#: So many operators, or parts of a reference, may follow each other; each makes a term one level deeper.
+MAX_CHAIN = 250
 #: What follows a keyword that is used as the name of a rule.
 _RULE_SIGNS = frozenset({":=", "=", "if", "contains", "("})
 _REFUSED_RULE_NAMES = {
@@ -181,6 +183,11 @@ class _Parser:
     @property
     def last_end(self) -> int:
         return self.tokens[self.at - 1].end if self.at else 0
+
+    def limit_chain(self, count: int, what: str) -> None:
+        """Refuse a chain that makes a term deeper than the functions that read it can follow."""
+        if count > MAX_CHAIN:
+            self.fail(f"there are more than {MAX_CHAIN} {what} in a row")
 
     @contextmanager
     def nested(self) -> Iterator[None]:
@@ -441,6 +448,13 @@ class _Parser:
         return Rule(start, self.last_end, head, [Expr(start, start, Scalar(start, start, True))], default=True)
 
     def otherwise(self, head: Head) -> Rule:
+        first = last = self.alternative(head)
+        while self.is_keyword("else"):
+            last.otherwise = self.alternative(last.head)
+            last = last.otherwise
+        return first
+
+    def alternative(self, head: Head) -> Rule:
         start = self.take().start
         head = self.with_other_wildcards(replace(head, start=start, keywords=frozenset()))
         if self.is_sign("{") or self.is_keyword("if"):
@@ -458,10 +472,7 @@ class _Parser:
             body, implied = self.braced_body(), False
         else:
             body, implied = [Expr(start, start, Scalar(start, start, True))], True
-        rule = Rule(start, self.last_end, head, body, implied_body=implied)
-        if self.is_keyword("else"):
-            rule.otherwise = self.otherwise(head)
-        return rule
+        return Rule(start, self.last_end, head, body, implied_body=implied)
 
     def head(self) -> Head:
         token = self.take()
@@ -775,7 +786,10 @@ class _Parser:
         if number == len(_LEVELS):
             return self.term()
         left = self.level(number + 1)
+        count = 0
         while name := _LEVELS[number].get(self.token.kind):
+            count += 1
+            self.limit_chain(count, "operators")
             left = self.call(name, self.take(), left, self.level(number + 1))
         return left
 
@@ -921,6 +935,7 @@ class _Parser:
             path: list[Term] = []
             while self.is_sign(".", "[") and (path == [] or not self.token.spaced):
                 path.append(self.ref_part())
+                self.limit_chain(len(path), "parts of a reference")
             term: Term = Ref(head.start, self.last_end, head, path) if path else head
             if not self.is_sign("(") or (path and self.token.spaced):
                 return term
