@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from policyeng.errors import BundleError
@@ -67,13 +68,14 @@ def analysis_of(source: str, rego_v0: bool | None, place: str) -> Analysis:
     found = _kept.get((source, rego_v0))
     if found is None:
         from policyeng.bundle.rego_trees import analyzed, tree_of  # what earlier runs analysed needs no parser
-        from policyeng.rego import RegoError
+        from policyeng.rego import RegoError, Source
 
         try:
             found = analyzed(tree_of(source, rego_v0))
         except RegoError as error:
-            fault = error.diagnostics[0]
-            raise BundleError(f"the module cannot be read: {fault.message}", place=(f"{place}:{fault.line}",)) from None
+            fault = replace(error.diagnostics[0], source=Source(place, source))
+            where = f"{place}:{fault.line}:{fault.column}"
+            raise BundleError(str(fault).removeprefix(f"{where}: "), place=(where,)) from None
         keep(source, rego_v0, found)
     return found
 

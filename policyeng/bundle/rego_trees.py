@@ -31,6 +31,9 @@ def tree_of(source: str, rego_v0: bool | None = None) -> Module:
         return parse_module("", source, 0)
     except RegoError as error:
         as_v0 = error.diagnostics[0]
+        if as_v1.offset > as_v0.offset:
+            # It is meant as v1: as v0 it would be wrong sooner.
+            raise RegoError(as_v1) from None
         message = f"it reads neither as Rego v1 ({_short(as_v1)}) nor as v0 ({_short(as_v0)})"
         raise RegoError(Diagnostic(as_v1.code, message, as_v1.source, as_v1.offset)) from None
 
