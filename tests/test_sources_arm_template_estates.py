@@ -62,7 +62,8 @@ def changed(draw: st.DrawFn) -> JsonObject:
     for _ in range(draw(st.integers(0, 4))):
         holder: Any = resource["properties"]
         while isinstance(holder, dict) and holder:
-            key = draw(st.sampled_from(sorted(holder)))
+            # The reader takes white space from around a region.
+            key = draw(st.sampled_from(sorted(holder.keys() - {"computeLocation"}) or sorted(holder)))
             inner = holder[key]
             if not isinstance(inner, dict) or not inner:
                 holder[key] = draw(st.lists(SCALARS, max_size=3)) if isinstance(inner, list) else draw(SCALARS)
