@@ -73,6 +73,8 @@ class Orderer:
         anywhere: set[str] = set()
         for expression in body:
             anywhere |= set(self._variables(expression))
+        read = [need | closure for need, closure in zip(needs, closures, strict=True)]
+        known = [-1] * len(body)
         safe = set(bound)
         rest = list(range(len(body)))
         order: list[int] = []
@@ -80,8 +82,10 @@ class Orderer:
         while progress and rest:
             progress = False
             for index in list(rest):
-                expression = body[index]
-                outputs = self.outputs(expression, safe)
+                last, known[index] = known[index], len(read[index] & safe)
+                if last == known[index]:
+                    continue  # what it needs is as safe as it was
+                outputs = self.outputs(body[index], safe)
                 inside = (closures[index] & anywhere) - bound
                 missing = inside - safe
                 if missing:
