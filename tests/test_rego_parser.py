@@ -73,7 +73,7 @@ def test_the_modules_of_opas_cases_have_its_nodes(opa: Path, version: int) -> No
 BROKEN = {
     "package a\nallow if {\n  input.x == 1\n": (
         "a.rego:3:15: rego_parse_error: unexpected end of file: expected \\n or ; or }\n    input.x == 1\n"
-        "                ^\n  hint: a `}` is missing"
+        "                ^\n  hint: a `}` is missing for the one that line 2 opens"
     ),
     'package a\np := "x\n': 'a.rego:2:6: rego_parse_error: non-terminated string\n  p := "x\n       ^',
     "package a\np { 1 }\n": "a.rego:2:1: rego_parse_error: `if` keyword is required before rule body\n  p { 1 }\n  ^",

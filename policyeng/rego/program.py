@@ -180,7 +180,7 @@ class Thread:
         """Begin an evaluation: what rules gave for another input is forgotten, and what was used is not counted."""
         self.globals["INPUT"] = input_
         self.globals["CACHE"].clear()
-        self.weights.weighed.clear()
+        self.weights.forget(self.globals["PROGRAM"].values())
         self.steps.used = 0
         self.steps.limit = limits.steps
         BUDGET.deadline = monotonic() + limits.seconds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain, repeat
 from time import monotonic
 from typing import Any
@@ -271,6 +271,22 @@ class Weights:
         """Start with nothing weighed."""
         # A value is kept with its weight, so that no other one gets its identity meanwhile.
         self.weighed: dict[int, tuple[int, Value]] = {}
+        self.kept: dict[int, tuple[int, Value]] = {}
+        self.shared = 0
+
+    def forget(self, shared: Collection[Value]) -> None:
+        """Forget the values of an evaluation, except those that all evaluations share, and their parts."""
+        waiting = list(shared) if len(shared) != self.shared else []
+        self.shared = len(shared)
+        while waiting:
+            value = waiting.pop()
+            if type(value) is Key:
+                value = value.value
+            known = self.weighed.get(id(value))
+            if known is not None and id(value) not in self.kept:
+                self.kept[id(value)] = known
+                waiting += value.values() if type(value) is dict else value
+        self.weighed.clear()
 
     def weigh(self, value: Value) -> None:
         """Weigh a value that has just been made.
@@ -284,7 +300,8 @@ class Weights:
             kind = type(part)
             if kind in COLLECTIONS:
                 found += 1
-                known = self.weighed.get(id(part.value if kind is Key else part))
+                identity = id(part.value if kind is Key else part)
+                known = self.weighed.get(identity) or self.kept.get(identity)
                 weight += known[0] if known else 1
         if found:
             weight += len(value)

@@ -7,6 +7,7 @@ from fractions import Fraction
 from policyeng.rego import numbers
 from policyeng.rego.budget import charge
 from policyeng.rego.builtins.registry import BuiltinError, OperandError, builtin, check_number, wrong_type
+from policyeng.rego.builtins.sets import charged
 from policyeng.rego.values import Value, is_number
 
 #: OPA computes with machine integers of 32 bits exactly, and rounds others as floats.
@@ -27,7 +28,7 @@ def subtract(left: Value, right: Value) -> Value:
     if type(left) is int and type(right) is int:
         return left - right
     if type(left) is set and type(right) is set:
-        return left - right
+        return charged(left - right)
     if is_number(left) and is_number(right):
         return numbers.subtract(left, right)
     if not is_number(left) and type(left) is not set:

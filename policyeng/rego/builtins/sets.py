@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from policyeng.rego.budget import charge
 from policyeng.rego.builtins.registry import builtin, check_set, too_deep
 from policyeng.rego.values import Key, Value, members
+
+#: So many members of a set are not counted.
+_UNCHARGED = 100
 
 
 @builtin("and")
 def intersect(left: Value, right: Value) -> Value:
     """Return the members that are in both sets."""
     if type(left) is set and type(right) is set:
-        return left & right
+        return charged(left & right)
     return check_set(1, left) & check_set(2, right)
 
 
@@ -18,27 +22,34 @@ def intersect(left: Value, right: Value) -> Value:
 def unite(left: Value, right: Value) -> Value:
     """Return the members that are in either set."""
     if type(left) is set and type(right) is set:
-        return left | right
+        return charged(left | right)
     return check_set(1, left) | check_set(2, right)
 
 
 @builtin("set_diff")
 def subtract(left: Value, right: Value) -> Value:
     """Return the members that are in the first set only."""
-    return check_set(1, left) - check_set(2, right)
+    return charged(check_set(1, left) - check_set(2, right))
 
 
 @builtin("intersection")
 def intersect_all(collection: Value) -> Value:
     """Return the members that are in all sets of a set."""
     found = _list_sets(collection)
-    return set.intersection(*found) if found else set()
+    return charged(set.intersection(*found)) if found else set()
 
 
 @builtin("union")
 def unite_all(collection: Value) -> Value:
     """Return the members that are in any set of a set."""
-    return set().union(*_list_sets(collection))
+    return charged(set().union(*_list_sets(collection)))
+
+
+def charged(made: set[Value]) -> set[Value]:
+    """Count the members of a set that may be one of many; small ones are not worth the time."""
+    if len(made) > _UNCHARGED:
+        charge(len(made))
+    return made
 
 
 def _list_sets(collection: Value) -> list[set[Value]]:
