@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from difflib import get_close_matches
 from itertools import chain
 from typing import NoReturn, TypeVar
 
@@ -314,6 +313,8 @@ class _Parser:
         if imported.alias:
             self.fail("`future` imports cannot be aliased", at=imported.start)
         if len(names) > 2 and names[2] not in known:
+            from difflib import get_close_matches  # for messages only
+
             close = [f"did you mean `{name}`?" for name in get_close_matches(names[2], known, 1)]
             self.fail(f"unexpected keyword, must be one of {', '.join(sorted(known))}", *close, at=imported.path.start)
         self.add_keywords(names[2:3] if len(names) > 2 else known)
@@ -411,6 +412,8 @@ class _Parser:
             hint = f"`import future.keywords.{token.text}`, or `import rego.v1`"
             self.fail("var cannot be used for rule name", hint, at=start)
         name = head.ref.head.name if isinstance(head.ref.head, Var) else ""
+        from difflib import get_close_matches  # for messages only
+
         close = get_close_matches(name, self.keywords, 1)
         self.fail("var cannot be used for rule name", *(f"did you mean `{word}`?" for word in close), at=start)
 

@@ -15,7 +15,6 @@ from policyeng.sources import kubernetes
 from policyeng.sources.reading import Reading, Surroundings
 from policyeng.sources.terraform.instances import AFTER_APPLY, Instance
 from policyeng.strict.json_pointer import filled, keys_of
-from policyeng.strict.yaml_text import parse_kubernetes_yaml
 
 #: By type, the attributes that have the manifest, the first that is known; the second one of kubectl hides secrets.
 _MANIFESTS = {"kubectl_manifest": ("yaml_body", "yaml_body_parsed"), "kubernetes_manifest": ("manifest",)}
@@ -75,6 +74,8 @@ def _manifests(instance: Instance) -> list[_Manifest]:
     for attribute in _MANIFESTS[instance.type]:
         value, pointer = instance.values.get(attribute), f"{instance.attributes}/{attribute}"
         if isinstance(value, str):
+            from policyeng.strict.yaml_text import parse_kubernetes_yaml  # most plans have no YAML
+
             documents = parse_kubernetes_yaml(value.encode(), attribute)
             values = [document.value for document in documents]
             return [_Manifest(value, pointer, is_text=True) for value in values if value is not None]
