@@ -77,10 +77,10 @@ def test_documents_of_a_violation_are_a_file_that_check_judges_so(tmp_path: Path
 
     assert ran.returncode == 1
     assert "note" not in ran.stdout
-    assert json.loads(file.read_text()) == {"size": "small", "public": True}
+    assert json.loads(file.read_text()) == {"size": "small", "public": True, "replicas": None}
     assert again.returncode == 2
-    assert "conflict: policy/replicas.rego" in ran.stdout
-    assert "conflict: policy/replicas.rego" in again.stdout
+    assert "eval_conflict_error: " in ran.stdout
+    assert "eval_conflict_error: " in again.stdout
 
 
 def test_the_database_is_below_the_current_directory(tmp_path: Path) -> None:

@@ -45,7 +45,6 @@ _MEMBERS = {"msg", "path", "actual", "expected"}
 _SUBJECTS = ("resources", "workloads", "approvals", "documents")
 #: The digest of a bundle and what evaluates it instead of its compiled program.
 _USED: ContextVar[tuple[str, rego.Program | None]] = ContextVar("_USED", default=("", None))
-_FAULTS = {"eval_conflict_error": "conflict", "eval_budget_error": "limit"}
 
 
 def version() -> str:
@@ -237,9 +236,7 @@ def _judge(
             excepted = thread.call(rules.exception) if rules.exception is not None else UNDEFINED
             exceptions = [] if excepted is UNDEFINED else json_value(excepted)
             return foreign_judgement(policy, _elements(policy, "deny", denied), exceptions)
-    except rego.EvaluationError as error:
-        return Judgement(error=f"{_FAULTS.get(error.code, 'builtin')}: {error}")
-    except (TypeError, ValueError) as error:
+    except (rego.EvaluationError, TypeError, ValueError) as error:
         return Judgement(error=str(error))
     try:
         return Judgement(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -16,10 +15,11 @@ from policyeng.engines.opa_place import Place, place_of
 from policyeng.engines.opa_query import Batch
 from policyeng.engines.opa_rego import require_pure
 from policyeng.engines.opa_server import FOLDER, binary_of, version_of
-from policyeng.engines.opa_transport import Connection, EvaluationError
+from policyeng.engines.opa_transport import Connection
 from policyeng.engines.work import Judgement, Pair, Work
 from policyeng.errors import EngineError
 from policyeng.models import JsonObject
+from policyeng.rego import EvaluationError
 
 _Key = tuple[int, str, str, OpaOptions]
 
@@ -31,8 +31,6 @@ _places: OrderedDict[_Key, Place] = OrderedDict()
 _guard = threading.Lock()
 _versions: dict[OpaOptions, str] = {}
 
-_KINDS = {"eval_builtin_error": "builtin", "eval_conflict_error": "conflict"}
-_OPERATORS = {"plus": "+", "minus": "-", "mul": "*", "div": "/", "rem": "%"}
 #: Characters of a message; OPA puts whole values into some.
 _LONGEST = 500
 
@@ -95,7 +93,7 @@ class _Question:
             return self._asked(pairs)
         except EvaluationError as fault:
             if len(pairs) == 1:
-                return [_error(fault)]
+                return [_error(self._work, fault)]
         with self._place.holding(self._input) as stored:
             self._input = {"stored": stored, **self._place.asked}
             return self._halves(pairs)
@@ -108,7 +106,7 @@ class _Question:
         try:
             return self._asked(pairs)
         except EvaluationError as fault:
-            return [_error(fault)] if len(pairs) == 1 else self._halves(pairs)
+            return [_error(self._work, fault)] if len(pairs) == 1 else self._halves(pairs)
 
     def _asked(self, pairs: Sequence[Pair]) -> list[Judgement]:
         place, batch = self._place, self._batch
@@ -122,14 +120,12 @@ class _Question:
         return batch.read(self._work, pairs, said.get("verdicts"))
 
 
-def _error(fault: EvaluationError) -> Judgement:
-    """A fault in the words of the embedded engine, as far as there are such."""
-    said = FOLDER.sub("", " ".join(fault.message.split()))
-    for name, operator in _OPERATORS.items():
-        said = re.sub(rf"^{name}: ", f"`{operator}`: ", said)
-    kind = _KINDS.get(fault.code, "evaluation")
-    place = "" if kind == "builtin" else f"{FOLDER.sub('', fault.place)}: "
-    return Judgement(error=f"{kind}: {place}{said[:_LONGEST]}")
+def _error(work: Work, fault: EvaluationError) -> Judgement:
+    """Return the error of a policy as the embedded engine reports it."""
+    file, message = FOLDER.sub("", fault.file), FOLDER.sub("", " ".join(fault.message.split()))
+    lines = dict(work.bundle.modules).get(file, "").splitlines()
+    line = lines[fault.line - 1].strip() if 0 < fault.line <= len(lines) else ""
+    return Judgement(error=str(EvaluationError(fault.code, message[:_LONGEST], file, fault.line, line)))
 
 
 @contextmanager

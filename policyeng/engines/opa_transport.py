@@ -15,6 +15,7 @@ from urllib.parse import quote, urlsplit
 from policyeng.engines.opa_options import OpaOptions
 from policyeng.errors import EngineError, UsageError
 from policyeng.models import JsonObject
+from policyeng.rego import EvaluationError
 
 if TYPE_CHECKING:
     from requests import Response
@@ -26,14 +27,6 @@ _SLOW = "see whether it is overloaded, or give it more time with `--opa-timeout`
 #: What OpenSSL says, in its versions, of a server that answers in plain text.
 _ERRNO = re.compile(r"^.*\[Errno -?[0-9]+\] ", re.MULTILINE)
 _NO_TLS = re.compile(r"wrong.version.number|http.request|packet.length.too.long|record.layer.failure|unknown.protocol")
-
-
-class EvaluationError(Exception):
-    """OPA ended a query because of what a policy did: a builtin or a rule failed."""
-
-    def __init__(self, code: str, message: str, place: str) -> None:
-        self.code, self.message, self.place = code, message, place
-        super().__init__(message)
 
 
 class RefusedError(EngineError):
@@ -128,11 +121,11 @@ class Connection:
         if status in _UNAUTHORIZED:
             return self._error(f"it refuses us ({status})", "give a token that may read `data` and write policies")
         body = _body(response)
-        code, text, place = _said(body)
+        code, text, file, line = _said(body)
         if status == 500 and code.startswith("eval_"):
-            return EvaluationError(code, text, place)
+            return EvaluationError(code, text, file, line)
         if body and status < 500 and status != 404:
-            return RefusedError(code, f"{place}: {text}" if place else text, self.url)
+            return RefusedError(code, f"{file}:{line}: {text}" if file else text, self.url)
         return self._error(f"it answers {status}{f': {text}' if text else ''}", "see the log of the server")
 
     def _error(self, message: str, remedy: str) -> EngineError:
@@ -207,15 +200,17 @@ def _body(response: Response) -> JsonObject:
     return body if isinstance(body, dict) else {}
 
 
-def _said(body: JsonObject) -> tuple[str, str, str]:
-    """Code, text and place of OPA's error document: of its first detail, if there is one."""
+def _said(body: JsonObject) -> tuple[str, str, str, int]:
+    """Code, text, file and line of OPA's error document: of its first detail, if there is one."""
     details = body.get("errors")
     first = details[0] if isinstance(details, list) and details else None
     if not isinstance(first, dict):
-        return str(body.get("code", "")), str(body.get("message", "")), ""
-    location = first.get("location")
-    place = f"{location.get('file', '')}:{location.get('row', '')}" if isinstance(location, dict) else ""
-    return str(first.get("code", "")), str(first.get("message", "")), place
+        return str(body.get("code", "")), str(body.get("message", "")), "", 0
+    found = first.get("location")
+    location = found if isinstance(found, dict) else {}
+    line = location.get("row")
+    file = str(location.get("file", ""))
+    return str(first.get("code", "")), str(first.get("message", "")), file, line if isinstance(line, int) else 0
 
 
 def _innermost(error: BaseException) -> BaseException:

@@ -244,7 +244,6 @@ class Checker:
                 reads.add(node.path)
         if head == "input":
             return
-        self._check_replacement(source, modifier)
         path = constant_path(target)
         if head == "data":
             node = self.root
@@ -268,19 +267,6 @@ class Checker:
             return
         message = "with keyword target must reference existing input, data, or a function"
         self.faults.append(Diagnostic(TYPE_ERROR, message, source, target.start))
-
-    def _check_replacement(self, source: Source, modifier: With) -> None:
-        """Check that a function is replaced by one with as many arguments."""
-        value = modifier.value
-        if not isinstance(value, Call):
-            if not isinstance(value, Ref):
-                return
-            value = Call(value.start, value.end, value, [])
-        expected = self.arity(Call(value.start, value.end, modifier.target, []))
-        given = self.arity(value)
-        if expected is not None and given is not None and expected != given:
-            name = operator_name(Call(value.start, value.end, modifier.target, [])) or path_text(modifier.target.path)
-            self.faults.append(Diagnostic(TYPE_ERROR, f"{name}: arity mismatch", source, modifier.target.start))
 
     def _check_recursion(self) -> None:
         state: dict[tuple[str, ...], int] = {}

@@ -299,6 +299,8 @@ class _TypeChecker:
         replaced: list[tuple[list[Key], Type]] = []
         for modifier in expression.withs:
             target, value = modifier.target, modifier.value
+            if isinstance(value, Call):
+                value = value.operator
             old = self.type_of_ref(scope, target)
             new = self.type_of_ref(scope, value) if isinstance(value, Ref) else UNKNOWN
             if not isinstance(new, Function):

@@ -249,9 +249,11 @@ def either(left: Type, right: Type) -> Type:
 def any_of(found: Iterable[Type]) -> Type:
     """Return the union of types."""
     # Equal types first, and one sort of the rest: a literal may have thousands of items.
+    found = tuple(found)
     different = set(found) - {UNKNOWN}
     if len(different) < 3 or any(isinstance(one, Function) for one in different):
-        return reduce(either, different, UNKNOWN)
+        # As in OPA, the union with a function depends on the order.
+        return reduce(either, found, UNKNOWN)
     if ANY in different:
         return ANY
     return Union(7, tuple(sorted({member for one in different for member in _members(one)})))

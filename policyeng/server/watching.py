@@ -102,7 +102,8 @@ class Watched(Generic[_T]):
         self.failures += 1
         since = self._fault.since if self._fault is not None else datetime.now(UTC)
         self._fault = Fault(str(error), since)
-        _log.warning("%s: what was read before stays in force: %s", self.what, error)
+        # An excerpt of the file follows the first line; an entry of a log has one.
+        _log.warning("%s: what was read before stays in force: %s", self.what, str(error).partition("\n")[0])
 
     def look(self) -> None:
         """Read again if the files are others than those of the last reading."""

@@ -57,7 +57,7 @@ _CHUNK = re.compile(
 _FRACTION = re.compile(r"[.,][0-9]+")
 _DURATION_PART = re.compile(r"(?!\Z)([0-9]*)(?:\.([0-9]*))?([^.0-9]*)")
 _EXTENDED_DURATION = re.compile(r"([-+]?)((?:[0-9.]+(?:ms|us|µs|ns|[a-z]))+)")
-_EXTENDED_PART = re.compile(r"([0-9.]+)(ms|us|µs|ns|[a-z])")
+_EXTENDED_PART = re.compile(r"(?<![0-9.])([0-9.]+)(ms|us|µs|ns|[a-z])")
 _UNITS = {
     "ns": 1, "us": 1000, "µs": 1000, "μs": 1000, "ms": 1_000_000, "s": _SECOND, "m": 60 * _SECOND, "h": 3600 * _SECOND,
 }  # fmt: skip

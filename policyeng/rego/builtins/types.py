@@ -9,7 +9,7 @@ from policyeng.rego.numbers import parse_number, to_fraction
 from policyeng.rego.values import Value, is_number, make_set, members
 from policyeng.rego.values import type_name as name_of
 
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 #: What is not below rounds to an infinite float.
 _INFINITE = (1 << 1024) - (1 << 970)
 

@@ -10,7 +10,7 @@ from policyeng.rego.builtins.registry import BuiltinError, builtin, check_string
 from policyeng.rego.builtins.strings import lower
 from policyeng.rego.values import Value
 
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE]([+-]?[0-9]+))?")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE]([+-]?[0-9]+))?")
 #: OPA reads six digits.
 _LONG_EXPONENT = re.compile(r"[0-9]{7}")
 _PREFIXES = "kmgtpe"
