@@ -166,23 +166,26 @@ def judge_pairs(work: Work, pairs: Sequence[Pair]) -> list[Judgement]:
     program = compile_rego(work.bundle)
     thread = program.thread()
     as_of = work.as_of.isoformat().replace("+00:00", "Z")
+    bundle = work.bundle
     rules: dict[int, _Rules] = {}
     found = []
     for pair in pairs:
-        policy = work.bundle.policies[pair.policy]
-        if is_switched_off(work.bundle, policy):
+        number = pair.policy
+        if bundle.overruns and is_switched_off(bundle, bundle.policies[number]):
             found.append(SWITCHED_OFF)
             continue
-        if pair.policy not in rules:
-            rules[pair.policy] = _rules_of(policy, thread)
-        given = rules[pair.policy], pair, documents, parameters[pair.policy], as_of, thread
+        functions = rules.get(number)
+        if functions is None:
+            functions = rules[number] = _rules_of(bundle.policies[number], thread)
+        policy = functions.policy
+        given = functions, pair, documents, parameters[number], as_of, thread
         try:
             found.append(within_deadline(thread.globals, _judge, *given))
             if thread.steps.used > LIMITS.steps:
-                count_overrun(work.bundle, policy)
+                count_overrun(bundle, policy)
         except DeadlineExceededError as error:
             found.append(Judgement(error=f"limit: {error}"))
-            count_overrun(work.bundle, policy)
+            count_overrun(bundle, policy)
             thread = program.new_thread()
             rules.clear()
     return found

@@ -70,6 +70,13 @@ _COMPARISONS["gte"] = "not is_less({0}, {1})"
 _SIGNS = {"lt": "<", "gt": ">", "lte": "<=", "gte": ">="}
 _PRINTS = frozenset(("print", "internal.print"))
 _TYPE_CHECKS = {"is_string": "str", "is_object": "dict", "is_array": "list", "is_set": "set", "is_boolean": "bool"}
+#: The methods that Python's strings have for builtins, and the type of what they return.
+_METHODS = {
+    "endswith": ("endswith", "bool"),
+    "startswith": ("startswith", "bool"),
+    "trim_prefix": ("removeprefix", "str"),
+    "trim_suffix": ("removesuffix", "str"),
+}
 #: Builtins that always have a value.
 _TOTAL = frozenset(
     ("eq", "equal", "neq", "lt", "lte", "gt", "gte", "internal.member_2", "internal.member_3", "is_null", *_TYPE_CHECKS)
@@ -1608,6 +1615,8 @@ class _Writer:
                 if all(type(part) is str for part in found):
                     names = self.compiler.constant(set(found))
                     return f"type({codes[0]}) is str and {codes[0]} in {names}", "bool"
+            if kinds[0] == "str" and kinds[1] in {"list", "set"}:
+                return f"{codes[0]} in {codes[1]}", "bool"
             return f"is_member({', '.join(codes)})", "bool"
         if name == "internal.member_3":
             return f"is_pair({', '.join(codes)})", "bool"
@@ -1637,12 +1646,13 @@ class _Writer:
                 quick = f"bool({pattern}({codes[1]}))"
                 slow = f"{self.compiler.builtin(name)}({', '.join(codes)})"
                 return quick if kinds[1] == "str" else f"{quick} if type({codes[1]}) is str else {slow}", "bool"
-        if name in {"startswith", "endswith"}:
-            checks = [f"type({code}) is str" for code, kind in zip(codes, kinds, strict=True) if kind != "str"]
-            quick = f"{codes[0]}.{name}({codes[1]})"
+        if name in _METHODS:
+            method, kind = _METHODS[name]
+            checks = [f"type({code}) is str" for code, found in zip(codes, kinds, strict=True) if found != "str"]
+            quick = f"{codes[0]}.{method}({codes[1]})"
             if not checks:
-                return quick, "bool"
-            return f"{quick} if {' and '.join(checks)} else {self.compiler.builtin(name)}({', '.join(codes)})", "bool"
+                return quick, kind
+            return f"{quick} if {' and '.join(checks)} else {self.compiler.builtin(name)}({', '.join(codes)})", kind
         if name == "plus" or (name == "minus" and "int" in kinds):
             sign = "+" if name == "plus" else "-"
             checks = [f"type({code}) is int" for code, kind in zip(codes, kinds, strict=True) if kind != "int"]

@@ -178,11 +178,12 @@ class Thread:
 
     def begin(self, input_: Value, limits: Limits = UNLIMITED) -> None:
         """Begin an evaluation: what rules gave for another input is forgotten, and what was used is not counted."""
-        self.globals["INPUT"] = input_
-        self.globals["CACHE"].clear()
-        self.weights.forget(self.globals["PROGRAM"].values())
-        self.steps.used = 0
-        self.steps.limit = limits.steps
+        space, weights, steps = self.globals, self.weights, self.steps
+        space["INPUT"] = input_
+        space["CACHE"].clear()
+        if weights.weighed:
+            weights.forget(space["PROGRAM"].values())
+        steps.used, steps.limit = 0, limits.steps
         BUDGET.deadline = monotonic() + limits.seconds
         BUDGET.size = limits.size
 

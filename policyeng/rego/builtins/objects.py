@@ -44,7 +44,10 @@ def get_value(container: Value, path: Value, default: Value) -> Value:
             return container.get(to_key(path), default)
         found = container
         for part in path:
-            found = _get_part(found, part)
+            if type(found) is dict and type(part) is str:
+                found = found.get(part, UNDEFINED)
+            else:
+                found = _get_part(found, part)
             if found is UNDEFINED:
                 return default
     except RecursionError:
