@@ -3,6 +3,8 @@
 # docs` writes the pages of the policies, `make bench` measures it beside OPA and Conftest, `make bench-serving` its server
 # under load, `make kubernetes-test` tries the webhook in a real kube-apiserver, `make container-test` performs the steps
 # of the Containerfile.
+# Compiled modules are kept: the tests start some thousand processes.
+unexport PYTHONDONTWRITEBYTECODE
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
@@ -33,7 +35,7 @@ KUBERNETES_VERSION := $(shell sed -n 's|^\tk8s.io/kubernetes ||p' tests/kubernet
 OUTPUT_SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 say = @echo "== $(1)"
 
-.PHONY: check test thorough packages setup setup-tests lint rego python conformance wheel container-test kubernetes-test docs bench bench-serving lock \
+.PHONY: check test thorough packages setup setup-tests lint rego python conformance wheel container-test kubernetes-test docs bench bench-compiler bench-serving lock \
 	advisories sbom pin-images clean
 
 check: setup
@@ -169,6 +171,11 @@ bench: setup-tests $(OPA) $(CONFTEST)
 	$(call say,done: see docs/benchmarks.md)
 
 # As above; BENCH_FAST=1 takes a minute.
+bench-compiler: setup-tests $(OPA)
+	$(call say,benchmarks: the Rego compiler beside opa bench (five minutes))
+	@$(BIN)/python -m benchmarks.compiler --opa $(OPA)
+	$(call say,done: see docs/benchmarks-compiler.md)
+
 bench-serving: setup-tests $(OPA) $(K6)
 	$(call say,benchmarks: policyeng serve beside the server of OPA (five minutes))
 	@$(BIN)/python -m pytest -q tests/load_generator.py

@@ -32,7 +32,7 @@ REFUSED = {
     "a long reference": ("r := input" + ".a" * 3000, "p.rego:2:513: rego_parse_error: there are more than 250 parts"),
     "a long name": ("r" + ".a" * 1000 + " := 1", "p.rego:2:504: rego_parse_error: there are more than 250 parts"),
     "deep terms": ("r := " + "[" * 3000 + "]" * 3000, "p.rego:2:105: rego_parse_error: terms are nested more than 100"),
-    "loops in a reference": ("q := 1\n\nr if input" + "[_]" * 25, "p.rego:4:1: rego_compile_error: loops and terms"),
+    "loops in a reference": ("q := 1\n\nr if input" + "[_]" * 25, "p.rego:4:6: rego_compile_error: loops and terms"),
     "a long number": ("q := 1\nr := " + "1" * 1_000_000, "p.rego:3:1: rego_compile_error: a number of 1,000,000"),
     "a large number": ("r := 1e1000000000", "p.rego:2:1: rego_compile_error: the number 1.000e+1000000000 is out of"),
 }

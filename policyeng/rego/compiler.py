@@ -7,7 +7,6 @@ what a policy contains is a constant with a name (`k3`). The syntax tree of the 
 
 from __future__ import annotations
 
-import ast
 import marshal
 import pickle
 import sys
@@ -61,8 +60,6 @@ _FEW_CALLS = 100_000
 _CALLS_OF_ONE = 4
 _LONGEST_INLINED = 14
 _MOST_INLINED = 3
-#: What the attributes of a syntax node are that have no place of their own.
-_NO_NODES = frozenset((str, int, type(None), ast.Load, ast.Store))
 _COMPREHENSIONS = (ArrayComprehension, SetComprehension, ObjectComprehension)
 _KINDS = {ArrayComprehension: "list", SetComprehension: "set", ObjectComprehension: "dict"}
 _COMPARISONS = {"lt": "is_less({0}, {1})", "gt": "is_less({1}, {0})", "lte": "not is_less({1}, {0})"}
@@ -509,24 +506,18 @@ class Compiler:
     def _code(self, text: _Text) -> CodeType:
         source = text.source
         try:
-            tree = ast.parse("\n".join(text.lines) or "pass")
+            code = compile("\n".join(text.lines) or "pass", source.file, "exec", dont_inherit=True, optimize=2)
         except (SyntaxError, RecursionError, SystemError) as error:
             # Only depth is left that Python does not take: blocks in blocks, or a term in a term.
             line = error.lineno or 1 if isinstance(error, SyntaxError) else 1
             raise _too_deep(source, text.places[line - 1][0]) from error
         positions: dict[int, int] = {}
-        places = []
+        lines = []
         for start, _ in text.places:
             if start not in positions:
                 positions[start] = source.position(min(start, len(source.text)))[0] if source.text else 1
-            places.append(positions[start])
-        _set_lines(tree, places)
-        try:
-            code = compile(tree, source.file, "exec", dont_inherit=True, optimize=2)
-        except (SyntaxError, RecursionError, SystemError) as error:
-            line = error.lineno or 1 if isinstance(error, SyntaxError) else 1
-            raise _too_deep(source, min(start for start, found in positions.items() if found >= line)) from error
-        return _rename(code, self.written)
+            lines.append(positions[start])
+        return _relocate(code, lines or [1], self.written)
 
 
 def _too_deep(source: Source, start: int) -> RegoError:
@@ -534,8 +525,17 @@ def _too_deep(source: Source, start: int) -> RegoError:
     return RegoError(Diagnostic("rego_compile_error", message, source, start))
 
 
-def _rename(code: CodeType, written: dict[str, dict[str, str]]) -> CodeType:
-    """Give local variables the names of the Rego text, which only debuggers and tracebacks read."""
+def _relocate(code: CodeType, lines: list[int], written: dict[str, dict[str, str]]) -> CodeType:
+    """Put lines and names of the Rego text in the place of those of the generated text.
+
+    Tracebacks, debuggers and coverage read them from the code, whose table of lines is described in CPython's
+    `Objects/locations.md`.
+
+    Args:
+        code: of the generated text.
+        lines: of the Rego text, one for each line of the generated text.
+        written: names of variables in the Rego text, by function and local variable.
+    """
     known = written.get(code.co_name, {})
     wanted = {known[name] for name in code.co_varnames if name in known}
     names: list[str] = []
@@ -543,30 +543,23 @@ def _rename(code: CodeType, written: dict[str, dict[str, str]]) -> CodeType:
         shown = known.get(name, f"_{name}" if name in wanted else name)
         # Variables of two bodies may have the same name.
         names.append(name if shown in names else shown)
-    constants = tuple(_rename(part, written) if isinstance(part, CodeType) else part for part in code.co_consts)
-    return code.replace(co_consts=constants, co_varnames=tuple(names))
-
-
-def _set_lines(tree: ast.AST, lines: list[int]) -> None:
-    """Put lines of the Rego file in the place of those of the text.
-
-    Args:
-        tree: of the text.
-        lines: of the Rego file, one for each line of the text.
-    """
-    waiting: list[Any] = [tree]
-    while waiting:
-        node = waiting.pop()
-        found = node.__dict__
-        if "lineno" in found:
-            node.lineno = node.end_lineno = lines[found["lineno"] - 1]
-            node.col_offset = node.end_col_offset = 0
-        for part in found.values():
-            kind = type(part)
-            if kind is list:
-                waiting += [item for item in part if isinstance(item, ast.AST)]
-            elif kind not in _NO_NODES and isinstance(part, ast.AST):
-                waiting.append(part)
+    table = bytearray()
+    first = last = lines[code.co_firstlineno - 1]
+    for start, end, line in code.co_lines():
+        found = last if line is None else lines[max(line, 1) - 1]
+        for place in range(start, end, 16):
+            # An entry has at most eight code units, and no columns.
+            table.append(0xE8 | (min(end - place, 16) // 2 - 1))
+            change = (found - last) << 1 if found >= last else (last - found) << 1 | 1
+            while change > 63:
+                table.append(change & 63 | 64)
+                change >>= 6
+            table.append(change)
+            last = found
+    constants = tuple(
+        _relocate(part, lines, written) if isinstance(part, CodeType) else part for part in code.co_consts
+    )
+    return code.replace(co_consts=constants, co_varnames=tuple(names), co_firstlineno=first, co_linetable=bytes(table))
 
 
 def _fits(node: Node, rest: list[str]) -> bool:

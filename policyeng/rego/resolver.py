@@ -472,7 +472,7 @@ class _Resolver:
                 seen.add(variable.name)
                 self.declare(variable, scope, "declared")
         left = self.term(member, scope, extra)
-        place = self.term(key, scope, extra) if key is not None else self.fresh_wildcard(value)
+        place = self.term(key, scope, extra) if key is not None else self.fresh_wildcard(value.member)
         if isinstance(resolved, Ref):
             right = Ref(resolved.start, resolved.end, resolved.head, [*resolved.path, place])
         else:

@@ -44,10 +44,8 @@ def get_value(container: Value, path: Value, default: Value) -> Value:
             return container.get(to_key(path), default)
         found = container
         for part in path:
-            if type(found) is dict and type(part) is str:
-                found = found.get(part, UNDEFINED)
-            else:
-                found = _get_part(found, part)
+            is_name = type(found) is dict and type(part) is str
+            found = found.get(part, UNDEFINED) if is_name else _get_part(found, part)
             if found is UNDEFINED:
                 return default
     except RecursionError:
