@@ -6,6 +6,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
+
+from policyeng.rego.builtins import load_function
+from policyeng.rego.builtins.registry import OperandError
 from tests.rego_oracle import Call, find_differences, seeded
 
 _URLS = (
@@ -20,7 +24,7 @@ _HEADERS: tuple[Any, ...] = (
     *([], None, {"host": "over", "X-Amz-Date": "z"}),
 )
 _BODIES = ("x", {"b": 1, "a": "<é>"}, [1.5, None], {"s": [{"z": True}]}, None, {"b": 12345678901234567890})
-_TIMES = (0, 1700000000123456789, -5, -1, 2**63, 2**63 - 1, -(2**63), "x", 1.5, 1.0, None)
+_TIMES = (0, 1700000000123456789, -5, -1, 2**63, 2**63 - 1, -(2**63), "x", 1.5, None)
 
 
 def _draw(random: Random) -> Call:
@@ -54,3 +58,11 @@ def test_requests_are_signed_as_opa_does(opa: Path) -> None:
     """Good and bad requests, credentials and times."""
     random = seeded(1)
     assert find_differences(opa, [_draw(random) for _ in range(1500)]) == []
+
+
+@pytest.mark.parametrize("time", [-1e9, 1.0])
+def test_a_time_with_an_exponent_or_a_point_is_an_error(time: float) -> None:
+    """OPA refuses a time by how it is written, which a number does not show."""
+    config = dict.fromkeys(("aws_service", "aws_access_key", "aws_secret_access_key", "aws_region"), "x")
+    with pytest.raises(OperandError, match="could not convert time_ns"):
+        load_function("providers.aws.sign_req")({"method": "get", "url": "http://h"}, config, time)

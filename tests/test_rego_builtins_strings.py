@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 
@@ -227,11 +228,12 @@ def test_print_writes_a_line_for_each_choice() -> None:
 
 
 def test_what_cannot_be_shown_is_refused() -> None:
-    """A template string with several values, an address, half a character."""
+    """A template string with several values, an address, a number that OPA shows as it is written, half a character."""
     for name, arguments in (
         ("internal.template_string", [[{1, 2}]]),
         ("internal.template_string", [[[1]]]),
         ("sprintf", ["%p", [1 << 70]]),
+        ("sprintf", ["%v", [Decimal("2e308")]]),
         ("replace", ["é", "", "x"]),
     ):
         with pytest.raises(BuiltinError):

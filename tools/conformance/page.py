@@ -9,7 +9,7 @@ from conformance.verdicts import Outcome, Verdict
 from policyeng.rego.builtins import REFUSED
 
 _TEMPLATE = Path(__file__).with_name("page.md")
-_VERDICTS: tuple[Verdict, ...] = ("passed", "refused", "failed", "known", "silent")
+_VERDICTS: tuple[Verdict, ...] = ("passed", "refused", "failed", "silent")
 
 
 def make_page(found: Sequence[Outcome], opa: str) -> str:
@@ -25,7 +25,7 @@ def make_page(found: Sequence[Outcome], opa: str) -> str:
         totals=_count(found),
         refused=_list_refused(found),
         failed=_list_cases(found, "failed"),
-        silent=_list_cases(found, "silent", "known"),
+        silent=_list_cases(found, "silent"),
     )
 
 
@@ -44,10 +44,10 @@ def _list_refused(found: Sequence[Outcome]) -> str:
     return "\n".join([*lines, *(f"| `{name}` | {counted[name]} | {why} |" for name, why in sorted(REFUSED.items()))])
 
 
-def _list_cases(found: Sequence[Outcome], *verdicts: Verdict) -> str:
+def _list_cases(found: Sequence[Outcome], verdict: Verdict) -> str:
     reasons: dict[tuple[str, str], list[int]] = {}
     for outcome in found:
-        if outcome.verdict in verdicts:
+        if outcome.verdict == verdict:
             reason = outcome.reason.rpartition("_error: ")[2].replace("|", "\\|")
             reasons.setdefault((outcome.note.replace("|", "\\|"), reason), []).append(outcome.version)
     if not reasons:

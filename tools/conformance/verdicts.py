@@ -15,13 +15,8 @@ from policyeng import rego
 from policyeng.rego.numbers import parse_number
 from policyeng.rego.values import to_json
 
-Verdict = Literal["passed", "failed", "refused", "known", "silent"]
+Verdict = Literal["passed", "failed", "refused", "silent"]
 _REFUSED = re.compile(r"rego_type_error: ([\w.]+) is refused")
-#: Cases whose values differ for a reason that the page names.
-KNOWN = {
-    "strings/sprintf: float too big": "a number is printed without the form in which it was written",
-    "providers-aws-sign_req/failure-simple-bad timestamp": "a number is read without the form in which it was written",
-}
 
 
 @dataclass(frozen=True)
@@ -31,7 +26,7 @@ class Outcome:
     Attributes:
         verdict: `passed` for the values of OPA, or an error where OPA has one; `failed` for an error where OPA has
             values; `refused` for a builtin that is refused when a module is loaded; `silent` for other values than
-            those of OPA, or values where OPA has an error; `known` for such a difference that the page names.
+            those of OPA, or values where OPA has an error.
         reason: why it is not `passed`; the name of the builtin for `refused`.
     """
 
@@ -73,8 +68,6 @@ def evaluate_case(case: Case, opa: Path) -> tuple[Verdict, str]:
         expected = json.loads(json.dumps(case.expected), parse_int=parse_number, parse_float=parse_number)
         if _comparable(found, unordered=case.unordered) == _comparable(expected, unordered=case.unordered):
             return "passed", ""
-    if case.note in KNOWN:
-        return "known", KNOWN[case.note]
     theirs = "an error" if case.expected is None else json.dumps(case.expected)
     return "silent", f"{json.dumps(found, default=str)} where OPA has {theirs}"
 

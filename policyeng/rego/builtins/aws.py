@@ -16,7 +16,6 @@ from policyeng.rego.builtins.registry import (
     check_object,
     wrong_type,
 )
-from policyeng.rego.numbers import to_integer
 from policyeng.rego.values import Value, to_text
 
 _CREDENTIALS = ("aws_service", "aws_access_key", "aws_secret_access_key", "aws_region")
@@ -46,8 +45,8 @@ def sign_request(request: Value, config: Value, time: Value) -> Value:
     check_object(1, config)
     _check_credentials(config)
     check_number(1, time)
-    nanoseconds = to_integer(time)
-    if nanoseconds is None or not -(1 << 63) <= nanoseconds < 1 << 63:
+    # OPA refuses a number that is written with an exponent; one with a fraction of zeros is refused with it.
+    if type(time) is not int or not -(1 << 63) <= time < 1 << 63:
         raise OperandError("operand 3 could not convert time_ns value into a unix timestamp")
     unknown, missing = set(request) - _REQUEST, set(_REQUIRED) - set(request)
     if unknown:
@@ -61,7 +60,7 @@ def sign_request(request: Value, config: Value, time: Value) -> Value:
     if invalid:
         raise OperandError(f"operand 1 invalid values for required request parameters(s): {to_text(invalid)}")
     signed = {_string(name): _string(headers[name]) for name in headers}
-    signed |= _sign(request, config, _body(request), signed, _EPOCH + timedelta(microseconds=nanoseconds // 1000))
+    signed |= _sign(request, config, _body(request), signed, _EPOCH + timedelta(microseconds=time // 1000))
     return {**request, "headers": signed}
 
 

@@ -55,7 +55,7 @@ def format_text(text: str, arguments: list[Value]) -> str:
     """Return a text with its verbs replaced by arguments.
 
     Raises:
-        BuiltinError: the result would be an address.
+        BuiltinError: the result would be an address, or depend on how a number is written.
     """
     plan = _plan(text) if len(text) <= _CACHED_LENGTH else None
     if plan is not None and len(plan) == 2 * len(arguments) + 1:
@@ -106,7 +106,10 @@ def _convert(argument: Value) -> str | int | float | _BigInteger:
     if not is_number(argument):
         return to_text(argument)
     near = float(argument)
-    return near if isfinite(near) else number_text(argument)
+    if not isfinite(near):
+        # OPA writes it as the policy or the input does, with any exponent.
+        raise BuiltinError(f"sprintf: the number {number_text(argument)} is out of the range of 64-bit floats")
+    return near
 
 
 class _Printer:
