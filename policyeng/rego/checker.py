@@ -8,8 +8,7 @@ from policyeng.rego.builtins import REFUSED, signatures
 from policyeng.rego.errors import Diagnostic, Source
 from policyeng.rego.resolver import COMPILE_ERROR, TYPE_ERROR, Definition, operator_name
 from policyeng.rego.syntax import (
-    Array,
-    ArrayComprehension,
+    COMPREHENSIONS,
     Body,
     Call,
     Every,
@@ -17,15 +16,13 @@ from policyeng.rego.syntax import (
     Logical,
     Not,
     Number,
-    Object,
-    ObjectComprehension,
     Ref,
     Scalar,
-    Set,
-    SetComprehension,
     Term,
-    Var,
     With,
+    constant_names,
+    root_name,
+    walk_terms,
 )
 from policyeng.rego.tree import Node, path_text
 from policyeng.rego.types import Tree
@@ -54,33 +51,8 @@ def walk_expressions(body: Body) -> Iterator[Expr]:
 
 def _in_term(term: Term) -> Iterator[Expr]:
     for found in walk_terms(term):
-        if isinstance(found, ArrayComprehension | SetComprehension | ObjectComprehension):
+        if isinstance(found, COMPREHENSIONS):
             yield from walk_expressions(found.body)
-
-
-def walk_terms(term: Term) -> Iterator[Term]:
-    """Yield a term and those inside of it, without those in bodies of comprehensions."""
-    yield term
-    match term:
-        case Array() | Set():
-            for part in term.items:
-                yield from walk_terms(part)
-        case Object():
-            for key, value in term.items:
-                yield from walk_terms(key)
-                yield from walk_terms(value)
-        case Ref():
-            yield from walk_terms(term.head)
-            for part in term.path:
-                yield from walk_terms(part)
-        case Call():
-            for part in term.arguments:
-                yield from walk_terms(part)
-        case ArrayComprehension() | SetComprehension():
-            yield from walk_terms(term.term)
-        case ObjectComprehension():
-            yield from walk_terms(term.key)
-            yield from walk_terms(term.value)
 
 
 def terms_of(expression: Expr) -> Iterator[Term]:
@@ -92,16 +64,6 @@ def terms_of(expression: Expr) -> Iterator[Term]:
         yield from walk_terms(value)  # type: ignore[arg-type]  # only terms are left
     for modifier in expression.withs:
         yield from walk_terms(modifier.value)
-
-
-def constant_path(ref: Ref) -> tuple[str, ...]:
-    """Return the constant strings that a reference begins with, after its head."""
-    names = []
-    for part in ref.path:
-        if not (isinstance(part, Scalar) and isinstance(part.value, str)):
-            break
-        names.append(part.value)
-    return tuple(names)
 
 
 class Checker:
@@ -134,8 +96,8 @@ class Checker:
                 return len(call.arguments)
             signature = signatures().get(name)
             return None if signature is None else len(signature["arguments"])
-        node = self.root.find(constant_path(call.operator))
-        if node is None or not node.is_function or len(constant_path(call.operator)) < len(call.operator.path):
+        node = self.root.find(constant_names(call.operator.path))
+        if node is None or not node.is_function or len(constant_names(call.operator.path)) < len(call.operator.path):
             return None
         return len(node.definitions[0].arguments or ())
 
@@ -175,16 +137,15 @@ class Checker:
         if isinstance(expression.value, Call):
             self._check_call(source, expression, expression.value)
             if operator_name(expression.value) is None:
-                reads.add(constant_path(expression.value.operator))
+                reads.add(constant_names(expression.value.operator.path))
         for modifier in expression.withs:
             self._check_modifier(source, modifier, reads)
 
     def _note(self, term: Term, path: tuple[str, ...], reads: set[tuple[str, ...]]) -> None:
-        if not (isinstance(term, Ref) and isinstance(term.head, Var)):
-            return
-        if term.head.name == "input":
+        head = root_name(term) if isinstance(term, Ref) else ""
+        if head == "input":
             self.reads_input.add(path)
-        elif term.head.name == "data":
+        elif head == "data":
             reads.update(node.path for node in self.targets(term))
 
     def targets(self, ref: Ref) -> list[Node]:
@@ -199,7 +160,7 @@ class Checker:
                 reached = [node.children[name] for node in inner if isinstance(name, str) and name in node.children]
             else:
                 reached = [child for node in inner for child in node.children.values()]
-        if len(constant_path(ref)) == len(ref.path):
+        if len(constant_names(ref.path)) == len(ref.path):
             # A function that is not called counts, too.
             found += [node for node in reached if node.is_function]
         for node in reached:
@@ -233,18 +194,17 @@ class Checker:
 
     def _check_modifier(self, source: Source, modifier: With, reads: set[tuple[str, ...]]) -> None:
         target = modifier.target
-        head = target.head.name if isinstance(target.head, Var) else ""
+        head = root_name(target)
         if isinstance(modifier.value, Call) and (name := operator_name(modifier.value)) in self.refused:
             message = f"{name} is refused: {self.refused[name]}"
             self.faults.append(Diagnostic(TYPE_ERROR, message, source, modifier.value.start))
-        if isinstance(modifier.value, Ref) and isinstance(modifier.value.head, Var):
-            path = constant_path(modifier.value)
-            node = self.root.find(path) if modifier.value.head.name == "data" else None
+        if isinstance(modifier.value, Ref) and root_name(modifier.value) == "data":
+            node = self.root.find(constant_names(modifier.value.path))
             if node is not None and node.is_function:
                 reads.add(node.path)
         if head == "input":
             return
-        path = constant_path(target)
+        path = constant_names(target.path)
         if head == "data":
             node = self.root
             for name in path[:-1]:

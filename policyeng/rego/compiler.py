@@ -21,7 +21,7 @@ from types import CodeType
 from typing import Any
 
 from policyeng.rego.builtins import BuiltinError, load_pattern, signatures
-from policyeng.rego.checker import Checker, constant_path, terms_of, walk_expressions, walk_terms
+from policyeng.rego.checker import Checker, terms_of, walk_expressions
 from policyeng.rego.errors import Diagnostic, RegoError, Source
 from policyeng.rego.numbers import NumberTooLargeError, parse_number
 from policyeng.rego.resolver import Branch, Definition, operator_name
@@ -46,6 +46,9 @@ from policyeng.rego.syntax import (
     SomeIn,
     Term,
     Var,
+    constant_names,
+    root_name,
+    walk_terms,
 )
 from policyeng.rego.tree import Node
 from policyeng.rego.values import UNDEFINED, Value, equal, make_set, to_key
@@ -766,11 +769,11 @@ class _Writer:
     def is_virtual(self, ref: Ref) -> bool:
         """Whether a reference is to what rules may define."""
         node: Node | None = self.compiler.root
-        for part in ref.path if _is_data(ref) else ():
+        for part in ref.path if root_name(ref) == "data" else ():
             if node is None or node.is_rule or node.dynamic or not isinstance(part, Scalar | Number):
                 break
             node = node.children.get(part.value) if isinstance(part, Scalar) and isinstance(part.value, str) else None
-        return _is_data(ref) and node is not None
+        return root_name(ref) == "data" and node is not None
 
     def is_indexed(self, term: Term) -> bool:
         """Whether a term is a constant path into the input or base data, or an argument of the function."""
@@ -988,7 +991,7 @@ class _Writer:
         for modifier in expression.withs:
             target = modifier.target
             head = target.head.name if isinstance(target.head, Var) else ""
-            path = constant_path(target)
+            path = constant_names(target.path)
             if head in {"input", "data"} and len(path) < len(target.path):
                 raise NotImplementedError("a modifier of what is no constant path")
             value = modifier.value
@@ -996,7 +999,7 @@ class _Writer:
                 targets.append((head, path, f"Function({self.compiler.builtin(operator_name(value) or '')})"))
                 continue
             if isinstance(value, Ref):
-                node = self.compiler.root.find(constant_path(value)) if _is_data(value) else None
+                node = self.compiler.root.find(constant_names(value.path)) if root_name(value) == "data" else None
                 if node is not None and node.is_function:
                     targets.append((head, path, f"Function({self.compiler.function_of(node)})"))
                     continue
@@ -1213,7 +1216,7 @@ class _Writer:
     def base_data(self, path: list[Term]) -> str:
         """Write a look-up in base data, where a number is a key by its text."""
         base = "DATA"
-        names = _constant_names(path)
+        names = constant_names(path)
         if names and not self.compiler.replaced_by(names):
             value = look_up(self.compiler.data, names)
             if value is UNDEFINED:
@@ -1526,9 +1529,9 @@ class _Writer:
         """Return the code of a call, the kind of its result, and whether it always has one."""
         arguments = ", ".join(codes)
         if name is None:
-            node = self.compiler.root.find(constant_path(call.operator))
+            node = self.compiler.root.find(constant_names(call.operator.path))
             if node is None:
-                raise KeyError(constant_path(call.operator))
+                raise KeyError(constant_names(call.operator.path))
             return f"{self.compiler.function_of(node)}({arguments})", "", False
         if name in self.compiler.checker.replaced:
             plain = self.compiler.builtin(name)
@@ -1545,7 +1548,7 @@ class _Writer:
         A function of one body without a loop is written so: where the body fails, the call is undefined, and so is
         the expression around it.
         """
-        node = self.compiler.root.find(constant_path(call.operator))
+        node = self.compiler.root.find(constant_names(call.operator.path))
         if node is None or not self.compiler.inlines or len(node.definitions) != 1 or self.inlining > _MOST_INLINED:
             return None
         definition = node.definitions[0]
@@ -1675,19 +1678,6 @@ class _Writer:
             parts.append(found)
         file, line = self.written_in.file, self.written_in.position(place)[0]
         self.line(f"PRINT({self.compiler.scalar(file)}, {self.compiler.scalar(line)}, [{', '.join(parts)}])")
-
-
-def _constant_names(path: list[Term]) -> tuple[str, ...]:
-    names = []
-    for part in path:
-        if not (isinstance(part, Scalar) and isinstance(part.value, str)):
-            break
-        names.append(part.value)
-    return tuple(names)
-
-
-def _is_data(ref: Ref) -> bool:
-    return isinstance(ref.head, Var) and ref.head.name == "data"
 
 
 def _pattern(names: list[str]) -> str:

@@ -21,7 +21,7 @@ from policyeng.rego.numbers import NumberTooLargeError
 from policyeng.rego.parser import parse_module, parse_query
 from policyeng.rego.resolver import Definition, resolve_module, resolve_query
 from policyeng.rego.safety import Orderer
-from policyeng.rego.syntax import Array, Module, Object, Scalar, Term, Var
+from policyeng.rego.syntax import Module, constant_names, pattern_variables, root_name
 from policyeng.rego.tree import Node, build_tree, conflicts
 from policyeng.rego.type_checker import check_query_types, check_types
 from policyeng.rego.values import UNDEFINED, Value
@@ -466,12 +466,14 @@ def link(
     faults: list[Diagnostic] = []
     siblings: dict[tuple[str, ...], set[str]] = {}
     for module in modules:
-        own = siblings.setdefault(_package(module), set())
-        own.update(rule.head.ref.head.name for rule in module.rules if isinstance(rule.head.ref.head, Var))
+        own = siblings.setdefault(constant_names(module.package.path), set())
+        own.update(root_name(rule.head.ref) for rule in module.rules)
     definitions: list[Definition] = []
     for module in modules:
         try:
-            definitions += resolve_module(module, siblings[_package(module)], signatures(), strict=strict)
+            definitions += resolve_module(
+                module, siblings[constant_names(module.package.path)], signatures(), strict=strict
+            )
         except RegoError as error:
             faults += error.diagnostics
     root = build_tree(siblings, definitions)
@@ -484,7 +486,7 @@ def link(
     unknown = {(fault.source.file, fault.offset) for fault in faults}
     for definition in definitions:
         orderer = Orderer(definition.source, checker.arity)
-        bound = frozenset(_pattern_names(definition.arguments or ()))
+        bound = frozenset(variable.name for term in definition.arguments or () for variable in pattern_variables(term))
         for branch in definition.branches:
             head = [*definition.path, *(term for term in (definition.key, branch.value) if term is not None)]
             orderer.check_head(head, branch.body, bound)
@@ -498,18 +500,3 @@ def link(
     inlines = inlines and print_ is None and cover is None
     compiler = Compiler(root, checker, data, print_calls=print_ is not None, inlines=inlines, covers=cover is not None)
     return Program(compiler.compile(), data, Linked(root, checker, compiler), print_, cover=cover, names=names)
-
-
-def _package(module: Module) -> tuple[str, ...]:
-    return tuple(str(part.value) for part in module.package.path if isinstance(part, Scalar))
-
-
-def _pattern_names(terms: Iterable[Term]) -> Iterable[str]:
-    for term in terms:
-        match term:
-            case Var():
-                yield term.name
-            case Array():
-                yield from _pattern_names(term.items)
-            case Object():
-                yield from _pattern_names(value for _, value in term.items)

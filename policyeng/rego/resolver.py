@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from policyeng.rego.builtins import signatures
 from policyeng.rego.errors import Diagnostic, RegoError, Source
 from policyeng.rego.syntax import (
+    COMPREHENSIONS,
     Array,
     ArrayComprehension,
     Body,
@@ -37,13 +38,18 @@ from policyeng.rego.syntax import (
     Term,
     Var,
     With,
+    children_of,
+    constant_names,
+    dotted_name,
+    pattern_variables,
+    results_of,
+    root_name,
 )
 
 COMPILE_ERROR = "rego_compile_error"
 TYPE_ERROR = "rego_type_error"
 _ROOTS = frozenset(("data", "input"))
 _KEYWORD_ROOTS = frozenset(("future", "rego"))
-_COMPREHENSIONS = (ArrayComprehension, SetComprehension, ObjectComprehension)
 
 
 @dataclass(slots=True)
@@ -84,12 +90,7 @@ class Definition:
     @property
     def prefix(self) -> tuple[str, ...]:
         """The names of its path before the first that is no constant string."""
-        names = []
-        for part in self.path:
-            if not (isinstance(part, Scalar) and isinstance(part.value, str)):
-                break
-            names.append(part.value)
-        return tuple(names)
+        return constant_names(self.path)
 
     @property
     def is_ground(self) -> bool:
@@ -99,11 +100,7 @@ class Definition:
 
 def operator_name(call: Call) -> str | None:
     """Return the dotted name of a builtin, None for a function of a module."""
-    operator = call.operator
-    name = operator.head.name if isinstance(operator.head, Var) else ""
-    if name == "data":
-        return None
-    return ".".join([name, *(str(part.value) for part in operator.path if isinstance(part, Scalar))])
+    return None if root_name(call.operator) == "data" else dotted_name(call.operator)
 
 
 def resolve_module(
@@ -192,7 +189,7 @@ class _Resolver:
         self.count = 0
         self.computed_arguments: list[tuple[Var, Term]] = []
         self.builtins = frozenset(builtins)
-        self.imports = [imported for imported in module.imports if _root_name(imported.path) not in _KEYWORD_ROOTS]
+        self.imports = [imported for imported in module.imports if root_name(imported.path) not in _KEYWORD_ROOTS]
         self.used: set[str] = set()
         self.globals: dict[str, Ref] = {}
         for name in siblings:
@@ -224,7 +221,7 @@ class _Resolver:
         arguments_scope = _Scope(None, frozenset(_names_in(head.args or ())))
         self.computed_arguments = []
         arguments = None if head.args is None else [self.argument(term, arguments_scope) for term in head.args]
-        path: list[Term] = [*self.module.package.path, Scalar(head.ref.start, head.ref.end, _root_name(head.ref))]
+        path: list[Term] = [*self.module.package.path, Scalar(head.ref.start, head.ref.end, root_name(head.ref))]
         key: Term | None = None
         branches: list[Branch] = []
         current: Rule | None = rule
@@ -253,8 +250,8 @@ class _Resolver:
         return Definition(self.module.source, path, arguments, key, branches, rule.default, rule.start, rule.end, rule)
 
     def check_overrides(self, rule: Rule) -> None:
-        if _root_name(rule.head.ref) in _ROOTS:
-            self.fail(rule.head.start, f"rules must not shadow {_root_name(rule.head.ref)} (use a different rule name)")
+        if root_name(rule.head.ref) in _ROOTS:
+            self.fail(rule.head.start, f"rules must not shadow {root_name(rule.head.ref)} (use a different rule name)")
         for name in _names_in(rule.head.args or ()):
             if name in _ROOTS:
                 self.fail(rule.head.start, f"args must not shadow {name} (use a different variable name)")
@@ -387,7 +384,7 @@ class _Resolver:
         return withs, support
 
     def with_target(self, target: Ref, scope: _Scope) -> Ref:
-        name = _root_name(target)
+        name = root_name(target)
         if name in self.globals and not scope.hides(name) and not scope.has(name):
             self.used.add(name)
             found = self.globals[name]
@@ -404,7 +401,7 @@ class _Resolver:
                     operator = Ref(value.start, value.end, Var(value.start, value.end, name), parts)
                     return Call(value.start, value.end, operator, [])
         resolved = self.term(value, scope, support)
-        if isinstance(resolved, Ref) and _root_name(resolved) == "data":
+        if isinstance(resolved, Ref) and root_name(resolved) == "data":
             # Whether it is a function or a value is known when all rules are.
             return resolved
         return self.capture(resolved, support) if _needs_evaluation(resolved) else resolved
@@ -413,7 +410,7 @@ class _Resolver:
         target, source = value.arguments
         name = target.name if isinstance(target, Var) else ""
         if isinstance(target, Ref) and not target.path:
-            name = _root_name(target)
+            name = root_name(target)
         if name in _ROOTS and (self.strict or self.module.version == 1):
             self.fail(target.start, f"variables must not shadow {name} (use a different variable name)")
         right = self.term(source, scope, extra)
@@ -423,7 +420,7 @@ class _Resolver:
     def target(self, term: Term, scope: _Scope) -> Term:
         match term:
             case Var() | Ref(head=Var(), path=[]):
-                name = term if isinstance(term, Var) else Var(term.start, term.end, _root_name(term))
+                name = term if isinstance(term, Var) else Var(term.start, term.end, root_name(term))
                 return self.declare(name, scope, "assigned")
             case Array():
                 return Array(term.start, term.end, [self.target(item, scope) for item in term.items])
@@ -456,7 +453,7 @@ class _Resolver:
         container = arguments[-1]
         member = arguments[-2]
         key = arguments[0] if len(arguments) == 3 else None
-        declared = [*_pattern_names([member]), *(_pattern_names([key]) if key is not None else ())]
+        declared = [variable for pattern in _present(member, key) for variable in pattern_variables(pattern)]
         inside = set(_names_in([container]))
         for name in sorted({variable.name for variable in declared}):
             if name in inside and not name.startswith("$"):
@@ -512,7 +509,7 @@ class _Resolver:
 
     def call(self, call: Call, scope: _Scope, support: Body) -> Call:
         operator = call.operator
-        name = _root_name(operator)
+        name = root_name(operator)
         if scope.has(name):
             self.fail(call.start, f"called function {_ref_text(operator)} shadowed")
         elif name in self.globals and not scope.hides(name):
@@ -659,19 +656,15 @@ def _needs_evaluation(term: Term) -> bool:
     return False
 
 
-def _root_name(ref: Ref) -> str:
-    return ref.head.name if isinstance(ref.head, Var) else ""
-
-
 def _import_name(imported: Import) -> str:
     if imported.alias:
         return imported.alias
     last = imported.path.path[-1] if imported.path.path else imported.path.head
-    return str(last.value) if isinstance(last, Scalar) else _root_name(imported.path)
+    return str(last.value) if isinstance(last, Scalar) else root_name(imported.path)
 
 
 def _ref_text(ref: Ref) -> str:
-    text = _root_name(ref)
+    text = root_name(ref)
     for part in ref.path:
         if isinstance(part, Scalar):
             text += (
@@ -688,30 +681,14 @@ def _kind_name(term: Term) -> str:
     return type(term).__name__.lower().replace("comprehension", " comprehension").strip()
 
 
-def _children(term: Term) -> Iterator[Term]:
-    match term:
-        case Array(items=items) | Set(items=items):
-            yield from items
-        case Object(items=items):
-            for key, item in items:
-                yield key
-                yield item
-        case Ref():
-            yield term.head
-            yield from term.path
-        case Call():
-            yield from term.arguments
-
-
 def _names_in(terms: Iterable[Term], *, nested: bool = False) -> Iterator[str]:
     """Names of variables, with those inside of comprehensions and templates where `nested`."""
     for term in terms:
         if isinstance(term, Var):
             yield term.name
-        yield from _names_in(_children(term), nested=nested)
-        if nested and isinstance(term, _COMPREHENSIONS):
-            heads = [term.key, term.value] if isinstance(term, ObjectComprehension) else [term.term]
-            yield from _names_in(heads, nested=True)
+        yield from _names_in(children_of(term), nested=nested)
+        if nested and isinstance(term, COMPREHENSIONS):
+            yield from _names_in(results_of(term), nested=True)
             for expression in term.body:
                 yield from _names_in_expression(expression)
         if nested and isinstance(term, Template):
@@ -740,20 +717,6 @@ def _names_in_expression(expression: Expr) -> Iterator[str]:
     for body in bodies:
         for inner in body:
             yield from _names_in_expression(inner)
-
-
-def _pattern_names(terms: Iterable[Term]) -> Iterator[Var]:
-    """Variables that a pattern may bind: not those of keys, of sets and of heads of references."""
-    for term in terms:
-        match term:
-            case Var():
-                yield term
-            case Array():
-                yield from _pattern_names(term.items)
-            case Object():
-                yield from _pattern_names(item for _, item in term.items)
-            case Ref():
-                yield from _pattern_names(term.path)
 
 
 def _declared(body: Body) -> frozenset[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from policyeng.rego.errors import Diagnostic, Source
 from policyeng.rego.resolver import operator_name
 from policyeng.rego.syntax import (
+    COMPREHENSIONS,
     Array,
     ArrayComprehension,
     Body,
@@ -22,6 +23,11 @@ from policyeng.rego.syntax import (
     SetComprehension,
     Term,
     Var,
+    children_of,
+    pattern_variables,
+    results_of,
+    variables_of,
+    walk_terms,
 )
 
 UNSAFE_ERROR = "rego_unsafe_var_error"
@@ -62,7 +68,7 @@ class Orderer:
     def check_head(self, terms: Iterable[Term], body: Body, bound: Names) -> None:
         """Add variables of the head of a rule that its body does not have to `faults`."""
         found = {name for expression in body for name in self._variables(expression)} | bound | ROOTS
-        unsafe = [variable for term in terms for variable in _variables_of(term) if variable.name not in found]
+        unsafe = [variable for term in terms for variable in variables_of(term) if variable.name not in found]
         for variable in {variable.name: variable for variable in reversed(unsafe)}.values():
             said = "_" if variable.is_wildcard else variable.name.partition("@")[0]
             self.faults.append(Diagnostic(UNSAFE_ERROR, f"var {said} is unsafe", self.source, variable.start))
@@ -278,7 +284,7 @@ def unify_outputs(safe: set[str], left: Term, right: Term) -> set[str]:
             mark(name)
 
     def mark_with(variable: Var, pattern: Term) -> None:
-        names = set(_pattern_names(pattern))
+        names = _pattern_names(pattern)
         if is_safe(variable.name):
             for name in names:
                 mark(name)
@@ -336,62 +342,21 @@ def _is_ref_safe(ref: Ref, safe: set[str]) -> bool:
 
 
 def _names(term: Term) -> Iterator[str]:
-    return (variable.name for variable in _variables_of(term))
+    return (variable.name for variable in variables_of(term))
 
 
-def _variables_of(term: Term) -> Iterator[Var]:
-    match term:
-        case Var():
-            yield term
-        case Array() | Set():
-            for item in term.items:
-                yield from _variables_of(item)
-        case Object():
-            for key, item in term.items:
-                yield from _variables_of(key)
-                yield from _variables_of(item)
-        case Ref():
-            yield from _variables_of(term.head)
-            for part in term.path:
-                yield from _variables_of(part)
-        case Call():
-            for argument in term.arguments:
-                yield from _variables_of(argument)
-
-
-def _pattern_names(term: Term) -> Iterator[str]:
-    """Variables that may be bound: not those of sets, of keys of objects and of heads of references."""
-    match term:
-        case Var():
-            yield term.name
-        case Array():
-            for item in term.items:
-                yield from _pattern_names(item)
-        case Object():
-            for _, item in term.items:
-                yield from _pattern_names(item)
-        case Ref():
-            for part in term.path:
-                yield from _pattern_names(part)
+def _pattern_names(term: Term) -> set[str]:
+    return {variable.name for variable in pattern_variables(term)}
 
 
 def _ref_outputs(term: Term, safe: set[str]) -> Iterator[str]:
     """Variables of the paths of references whose head is bound."""
-    match term:
-        case Ref():
-            if _is_ref_safe(term, safe):
-                for part in term.path:
-                    yield from _names(part)
-        case Array() | Set():
-            for item in term.items:
-                yield from _ref_outputs(item, safe)
-        case Object():
-            for key, item in term.items:
-                yield from _ref_outputs(key, safe)
-                yield from _ref_outputs(item, safe)
-        case Call():
-            for argument in term.arguments:
-                yield from _ref_outputs(argument, safe)
+    if not isinstance(term, Ref):
+        for part in children_of(term):
+            yield from _ref_outputs(part, safe)
+    elif _is_ref_safe(term, safe):
+        for part in term.path:
+            yield from _names(part)
 
 
 def _closures(expression: Expr) -> Iterator[tuple[Body, list[Term]]]:
@@ -410,24 +375,9 @@ def _closures(expression: Expr) -> Iterator[tuple[Body, list[Term]]]:
 
 
 def _term_closures(term: Term) -> Iterator[tuple[Body, list[Term]]]:
-    match term:
-        case ArrayComprehension() | SetComprehension():
-            yield term.body, [term.term]
-        case ObjectComprehension():
-            yield term.body, [term.key, term.value]
-        case Array() | Set():
-            for item in term.items:
-                yield from _term_closures(item)
-        case Object():
-            for key, item in term.items:
-                yield from _term_closures(key)
-                yield from _term_closures(item)
-        case Ref():
-            for part in term.path:
-                yield from _term_closures(part)
-        case Call():
-            for argument in term.arguments:
-                yield from _term_closures(argument)
+    for found in walk_terms(term, in_comprehensions=False):
+        if isinstance(found, COMPREHENSIONS):
+            yield found.body, results_of(found)
 
 
 def _closure_variables(expression: Expr) -> Iterator[str]:
@@ -442,13 +392,13 @@ def _variables_in(expression: Expr) -> Iterator[Var]:
     """Every variable of an expression, those of its closures included."""
     value = expression.value
     for modifier in expression.withs:
-        yield from _variables_of(modifier.value)
+        yield from variables_of(modifier.value)
     if isinstance(value, Every):
-        yield from _variables_of(value.domain)
+        yield from variables_of(value.domain)
     elif not isinstance(value, Not | Logical):
-        yield from _variables_of(value)  # type: ignore[arg-type]  # only terms are left
+        yield from variables_of(value)  # type: ignore[arg-type]  # only terms are left
     for body, heads in _closures(expression):
         for head in heads:
-            yield from _variables_of(head)
+            yield from variables_of(head)
         for inner in body:
             yield from _variables_in(inner)

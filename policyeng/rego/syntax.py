@@ -6,7 +6,7 @@ Operators are calls of the builtins that OPA names for them: `x == y` is `equal(
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 
 from policyeng.rego.errors import Source
@@ -260,6 +260,8 @@ Term = (
     | Template
 )
 Body = list[Expr]
+COMPREHENSIONS = (ArrayComprehension, SetComprehension, ObjectComprehension)
+_LEAVES = frozenset((Scalar, Number, Var))
 
 _FIELDS: dict[type[Node], tuple[str, ...]] = {}
 
@@ -300,13 +302,78 @@ def _fields_of(kind: type[Node]) -> tuple[str, ...]:
     return _FIELDS[kind]
 
 
-def dotted_name(ref: Ref) -> str:
-    """Return a reference as a name with dots, as far as its parts are constant texts; nothing where it has no name."""
-    if not isinstance(ref.head, Var):
-        return ""
-    names = [ref.head.name]
-    for part in ref.path:
+def root_name(ref: Ref) -> str:
+    """Return the name of the variable that a reference begins with, an empty text where it begins with another term."""
+    return ref.head.name if isinstance(ref.head, Var) else ""
+
+
+def constant_names(path: Sequence[Term]) -> tuple[str, ...]:
+    """Return the constant strings that a path begins with."""
+    names = []
+    for part in path:
         if not (isinstance(part, Scalar) and isinstance(part.value, str)):
             break
         names.append(part.value)
-    return ".".join(names)
+    return tuple(names)
+
+
+def dotted_name(ref: Ref) -> str:
+    """Return a reference as a name with dots, as far as its parts are constant texts; nothing where it has no name."""
+    name = root_name(ref)
+    return ".".join((name, *constant_names(ref.path))) if name else ""
+
+
+def children_of(term: Term) -> Sequence[Term]:
+    """Return the terms directly inside of a term; none for a comprehension."""
+    match term:
+        case Ref():
+            return (term.head, *term.path)
+        case Call():
+            return term.arguments
+        case Array() | Set():
+            return term.items
+        case Object():
+            return [part for item in term.items for part in item]
+    return ()
+
+
+def results_of(term: ArrayComprehension | SetComprehension | ObjectComprehension) -> list[Term]:
+    """Return the terms of a comprehension that its body gives values to."""
+    return [term.key, term.value] if isinstance(term, ObjectComprehension) else [term.term]
+
+
+def walk_terms(term: Term, *, in_comprehensions: bool = True) -> Iterator[Term]:
+    """Yield a term and those inside of it, but for bodies of comprehensions.
+
+    Args:
+        term: of a resolved body.
+        in_comprehensions: yield the results of comprehensions, too.
+    """
+    waiting = [term]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        if type(found) in _LEAVES:
+            continue
+        if not isinstance(found, COMPREHENSIONS):
+            waiting += children_of(found)[::-1]
+        elif in_comprehensions:
+            waiting += results_of(found)[::-1]
+
+
+def variables_of(term: Term) -> Iterator[Var]:
+    """Yield the variables of a term, but for those of comprehensions."""
+    return (found for found in walk_terms(term, in_comprehensions=False) if isinstance(found, Var))
+
+
+def pattern_variables(term: Term) -> Iterator[Var]:
+    """Yield the variables that a pattern may bind: not those of sets, of keys of objects and of heads of references."""
+    match term:
+        case Var():
+            yield term
+        case Array(items=parts) | Ref(path=parts):
+            for part in parts:
+                yield from pattern_variables(part)
+        case Object():
+            for _, part in term.items:
+                yield from pattern_variables(part)

@@ -12,7 +12,7 @@ from graphlib import TopologicalSorter
 
 from policyeng.rego import types
 from policyeng.rego.builtins import signatures
-from policyeng.rego.checker import Checker, constant_path, walk_terms
+from policyeng.rego.checker import Checker
 from policyeng.rego.errors import Diagnostic, Source
 from policyeng.rego.resolver import TYPE_ERROR, Branch, Definition, operator_name
 from policyeng.rego.syntax import (
@@ -34,6 +34,9 @@ from policyeng.rego.syntax import (
     Template,
     Term,
     Var,
+    constant_names,
+    root_name,
+    walk_terms,
 )
 from policyeng.rego.tree import Node, path_text
 from policyeng.rego.types import (
@@ -306,18 +309,18 @@ class _TypeChecker:
             if not isinstance(new, Function):
                 new = self.type_of(scope, self.capture(scope, value))
             if target.head == Var(0, 0, "data"):
-                path = constant_path(target)
+                path = constant_names(target.path)
                 tree = Tree()
                 for reader in self.readers(path) - ({path} if isinstance(old, Function) else set()):
                     tree.put([_DATA, *((STRING.rank, name) for name in reader)], ANY)
                 inner = _Scope(inner, tree, scope.variables)
             if isinstance(old, Function):
                 if isinstance(new, Function) and not types.may_equal(old, new):
-                    name = ".".join([_name(target.head), *constant_path(target)])
+                    name = ".".join([root_name(target), *constant_names(target.path)])
                     hints = [f"have: {_texts(new.arguments)}", f"want: {_texts(old.arguments)}"]
                     self.fail(modifier.start, f"{name}: arity mismatch", *hints)
                 continue
-            ground = [(STRING.rank, _name(target.head))]
+            ground = [(STRING.rank, root_name(target))]
             for part in target.path:
                 if (key := types.constant_key(part)) is None:
                     break
@@ -435,7 +438,7 @@ class _TypeChecker:
         return self.closures.get(id(term), UNKNOWN)
 
     def type_of_ref(self, scope: _Scope, ref: Ref) -> Type:
-        name = _name(ref.head)
+        name = root_name(ref)
         keys = [_key(part) for part in ref.path]
         if name in _ROOTS:
             for _, tree in scope.documents(name):
@@ -444,7 +447,7 @@ class _TypeChecker:
                     return found
             return ANY
         found = scope.find(name)
-        return _builtin(".".join([name, *constant_path(ref)])) if found == UNKNOWN else _follow(found, keys)
+        return _builtin(".".join([name, *constant_names(ref.path)])) if found == UNKNOWN else _follow(found, keys)
 
     # References.
 
@@ -452,7 +455,7 @@ class _TypeChecker:
         """Check a reference, infer the types of the variables in it and return its own type."""
         before = len(self.faults)
         found = self.type_of_ref(scope, ref)
-        name = _name(ref.head)
+        name = root_name(ref)
         if isinstance(found, Function):
             self.fail(
                 ref.start, f"function {self.ref_text(ref)} used as reference, not called", f"have: {types.text(found)}"
@@ -538,7 +541,7 @@ class _TypeChecker:
 
     def ref_text(self, ref: Ref) -> str:
         """Return a reference with the names that are written, and the text of what the resolver has names for."""
-        head = _name(ref.head)
+        head = root_name(ref)
         text = self.source.text[ref.head.start : ref.head.end] if head.startswith("@") else head.partition("@")[0]
         for part in ref.path:
             if not isinstance(part, Var) or part.name[0] not in "@$":
@@ -645,10 +648,6 @@ def _builtin(name: str) -> Type:
 
 def _texts(found: Iterable[Type]) -> str:
     return f"({', '.join(map(types.text, found))})"
-
-
-def _name(head: Term) -> str:
-    return head.name if isinstance(head, Var) else ""
 
 
 def _key(part: Term) -> Key | None:

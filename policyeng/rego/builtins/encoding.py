@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import base64
 import codecs
-import ipaddress
 import json
 import re
 from collections.abc import Callable
 from json.encoder import encode_basestring
 from typing import NoReturn
-from urllib.parse import quote, quote_plus, unquote_to_bytes
+from urllib.parse import quote_plus, unquote_to_bytes
 
 from policyeng.rego.budget import charge
 from policyeng.rego.builtins import yaml_values
+from policyeng.rego.builtins.go_text import to_value
+from policyeng.rego.builtins.go_url import UrlError, parse_url
 from policyeng.rego.builtins.registry import BuiltinError, OperandError, builtin, check_object, check_string, wrong_type
 from policyeng.rego.numbers import parse_number
 from policyeng.rego.values import UNDEFINED, Value, from_key, members, number_text, ordered_keys, to_json, to_text
@@ -235,7 +236,21 @@ def decode_query_object(query: Value) -> Value:
 @builtin("uri.parse")
 def parse_uri(text: Value) -> Value:
     """Split a URI into its parts."""
-    return _parse_uri(check_string(1, text))
+    try:
+        url = parse_url(check_string(1, text))
+    except UrlError as error:
+        raise BuiltinError(str(error)) from None
+    hostname, port = url.split_host()
+    parts = {
+        "scheme": url.scheme,
+        "hostname": hostname,
+        "port": port,
+        "path": url.path,
+        "raw_path": url.raw_path or url.path,
+        "raw_query": url.raw_query,
+        "fragment": url.fragment,
+    }
+    return {name: to_value(part) for name, part in parts.items() if part}
 
 
 @builtin("uri.is_valid")
@@ -244,8 +259,8 @@ def is_valid_uri(text: Value) -> Value:
     if type(text) is not str or not text:
         return False
     try:
-        _parse_uri(text)
-    except BuiltinError:
+        parse_url(text)
+    except UrlError:
         return False
     return True
 
@@ -323,119 +338,6 @@ def _unescape(text: str) -> str:
     if wrong := _WRONG_ESCAPE.search(text):
         raise BuiltinError(f'invalid URL escape "{text[wrong.start() : wrong.start() + 3]}"')
     return decode_utf8(unquote_to_bytes(text))
-
-
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
-_PORT = re.compile(r"(?::[0-9]*)?")
-_USER = re.compile(r"[A-Za-z0-9._:~!$&'()*+,;=%@-]*")
-#: What a host may have: anything but these; escapes are for bytes beyond ASCII.
-_HOST = re.compile(r"(?:[A-Za-z0-9!$&'()*+,;=:\[\]<>\"._~-]|[^\0-\x7f]|%[89A-Fa-f][0-9A-Fa-f]|%25)*")
-_ZONE = re.compile(
-    r"(?:[A-Za-z0-9!$&'()*+,;=:\[\]<>\"._~-]|[^\0-\x7f]|%(?:2[0-25-9A-Ea-e]|3[0-9A-Ea-e]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[BbDdFf]|7[Ee]))*"
-)
-
-
-def _parse_uri(text: str) -> dict[str, Value]:
-    """Parse as `net/url` of Go does."""
-    rest, _, fragment = text.partition("#")
-    if any(character < " " or character == "\x7f" for character in rest):
-        raise BuiltinError("net/url: invalid control character in URL")
-    parts: dict[str, Value] = {}
-    if rest == "*":
-        parts["path"] = parts["raw_path"] = "*"
-    else:
-        _split_uri(rest, parts)
-    if fragment:
-        parts["fragment"] = _unescape(fragment)
-    return parts
-
-
-def _split_uri(rest: str, parts: dict[str, Value]) -> None:
-    if rest.startswith(":"):
-        raise BuiltinError("missing protocol scheme")
-    scheme = ""
-    if found := _SCHEME.match(rest):
-        scheme, rest = found[1].lower(), rest[found.end() :]
-        parts["scheme"] = scheme
-    rest, _, query = rest.partition("?")
-    if query:
-        parts["raw_query"] = query
-    if not rest.startswith("/"):
-        if scheme:
-            return
-        if ":" in rest.partition("/")[0]:
-            raise BuiltinError("first path segment in URL cannot contain colon")
-    if rest.startswith("//") and (scheme or not rest.startswith("///")):
-        authority, slash, rest = rest[2:].partition("/")
-        rest = slash + rest
-        host = _check_authority(scheme, authority)
-        colon = host.rfind(":")
-        if colon >= 0 and _PORT.fullmatch(host, colon):
-            host, port = host[:colon], host[colon + 1 :]
-            if port:
-                parts["port"] = port
-        host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-        if host:
-            parts["hostname"] = host
-    if path := _unescape(rest):
-        # Go keeps the text only where it would escape the path in another way.
-        usual = quote(unquote_to_bytes(rest), safe="$&+,/:;=@") == rest
-        parts["path"], parts["raw_path"] = path, path if usual else rest
-
-
-def _check_authority(scheme: str, authority: str) -> str:
-    user, at, host = authority.rpartition("@")
-    if at:
-        if not _USER.fullmatch(user):
-            raise BuiltinError("net/url: invalid userinfo")
-        _unescape(user)
-    bracket = host.rfind("[")
-    if bracket > 0:
-        raise BuiltinError("invalid IP-literal")
-    if bracket == 0:
-        return _check_literal(host)
-    colon = host.find(":")
-    if colon >= 0:
-        if scheme not in ("http", "https"):
-            colon = host.rfind(":")
-        _check_port(host[colon:])
-    return _unescape_host(host, _HOST)
-
-
-def _check_literal(host: str) -> str:
-    end = host.rfind("]")
-    if end < 0:
-        raise BuiltinError("missing ']' in host")
-    _check_port(host[end + 1 :])
-    literal, mark, zone = host[1:end].partition("%25")
-    address = _unescape_host(literal, _HOST) + _unescape_host(mark + zone, _ZONE)
-    try:
-        valid = ipaddress.ip_address(address).version == 6
-    except ValueError:
-        valid = "%" in address and _is_zoned_address(address)
-    if not valid:
-        raise BuiltinError("invalid host")
-    return f"[{address}]{host[end + 1 :]}"
-
-
-def _is_zoned_address(text: str) -> bool:
-    """Return whether a text is an address with a zone, which may have any characters."""
-    address, _, zone = text.partition("%")
-    try:
-        return bool(zone) and ipaddress.ip_address(address).version == 6
-    except ValueError:
-        return False
-
-
-def _check_port(port: str) -> None:
-    if not _PORT.fullmatch(port):
-        raise BuiltinError(f'invalid port "{port}" after host')
-
-
-def _unescape_host(text: str, allowed: re.Pattern[str]) -> str:
-    if not allowed.fullmatch(text):
-        raise BuiltinError("invalid host")
-    return _unescape(text)
 
 
 _UUID = re.compile(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")

@@ -48,6 +48,13 @@ class Url:
     fragment: str = ""
     raw_fragment: str = ""
 
+    def split_host(self) -> tuple[str, str]:
+        """Return the host without the brackets of an address, and the port, an empty text without one."""
+        host, colon, port = self.host.rpartition(":")
+        if not _PORT.fullmatch(colon + port):
+            host, port = self.host, ""
+        return host[1:-1] if host.startswith("[") and host.endswith("]") else host, port
+
     @property
     def escaped_path(self) -> str:
         """The path as it is written."""

@@ -4,56 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from functools import partial
 
 from policyeng.rego.builtins.registry import builtin, check_string
 from policyeng.rego.values import Value
 
 
-@builtin("crypto.md5")
-def hash_md5(text: Value) -> Value:
-    """Return the MD5 of a string in hexadecimal."""
-    return hashlib.md5(check_string(1, text).encode(), usedforsecurity=False).hexdigest()
+def _hash(algorithm: str, text: Value) -> Value:
+    """Return the digest of a string in hexadecimal."""
+    return hashlib.new(algorithm, check_string(1, text).encode(), usedforsecurity=False).hexdigest()
 
 
-@builtin("crypto.sha1")
-def hash_sha1(text: Value) -> Value:
-    """Return the SHA-1 of a string in hexadecimal."""
-    return hashlib.sha1(check_string(1, text).encode(), usedforsecurity=False).hexdigest()
-
-
-@builtin("crypto.sha256")
-def hash_sha256(text: Value) -> Value:
-    """Return the SHA-256 of a string in hexadecimal."""
-    return hashlib.sha256(check_string(1, text).encode()).hexdigest()
-
-
-def _authenticate(message: Value, key: Value, algorithm: str) -> Value:
+def _authenticate(algorithm: str, message: Value, key: Value) -> Value:
+    """Return the HMAC of a message in hexadecimal."""
     content = check_string(1, message).encode()
     return hmac.digest(check_string(2, key).encode(), content, algorithm).hex()
 
 
-@builtin("crypto.hmac.md5")
-def authenticate_md5(message: Value, key: Value) -> Value:
-    """Return the HMAC of a message with MD5 in hexadecimal."""
-    return _authenticate(message, key, "md5")
-
-
-@builtin("crypto.hmac.sha1")
-def authenticate_sha1(message: Value, key: Value) -> Value:
-    """Return the HMAC of a message with SHA-1 in hexadecimal."""
-    return _authenticate(message, key, "sha1")
-
-
-@builtin("crypto.hmac.sha256")
-def authenticate_sha256(message: Value, key: Value) -> Value:
-    """Return the HMAC of a message with SHA-256 in hexadecimal."""
-    return _authenticate(message, key, "sha256")
-
-
-@builtin("crypto.hmac.sha512")
-def authenticate_sha512(message: Value, key: Value) -> Value:
-    """Return the HMAC of a message with SHA-512 in hexadecimal."""
-    return _authenticate(message, key, "sha512")
+for _algorithm in ("md5", "sha1", "sha256"):
+    builtin(f"crypto.{_algorithm}")(partial(_hash, _algorithm))
+for _algorithm in ("md5", "sha1", "sha256", "sha512"):
+    builtin(f"crypto.hmac.{_algorithm}")(partial(_authenticate, _algorithm))
 
 
 @builtin("crypto.hmac.equal")

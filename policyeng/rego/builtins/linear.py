@@ -246,7 +246,7 @@ class _Reader:
                     raise _OtherSyntaxError
                 ranges = ((ranges[0][0], ord(high)),)
             found += self._folded(ranges)
-        joined = _join(found)
+        joined = join_ranges(found)
         return _complement(joined) if negated else joined
 
     def _folded(self, ranges: Ranges) -> Ranges:
@@ -263,10 +263,11 @@ class _Reader:
                     found.append((ord(letter.swapcase()),) * 2)
                     if letter.lower() in _FOLDED:
                         found.append((_FOLDED[letter.lower()],) * 2)
-        return _join(found)
+        return join_ranges(found)
 
 
-def _join(ranges: list[tuple[int, int]]) -> Ranges:
+def join_ranges(ranges: list[tuple[int, int]]) -> Ranges:
+    """Return ranges in order that do not touch."""
     joined: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
         if joined and low <= joined[-1][1] + 1:

@@ -11,7 +11,7 @@ import re2
 
 from policyeng.rego.budget import charge
 from policyeng.rego.builtins.linear import translate
-from policyeng.rego.builtins.registry import BuiltinError, builtin, check_int64, check_string
+from policyeng.rego.builtins.registry import BuiltinError, builtin, check_integer, check_string
 from policyeng.rego.builtins.token_globs import intersect
 from policyeng.rego.values import Value
 
@@ -85,7 +85,7 @@ def find_matches(pattern: Value, text: Value, count: Value) -> Value:
     """Return the first matches; all of them where the count is negative."""
     check_string(1, pattern)
     data = check_string(2, text).encode()
-    limit = check_int64(3, count)
+    limit = check_integer(3, count)
     return [data[start:end].decode() for (start, end), *_ in _find(_compile(pattern), data, limit)]
 
 
@@ -94,7 +94,7 @@ def find_submatches(pattern: Value, text: Value, count: Value) -> Value:
     """Return the first matches with their groups; all of them where the count is negative."""
     check_string(1, pattern)
     data = check_string(2, text).encode()
-    limit = check_int64(3, count)
+    limit = check_integer(3, count)
     found = []
     for spans in _find(_compile(pattern), data, limit):
         charge(sum(end - start for start, end in spans) + len(spans))

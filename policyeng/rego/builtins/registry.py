@@ -132,16 +132,3 @@ def check_set(position: int, value: Value) -> set[Value]:
 def too_deep() -> BuiltinError:
     """Return the error for a value that is nested too deeply to be walked."""
     return BuiltinError("the value is nested too deeply")
-
-
-def check_int64(position: int, value: Value) -> int:
-    """Return an operand that Go takes for an integer of 64 bits: 1.0 is one, 1e30 is none.
-
-    Raises:
-        OperandError: it is none.
-    """
-    check_number(position, value)
-    number = int(value) if type(value) is float and value.is_integer() and abs(value) < 1e16 else value
-    if type(number) is not int or not -(1 << 63) <= number < 1 << 63:
-        raise OperandError(f"operand {position} must be integer number but got floating-point number")
-    return number

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from itertools import product
 
 import re2
@@ -299,34 +300,19 @@ def _refuse_to_split_characters(text: str) -> None:
         )
 
 
-@builtin("trim")
-def trim(text: Value, characters: Value) -> Value:
-    """Remove characters from both ends of a string."""
-    return check_string(1, text).strip(check_string(2, characters))
+def _trim(method: Callable[[str, str], str], text: Value, removed: Value) -> Value:
+    """Remove characters, a prefix or a suffix from a string."""
+    return method(check_string(1, text), check_string(2, removed))
 
 
-@builtin("trim_left")
-def trim_left(text: Value, characters: Value) -> Value:
-    """Remove characters from the start of a string."""
-    return check_string(1, text).lstrip(check_string(2, characters))
-
-
-@builtin("trim_right")
-def trim_right(text: Value, characters: Value) -> Value:
-    """Remove characters from the end of a string."""
-    return check_string(1, text).rstrip(check_string(2, characters))
-
-
-@builtin("trim_prefix")
-def trim_prefix(text: Value, prefix: Value) -> Value:
-    """Remove a prefix from a string."""
-    return check_string(1, text).removeprefix(check_string(2, prefix))
-
-
-@builtin("trim_suffix")
-def trim_suffix(text: Value, suffix: Value) -> Value:
-    """Remove a suffix from a string."""
-    return check_string(1, text).removesuffix(check_string(2, suffix))
+for _name, _method in (
+    ("trim", str.strip),
+    ("trim_left", str.lstrip),
+    ("trim_right", str.rstrip),
+    ("trim_prefix", str.removeprefix),
+    ("trim_suffix", str.removesuffix),
+):
+    builtin(_name)(partial(_trim, _method))
 
 
 @builtin("trim_space")

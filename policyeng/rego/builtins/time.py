@@ -14,7 +14,14 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
 from policyeng.rego.budget import charge
-from policyeng.rego.builtins.registry import BuiltinError, builtin, check_int64, check_number, check_string, wrong_type
+from policyeng.rego.builtins.registry import (
+    BuiltinError,
+    builtin,
+    check_integer,
+    check_number,
+    check_string,
+    wrong_type,
+)
 from policyeng.rego.numbers import round_to_mantissa, to_fraction
 from policyeng.rego.values import Value
 
@@ -162,7 +169,7 @@ def get_weekday(moment: Value) -> Value:
 def add_to_date(moment: Value, years: Value, months: Value, days: Value) -> Value:
     """Add years, months and days to a time."""
     time = _read(moment)
-    added = (check_int64(2, years), check_int64(3, months), check_int64(4, days))
+    added = (check_integer(2, years), check_integer(3, months), check_integer(4, days))
     day, seconds = time.local
     year, month, number = (_wrap(one + more) for one, more in zip((day.year, day.month, day.day), added, strict=True))
     local = _unix(year, month, number, seconds)

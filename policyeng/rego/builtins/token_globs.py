@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from policyeng.rego.budget import charge
+from policyeng.rego.builtins.linear import Ranges, join_ranges
 from policyeng.rego.builtins.registry import BuiltinError
-
-Ranges = tuple[tuple[int, int], ...]
 
 
 class _Token(NamedTuple):
@@ -61,7 +60,7 @@ def _read_set(text: str, place: int) -> tuple[int, Ranges]:
             previous = ord(character)
             found.append((previous, previous))
         elif character == "]":
-            return place, _join(found)
+            return place, join_ranges(found)
         else:
             if previous < 0 or place >= len(text) - 1:
                 raise _refusal(text, place)
@@ -83,17 +82,6 @@ def _next(text: str, place: int) -> tuple[int, str, bool]:
 
 def _refusal(text: str, place: int) -> BuiltinError:
     return BuiltinError(f"input:{text}, pos:{place}, the input provided is invalid")
-
-
-def _join(ranges: list[tuple[int, int]]) -> Ranges:
-    """Return ranges in order that do not touch."""
-    joined: list[tuple[int, int]] = []
-    for low, high in sorted(ranges):
-        if joined and low <= joined[-1][1] + 1:
-            joined[-1] = (joined[-1][0], max(joined[-1][1], high))
-        else:
-            joined.append((low, high))
-    return tuple(joined)
 
 
 def _simplify(tokens: list[_Token]) -> list[_Token]:

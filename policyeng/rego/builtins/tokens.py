@@ -7,6 +7,7 @@ import hmac
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from hashlib import new as new_hash
 from math import isfinite
 from typing import NamedTuple
@@ -162,7 +163,8 @@ def _choose_keys(keys: list[NamedKey], header: _Header) -> list[Key]:
     return [key.key for key in keys if key.algorithm in {"", header.alg}]
 
 
-def _verify_with(text: Value, certificate: Value, verify: Callable[[Key, bytes, bytes], bool]) -> bool:
+def _verify_with(verify: Callable[[Key, bytes, bytes], bool], text: Value, certificate: Value) -> bool:
+    """Return whether a token has a signature of a key."""
     token = _split(text)
     keys = _parse_keys(check_string(2, certificate))
     signature = decode_base64url(token.signature)
@@ -187,7 +189,8 @@ def _verify_es(size: int) -> Callable[[Key, bytes, bytes], bool]:
     return lambda key, content, signature: verify_ec_halves(key, _digest(content, size), size, signature)
 
 
-def _verify_hs(text: Value, secret: Value, size: int) -> bool:
+def _verify_hs(size: int, text: Value, secret: Value) -> bool:
+    """Return whether a token has a signature of a secret."""
     check_string(1, text)
     key = check_string(2, secret).encode()
     token = _split(text)
@@ -195,82 +198,11 @@ def _verify_hs(text: Value, secret: Value, size: int) -> bool:
     return hmac.compare_digest(hmac.digest(key, token.content, f"sha{size}"), signature)
 
 
-@builtin("io.jwt.verify_rs256")
-def verify_rs256(text: Value, certificate: Value) -> Value:
-    """Return whether a token has a signature of RS256."""
-    return _verify_with(text, certificate, _verify_rs(256))
-
-
-@builtin("io.jwt.verify_rs384")
-def verify_rs384(text: Value, certificate: Value) -> Value:
-    """Return whether a token has a signature of RS384."""
-    return _verify_with(text, certificate, _verify_rs(384))
-
-
-@builtin("io.jwt.verify_rs512")
-def verify_rs512(text: Value, certificate: Value) -> Value:
-    """Return whether a token has a signature of RS512."""
-    return _verify_with(text, certificate, _verify_rs(512))
-
-
-@builtin("io.jwt.verify_ps256")
-def verify_ps256(text: Value, certificate: Value) -> Value:
-    """Return whether a token has a signature of PS256."""
-    return _verify_with(text, certificate, _verify_ps(256))
-
-
-@builtin("io.jwt.verify_ps384")
-def verify_ps384(text: Value, certificate: Value) -> Value:
-    """Return whether a token has a signature of PS384."""
-    return _verify_with(text, certificate, _verify_ps(384))
-
-
-@builtin("io.jwt.verify_ps512")
-def verify_ps512(text: Value, certificate: Value) -> Value:
-    """Return whether a token has a signature of PS512."""
-    return _verify_with(text, certificate, _verify_ps(512))
-
-
-@builtin("io.jwt.verify_es256")
-def verify_es256(text: Value, certificate: Value) -> Value:
-    """Return whether a token has a signature of ES256."""
-    return _verify_with(text, certificate, _verify_es(256))
-
-
-@builtin("io.jwt.verify_es384")
-def verify_es384(text: Value, certificate: Value) -> Value:
-    """Return whether a token has a signature of ES384."""
-    return _verify_with(text, certificate, _verify_es(384))
-
-
-@builtin("io.jwt.verify_es512")
-def verify_es512(text: Value, certificate: Value) -> Value:
-    """Return whether a token has a signature of ES512."""
-    return _verify_with(text, certificate, _verify_es(512))
-
-
-@builtin("io.jwt.verify_hs256")
-def verify_hs256(text: Value, secret: Value) -> Value:
-    """Return whether a token has a signature of HS256."""
-    return _verify_hs(text, secret, 256)
-
-
-@builtin("io.jwt.verify_hs384")
-def verify_hs384(text: Value, secret: Value) -> Value:
-    """Return whether a token has a signature of HS384."""
-    return _verify_hs(text, secret, 384)
-
-
-@builtin("io.jwt.verify_hs512")
-def verify_hs512(text: Value, secret: Value) -> Value:
-    """Return whether a token has a signature of HS512."""
-    return _verify_hs(text, secret, 512)
-
-
-@builtin("io.jwt.verify_eddsa")
-def verify_eddsa(text: Value, certificate: Value) -> Value:
-    """Return whether a token has a signature of EdDSA."""
-    return _verify_with(text, certificate, verify_ed)
+for _size in (256, 384, 512):
+    for _family, _verify in (("rs", _verify_rs), ("ps", _verify_ps), ("es", _verify_es)):
+        builtin(f"io.jwt.verify_{_family}{_size}")(partial(_verify_with, _verify(_size)))
+    builtin(f"io.jwt.verify_hs{_size}")(partial(_verify_hs, _size))
+builtin("io.jwt.verify_eddsa")(partial(_verify_with, verify_ed))
 
 
 @dataclass

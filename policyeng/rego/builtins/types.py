@@ -3,57 +3,35 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from policyeng.rego.builtins.registry import BuiltinError, OperandError, builtin, too_deep, wrong_type
 from policyeng.rego.numbers import parse_number, to_fraction
 from policyeng.rego.values import Value, is_number, make_set, members
 from policyeng.rego.values import type_name as name_of
 
+_KINDS = {type(None): "null", bool: "boolean", str: "string", list: "array", dict: "object", set: "set"}
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 #: What is not below rounds to an infinite float.
 _INFINITE = (1 << 1024) - (1 << 970)
 
 
-@builtin("is_null")
-def check_null(value: Value) -> Value:
-    """Check that a value is null."""
-    return value is None
+def _is_a(kind: type, value: Value) -> Value:
+    """Return whether a value is of a type."""
+    return type(value) is kind
 
 
-@builtin("is_boolean")
-def check_boolean(value: Value) -> Value:
-    """Check that a value is a boolean."""
-    return type(value) is bool
+def _cast(kind: type, value: Value) -> Value:
+    """Return a value of a type, and refuse any other."""
+    if type(value) is not kind:
+        raise wrong_type(1, value, _KINDS[kind])
+    return value
 
 
-@builtin("is_number")
-def check_number(value: Value) -> Value:
-    """Check that a value is a number."""
-    return is_number(value)
-
-
-@builtin("is_string")
-def check_string(value: Value) -> Value:
-    """Check that a value is a string."""
-    return type(value) is str
-
-
-@builtin("is_array")
-def check_array(value: Value) -> Value:
-    """Check that a value is an array."""
-    return type(value) is list
-
-
-@builtin("is_object")
-def check_object(value: Value) -> Value:
-    """Check that a value is an object."""
-    return type(value) is dict
-
-
-@builtin("is_set")
-def check_set(value: Value) -> Value:
-    """Check that a value is a set."""
-    return type(value) is set
+for _kind, _name in _KINDS.items():
+    builtin(f"is_{_name}")(partial(_is_a, _kind))
+    builtin(f"cast_{_name}")(partial(_cast, _kind))
+builtin("is_number")(is_number)
 
 
 @builtin("type_name")
@@ -111,33 +89,3 @@ def cast_set(value: Value) -> Value:
         return make_set(value)
     except RecursionError:
         raise too_deep() from None
-
-
-@builtin("cast_string")
-def cast_string(value: Value) -> Value:
-    """Return a string."""
-    return _check_type(value, str, "string")
-
-
-@builtin("cast_boolean")
-def cast_boolean(value: Value) -> Value:
-    """Return a boolean."""
-    return _check_type(value, bool, "boolean")
-
-
-@builtin("cast_null")
-def cast_null(value: Value) -> Value:
-    """Return null."""
-    return _check_type(value, type(None), "null")
-
-
-@builtin("cast_object")
-def cast_object(value: Value) -> Value:
-    """Return an object."""
-    return _check_type(value, dict, "object")
-
-
-def _check_type(value: Value, kind: type, name: str) -> Value:
-    if type(value) is not kind:
-        raise wrong_type(1, value, name)
-    return value
