@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cmp_to_key
+from io import StringIO
 from math import isfinite
 
 import yaml
@@ -87,15 +88,22 @@ def write(json_text: str) -> str:
     Raises:
         BuiltinError: it has what YAML has not, or is nested too deeply.
     """
-    emitter = _Emitter()
+    stream = StringIO()
+    emitter = _Emitter(stream)
     try:
         node = _compose(json_text)
-        emitter.write_node(_Decoder().decode(node) if node else None, -1)
+        emitter.emit(yaml.StreamStartEvent())
+        emitter.emit(yaml.DocumentStartEvent(explicit=False))
+        for event in _events(_Decoder().decode(node) if node else None, 0):
+            emitter.emit(event)
+        # Otherwise a plain scalar would be followed by `...`.
+        emitter.open_ended = False
+        emitter.emit(yaml.DocumentEndEvent(explicit=False))
     except yaml.YAMLError as error:
         raise BuiltinError(f"yaml: {getattr(error, 'problem', None) or error}") from None
     except RecursionError:
         raise BuiltinError("the value is nested too deeply") from None
-    return emitter.finish()
+    return stream.getvalue()
 
 
 def _compose(text: str) -> _Node | None:
@@ -479,141 +487,82 @@ def _split_float(text: str) -> tuple[str, str, int]:
 
 _SPECIAL = re.compile("[^\n\t\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
 _NOT_PLAIN = re.compile("^[ #,\\[\\]{}&*!|>'\"%@`]|^---|^\\.\\.\\.|^[?-](?: |\\Z)|:(?: |\\Z)| #|[\t\u2028\u2029]| \\Z")
-_ESCAPED = re.compile('[^\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]|["\\\\\u2028\u2029]')
-_ESCAPES = {
-    "\0": "0", "\a": "a", "\b": "b", "\t": "t", "\n": "n", "\v": "v", "\f": "f", "\r": "r", "\x1b": "e",
-    '"': '"', "\\": "\\", "\x85": "N", "\u2028": "L", "\u2029": "P",
-}  # fmt: skip
 _BREAKS = "\n\u2028\u2029"
 _PIECES = re.compile(f"[{_BREAKS}]|[^{_BREAKS}]+")
 _LONGEST_KEY = 128
 
 
-class _Emitter:
-    """Writes blocks with an indentation of 2, as the emitter of go-yaml."""
+class _Emitter(yaml.emitter.Emitter):
+    """Writes as the emitter of go-yaml: lines of any length, lists indented, and styles as they are given."""
 
-    def __init__(self) -> None:
-        self._parts: list[str] = []
-        self._column = 0
-        #: Whether a space is before the place, and whether only indentation is.
-        self._spaced = self._indented = True
+    def __init__(self, stream: StringIO) -> None:
+        super().__init__(stream, allow_unicode=True, width=float("inf"))  # type: ignore[arg-type]  # for any length
 
-    def finish(self) -> str:
-        """End the document and return it."""
-        self._write_indent(0)
-        return "".join(self._parts)
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002  # never so
+        super().increase_indent(flow, indentless=False)
 
-    def write_node(self, value: Value, indent: int) -> None:
-        """Write a value of `_Decoder` in a block with an indentation, which is -1 outside of one."""
-        kind = type(value)
-        inner = 0 if indent < 0 else indent + 2
-        charge(inner)
-        if kind is list and value:
-            for item in value:
-                self._write_indent(inner)
-                self._write_indicator("-", indents=True)
-                self.write_node(item, inner)
-        elif kind is dict and value:
-            names = {key: item for (_, key), item in value.items()}
-            for key in sorted(names, key=cmp_to_key(_compare_keys)):
-                self._write_entry(key, names[key], inner)
-        elif kind is list or kind is dict:
-            self._write_indicator("[" if kind is list else "{", spaces=True)
-            self._write_indicator("]" if kind is list else "}", after_space=False)
-        elif kind is str:
-            self._write_string(value, max(indent, 0) + 2, simple_key=False)
-        else:
-            self._write_plain(_scalar_text(value))
+    def check_empty_document(self) -> bool:
+        return False
 
-    def _write_entry(self, key: str, value: Value, indent: int) -> None:
-        self._write_indent(indent)
-        if len(key.encode()) <= _LONGEST_KEY and not any(one in key for one in _BREAKS):
-            self._write_string(key, indent + 2, simple_key=True)
-            self._write_indicator(":", after_space=False)
-        else:
-            self._write_indicator("?", indents=True)
-            self._write_string(key, indent + 2, simple_key=False)
-            self._write_indent(indent)
-            self._write_indicator(":", indents=True)
-        self.write_node(value, indent)
+    def check_simple_key(self) -> bool:
+        return _is_simple_key(self.event.value)
 
-    def _write_string(self, text: str, indent: int, *, simple_key: bool) -> None:
-        special = _SPECIAL.search(text) is not None or _has_space_before_break(text)
-        if "\n" in text and not simple_key:
-            if special or text.endswith(" "):
-                self._write_double_quoted(text)
-            else:
-                self._write_literal(text, indent)
-        elif "\n" in text or _resolve("", text)[0] != "!!str" or _BASE_60.fullmatch(text) or text in _OLD_BOOLEANS:
-            self._write_double_quoted(text)
-        elif not special and not _NOT_PLAIN.search(text):
-            self._write_plain(text)
-        elif special or "\t" in text or any(f"{one} " in text for one in _BREAKS):
-            self._write_double_quoted(text)
-        else:
-            self._write_single_quoted(text, indent)
+    def choose_scalar_style(self) -> str:
+        return str(self.event.style)
 
-    def _write_plain(self, text: str) -> None:
-        if not self._spaced:
-            self._put(" ")
-        self._put(text)
-        self._spaced = self._indented = False
-
-    def _write_single_quoted(self, text: str, indent: int) -> None:
-        self._write_indicator("'")
-        self._write_pieces(text.replace("'", "''"), indent)
-        self._write_indicator("'", after_space=False)
-
-    def _write_double_quoted(self, text: str) -> None:
-        self._write_indicator('"')
-        self._put(_ESCAPED.sub(_escape, text))
-        self._write_indicator('"', after_space=False)
-
-    def _write_literal(self, text: str, indent: int) -> None:
-        self._write_indicator("|")
-        if text[0] in f" {_BREAKS}":
-            self._write_indicator("2", after_space=False)
-        if text[-1] not in _BREAKS:
-            self._write_indicator("-", after_space=False)
-        elif len(text) == 1 or text[-2] in _BREAKS:
-            self._write_indicator("+", after_space=False)
-        self._put_break("\n")
-        self._spaced = True
-        self._write_pieces(text, indent)
-
-    def _write_pieces(self, text: str, indent: int) -> None:
-        for piece in _PIECES.findall(text):
+    def write_single_quoted(self, text: str, split: bool = True) -> None:  # noqa: ARG002  # lines have any length
+        self.write_indicator("'", need_whitespace=True)
+        for piece in _PIECES.findall(text.replace("'", "''")):
             if piece in _BREAKS:
-                self._put_break(piece)
-            else:
-                if self._indented:
-                    self._write_indent(indent)
-                self._put(piece)
-                self._indented = False
+                self.write_line_break(piece)
+                continue
+            if self.indention:
+                self.write_indent()
+            self.stream.write(piece)
+            self.column += len(piece)
+            self.whitespace = self.indention = False
+        self.write_indicator("'", need_whitespace=False)
 
-    def _write_indent(self, indent: int) -> None:
-        if not self._indented or self._column > indent or (self._column == indent and not self._spaced):
-            self._put_break("\n")
-        self._put(" " * (indent - self._column))
-        self._spaced = True
 
-    def _write_indicator(
-        self, text: str, *, after_space: bool = True, spaces: bool = False, indents: bool = False
-    ) -> None:
-        if after_space and not self._spaced:
-            self._put(" ")
-        self._put(text)
-        self._spaced = spaces
-        self._indented = self._indented and indents
+def _events(value: Value, depth: int) -> Iterator[yaml.Event]:
+    """Yield what writes a value of `_Decoder`."""
+    kind = type(value)
+    charge(2 * depth)
+    if kind is list:
+        yield yaml.SequenceStartEvent(None, None, implicit=True, flow_style=not value)
+        for item in value:
+            yield from _events(item, depth + 1)
+        yield yaml.SequenceEndEvent()
+    elif kind is dict:
+        yield yaml.MappingStartEvent(None, None, implicit=True, flow_style=not value)
+        names = {key: item for (_, key), item in value.items()}
+        for key in sorted(names, key=cmp_to_key(_compare_keys)):
+            yield _scalar_event(key, _style(key, simple_key=_is_simple_key(key)))
+            yield from _events(names[key], depth + 1)
+        yield yaml.MappingEndEvent()
+    elif kind is str:
+        yield _scalar_event(value, _style(value, simple_key=False))
+    else:
+        yield _scalar_event(_scalar_text(value), "")
 
-    def _put_break(self, text: str) -> None:
-        self._parts.append(text)
-        self._column = 0
-        self._indented = True
 
-    def _put(self, text: str) -> None:
-        self._parts.append(text)
-        self._column += len(text)
+def _scalar_event(text: str, style: str) -> yaml.Event:
+    return yaml.ScalarEvent(None, None, (True, True), text, style=style)
+
+
+def _is_simple_key(text: str) -> bool:
+    return len(text.encode()) <= _LONGEST_KEY and not any(one in text for one in _BREAKS)
+
+
+def _style(text: str, *, simple_key: bool) -> str:
+    special = _SPECIAL.search(text) is not None or _has_space_before_break(text)
+    if "\n" in text and not simple_key:
+        return '"' if special or text.endswith(" ") else "|"
+    if "\n" in text or _resolve("", text)[0] != "!!str" or _BASE_60.fullmatch(text) or text in _OLD_BOOLEANS:
+        return '"'
+    if not special and not _NOT_PLAIN.search(text):
+        return ""
+    return '"' if special or "\t" in text or any(f"{one} " in text for one in _BREAKS) else "'"
 
 
 def _scalar_text(value: Value) -> str:
@@ -626,14 +575,6 @@ def _scalar_text(value: Value) -> str:
 
 def _has_space_before_break(text: str) -> bool:
     return any(f" {one}" in text for one in _BREAKS)
-
-
-def _escape(found: re.Match[str]) -> str:
-    character = found[0]
-    if character in _ESCAPES:
-        return f"\\{_ESCAPES[character]}"
-    code = ord(character)
-    return f"\\x{code:02X}" if code <= 0xFF else f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"
 
 
 def _compare_keys(left: str, right: str) -> int:
