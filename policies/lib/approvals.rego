@@ -12,7 +12,7 @@ of_series(snapshot, series) := [snapshot.approvals[position] |
 	some position in snapshot.by_series[lower(series)]
 ]
 
-# asked(resource, workspace, as_of): what an approval is held against, worked out once for all of them. The workspace is
+# asked(resource, workspace, as_of): what approvals are compared with, computed once for all of them. The workspace is
 # null when it is not in the snapshot; what is not stated is empty.
 asked(resource, workspace, as_of) := {
 	"id": ids.folded(resource.id),
@@ -21,8 +21,8 @@ asked(resource, workspace, as_of) := {
 	"moment": times.ordered(as_of),
 }
 
-# one_counts(listed, asked): whether one of some approvals lacks nothing. That of another place is told by its first
-# letters, which spares most of them the rest.
+# one_counts(listed, asked): whether one of some approvals lacks nothing. The start of its scope shows that an approval is
+# for another place, which saves most of them the rest.
 one_counts(listed, asked) if {
 	some approval in listed
 	is_string(approval.scope)
@@ -47,7 +47,7 @@ unscoped := "a stated place of the workspace"
 
 unplaced := "a stated region of the nodes"
 
-# open: what nobody states, and what is unknown for it.
+# open: what may not be stated anywhere, and what is unknown because of it.
 open := {
 	unscoped: {"msg": "an approval is for a scope, and where the workspace lies is not stated", "path": "/id"},
 	unplaced: {
@@ -75,9 +75,9 @@ _of_end(approval, asked) := "expired" if {
 
 # A subscription, a resource group or a workspace: the tenant is too wide, a single compute too narrow.
 _of_scope(approval, asked) := lack if {
-	outer = ids.segments(approval.scope)
+	outer := ids.segments(approval.scope)
 	count(outer) in {2, 4, 8}
-	lack = _of_segments(outer, asked.workspace)
+	lack := _of_segments(outer, asked.workspace)
 } else := "another scope"
 
 _of_segments(outer, workspace) := "" if {
@@ -95,17 +95,16 @@ _of_region(approval, asked) := unplaced if {
 } else := ""
 
 _workspace(id) := parts if {
-	parts = ids.segments(ids.workspace_id(id))
+	parts := ids.segments(ids.workspace_id(id))
 } else := []
 
 # The nodes of a compute may be in another region than the workspace; what names none is in the workspace's.
-_location(resource, workspace) := place if {
+_location(resource, workspace) := words.text(resource.properties.computeLocation) if {
 	lower(resource.type) == computes.compute_type # nothing else has a `computeLocation`
-	place = words.text(resource.properties.computeLocation)
 } else := place if {
-	place = words.text(resource.location)
+	place := words.text(resource.location)
 } else := place if {
-	place = words.text(workspace.location)
+	place := words.text(workspace.location)
 } else := ""
 
 _region(name) := replace(lower(trim_space(name)), " ", "")

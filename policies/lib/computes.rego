@@ -1,5 +1,5 @@
 # METADATA
-# description: Computes and what holds their nodes; where the sizes of the nodes are stated.
+# description: Computes and what has their nodes; where the sizes of the nodes are stated.
 package lib.computes
 
 import data.lib.ids
@@ -9,9 +9,8 @@ compute_type := "microsoft.machinelearningservices/workspaces/computes"
 
 # kind(resource): the compute type in lower case, `managedcluster` or `deployment` (a managed one); undefined for
 # anything else.
-kind(resource) := stated if {
-	lower(resource.type) == "microsoft.machinelearningservices/workspaces/computes"
-	stated = words.folded(resource.properties.computeType)
+kind(resource) := words.folded(resource.properties.computeType) if {
+	lower(resource.type) == compute_type
 } else := "managedcluster" if {
 	is_cluster(resource)
 } else := "deployment" if {
@@ -24,7 +23,7 @@ _on_kubernetes(deployment) if words.folded(deployment.properties.endpointCompute
 
 is_cluster(resource) if lower(resource.type) == "microsoft.containerservice/managedclusters"
 
-# size_pointer(resource), size(resource): where its own VM size stands and what stands there, null when nothing does.
+# size_pointer(resource), size(resource): where a resource states its own VM size, and the size, null when it states none.
 size_pointer(resource) := concat("/", array.concat([""], _size_place[kind(resource)]))
 
 size(resource) := object.get(resource, _size_place[kind(resource)], null)
@@ -41,20 +40,20 @@ _size_place := {
 priority(cluster) := "dedicated" if {
 	object.get(cluster, ["properties", "properties", "vmPriority"], null) == null
 } else := stated if {
-	stated = words.folded(cluster.properties.properties.vmPriority)
+	stated := words.folded(cluster.properties.properties.vmPriority)
 	stated in {"dedicated", "lowpriority"}
 }
 
-# purpose(compute): what an AKS compute says that it is for, in lower case, "" where it says nothing; undefined for what
-# is no text.
+# purpose(compute): the purpose that an AKS compute states, in lower case, "" where it states none; undefined for what is
+# no text.
 purpose(compute) := stated if {
-	stated = words.folded(compute.properties.properties.clusterPurpose)
+	stated := words.folded(compute.properties.properties.clusterPurpose)
 } else := "" if {
 	type_name(object.get(compute, ["properties", "properties", "clusterPurpose"], null)) in {"null", "string"}
 }
 
 # node_sizes(resource, by_id): [{"path", "size"}] for all its nodes, as far as the snapshot states them. The size is
-# null where it ought to be stated and is not; there is no entry where another resource states it.
+# null where it should be stated and is not; there is no entry where another resource states it.
 node_sizes(resource, by_id) := [{"path": size_pointer(resource), "size": size(resource)}] if {
 	kind(resource) in {"amlcompute", "computeinstance", "deployment"}
 } else := _pool_sizes(resource) if {
@@ -68,12 +67,12 @@ node_sizes(resource, by_id) := [{"path": size_pointer(resource), "size": size(re
 }
 
 _machine_size(resource, by_id) := [{"path": "/properties/resourceId", "size": vm_size} |
-	vm_size = words.text(machine_of(resource, by_id).properties.hardwareProfile.vmSize)
+	vm_size := words.text(machine_of(resource, by_id).properties.hardwareProfile.vmSize)
 ]
 
 # machine_of(compute, by_id): the virtual machine of the snapshot that a compute is attached to.
 machine_of(compute, by_id) := machine if {
-	machine = ids.named(compute.properties.resourceId, by_id)
+	machine := ids.named(compute.properties.resourceId, by_id)
 	lower(machine.type) == "microsoft.compute/virtualmachines"
 }
 
@@ -98,7 +97,7 @@ else := {}
 
 # cluster_of(compute, by_id): the managed cluster of the snapshot that an AKS or Kubernetes compute is attached to.
 cluster_of(compute, by_id) := cluster if {
-	cluster = ids.named(compute.properties.resourceId, by_id)
+	cluster := ids.named(compute.properties.resourceId, by_id)
 	is_cluster(cluster)
 }
 
@@ -116,20 +115,18 @@ backed_by(cluster, snapshot) := [compute |
 
 # regulated(resource, workspace, snapshot, classifications): as `words.regulated`; a managed cluster belongs to no
 # workspace, it is regulated by its own tag or by any compute that runs on it.
-regulated(resource, workspace, snapshot, classifications) := answer if {
+regulated(resource, workspace, snapshot, classifications) := words.regulated(resource, workspace, classifications) if {
 	not is_cluster(resource)
-	answer = words.regulated(resource, workspace, classifications)
-} else := answer if {
+} else := [answer | some decided in [true, null, false]; some answer in answers; answer.decided == decided][0] if {
 	answers := _answers(resource, snapshot, classifications)
-	answer = [said | some wanted in [true, null, false]; some said in answers; said.decided == wanted][0]
 }
 
-_answers(cluster, snapshot, classifications) := array.concat([words.regulated(cluster, {}, classifications)], [said |
-	some compute in backed_by(cluster, snapshot)
-	said := _through(compute, words.regulated(compute, ids.workspace_of(compute.id, snapshot.by_id), classifications))
-])
-
-_through(compute, said) := {"decided": said.decided, "reason": reason} if {
-	parts := split(trim_suffix(compute.id, "/"), "/")
-	reason := concat("", ["for the compute ", words.shown(parts[count(parts) - 1]), " on it: ", said.reason])
-}
+_answers(cluster, snapshot, classifications) := array.concat(
+	[words.regulated(cluster, {}, classifications)],
+	[{"decided": answer.decided, "reason": reason} |
+		some compute in backed_by(cluster, snapshot)
+		answer := words.regulated(compute, ids.workspace_of(compute.id, snapshot.by_id), classifications)
+		parts := split(trim_suffix(compute.id, "/"), "/")
+		reason := concat("", ["for the compute ", words.shown(parts[count(parts) - 1]), " on it: ", answer.reason])
+	],
+)

@@ -1,7 +1,7 @@
 # METADATA
 # description: >-
-#   ARM ids, compared by whole segments and without case. `policyeng.facts.ids` says the same in Python, and is stricter
-#   about what an id may look like between its slashes.
+#   ARM ids, compared by whole segments and without case. `policyeng.facts.ids` does the same in Python, and is stricter
+#   about what an id may have between its slashes.
 package lib.ids
 
 # segments(id): the parts after the slashes, in lower case, none for `/`; one slash at the end makes no difference.
@@ -12,30 +12,27 @@ segments(id) := [] if {
 	is_string(id)
 	startswith(id, "/")
 	path := folded(id)
-	not regex.match(`/[\p{Z}\t-\r\x{85}]*(/|$)`, path) # no part of white space alone; parts one by one would take long
+	not regex.match(`/[\p{Z}\t-\r\x{85}]*(/|$)`, path) # no blank part; one by one would take longer
 	parts := split(substring(path, 1, -1), "/")
 }
 
 # is_at_or_under(id, scope): whether the id is the scope or something below it; `/` is above everything.
 is_at_or_under(id, scope) if {
-	outer = segments(scope)
+	outer := segments(scope)
 	array.slice(segments(id), 0, count(outer)) == outer
 }
 
-# may_hold(scope, id): whether the id is at or under the scope only perhaps: they would agree, but parts of one are still
-# open. Such a part stands in braces, because nobody says where something will be deployed.
+# may_hold(scope, id): whether the id is only perhaps at or under the scope: they would agree, but parts of one are still
+# open. Such a part is in braces, where a template does not state the place of a deployment.
 may_hold(scope, id) if agree_perhaps(segments(scope), segments(id))
 
 # agree_perhaps(outer, parts): the same of their segments.
 agree_perhaps(outer, parts) if {
 	count(outer) <= count(parts)
 	array.slice(parts, 0, count(outer)) != outer
-	not _differ(outer, parts)
-}
-
-_differ(outer, parts) if {
-	some index, part in outer
-	not _may_be(part, parts[index])
+	every index, part in outer {
+		_may_be(part, parts[index])
+	}
 }
 
 _may_be(one, other) if one == other
@@ -49,15 +46,15 @@ _may_be(one, other) if {
 # folded(id): an id in lower case and without a slash at its end, for comparing.
 folded(id) := trim_suffix(lower(id), "/")
 
-# subscription(id): the subscription that holds it, in lower case.
+# subscription(id): the subscription that it is in, in lower case.
 subscription(id) := parts[1] if {
-	parts = segments(id)
+	parts := segments(id)
 	parts[0] == "subscriptions"
 }
 
 # workspace_id(id): the Machine Learning workspace that it is or lies in, in lower case; types and names come in pairs.
 workspace_id(id) := concat("/", array.concat([""], array.slice(parts, 0, 8))) if {
-	parts = segments(id)
+	parts := segments(id)
 	parts[0] == "subscriptions"
 	parts[2] == "resourcegroups"
 	array.slice(parts, 4, 7) == ["providers", "microsoft.machinelearningservices", "workspaces"]
@@ -70,5 +67,5 @@ named(id, by_id) := by_id[folded(id)] if is_string(id)
 
 # workspace_of(id, by_id): the workspace of the snapshot that it is or lies in, null when there is none.
 workspace_of(id, by_id) := workspace if {
-	workspace = by_id[workspace_id(id)]
+	workspace := by_id[workspace_id(id)]
 } else := null

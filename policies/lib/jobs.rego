@@ -12,19 +12,15 @@ references(job) := array.concat(
 	[reference |
 		some [place, key] in [[[], "computeid"], [["settings"], "defaultcompute"], [["compute"], "target"]]
 		path := array.concat(["properties"], place)
-		some reference in _references(_inside(job, path), key, concat("/", array.concat([""], path)))
+		some reference in _references(object.get(job, path, null), key, concat("/", array.concat([""], path)))
 	],
 	[reference |
-		some key, step in _inside(job, ["properties", "jobs"])
+		is_object(job.properties.jobs)
+		some key, step in job.properties.jobs
 		path := concat("/", ["/properties/jobs", replace(replace(key, "~", "~0"), "/", "~1")])
 		some reference in _references(step, "computeid", path)
 	],
 )
-
-_inside(job, place) := found if {
-	found = object.get(job, place, null)
-	is_object(found)
-} else := {}
 
 # The keys of pipelines come in several spellings.
 _references(holder, wanted, path) := [{"path": concat("/", [path, key]), "written": written, "name": _name(written)} |
@@ -41,10 +37,10 @@ else := ""
 is_expression(reference) if contains(reference.name, "${{")
 
 # is_found(reference, job, by_id): whether it names a compute of the job's workspace, or needs none: serverless compute
-# and the machine of whoever submits.
+# and the machine of the submitter.
 is_found(reference, job, by_id) if {
-	home = ids.workspace_id(job.id)
-	compute = ids.named(_id(reference.name, home), by_id)
+	home := ids.workspace_id(job.id)
+	compute := ids.named(_id(reference.name, home), by_id)
 	lower(compute.type) == computes.compute_type
 	ids.workspace_id(compute.id) == home
 }

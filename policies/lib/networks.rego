@@ -1,12 +1,12 @@
 # METADATA
-# description: Where the nodes of a compute sit, and which workspace holds the network settings.
+# description: Where the nodes of a compute are, and which workspace has the network settings.
 package lib.networks
 
 import data.lib.computes
 import data.lib.ids
 import data.lib.words
 
-# subnet_pointer(compute), subnet(compute): where its own subnet stands, and the id that stands there (not blank).
+# subnet_pointer(compute), subnet(compute): where a compute states its own subnet, and the id of the subnet (not blank).
 subnet_pointer(compute) := concat("/", array.concat([""], _subnet_place[computes.kind(compute)]))
 
 subnet(compute) := _subnet(compute, computes.kind(compute))
@@ -38,7 +38,7 @@ states_group_subnet(group) if {
 }
 
 # placement(compute, by_id): `inside` a subnet (a virtual machine always is), `outside`, or `unknown` when the cluster
-# that holds its nodes is not in the snapshot. Undefined for other computes whose subnet is not a setting.
+# that has its nodes is not in the snapshot. Undefined for other computes whose subnet is not a setting.
 placement(compute, by_id) := _placement(compute, computes.kind(compute), by_id)
 
 _placement(compute, kind, by_id) := "inside" if {
@@ -49,7 +49,7 @@ _placement(compute, kind, by_id) := "inside" if {
 	kind in {"amlcompute", "computeinstance"}
 } else := _pools_placement(cluster) if {
 	kind in {"aks", "kubernetes"}
-	cluster = computes.cluster_of(compute, by_id)
+	cluster := computes.cluster_of(compute, by_id)
 } else := "unknown" if {
 	kind in {"aks", "kubernetes"}
 	words.text(compute.properties.resourceId)
@@ -67,7 +67,7 @@ _pools_placement(cluster) := "outside" if {
 # Undefined when it is not in the snapshot.
 settings_holder(workspace, by_id) := hub if {
 	is_project(workspace)
-	hub = ids.named(workspace.properties.hubResourceId, by_id)
+	hub := ids.named(workspace.properties.hubResourceId, by_id)
 	lower(hub.type) == "microsoft.machinelearningservices/workspaces"
 } else := workspace if {
 	is_object(workspace)
@@ -83,36 +83,30 @@ is_project(workspace) if words.folded(workspace.kind) == "project"
 
 # public_access(workspace): in lower case; absent means enabled, as in Azure.
 public_access(workspace) := stated if {
-	stated = words.folded(workspace.properties.publicNetworkAccess)
+	stated := words.folded(workspace.properties.publicNetworkAccess)
 } else := "enabled"
 
 # isolation_mode(workspace): of its managed network, in lower case; absent means disabled, as in Azure.
 isolation_mode(workspace) := stated if {
-	stated = words.folded(workspace.properties.managedNetwork.isolationMode)
+	stated := words.folded(workspace.properties.managedNetwork.isolationMode)
 } else := "disabled"
 
 # egress(workspace, snapshot): `closed` by a managed network that allows only approved outbound traffic, or by a subnet
 # under every compute that can have one; `open` otherwise, also without any compute; `unknown` when a cluster that it
 # depends on is not in the snapshot, or the snapshot is incomplete. Undefined for a project whose hub is not in it.
-egress(workspace, snapshot) := _egress(mode, _placements(workspace, snapshot), snapshot) if {
-	mode = isolation_mode(settings_holder(workspace, snapshot.by_id))
+egress(workspace, snapshot) := _egress(mode, placements, snapshot) if {
+	mode := isolation_mode(settings_holder(workspace, snapshot.by_id))
+	placements := {placement(compute, snapshot.by_id) | some compute in computes.computes_of(workspace.id, snapshot)}
 }
 
 _egress(mode, placements, snapshot) := "closed" if {
 	mode == "allowonlyapprovedoutbound"
 } else := "closed" if {
 	placements == {"inside"}
-	_is_complete(snapshot)
+	snapshot.incomplete == []
 } else := "unknown" if {
 	placements in {{"inside"}, {"unknown"}, {"inside", "unknown"}}
 } else := "unknown" if {
-	count(placements) == 0
-	not _is_complete(snapshot)
+	placements == set()
+	snapshot.incomplete != []
 } else := "open"
-
-_is_complete(snapshot) if count(object.get(snapshot, "incomplete", [])) == 0
-
-_placements(workspace, snapshot) := {placed |
-	some compute in computes.computes_of(workspace.id, snapshot)
-	placed = placement(compute, snapshot.by_id)
-}

@@ -38,6 +38,7 @@ project := {
 snapshot(resources) := {
 	"by_id": {format_int(index, 10): resource | some index, resource in resources},
 	"by_scope": {lower(workspace_id): {computes.compute_type: [format_int(index, 10) | some index, _ in resources]}},
+	"incomplete": [],
 }
 
 within := {"subnet": {"id": "/v/subnets/a"}}

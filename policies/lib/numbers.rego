@@ -3,21 +3,13 @@
 package lib.numbers
 
 # whole(value): a whole number of at most nine digits, also when it is written as text, as templates and command lines do;
-# undefined for anything else. OPA and other engines round larger ones differently.
+# undefined for anything else.
 whole(value) := value if {
 	is_number(value)
 	value >= 0
 	value < 1000000000
 	value == floor(value)
-}
-
-else := 0 if {
-	is_string(value)
-	regex.match(`^0{1,9}$`, value)
-}
-
-# Not every engine reads `01` as a number.
-else := to_number(trim_left(value, "0")) if {
+} else := _number(value) if {
 	is_string(value)
 	regex.match(`^[0-9]{1,9}$`, value)
 }
@@ -27,7 +19,10 @@ else := to_number(trim_left(value, "0")) if {
 amount(value) := value if {
 	is_number(value)
 	value >= 0
-} else := to_number(regex.replace(value, `^0+([0-9])`, "$1")) if {
+} else := _number(value) if {
 	is_string(value)
 	regex.match(`^[0-9]{1,9}(\.[0-9]{1,9})?$`, value)
 }
+
+# `to_number` of `01` gives what is no number in JSON.
+_number(text) := to_number(regex.replace(text, `^0+([0-9])`, "$1"))

@@ -1,7 +1,7 @@
 # METADATA
 # description: >-
 #   The permission algebra of Azure role definitions: actions less notActions, with wildcards.
-#   `policyeng.facts.permissions` says the same in Python.
+#   `policyeng.facts.permissions` does the same in Python.
 package lib.permissions
 
 import data.lib.words
@@ -9,7 +9,7 @@ import data.lib.words
 # covers(pattern, action): `*` is any run of characters, also none, and `/*/` also a single slash, as the built-in roles
 # use it (`computes/*/write`). Both are in lower case.
 covers(pattern, action) if {
-	startswith(action, split(pattern, "*")[0]) # spares most patterns the regular expression
+	startswith(action, split(pattern, "*")[0]) # saves most patterns the regular expression
 	regex.match(_expression(pattern), action)
 }
 

@@ -32,9 +32,9 @@ named(id, snapshot) := _named(guid(id), snapshot)
 _named(guid, snapshot) := [_defined(guid, snapshot.by_id[key]) | some key in snapshot.by_guid[guid]] if {
 	snapshot.by_guid[guid]
 } else := [{"guid": guid, "name": row.name, "permissions": row.permissions}] if {
-	row = data.facts.roles[guid]
+	row := data.facts.roles[guid]
 } else := [{"guid": guid, "name": row.name, "permissions": []}] if {
-	row = data.facts.roles_elsewhere[guid]
+	row := data.facts.roles_elsewhere[guid]
 } else := []
 
 _defined(guid, definition) := {
@@ -59,7 +59,8 @@ is_sound(role) if {
 is_listed(names, entries) if {
 	folded := {words.folded(name) | some name in names}
 	some entry in entries
-	count({words.folded(entry), guid(entry)} & folded) > 0
+	some name in [words.folded(entry), guid(entry)]
+	name in folded
 }
 
 # is_conditional(assignment): it carries a condition.
@@ -76,10 +77,10 @@ _where(assignment, granted) := null if {
 	is_conditional(assignment)
 } else := granted
 
-# scope(assignment): the parts of the id that it reaches, in lower case: `properties.scope`, else what stands before the
+# scope(assignment): the parts of the id that it reaches, in lower case: `properties.scope`, else what is before the
 # assignment in its own id; undefined when that cannot be read.
 scope(assignment) := ids.segments(stated) if {
-	stated = trim_space(words.text(assignment.properties.scope))
+	stated := trim_space(words.text(assignment.properties.scope))
 	startswith(stated, "/")
 }
 
@@ -90,14 +91,13 @@ else := array.slice(parts, 0, count(parts) - 4) if {
 	array.slice(parts, count(parts) - 4, count(parts) - 1) == ["providers", "microsoft.authorization", "roleassignments"]
 }
 
-# reaches_workspace(assignment, snapshot): its scope is a workspace of the snapshot or above one. Ids do not tell what a
-# management group holds, so it counts as above. Without any workspace in the snapshot an access list is read as that of
-# a workspace: whatever can be one or hold one counts.
+# reaches_workspace(assignment, snapshot): its scope is a workspace of the snapshot or above one. Ids do not show what a
+# management group has, so it counts as above. Without any workspace in the snapshot an access list is read as that of
+# a workspace: whatever can be one or contain one counts.
 reaches_workspace(assignment, snapshot) if _is_at_or_above_workspace(scope(assignment), snapshot)
 
 _is_at_or_above_workspace(parts, snapshot) if {
-	path := concat("/", array.concat([""], parts))
-	count(object.get(snapshot.by_scope, [path, workspace_type], [])) > 0
+	count(snapshot.by_scope[concat("/", array.concat([""], parts))][workspace_type]) > 0
 }
 
 _is_at_or_above_workspace(parts, _) if {

@@ -1,5 +1,5 @@
 # METADATA
-# description: What the catalogue says of a VM size and of a series, names compared without case.
+# description: What the catalogue has of a VM size and of a series, names compared without case.
 package lib.sizes
 
 import data.lib.times
@@ -27,7 +27,7 @@ _offered(series, parameters) := _listed(data.facts.offered_series, series) if {
 
 # The catalogue spells the series of a size as the tables do, so that few names need a walk through a table.
 _listed(table, series) := [row] if {
-	row = table[series]
+	row := table[series]
 } else := _rows(table, series)
 
 _rows(table, series) := [row |
@@ -58,7 +58,7 @@ supported_by(series, parameters) := object.get(
 # retirement(size, as_of): the row of a size that is retired at a moment in RFC 3339; undefined for any other size.
 retirement(size, as_of) := row if {
 	is_string(size)
-	row = data.facts.retired_sizes[lower(size)]
+	row := data.facts.retired_sizes[lower(size)]
 	times.ordered(as_of) >= times.ordered(concat("", [row.date, "T00:00:00Z"]))
 }
 

@@ -1,6 +1,6 @@
 # METADATA
 # description: >-
-#   Tags that a resource must carry itself; neither those of its workspace nor any in `properties.tags` stand in for them.
+#   Tags that a resource must have itself; neither those of its workspace nor any in `properties.tags` replace them.
 package lib.tags
 
 import data.lib.words
@@ -8,10 +8,10 @@ import data.lib.words
 # missing(resource, names): the names of which the resource has no tag or a blank one, compared without case.
 missing(resource, names) := [name | stated := _stated(resource); some name in names; not lower(name) in stated]
 
-# unreadable(resource, names): the names whose tag is a list or an object. A number or a boolean is what a file says
-# where Azure keeps text.
+# unreadable(resource, names): the names whose tag is a list or an object. A number or a boolean is what a file has
+# where Azure stores text.
 unreadable(resource, names) := [name |
-	_has_unreadable(resource) # spares most resources the rest
+	_has_unreadable(resource) # saves most resources the rest
 	some name in names
 	_is_unreadable(words.tag({"tags": resource.tags}, name))
 ]

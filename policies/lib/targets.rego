@@ -10,14 +10,10 @@ import data.lib.numbers
 
 # has_feature(workload, feature): whether training has a feature in one of its runs, as far as known.
 has_feature(workload, feature) if {
-	_may_train(workload.purpose)
+	workload.purpose in {"training", null}
 	some run in workload.runs
 	run.features[feature] != false
 }
-
-_may_train("training") := true
-
-_may_train(null) := true
 
 # unsupported(workload, feature, parameters): the runs with the feature whose target does not support it, each as
 # `shown`. Of the parameters, `extra_targets` and `vendor_targets` count.
@@ -32,7 +28,7 @@ unsupported(workload, feature, parameters) := {shown(run) |
 doubts(workload, feature, parameters) := {doubt |
 	some run in workload.runs
 	run.features[feature] != false
-	doubt = _doubt(workload, run, feature, parameters)
+	doubt := _doubt(workload, run, feature, parameters)
 }
 
 _doubt(workload, run, feature, parameters) := run.reason if {
@@ -52,30 +48,28 @@ _doubt(workload, run, feature, parameters) := run.reason if {
 # support(feature, target, parameters): `yes`, `no`, `sdk-local-mode` or `unlisted`. The vendor's list of today goes first
 # where the parameter `vendor_targets` is true, then the documents' table; `extra_targets` decides what they leave open.
 support(feature, target, parameters) := listed if {
-	listed = _listed(feature, target, parameters)
+	listed := _listed(feature, target, parameters)
 	listed in {"yes", "no"}
 } else := "yes" if {
 	_stated(parameters.extra_targets, target) == true
 } else := "no" if {
 	_stated(parameters.extra_targets, target) == false
 } else := listed if {
-	listed = _listed(feature, target, parameters)
+	listed := _listed(feature, target, parameters)
 } else := "unlisted" if is_string(target)
 
 _listed(feature, target, parameters) := listed if {
 	parameters.vendor_targets == true
-	listed = data.facts.offered_targets[target][feature]
+	listed := data.facts.offered_targets[target][feature]
 } else := data.facts.training_targets[target][feature]
 
 _stated(extra, target) := [supported | some name, supported in extra; lower(trim_space(name)) == target][0]
 
-# shown(run): what a denial says of a run.
-shown(run) := object.remove(object.filter(run, _said), [key | some key in _said; run[key] == null])
+# shown(run): what a denial reports of a run.
+shown(run) := {key: run[key] | some key in ["step", "target", "concurrentTrials"]; run[key] != null}
 
-_said := ["step", "target", "concurrentTrials"]
-
-# nodes(run, by_id): how many nodes the cluster of a run may have; undefined where the snapshot does not say.
+# nodes(run, by_id): how many nodes the cluster of a run may have; undefined where the snapshot does not state it.
 nodes(run, by_id) := numbers.whole(compute.properties.properties.scaleSettings.maxNodeCount) if {
-	compute = ids.named(run.computeId, by_id)
+	compute := ids.named(run.computeId, by_id)
 	computes.kind(compute) == "amlcompute"
 }

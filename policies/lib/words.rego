@@ -1,13 +1,11 @@
 # METADATA
 # description: >-
-#   The words that policies share: tags, regulated and stage. `policyeng.facts.words` says the same in Python. Here and
-#   in the other libraries two habits keep the engines in agreement: what may be undefined is bound with `=` (the
-#   embedded engine lets `:=` bind nothing), and is no argument of a call inside a `not` (OPA evaluates it outside).
+#   The words that policies share: tags, regulated and stage. `policyeng.facts.words` does the same in Python.
 package lib.words
 
 stages := {"dev", "test", "staging", "production"}
 
-# The spellings of the tag that says how sensitive the work on a resource is, in lower case.
+# The spellings of the tag that states how sensitive the work on a resource is, in lower case.
 classification_tags := {"data-classification", "data_classification", "data classification", "dataclassification"}
 
 # text(value): the value if it is a string with more than white space in it, undefined otherwise.
@@ -26,16 +24,7 @@ folded(value) := lower(trimmed) if {
 # tag(document, name): the value of the tag of that name, compared without case; undefined when none is stated (absent,
 # null or blank). The tags of a job and of other assets are in `properties.tags`, those of workspaces and computes never.
 # A value that is not a string is returned as it is: it is stated, and no word is equal to it.
-tag(document, name) := value if {
-	is_object(document.tags)
-	wanted := lower(name)
-	value = [stated | some key, stated in document.tags; lower(key) == wanted; not is_blank(stated)][0]
-} else := value if {
-	is_object(document.properties.tags)
-	not _is_tagged_outside(document)
-	wanted := lower(name)
-	value = [stated | some key, stated in document.properties.tags; lower(key) == wanted; not is_blank(stated)][0]
-}
+tag(document, name) := _stated(document, {lower(name)})[0]
 
 _is_tagged_outside(document) if {
 	lower(document.type) in {
@@ -52,8 +41,8 @@ is_blank(value) if {
 	trim_space(value) == ""
 }
 
-# shown(value): how a reason writes a value down. Of a long text it says the length alone: reports mask texts that hold a
-# secret, and would not know a part of one.
+# shown(value): a value as a reason shows it. Of a long text it shows only the length: reports mask texts that contain a
+# secret, and would not recognize a part of one.
 shown(value) := concat("", ["`", trimmed, "`"]) if {
 	is_string(value)
 	trimmed := trim_space(value)
@@ -67,16 +56,15 @@ shown(value) := concat("", ["`", trimmed, "`"]) if {
 # there in several spellings. `decided` is null when nothing makes it regulated and something that could is missing or
 # unreadable. `workspace` is null when it is not in the snapshot.
 regulated(resource, workspace, sensitive) := {"decided": true, "reason": reason} if {
-	workspace.properties.hbiWorkspace # spares most workspaces the next line
+	workspace.properties.hbiWorkspace # saves most workspaces the next line
 	_flag(workspace) == "true"
 	reason := "`hbiWorkspace` of the workspace is true"
 } else := _by_tag(_classification(resource, workspace), workspace, sensitive)
 
-_by_tag(stated, workspace, sensitive) := {"decided": true, "reason": reason} if {
+_by_tag(stated, workspace, sensitive) := {"decided": true, "reason": _tag_reason("data-classification", stated.of, value)} if {
 	count(stated.values) > 0
 	known := {lower(trim_space(entry)) | some entry in sensitive}
-	value = [each | some each in stated.values; folded(each) in known][0]
-	reason := _tag_reason("data-classification", stated.of, value)
+	value := [each | some each in stated.values; folded(each) in known][0]
 } else := {"decided": null, "reason": reason} if {
 	workspace == null
 	reason := "the workspace is not in the snapshot, so it is not known whether the work is regulated"
@@ -85,57 +73,53 @@ _by_tag(stated, workspace, sensitive) := {"decided": true, "reason": reason} if 
 	_flag(workspace) == "unreadable"
 	reason := "`hbiWorkspace` of the workspace is neither true nor false"
 } else := {"decided": null, "reason": _tag_reason("data-classification", stated.of, value)} if {
-	value = [each | some each in stated.values; not is_string(each)][0]
+	value := [each | some each in stated.values; not is_string(each)][0]
 } else := {"decided": false, "reason": "no flag and no tag says so"}
 
 _tag_reason(name, of, value) := concat("", ["the tag `", name, "` of the ", of, " is ", shown(value)])
 
-# The values of the tag that count and whose they are; none of nobody when none is stated.
+# The values of the tag that count, and whose they are; no values when none is stated.
 _classification(resource, workspace) := {"values": values, "of": "resource"} if {
 	values := _stated(resource, classification_tags)
 	count(values) > 0
 } else := {"values": values, "of": "workspace"} if {
 	values := _stated(workspace, classification_tags)
 	count(values) > 0
-} else := {"values": [], "of": "nobody"}
+} else := {"values": [], "of": "neither"}
 
 # The values of the tags with these names in lower case, in the order of the names; see `tag` for where tags are.
-_stated(document, names) := [value | some key, value in document.tags; lower(key) in names; not is_blank(value)] if {
-	is_object(document.tags)
-	not document.properties.tags # spares most documents the rest
-} else := array.concat(_stated_outside(document, names), _stated_inside(document, names))
-
-_stated_outside(document, names) := [value |
-	is_object(document.tags)
-	some key, value in document.tags
-	lower(key) in names
-	not is_blank(value)
-]
-
-_stated_inside(document, names) := [value |
-	is_object(document.properties.tags)
-	not _is_tagged_outside(document)
-	some key, value in document.properties.tags
-	lower(key) in names
-	not is_blank(value)
-]
+_stated(document, names) := array.concat(
+	[value |
+		is_object(document.tags)
+		some key, value in document.tags
+		lower(key) in names
+		not is_blank(value)
+	],
+	[value |
+		is_object(document.properties.tags)
+		not _is_tagged_outside(document)
+		some key, value in document.properties.tags
+		lower(key) in names
+		not is_blank(value)
+	],
+)
 
 # The flag that a workspace states as text; null is false.
 _flag(workspace) := "true" if {
 	workspace.properties.hbiWorkspace == true
 } else := stated if {
-	stated = folded(workspace.properties.hbiWorkspace)
+	stated := folded(workspace.properties.hbiWorkspace)
 	stated in {"true", "false"}
 } else := "unreadable" if {
 	workspace.properties.hbiWorkspace != null
 } else := "false"
 
-# stage(resource, workspace): {"name": dev|test|staging|production, "reason": which tag says so, or that none does}. What
+# stage(resource, workspace): {"name": dev|test|staging|production, "reason": which tag states it, or that none does}. What
 # is unknown or not stated counts as production, so that a missing tag never loosens a policy.
 stage(resource, workspace) := _stage(stated) if {
-	stated = _stage_tag(resource, "resource")
+	stated := _stage_tag(resource, "resource")
 } else := _stage(stated) if {
-	stated = _stage_tag(workspace, "workspace")
+	stated := _stage_tag(workspace, "workspace")
 } else := {"name": "production", "reason": "no tag `environment` or `stage`, which counts as production"}
 
 # The first tag of these that is stated decides.
@@ -148,11 +132,11 @@ _stage_tag(document, of) := {"name": "environment", "values": values, "of": of} 
 }
 
 _stage(stated) := {"name": "production", "reason": reason} if {
-	count(stated.values) > 1 # spares most documents the next line
+	count(stated.values) > 1 # saves most documents the next line
 	count({_folded_or_blank(value) | some value in stated.values}) > 1
 	reason := concat("", ["the tag `", stated.name, "` of the ", stated.of, " has several values, which counts as production"])
 } else := {"name": name, "reason": _tag_reason(stated.name, stated.of, stated.values[0])} if {
-	name = folded(stated.values[0])
+	name := folded(stated.values[0])
 	name in stages
 } else := {"name": "production", "reason": reason} if {
 	value := stated.values[0]
@@ -160,7 +144,7 @@ _stage(stated) := {"name": "production", "reason": reason} if {
 }
 
 _folded_or_blank(value) := word if {
-	word = folded(value)
+	word := folded(value)
 } else := ""
 
 _taken_as(value) := ", which is none of dev, test, staging and production and counts as production" if {

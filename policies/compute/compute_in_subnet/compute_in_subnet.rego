@@ -49,7 +49,7 @@ deny contains {
 	"expected": "the id of a subnet",
 } if {
 	not networks.subnet(input.resource)
-	holder = settings
+	holder := settings
 	not networks.isolation_mode(holder) in {"allowinternetoutbound", "allowonlyapprovedoutbound"}
 }
 

@@ -44,7 +44,7 @@ deny contains {
 
 # An ISO 8601 duration of more than nothing, in weeks or smaller units; Azure allows 15 minutes to 3 days.
 stops_when_idle if {
-	idle = upper(words.text(input.resource.properties.properties.idleTimeBeforeShutdown))
+	idle := upper(words.text(input.resource.properties.properties.idleTimeBeforeShutdown))
 	regex.match(`^P((\d+W)|(\d+D)?(T(\d+([.,]\d+)?H)?(\d+([.,]\d+)?M)?(\d+([.,]\d+)?S)?)?)$`, idle)
 	regex.match(`[1-9]`, idle)
 }

@@ -44,6 +44,6 @@ deny contains {
 	"actual": target,
 	"expected": input.parameters.batch_targets,
 } if {
-	target = words.folded(input.resource.target)
+	target := words.folded(input.resource.target)
 	not target in input.parameters.batch_targets
 }

@@ -47,6 +47,6 @@ deny contains {
 	"actual": input.resource.target,
 	"expected": input.parameters.gpu_realtime_targets,
 } if {
-	target = words.folded(input.resource.target)
+	target := words.folded(input.resource.target)
 	not target in input.parameters.gpu_realtime_targets
 }

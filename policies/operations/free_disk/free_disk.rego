@@ -69,5 +69,5 @@ reading(sample) := sample.minimum if {
 
 # A sample without a time is older than all others.
 taken(sample) := moment if {
-	moment = times.ordered(words.text(sample.to))
+	moment := times.ordered(words.text(sample.to))
 } else := []

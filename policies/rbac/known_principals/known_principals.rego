@@ -51,7 +51,7 @@ standings := {"unnamed"} if {
 } else := {"unstated"} if {
 	count(input.snapshot.principals) == 0
 } else := {standing | standing = standing_of(input.snapshot.principals[positions[_]])} if {
-	positions = input.snapshot.by_principal[principal]
+	positions := input.snapshot.by_principal[principal]
 } else := {"unread"} if {
 	count(input.snapshot.incomplete) > 0
 } else := {"gone"}
@@ -63,7 +63,7 @@ standing_of(entry) := "gone" if {
 }
 
 user_type(entry) := stated if {
-	stated = words.folded(entry.userType)
+	stated := words.folded(entry.userType)
 	stated in {"guest", "member"}
 } else := "unclear" if {
 	type_of(entry) in {"user", "unknown"}
@@ -71,7 +71,7 @@ user_type(entry) := stated if {
 
 # Only a user can be a guest; what states no type has the one of the assignment, else counts as a user.
 type_of(entry) := own if {
-	own = words.folded(entry.type)
+	own := words.folded(entry.type)
 } else := stated_type if {
 	stated_type
 } else := "user"

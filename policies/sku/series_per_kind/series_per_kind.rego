@@ -54,7 +54,7 @@ deny contains {
 	"actual": {"series": series, "compute": kind},
 	"expected": {"series": series, "compute": allowed},
 } if {
-	allowed = supporting
+	allowed := supporting
 	not kind in allowed
 }
 
@@ -69,7 +69,7 @@ unknown contains {"msg": "the size is not in the catalogue, so its series is not
 }
 
 is_in_no_table if {
-	name = series
+	name := series
 	not sizes.is_supported(name, input.parameters)
 }
 

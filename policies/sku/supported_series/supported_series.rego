@@ -82,7 +82,7 @@ unknown contains {"msg": "the size is not in the catalogue, so its series is not
 }
 
 is_unsupported if {
-	name = series
+	name := series
 	not sizes.is_supported(name, input.parameters)
 }
 
