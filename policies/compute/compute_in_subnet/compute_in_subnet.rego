@@ -49,14 +49,16 @@ deny contains {
 	"expected": "the id of a subnet",
 } if {
 	not networks.subnet(input.resource)
-	holder := settings
-	not networks.isolation_mode(holder) in {"allowinternetoutbound", "allowonlyapprovedoutbound"}
+	mode := networks.isolation_mode(settings)
+	not mode in {"allowinternetoutbound", "allowonlyapprovedoutbound"}
 }
 
-unknown contains {"msg": reason, "path": "workspace:/properties/managedNetwork/isolationMode"} if {
+unknown contains {
+	"msg": "the workspace that holds the network settings is not in the snapshot",
+	"path": "workspace:/properties/managedNetwork/isolationMode",
+} if {
 	not networks.subnet(input.resource)
 	not settings
-	reason := "the workspace that holds the network settings is not in the snapshot"
 }
 
 settings := networks.settings_holder(input.workspace, input.snapshot.by_id)

@@ -40,9 +40,7 @@ unknown contains {
 	"path": "/properties/properties/scaleSettings/minNodeCount",
 } if {
 	stated != null
-	not is_count
+	not numbers.whole(stated)
 }
-
-is_count if numbers.whole(stated)
 
 stated := object.get(input.resource, ["properties", "properties", "scaleSettings", "minNodeCount"], null)

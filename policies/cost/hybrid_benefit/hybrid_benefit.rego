@@ -67,9 +67,7 @@ unknown contains {"msg": "the licence of the machine is none of Windows", "path"
 
 machine := computes.machine_of(input.resource, input.snapshot.by_id)
 
-operating_system := stated if {
-	stated := words.folded(machine.properties.storageProfile.osDisk.osType)
-}
+operating_system := words.folded(machine.properties.storageProfile.osDisk.osType)
 
 is_known_system if operating_system in {"linux", "windows"}
 

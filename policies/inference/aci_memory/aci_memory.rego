@@ -43,7 +43,7 @@ unknown contains {"msg": "it is not stated how much memory is requested", "path"
 
 is_reached if max(amounts) >= limit
 
-# Sums of fractions come out differently in different engines; those of millionths do not.
+# Sums of millionths are exact, unlike those of fractions in floating point.
 is_reached if {
 	count(amounts) > 1
 	sum([round(amount * 1000000) | some amount in amounts; amount < limit]) >= limit * 1000000
@@ -55,7 +55,7 @@ is_settled if {
 	is_request
 }
 
-# The need of the model alone does not say what an Azure resource requests.
+# The need of the model alone does not show what an Azure resource requests.
 is_request if path != "/model/memoryGiB"
 
 is_request if input.resource.sourceId != input.resource.id

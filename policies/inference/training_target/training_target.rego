@@ -57,10 +57,8 @@ deny contains {
 
 unknown contains {"msg": "it is not known whether the AKS cluster is for inference", "path": "/computeId"} if {
 	target == "aks"
-	not is_told
+	not purpose
 }
-
-is_told if is_string(purpose)
 
 target := words.folded(input.resource.target)
 

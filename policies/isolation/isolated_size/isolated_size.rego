@@ -47,7 +47,7 @@ applies if {
 	count(nodes) > 0
 }
 
-# Nodes that a managed cluster of the snapshot holds are judged there.
+# Nodes of a managed cluster in the snapshot are evaluated there.
 applies if {
 	standing.decided != false
 	count(nodes) == 0

@@ -54,10 +54,11 @@ deny contains {
 deny contains {
 	"msg": "the service has a public address",
 	"path": "/properties/publicIp",
-	"actual": object.get(input.resource, ["properties", "publicIp"], null),
+	"actual": address,
 	"expected": null,
 } if {
-	not object.get(input.resource, ["properties", "publicIp"], null) in {null, ""}
+	address := input.resource.properties.publicIp
+	not address in {null, ""}
 }
 
 is_group if lower(input.resource.type) == "microsoft.containerinstance/containergroups"

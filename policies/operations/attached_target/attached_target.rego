@@ -57,17 +57,15 @@ unknown contains {"msg": doubt, "path": "/properties/resourceId"} if is_missing
 doubt := "the snapshot is incomplete: what is missing may exist" if {
 	count(input.snapshot.incomplete) > 0
 } else := "its subscription is not in the snapshot" if {
-	not input.snapshot.by_scope[concat("/", ["", "subscriptions", subscription])]
+	not input.snapshot.by_scope[concat("", ["/subscriptions/", subscription])]
 } else := "what is not deployed yet may name what is there already" if {
 	contains(target, "{")
 }
 
 is_missing if {
-	not is_found
 	subscription
+	not ids.named(target, input.snapshot.by_id)
 }
-
-is_found if ids.named(target, input.snapshot.by_id)
 
 subscription := ids.subscription(target)
 

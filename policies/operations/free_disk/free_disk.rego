@@ -59,7 +59,7 @@ newest := [sample | some sample in samples; taken(sample) == latest]
 
 latest := max([taken(sample) | some sample in samples])
 
-readings := [free | some sample in newest; words.folded(sample.unit) in {"byte", "bytes"}; free = reading(sample)]
+readings := [free | some sample in newest; words.folded(sample.unit) in {"byte", "bytes"}; free := reading(sample)]
 
 reading(sample) := sample.minimum if {
 	is_number(sample.minimum)

@@ -75,6 +75,6 @@ scope := roles.scope(input.resource)
 assigned := roles.assigned(input.resource, input.snapshot)
 listed if roles.is_listed(roles.names(input.resource, input.snapshot), input.parameters.compute_manager_roles)
 
-# What each role says of each action.
+# What each role grants of each action.
 answers := [{"role": role, "granted": roles.granted(input.resource, role, wanted)} | some role in assigned; not listed]
 wanted := [action | scope; some action in input.parameters.compute_actions]

@@ -28,13 +28,13 @@ package rbac.known_principals
 import data.lib.words
 
 deny contains {
-	"msg": fault,
+	"msg": faults[standing],
 	"path": "/properties/principalId",
 	"actual": input.resource.properties.principalId,
 	"expected": "somebody of the directory, as a member, a group or a service principal",
-} if fault = faults[standings[_]]
+} if some standing in standings
 
-unknown contains {"msg": doubt, "path": "/properties/principalId"} if doubt = doubts[standings[_]]
+unknown contains {"msg": doubts[standing], "path": "/properties/principalId"} if some standing in standings
 
 faults := {"gone": "the principal is deleted or unknown", "guest": "a guest holds access"}
 doubts := {
@@ -50,7 +50,7 @@ standings := {"unnamed"} if {
 	stated_type == "unknown"
 } else := {"unstated"} if {
 	count(input.snapshot.principals) == 0
-} else := {standing | standing = standing_of(input.snapshot.principals[positions[_]])} if {
+} else := {standing_of(input.snapshot.principals[position]) | some position in positions} if {
 	positions := input.snapshot.by_principal[principal]
 } else := {"unread"} if {
 	count(input.snapshot.incomplete) > 0

@@ -39,7 +39,5 @@ deny contains {
 	"actual": computes.size(input.resource),
 	"expected": "the name of a VM size",
 } if {
-	not is_known
+	not sizes.facts_of(computes.size(input.resource))
 }
-
-is_known if sizes.facts_of(computes.size(input.resource))

@@ -72,12 +72,11 @@ unknown contains approvals.open[lack] if {
 }
 
 unknown contains {"msg": "the size is not in the catalogue, so its series is not known", "path": path} if {
-	size_is_unknown
+	not series
 	path := computes.size_pointer(input.resource)
 }
 
 series := sizes.series(computes.size(input.resource))
-size_is_unknown if not series
 is_restricted if sizes.needs_approval(series, input.parameters)
 
 is_unapproved if {

@@ -52,25 +52,20 @@ deny contains {
 	"msg": "the series is not supported by this kind of compute",
 	"path": computes.size_pointer(input.resource),
 	"actual": {"series": series, "compute": kind},
-	"expected": {"series": series, "compute": allowed},
+	"expected": {"series": series, "compute": supporting},
 } if {
-	allowed := supporting
-	not kind in allowed
+	not kind in supporting
 }
 
 unknown contains {"msg": "no table says which kinds of compute support the series", "path": path} if {
-	is_in_no_table
+	series
+	not sizes.is_supported(series, input.parameters)
 	path := computes.size_pointer(input.resource)
 }
 
 unknown contains {"msg": "the size is not in the catalogue, so its series is not known", "path": path} if {
 	not series
 	path := computes.size_pointer(input.resource)
-}
-
-is_in_no_table if {
-	name := series
-	not sizes.is_supported(name, input.parameters)
 }
 
 kind := {"amlcompute": "cluster", "computeinstance": "instance"}[computes.kind(input.resource)]

@@ -82,8 +82,8 @@ unknown contains {"msg": "the size is not in the catalogue, so its series is not
 }
 
 is_unsupported if {
-	name := series
-	not sizes.is_supported(name, input.parameters)
+	series
+	not sizes.is_supported(series, input.parameters)
 }
 
 retired := sizes.retirement(computes.size(input.resource), input.as_of)

@@ -30,7 +30,10 @@ package training.distributed_target
 
 import data.lib.targets
 
-applies if spreads(input.resource.runs[_]) != "no"
+applies if {
+	some run in input.resource.runs
+	spreads(run) != "no"
+}
 
 deny contains {
 	"msg": "distributed work runs on a target of one node",
