@@ -21,8 +21,8 @@ asked(resource, workspace, as_of) := {
 	"moment": times.ordered(as_of),
 }
 
-# one_counts(listed, asked): whether one of some approvals lacks nothing. The start of its scope shows that an approval is
-# for another place, which saves most of them the rest.
+# one_counts(listed, asked): whether one of some approvals lacks nothing. Most are for another place, which the start of
+# their scope shows.
 one_counts(listed, asked) if {
 	some approval in listed
 	is_string(approval.scope)

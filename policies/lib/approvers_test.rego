@@ -67,7 +67,7 @@ test_a_group_may_have_the_approver_as_a_member if {
 	holds("bob", ["Contributor"], {"principalType": "Group"}) == false
 }
 
-# No `cases.yaml` can say that a snapshot is incomplete.
+# No `cases.yaml` can state that a snapshot is incomplete.
 test_an_incomplete_snapshot_proves_no_absence if {
 	partial := object.union(snapshot({}), {"incomplete": ["roles: forbidden"]})
 	approvers.holds("bob", "/subscriptions/s", ["Approver"], partial) == null

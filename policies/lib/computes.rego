@@ -45,7 +45,7 @@ priority(cluster) := "dedicated" if {
 }
 
 # purpose(compute): the purpose that an AKS compute states, in lower case, "" where it states none; undefined for what is
-# no text.
+# not text.
 purpose(compute) := stated if {
 	stated := words.folded(compute.properties.properties.clusterPurpose)
 } else := "" if {

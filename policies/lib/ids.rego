@@ -5,7 +5,7 @@
 package lib.ids
 
 # segments(id): the parts after the slashes, in lower case, none for `/`; one slash at the end makes no difference.
-# Undefined for what is no id: no slash first, or a blank part.
+# Undefined for what is not an id: no slash first, or a blank part.
 segments(id) := [] if {
 	id == "/"
 } else := parts if {
@@ -52,7 +52,7 @@ subscription(id) := parts[1] if {
 	parts[0] == "subscriptions"
 }
 
-# workspace_id(id): the Machine Learning workspace that it is or lies in, in lower case; types and names come in pairs.
+# workspace_id(id): the Machine Learning workspace that it is or is in, in lower case; types and names come in pairs.
 workspace_id(id) := concat("/", array.concat([""], array.slice(parts, 0, 8))) if {
 	parts := segments(id)
 	parts[0] == "subscriptions"
@@ -65,7 +65,7 @@ workspace_id(id) := concat("/", array.concat([""], array.slice(parts, 0, 8))) if
 # named(id, by_id): the resource of the snapshot that has the id.
 named(id, by_id) := by_id[folded(id)] if is_string(id)
 
-# workspace_of(id, by_id): the workspace of the snapshot that it is or lies in, null when there is none.
+# workspace_of(id, by_id): the workspace of the snapshot that it is or is in, null when there is none.
 workspace_of(id, by_id) := workspace if {
 	workspace := by_id[workspace_id(id)]
 } else := null

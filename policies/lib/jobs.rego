@@ -7,7 +7,7 @@ import data.lib.ids
 import data.lib.words
 
 # references(job): [{"path", "written", "name"}] for each compute that is named; `name` is in lower case, empty for
-# what is no text. A null or blank reference is none. `compute.target` is of API version 2021-03-01-preview.
+# what is not text. A null or blank reference is none. `compute.target` is of API version 2021-03-01-preview.
 references(job) := array.concat(
 	[reference |
 		some [place, key] in [[[], "computeid"], [["settings"], "defaultcompute"], [["compute"], "target"]]

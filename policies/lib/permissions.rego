@@ -9,7 +9,7 @@ import data.lib.words
 # covers(pattern, action): `*` is any run of characters, also none, and `/*/` also a single slash, as the built-in roles
 # use it (`computes/*/write`). Both are in lower case.
 covers(pattern, action) if {
-	startswith(action, split(pattern, "*")[0]) # saves most patterns the regular expression
+	startswith(action, split(pattern, "*")[0]) # most patterns need no regular expression
 	regex.match(_expression(pattern), action)
 }
 
@@ -65,7 +65,7 @@ _covered(patterns, action) if {
 	covers(pattern, action)
 }
 
-# is_conditional(document): a block, or the properties of an assignment, carry a condition; one that is no text does.
+# is_conditional(document): a block, or the properties of an assignment, have a condition, also one that is not text.
 is_conditional(document) if {
 	condition := document.condition
 	not words.is_blank(condition)
@@ -87,7 +87,7 @@ _are_patterns(value) if {
 	}
 }
 
-# In a regular expression `/*/*/` comes to the same as `/*/`.
+# In a regular expression `/*/*/` is the same as `/*/`.
 _expression(pattern) := concat("", ["(?s)^", regex.replace(stars, `/(\.\*/)+`, "/(.*/)?"), "$"]) if {
 	stars := replace(_escaped(pattern), "*", ".*")
 }

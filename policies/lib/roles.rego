@@ -63,7 +63,7 @@ is_listed(names, entries) if {
 	name in folded
 }
 
-# is_conditional(assignment): it carries a condition.
+# is_conditional(assignment): it has a condition.
 is_conditional(assignment) if permissions.is_conditional(assignment.properties)
 
 # granted(assignment, role, actions): [{"action", "granted"}]: whether an assignment of a role grants each action where it

@@ -11,7 +11,7 @@ missing(resource, names) := [name | stated := _stated(resource); some name in na
 # unreadable(resource, names): the names whose tag is a list or an object. A number or a boolean is what a file has
 # where Azure stores text.
 unreadable(resource, names) := [name |
-	_has_unreadable(resource) # saves most resources the rest
+	_has_unreadable(resource) # most resources have none
 	some name in names
 	_is_unreadable(words.tag({"tags": resource.tags}, name))
 ]

@@ -26,13 +26,6 @@ folded(value) := lower(trimmed) if {
 # A value that is not a string is returned as it is: it is stated, and no word is equal to it.
 tag(document, name) := _stated(document, {lower(name)})[0]
 
-_is_tagged_outside(document) if {
-	lower(document.type) in {
-		"microsoft.machinelearningservices/workspaces",
-		"microsoft.machinelearningservices/workspaces/computes",
-	}
-}
-
 # is_blank(value): null, or a text with nothing but white space in it.
 is_blank(null) := true
 
@@ -56,8 +49,8 @@ shown(value) := concat("", ["`", trimmed, "`"]) if {
 # there in several spellings. `decided` is null when nothing makes it regulated and something that could is missing or
 # unreadable. `workspace` is null when it is not in the snapshot.
 regulated(resource, workspace, sensitive) := {"decided": true, "reason": reason} if {
-	workspace.properties.hbiWorkspace # saves most workspaces the next line
-	_flag(workspace) == "true"
+	workspace.properties.hbiWorkspace # most workspaces state false
+	_flag(workspace.properties.hbiWorkspace) == "true"
 	reason := "`hbiWorkspace` of the workspace is true"
 } else := _by_tag(_classification(resource, workspace), workspace, sensitive)
 
@@ -70,7 +63,7 @@ _by_tag(stated, workspace, sensitive) := {"decided": true, "reason": _tag_reason
 	reason := "the workspace is not in the snapshot, so it is not known whether the work is regulated"
 } else := {"decided": null, "reason": reason} if {
 	workspace.properties.hbiWorkspace
-	_flag(workspace) == "unreadable"
+	_flag(workspace.properties.hbiWorkspace) == "unreadable"
 	reason := "`hbiWorkspace` of the workspace is neither true nor false"
 } else := {"decided": null, "reason": _tag_reason("data-classification", stated.of, value)} if {
 	value := [each | some each in stated.values; not is_string(each)][0]
@@ -88,31 +81,34 @@ _classification(resource, workspace) := {"values": values, "of": "resource"} if 
 } else := {"values": [], "of": "neither"}
 
 # The values of the tags with these names in lower case, in the order of the names; see `tag` for where tags are.
-_stated(document, names) := array.concat(
-	[value |
-		is_object(document.tags)
-		some key, value in document.tags
-		lower(key) in names
-		not is_blank(value)
-	],
-	[value |
-		is_object(document.properties.tags)
-		not _is_tagged_outside(document)
-		some key, value in document.properties.tags
-		lower(key) in names
-		not is_blank(value)
-	],
-)
+_stated(document, names) := array.concat(_values(document, names), _values(document.properties, names)) if {
+	document.properties.tags
+	not _has_tags_outside(document)
+} else := _values(document, names)
 
-# The flag that a workspace states as text; null is false.
-_flag(workspace) := "true" if {
-	workspace.properties.hbiWorkspace == true
-} else := stated if {
-	stated := folded(workspace.properties.hbiWorkspace)
-	stated in {"true", "false"}
-} else := "unreadable" if {
-	workspace.properties.hbiWorkspace != null
-} else := "false"
+_has_tags_outside(document) if {
+	lower(document.type) in {
+		"microsoft.machinelearningservices/workspaces",
+		"microsoft.machinelearningservices/workspaces/computes",
+	}
+}
+
+_values(holder, names) := [value |
+	is_object(holder.tags)
+	some key, value in holder.tags
+	lower(key) in names
+	not is_blank(value)
+]
+
+# A flag that a workspace states otherwise than as false; null is false.
+_flag(value) := "true" if {
+	value == true
+} else := "false" if {
+	value == null
+} else := word if {
+	word := folded(value)
+	word in {"true", "false"}
+} else := "unreadable"
 
 # stage(resource, workspace): {"name": dev|test|staging|production, "reason": which tag states it, or that none does}. What
 # is unknown or not stated counts as production, so that a missing tag never loosens a policy.
@@ -132,7 +128,7 @@ _stage_tag(document, of) := {"name": "environment", "values": values, "of": of} 
 }
 
 _stage(stated) := {"name": "production", "reason": reason} if {
-	count(stated.values) > 1 # saves most documents the next line
+	count(stated.values) > 1 # most documents have one
 	count({_folded_or_blank(value) | some value in stated.values}) > 1
 	reason := concat("", ["the tag `", stated.name, "` of the ", stated.of, " has several values, which counts as production"])
 } else := {"name": name, "reason": _tag_reason(stated.name, stated.of, stated.values[0])} if {

@@ -1608,9 +1608,10 @@ class _Writer:
         if name == "internal.member_2":
             if isinstance(inputs[1], Array | Set) and _is_constant(inputs[1]):
                 found = _constant_value(inputs[1])
-                if all(type(part) is str for part in found):
-                    names = self.compiler.constant(set(found))
-                    return f"type({codes[0]}) is str and {codes[0]} in {names}", "bool"
+                if all(part is None or type(part) is str for part in found):
+                    names = self.compiler.constant(set(found) - {None})
+                    quick = f"type({codes[0]}) is str and {codes[0]} in {names}"
+                    return f"({quick} or {codes[0]} is None)" if None in found else quick, "bool"
             if kinds[0] == "str" and kinds[1] in {"list", "set"}:
                 return f"{codes[0]} in {codes[1]}", "bool"
             return f"is_member({', '.join(codes)})", "bool"

@@ -41,7 +41,7 @@ deny contains {
 	uses_benefit == false
 }
 
-# null for a licence that is none of Windows.
+# Null for a licence that is not one of Windows.
 uses_benefit if {
 	words.folded(license) in {"windows_server", "windows_client"}
 } else := false if {
