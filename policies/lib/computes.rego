@@ -103,7 +103,7 @@ cluster_of(compute, by_id) := cluster if {
 
 # computes_of(workspace_id, snapshot): the computes of a workspace that are in the snapshot.
 computes_of(workspace_id, snapshot) := [snapshot.by_id[id] |
-	some id in object.get(snapshot.by_scope, [lower(workspace_id), compute_type], [])
+	some id in snapshot.by_scope[lower(workspace_id)][compute_type]
 ]
 
 # backed_by(cluster, snapshot): the computes that run on a managed cluster.
