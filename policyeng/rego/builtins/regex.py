@@ -7,20 +7,13 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import re2
-
 from policyeng.rego.budget import charge
 from policyeng.rego.builtins.linear import translate
 from policyeng.rego.builtins.registry import BuiltinError, builtin, check_integer, check_string
-from policyeng.rego.builtins.token_globs import intersect
 from policyeng.rego.values import Value
 
 #: Compiled patterns that are kept.
 _KEPT = 256
-_OPTIONS, _WITHOUT_CAPTURES = re2.Options(), re2.Options()
-_OPTIONS.log_errors = _WITHOUT_CAPTURES.log_errors = False
-#: RE2 finds whether a pattern matches much sooner than where its groups do.
-_WITHOUT_CAPTURES.never_capture = True
 #: What RE2 reads and Go does not.
 _NOT_OF_GO = re.compile(r"(?:[^\\]|\\[^C])*?\\C", re.DOTALL)
 _META = re.compile(r"[\\.+*?()|\[\]{}^$]")
@@ -48,12 +41,15 @@ def compile_pattern(pattern: str) -> Callable[[str], object]:
     Raises:
         BuiltinError: it is not valid.
     """
-    compiled = _compile(pattern, captures=False)
-    if "\\B" in pattern:
-        return lambda text: next(_find(compiled, text.encode(), 1), None)
+    # RE2 and what it needs takes longer to load than a policy to evaluate.
     faster = translate(pattern)
     if faster:
         return faster
+    compiled = _compile(pattern, captures=False)
+    if "\\B" in pattern:
+        return lambda text: next(_find(compiled, text.encode(), 1), None)
+    import re2
+
     match, anchor = compiled._regexp.Match, re2._Anchor.UNANCHORED  # three times as quick as `search`
     return lambda text: match(anchor, data := text.encode(), 0, len(data))[0][0] >= 0
 
@@ -160,6 +156,8 @@ def match_template(template: Value, text: Value, start: Value, end: Value) -> Va
 @builtin("regex.globs_match")
 def match_globs(left: Value, right: Value) -> Value:
     """Return whether a text exists that two globs of characters, sets, `.`, `+` and `*` match."""
+    from policyeng.rego.builtins.token_globs import intersect  # few policies call it
+
     return intersect(check_string(1, left), check_string(2, right))
 
 
@@ -167,8 +165,14 @@ def match_globs(left: Value, right: Value) -> Value:
 def _compile(pattern: str, *, captures: bool = True) -> _Compiled:
     if _NOT_OF_GO.match(pattern):
         raise BuiltinError(f"error parsing regexp: invalid escape sequence: `\\C` in `{pattern}`")
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    # RE2 finds whether a pattern matches much sooner than where its groups do.
+    options.never_capture = not captures
     try:
-        return re2.compile(pattern, _OPTIONS if captures else _WITHOUT_CAPTURES)
+        return re2.compile(pattern, options)
     except re2.error as error:
         reason = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else error
         raise BuiltinError(f"error parsing regexp: {reason}") from None
@@ -176,6 +180,8 @@ def _compile(pattern: str, *, captures: bool = True) -> _Compiled:
 
 def _find(compiled: _Compiled, data: bytes, limit: int) -> Iterator[list[Span]]:
     """Yield the spans of each match and its groups, in bytes, as Go finds them."""
+    import re2
+
     match, anchor = compiled._regexp.Match, re2._Anchor.UNANCHORED  # others copy the text each time
     position, previous, found = 0, -1, 0
     while position <= len(data) and found != limit:

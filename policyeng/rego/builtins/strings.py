@@ -7,8 +7,6 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from itertools import product
 
-import re2
-
 from policyeng.rego.budget import charge
 from policyeng.rego.builtins.formatting import format_text
 from policyeng.rego.builtins.registry import (
@@ -24,7 +22,6 @@ from policyeng.rego.builtins.registry import (
     wrong_element,
     wrong_type,
 )
-from policyeng.rego.builtins.templates import render
 from policyeng.rego.numbers import round_to_mantissa, to_fraction
 from policyeng.rego.values import Value, is_number, members, to_text, type_name
 
@@ -259,6 +256,8 @@ def replace_all(patterns: Value, text: Value) -> Value:
     if not keys[0]:
         return _replace_with_empty(patterns, keys, text)
 
+    import re2
+
     def replace_one(found: Value) -> str:
         new = str(patterns[found.group()])
         charge(len(new))
@@ -272,6 +271,8 @@ def replace_all(patterns: Value, text: Value) -> Value:
 
 @lru_cache(maxsize=64)
 def _compile(keys: tuple[str, ...]) -> Value:
+    import re2
+
     return re2.compile("|".join(map(re2.escape, keys)))
 
 
@@ -387,6 +388,8 @@ def render_template(template: Value, values: Value) -> Value:
     """Replace the actions of a template of Go."""
     check_string(1, template)
     check_object(2, values)
+    from policyeng.rego.builtins.templates import render  # few policies call it
+
     try:
         return render(template, values)
     except RecursionError:

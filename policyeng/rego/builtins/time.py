@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from calendar import isleap
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
@@ -276,8 +275,12 @@ def _unix(year: int, month: int, day: int, seconds: int) -> int:
     return _wrap(days * _DAY + seconds - _ABSOLUTE)
 
 
+def _is_leap(year: int) -> bool:
+    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+
+
 def _days_in(month: int, year: int) -> int:
-    return 30 + (month + month // 8) % 2 - (2 - isleap(year) if month == 2 else 0)
+    return 30 + (month + month // 8) % 2 - (2 - _is_leap(year) if month == 2 else 0)
 
 
 def _format(time: _Time, layout: str) -> str:
@@ -516,9 +519,9 @@ def _finish(parsing: _Parsing) -> int:
         hour = 0
     year, month, day = parsing.year, parsing.month, parsing.day
     if parsing.year_day >= 0:
-        if not 1 <= parsing.year_day <= 365 + isleap(year):
+        if not 1 <= parsing.year_day <= 365 + _is_leap(year):
             raise BuiltinError("parsing time: day-of-year out of range")
-        found = date(2000 + (not isleap(year)), 1, 1) + timedelta(parsing.year_day - 1)
+        found = date(2000 + (not _is_leap(year)), 1, 1) + timedelta(parsing.year_day - 1)
         if month not in (-1, found.month) or day not in (-1, found.day):
             raise BuiltinError("parsing time: day-of-year does not match the date")
         month, day = found.month, found.day
