@@ -17,24 +17,17 @@ is_isolated(size) if {
 # series_rows(series, parameters): the rows of a series: of the documents' table, of the vendor's list of today where the
 # parameter `vendor_series` is true, and of the parameter `extra_series`.
 series_rows(series, parameters) := array.concat(
-	array.concat(_listed(data.facts.vm_series, series), _offered(series, parameters)),
-	_rows(parameters.extra_series, series),
+	[row | some table in _tables(parameters); row := table[lower(series)]],
+	[row | some name, row in parameters.extra_series; lower(name) == lower(series)],
 )
 
-_offered(series, parameters) := _listed(data.facts.offered_series, series) if {
+_tables(parameters) := [_documented, _offered] if {
 	parameters.vendor_series == true
-} else := []
+} else := [_documented]
 
-# The catalogue spells the series of a size as the tables do, so that few names need a walk through a table.
-_listed(table, series) := [row] if {
-	row := table[series]
-} else := _rows(table, series)
+_documented[lower(name)] := row if some name, row in data.facts.vm_series
 
-_rows(table, series) := [row |
-	name := lower(series)
-	some key, row in table
-	lower(key) == name
-]
+_offered[lower(name)] := row if some name, row in data.facts.offered_series
 
 is_supported(series, parameters) if count(series_rows(series, parameters)) > 0
 

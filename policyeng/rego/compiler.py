@@ -1637,6 +1637,10 @@ class _Writer:
             quick = f"{codes[0]}.get({codes[1]}, {codes[2]})"
             slow = f"{self.compiler.builtin(name)}({', '.join(codes)})"
             return quick if kinds[0] == "dict" else f"{quick} if type({codes[0]}) is dict else {slow}", ""
+        if name in {"substring", "array.slice"} and (bounds := _bounds(name, inputs, codes, kinds)):
+            kind = "str" if name == "substring" else "list"
+            slow = f"{self.compiler.builtin(name)}({', '.join(codes)})"
+            return f"{codes[0]}[{bounds}] if type({codes[0]}) is {kind} else {slow}", kind
         if name == "regex.match" and isinstance(inputs[0], Scalar) and isinstance(inputs[0].value, str):
             pattern = self.compiler.pattern(inputs[0].value)
             if pattern is not None:
@@ -1698,6 +1702,16 @@ def _names_of(body: Body) -> Iterator[str]:
                 yield term.name
 
 
+def _bounds(name: str, inputs: list[Term], codes: list[str], kinds: list[str]) -> str:
+    """Return the code of the bounds of a slice that begins at a constant; nothing where they are not known so far."""
+    start, end = (_constant_value(term) if isinstance(term, Number) else None for term in inputs[1:])
+    if type(start) is not int or start < 0:
+        return ""
+    if type(end) is int:
+        return f"{start}:{max(end, 0)}" if name == "array.slice" else f"{start}:{start + end if end >= 0 else ''}"
+    return f"{start}:{codes[2]} if {codes[2]} > 0 else 0" if name == "array.slice" and kinds[2] == "int" else ""
+
+
 def _is_constant(term: Term) -> bool:
     match term:
         case Scalar() | Number():
@@ -1710,7 +1724,6 @@ def _is_constant(term: Term) -> bool:
 
 
 def _constant_value(term: Term) -> Value:
-
     match term:
         case Number():
             return parse_number(term.text)
