@@ -172,6 +172,14 @@ MISSING = "input.resource.missing"
 MEANINGS: dict[str, tuple[str, object]] = {
     "negated call of nothing": (f'q if not startswith({MISSING}, "a")', None),
     "negated membership of nothing": (f'q if not {MISSING} in {{"a"}}', None),
+    "membership in constants with null": (
+        'q := [x | some x in ["a", "b", "", null, false, 0]; x in {"a", null}]',
+        ["a", None],
+    ),
+    "no membership in constants with null": (
+        'q := [x | some x in ["a", null, false, 0]; not x in ["a", null]]',
+        [False, 0],
+    ),
     "negated comparison of nothing": (f"q if not {MISSING} > 1", None),
     "negated equality of nothing": (f"q if not {MISSING} == 1", True),
     "negated function of nothing": (f"f(x) if x == 1\nq if not f({MISSING})", None),
@@ -266,6 +274,10 @@ REFUSED = {
     "call of a variable": ("deny contains {} if { count = 3; count([1]) > 0 }", "called function count shadowed"),
     "function of other arguments": ("deny contains {} if abs(1) with abs as object.get", "abs: arity mismatch"),
     "name of every again": ("deny contains {} if every x in [1] { some x in [1] }", "var x declared above"),
+    "else after the last else": (
+        "q := 1 if false\nelse := 2\nelse := 3",
+        "p.rego:4:1: rego_parse_error: unexpected keyword `else`",
+    ),
     "brackets": ("deny contains {} if " + "(" * 100_000, "p.rego:2:"),
 }
 

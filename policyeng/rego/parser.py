@@ -452,7 +452,7 @@ class _Parser:
 
     def otherwise(self, head: Head) -> Rule:
         first = last = self.alternative(head)
-        while self.is_keyword("else"):
+        while self.is_keyword("else") and not last.implied_body:
             last.otherwise = self.alternative(last.head)
             last = last.otherwise
         return first
