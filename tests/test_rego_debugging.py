@@ -9,6 +9,8 @@ import sys
 import traceback
 from io import StringIO
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -85,6 +87,27 @@ def test_a_traceback_shows_the_line_of_rego(tmp_path: Path) -> None:
         assert "    r := size(to_number(input.word))\n" in shown
         assert raised.value.text == "r := size(to_number(input.word))"
         assert raised.value.message.startswith("to_number: ")
+
+
+def test_a_tracer_sees_the_lines_of_rego_that_are_evaluated() -> None:
+    """As coverage.py does: not those after a condition that is not met."""
+    module = "package p\n\nr if {\n\tinput.a == 1\n\tinput.b == 2\n\tinput.c == 3\n}\n"
+    program = rego.compile({"/policies/p.rego": module})
+    seen: set[int] = set()
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        if event == "line" and frame.f_code.co_filename == "/policies/p.rego":
+            seen.add(frame.f_lineno)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        program.query("data.p.r", {"a": 1, "b": 0, "c": 3})
+    finally:
+        sys.settrace(before)
+    assert {4, 5} <= seen
+    assert 6 not in seen
 
 
 def test_compiled_policies_have_the_paths_of_their_files(folder: Path) -> None:
