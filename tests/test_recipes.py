@@ -492,7 +492,7 @@ def test_the_configurations_of_the_page_are_some(tmp_path: Path) -> None:
     [
         *((path, True) for path in ("a.json", "infra/a.JSONC", "a.yml", "b/c.yaml", "x.tfstate", "policyeng.toml")),
         *((path, True) for path in ("pyproject.toml", "infra/policyeng.toml")),
-        *((path, False) for path in ("README.md", "a.json.txt", "Cargo.toml", "json", "src/a.py", "my-policyeng.toml")),
+        *((path, False) for path in ("README.md", "a.json.txt", "ruff.toml", "json", "src/a.py", "my-policyeng.toml")),
     ],
 )
 def test_what_starts_the_hook(path: str, taken: bool) -> None:

@@ -116,7 +116,7 @@ def test_no_opa_is_no_agreement_with_opa(small: str, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("verify", "--engines", "--without", "opa,python"), "nothing to compare"),
-        (("verify", "--engines", "--without", "regorus"), "no engine is called `regorus`"),
+        (("verify", "--engines", "--without", "other"), "no engine is called `other`"),
         (("verify", "--engines", "--format", "xml"), "no format is called `xml`"),
         (("verify", "--engines", "--pairs", "0"), "pairs"),
         (("verify", "--engines", "--select", "NOPE-1"), "`NOPE-1`"),

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 
 from policyeng import cache
 from policyeng.bundle import Bundle, Policy
@@ -137,16 +135,10 @@ def _each(examined: Callable[[Policy], Tally], policies: Sequence[Policy], jobs:
     # Policies in Python cannot be sent to a process: a fork has them.
     _inherited.append((examined, policies))
     try:
-        with multiprocessing.get_context("fork").Pool(max(1, min(jobs, len(policies))), _mute) as pool:
+        with multiprocessing.get_context("fork").Pool(max(1, min(jobs, len(policies)))) as pool:
             yield from pool.imap_unordered(_of_inherited, range(len(policies)))
     finally:
         _inherited.pop()
-
-
-def _mute() -> None:
-    """Close standard error in a process of ours: regorus writes there of mutants that do not compile."""
-    with Path(os.devnull).open("wb") as nothing:
-        os.dup2(nothing.fileno(), 2)
 
 
 _inherited: list[tuple[Callable[[Policy], Tally], Sequence[Policy]]] = []
