@@ -58,6 +58,24 @@ def test_what_takes_too_long_is_ended_where_it_is() -> None:
     assert raised.value.line in range(spin.__code__.co_firstlineno, spin.__code__.co_firstlineno + 4)
 
 
+def test_what_takes_too_much_memory_is_ended() -> None:
+    """Before it has much more than the limit; what takes less is left alone."""
+    limit = watchdog.MEMORY_LIMIT
+
+    def hoard(size: int) -> int:
+        held = []
+        while len(held) * 10_000 < size:
+            held.append(b"x" * 10_000)
+            time.sleep(0.00001)
+        return len(held)
+
+    if not watchdog._PAGE:
+        pytest.skip("this platform does not show the memory of a process")
+    assert within_deadline(globals(), hoard, limit // 2) == limit // 20_000
+    with pytest.raises(DeadlineExceededError, match="the evaluation takes more than 100 MB; make the policy"):
+        within_deadline(globals(), hoard, 20 * limit)
+
+
 @pytest.mark.usefixtures("quick")
 def test_what_catches_everything_is_ended_again() -> None:
     """Whatever it returns or raises then is not its outcome."""

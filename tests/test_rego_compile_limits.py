@@ -34,6 +34,10 @@ REFUSED = {
     "deep terms": ("r := " + "[" * 3000 + "]" * 3000, "p.rego:2:105: rego_parse_error: terms are nested more than 100"),
     "loops in a reference": ("q := 1\n\nr if input" + "[_]" * 25, "p.rego:4:6: rego_compile_error: loops and terms"),
     "a long number": ("q := 1\nr := " + "1" * 1_000_000, "p.rego:3:1: rego_compile_error: a number of 1,000,000"),
+    "a deep type": (
+        "r0 := 1\n" + "".join(f"r{n + 1} := [r{n}]\n" for n in range(2000)) + "r := count(r2000)",
+        "rego_type_error: the type of this rule, or of one that it reads, is nested too deeply",
+    ),
     "a large number": ("r := 1e1000000000", "p.rego:2:1: rego_compile_error: the number 1.000e+1000000000 is out of"),
 }
 

@@ -1,8 +1,9 @@
-"""A deadline for evaluations in this process: one thread raises in every other whose evaluation is over it.
+"""Limits of evaluations in this process: one thread raises in every other whose evaluation exceeds them.
 
 What is called through `within_deadline` may use a second of the CPU, or ten of the clock where it waits or has to
-share the machine. Nothing ends a single call of a function in C, such as `sum(range(10**12))`: Python raises between
-its own instructions only.
+share the machine. Where the process grows by more than `MEMORY_LIMIT` meanwhile, every evaluation that takes longer
+than a tick ends, because nothing shows which of them allocates. Nothing ends a single call of a function in C, such as
+`sum(range(10**12))`: Python raises between its own instructions only.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -23,6 +25,10 @@ _HAS_CPU_CLOCK = hasattr(time, "pthread_getcpuclockid")
 LIMIT = 1.0
 #: Seconds of wall-clock time that an evaluation may take, on a machine that is busy with others, too.
 WALL_LIMIT = 10.0 if _HAS_CPU_CLOCK else LIMIT
+#: Bytes by which the process may grow during an evaluation, where the platform shows them.
+MEMORY_LIMIT = 100_000_000
+_MEMORY = Path("/proc/self/statm")
+_PAGE = os.sysconf("SC_PAGE_SIZE") if _MEMORY.exists() else 0
 #: Seconds between two looks at what is evaluated.
 _TICK = 0.05
 _NOWHERE = "", 0
@@ -32,17 +38,17 @@ _raise_in.argtypes = (ctypes.c_ulong, ctypes.c_void_p)  # the address of a class
 
 
 class DeadlineExceededError(Exception):
-    """An evaluation that took longer than its limit.
+    """An evaluation that took longer, or more memory, than its limit.
 
     Attributes:
         file: of the policy, as its code has it; empty where it is not known.
         line: from 1; 0 where it is not known.
     """
 
-    def __init__(self, file: str, line: int) -> None:
-        """Take the place at which it was ended."""
+    def __init__(self, file: str, line: int, limit: str) -> None:
+        """Take the place at which it was ended, and what it exceeded."""
         place = f"{file}:{line}: " if file else ""
-        super().__init__(f"{place}the evaluation takes more than {LIMIT:g} s; make the policy look at less")
+        super().__init__(f"{place}the evaluation takes more than {limit}; make the policy look at less")
         self.file, self.line = file, line
 
 
@@ -67,9 +73,11 @@ class _Slot:
         raising: whether the watchdog is about to raise.
         seen: of which `began` the watchdog has noted the CPU time.
         used: seconds of CPU time of the thread at that moment.
+        memory: bytes of the process at the tick before.
+        exceeded: the limit for which something was raised.
     """
 
-    __slots__ = ("__weakref__", "began", "clock", "ident", "raised", "raising", "seen", "used")
+    __slots__ = ("__weakref__", "began", "clock", "exceeded", "ident", "memory", "raised", "raising", "seen", "used")
 
     def __init__(self) -> None:
         """Take this thread, and let the watchdog know of it."""
@@ -77,6 +85,8 @@ class _Slot:
         self.clock = time.pthread_getcpuclockid(self.ident) if _HAS_CPU_CLOCK else 0
         self.began = self.seen = self.used = 0.0
         self.raised = self.raising = False
+        self.memory = 0
+        self.exceeded = f"{LIMIT:g} s"
         _slots[self.ident] = self
 
 
@@ -89,10 +99,12 @@ class _Watchdog:
 
     Attributes:
         asleep: whether it has to be woken up, or is not there yet.
+        memory: bytes of the process at the last tick.
     """
 
     def __init__(self) -> None:
         self.asleep = True
+        self.memory = 0
         self._alarm = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -103,13 +115,15 @@ class _Watchdog:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._watch, name="policyeng-watchdog", daemon=True)
                 self._thread.start()
+            self.memory = _used_memory()
             self.asleep = False
             self._alarm.set()
 
     def _watch(self) -> None:
         while True:
             time.sleep(_TICK)
-            evaluating = [_look_after(slot) for slot in _all_slots()]
+            before, self.memory = self.memory, _used_memory()
+            evaluating = [_look_after(slot, before, self.memory) for slot in _all_slots()]
             if any(evaluating):
                 continue
             self._alarm.clear()
@@ -124,19 +138,31 @@ def _all_slots() -> list[_Slot]:
     return [slot for reference in _slots.valuerefs() if (slot := reference()) is not None]
 
 
-def _look_after(slot: _Slot) -> bool:
-    """Raise in a thread whose evaluation is over the limit, each time anew; return whether it evaluates anything."""
+def _used_memory() -> int:
+    return int(_MEMORY.read_bytes().split()[1]) * _PAGE if _PAGE else 0
+
+
+def _look_after(slot: _Slot, before: int, memory: int) -> bool:
+    """Raise in a thread whose evaluation exceeds a limit, again at each tick; return whether it evaluates anything.
+
+    Args:
+        slot: of the thread.
+        before: bytes of the process at the last tick.
+        memory: bytes of the process.
+    """
     began = slot.began
     if not began:
         return False
     used = time.clock_gettime(slot.clock) if _HAS_CPU_CLOCK else 0.0
     if slot.seen != began:
-        slot.seen, slot.used = began, used
-    if used - slot.used > LIMIT or time.monotonic() - began > WALL_LIMIT:
-        # Whoever ends an evaluation first says so in `began`, then waits while `raising`.
+        slot.seen, slot.used, slot.memory = began, used, before
+    late = used - slot.used > LIMIT or time.monotonic() - began > WALL_LIMIT
+    if late or memory - slot.memory > MEMORY_LIMIT:
+        # The first to end an evaluation sets `began`, then waits while `raising`.
         slot.raising = True
         if slot.began == began:
             slot.raised = True
+            slot.exceeded = f"{LIMIT:g} s" if late else f"{MEMORY_LIMIT // 1_000_000} MB"
             _raise_in(slot.ident, id(_Interrupt))
         slot.raising = False
     return True
@@ -182,14 +208,14 @@ def within_deadline(space: dict[str, Any], function: Callable[..., R], *argument
         finally:
             slot.began = 0.0
             if (slot.raising or slot.raised) and _settle(slot):
-                raise DeadlineExceededError(*place) from None
+                raise DeadlineExceededError(*place, slot.exceeded) from None
     except _Interrupt:
         # It came between two of the lines above; at most one more may come.
         try:
             _settle(slot)
         except _Interrupt:
             _settle(slot)
-    raise DeadlineExceededError(*place) from None
+    raise DeadlineExceededError(*place, slot.exceeded) from None
 
 
 def _settle(slot: _Slot) -> bool:

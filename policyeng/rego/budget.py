@@ -8,7 +8,12 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import NamedTuple
+from collections.abc import Sized
+from typing import NamedTuple, TypeVar
+
+#: Members and characters of one value that are not worth the time of counting them.
+_FEW_MEMBERS, _FEW_CHARACTERS = 100, 4096
+_T = TypeVar("_T", bound=Sized)
 
 
 class BudgetExceededError(Exception):
@@ -63,3 +68,14 @@ def charge(size: int) -> None:
         raise BudgetExceededError("the evaluation makes values that are too large")
     if time.monotonic() > BUDGET.deadline:
         raise BudgetExceededError("the evaluation takes too long")
+
+
+def charged(made: _T) -> _T:
+    """Count a value that is as large as what it is made of, and return it.
+
+    Raises:
+        BudgetExceededError: it is more than is left, or the time is over.
+    """
+    if len(made) > (_FEW_CHARACTERS if type(made) is str else _FEW_MEMBERS):
+        charge(len(made))
+    return made

@@ -144,7 +144,11 @@ class _TypeChecker:
             for definition in () if node is None else (*node.definitions, *node.dynamic):
                 self.source = definition.source
                 for branch in definition.branches:
-                    self.check_branch(definition, branch)
+                    try:
+                        self.check_branch(definition, branch)
+                    except RecursionError:
+                        self.fail(branch.start, "the type of this rule, or of one that it reads, is nested too deeply")
+                        return
 
     def check_branch(self, definition: Definition, branch: Branch) -> None:
         before = len(self.faults)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from policyeng.rego import numbers
+from policyeng.rego.budget import charged
 from policyeng.rego.builtins.registry import builtin, too_deep, wrong_element, wrong_type
 from policyeng.rego.values import UNDEFINED, Key, Value, from_key, is_number, members, sort_key, sort_values
 
@@ -69,7 +70,7 @@ def _list_members(collection: Value) -> list[Value]:
         return collection
     if type(collection) is set:
         try:
-            return members(collection)
+            return charged(members(collection))
         except RecursionError:
             raise too_deep() from None
     raise wrong_type(1, collection, "set", "array")
@@ -111,7 +112,7 @@ def sort_members(collection: Value) -> Value:
     """Return the members of a collection as an array in their order."""
     if type(collection) is list:
         try:
-            return sort_values(collection)
+            return charged(sort_values(collection))
         except RecursionError:
             raise too_deep() from None
     return _list_members(collection)

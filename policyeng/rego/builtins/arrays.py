@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policyeng.rego.budget import charge
+from policyeng.rego.budget import charge, charged
 from policyeng.rego.builtins.registry import builtin, check_array, check_integer
 from policyeng.rego.values import Value
 
@@ -10,7 +10,7 @@ from policyeng.rego.values import Value
 @builtin("array.concat")
 def join_arrays(left: Value, right: Value) -> Value:
     """Return the elements of one array and then of another."""
-    return check_array(1, left) + check_array(2, right)
+    return charged(check_array(1, left) + check_array(2, right))
 
 
 @builtin("array.flatten")
@@ -27,10 +27,10 @@ def slice_array(array: Value, start: Value, stop: Value) -> Value:
     """Return the elements from one index to before another."""
     check_array(1, array)
     first, end = check_integer(2, start), check_integer(3, stop)
-    return array[max(first, 0) : max(end, 0)]
+    return charged(array[max(first, 0) : max(end, 0)])
 
 
 @builtin("array.reverse")
 def reverse_array(array: Value) -> Value:
     """Return the elements from the last to the first."""
-    return check_array(1, array)[::-1]
+    return charged(check_array(1, array)[::-1])

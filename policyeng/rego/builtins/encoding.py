@@ -11,7 +11,7 @@ from json.encoder import encode_basestring
 from typing import NoReturn
 from urllib.parse import quote_plus, unquote_to_bytes
 
-from policyeng.rego.budget import charge
+from policyeng.rego.budget import charge, charged
 from policyeng.rego.builtins import yaml_values
 from policyeng.rego.builtins.go_text import to_value
 from policyeng.rego.builtins.go_url import UrlError, parse_url
@@ -85,8 +85,7 @@ def marshal_json_with_options(value: Value, options: Value) -> Value:
 @builtin("json.unmarshal")
 def unmarshal_json(text: Value) -> Value:
     """Read a value from JSON."""
-    check_string(1, text)
-    value, end = _read_json(text, parse_number)
+    value, end = _read_json(charged(check_string(1, text)), parse_number)
     while True:
         # OPA takes what follows for nothing where it is a null.
         end = _skip_space(text, end)
@@ -133,13 +132,13 @@ def is_valid_yaml(text: Value) -> Value:
 @builtin("base64.encode")
 def encode_base64(text: Value) -> Value:
     """Encode a string as Base64."""
-    return base64.b64encode(check_string(1, text).encode()).decode()
+    return charged(base64.b64encode(check_string(1, text).encode()).decode())
 
 
 @builtin("base64.decode")
 def decode_base64(text: Value) -> Value:
     """Decode a string from Base64."""
-    return decode_utf8(_decode_base64(check_string(1, text), _BASE64))
+    return charged(decode_utf8(_decode_base64(check_string(1, text), _BASE64)))
 
 
 @builtin("base64.is_valid")
@@ -154,13 +153,13 @@ def is_valid_base64(text: Value) -> Value:
 @builtin("base64url.encode")
 def encode_base64_url(text: Value) -> Value:
     """Encode a string as Base64 for URLs."""
-    return base64.urlsafe_b64encode(check_string(1, text).encode()).decode()
+    return charged(base64.urlsafe_b64encode(check_string(1, text).encode()).decode())
 
 
 @builtin("base64url.encode_no_pad")
 def encode_base64_url_without_padding(text: Value) -> Value:
     """Encode a string as Base64 for URLs, without padding."""
-    return base64.urlsafe_b64encode(check_string(1, text).encode()).decode().rstrip("=")
+    return encode_base64_url(text).rstrip("=")
 
 
 @builtin("base64url.decode")
@@ -172,13 +171,13 @@ def decode_base64_url(text: Value) -> Value:
         if rest == 1:
             raise BuiltinError(f"illegal base64url string: {text}")
         text += "=" * (-rest % 4)
-    return decode_utf8(_decode_base64(text, _BASE64_URL))
+    return charged(decode_utf8(_decode_base64(text, _BASE64_URL)))
 
 
 @builtin("hex.encode")
 def encode_hex(text: Value) -> Value:
     """Encode a string as hexadecimal digits."""
-    return check_string(1, text).encode().hex()
+    return charged(check_string(1, text).encode().hex())
 
 
 @builtin("hex.decode")
@@ -188,19 +187,19 @@ def decode_hex(text: Value) -> Value:
         raise BuiltinError("encoding/hex: invalid byte")
     if len(text) % 2:
         raise BuiltinError("encoding/hex: odd length hex string")
-    return decode_utf8(bytes.fromhex(text))
+    return charged(decode_utf8(bytes.fromhex(text)))
 
 
 @builtin("urlquery.encode")
 def encode_query(text: Value) -> Value:
     """Encode a string as a part of a URL query."""
-    return quote_plus(check_string(1, text))
+    return charged(quote_plus(check_string(1, text)))
 
 
 @builtin("urlquery.decode")
 def decode_query(text: Value) -> Value:
     """Decode a part of a URL query."""
-    return _unescape(check_string(1, text).replace("+", " "))
+    return charged(_unescape(check_string(1, text).replace("+", " ")))
 
 
 @builtin("urlquery.encode_object")
@@ -216,7 +215,7 @@ def encode_query_object(parameters: Value) -> Value:
     for key, values in sorted(to_json(found).items()):
         charge(len(key) * len(values))
         pairs += [f"{quote_plus(key)}={quote_plus(one)}" for one in values]
-    return "&".join(pairs)
+    return charged("&".join(pairs))
 
 
 @builtin("urlquery.decode_object")
@@ -307,7 +306,7 @@ def _write_json(value: Value, newline: str, indent: str) -> str:
         kind = type(value)
         if kind is str:
             text = encode_basestring(value)
-            return _ESCAPED.sub(lambda found: _ESCAPES[found[0]], text)
+            return charged(_ESCAPED.sub(lambda found: _ESCAPES[found[0]], text))
         if value is None or kind is bool:
             return json.dumps(value)
         if kind is not list and kind is not dict:
@@ -322,7 +321,7 @@ def _write_json(value: Value, newline: str, indent: str) -> str:
         return f"{opening}{inner}{f',{inner}'.join(items)}{newline}{closing}" if items else opening + closing
 
     try:
-        return write(to_json(value), newline)
+        return charged(write(to_json(value), newline))
     except RecursionError:
         raise BuiltinError(_TOO_DEEP) from None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policyeng.rego.budget import charge
+from policyeng.rego.budget import charge, charged
 from policyeng.rego.builtins.patching import EditTree
 from policyeng.rego.builtins.registry import (
     BuiltinError,
@@ -68,7 +68,7 @@ def _get_part(found: Value, part: Value) -> Value:
 @builtin("object.keys")
 def list_keys(container: Value) -> Value:
     """Return the set of the keys."""
-    return set(check_object(1, container))
+    return charged(set(check_object(1, container)))
 
 
 @builtin("object.remove")
@@ -76,7 +76,7 @@ def remove_keys(container: Value, keys: Value) -> Value:
     """Return the values of the other keys."""
     check_object(1, container)
     unwanted = _list_keys(keys)
-    return {key: value for key, value in container.items() if key not in unwanted}
+    return charged({key: value for key, value in container.items() if key not in unwanted})
 
 
 @builtin("object.filter")
@@ -84,7 +84,7 @@ def filter_keys(container: Value, keys: Value) -> Value:
     """Return the values of the keys."""
     check_object(1, container)
     wanted = _list_keys(keys)
-    return {key: value for key, value in container.items() if key in wanted}
+    return charged({key: value for key, value in container.items() if key in wanted})
 
 
 def _list_keys(keys: Value) -> Value:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from policyeng.rego.budget import charge
+from policyeng.rego.budget import charged
 from policyeng.rego.builtins.registry import builtin, check_set, too_deep
 from policyeng.rego.values import Key, Value, members
-
-#: So many members of a set are not counted.
-_UNCHARGED = 100
 
 
 @builtin("and")
@@ -15,7 +12,7 @@ def intersect(left: Value, right: Value) -> Value:
     """Return the members that are in both sets."""
     if type(left) is set and type(right) is set:
         return charged(left & right)
-    return check_set(1, left) & check_set(2, right)
+    return charged(check_set(1, left) & check_set(2, right))
 
 
 @builtin("or")
@@ -23,7 +20,7 @@ def unite(left: Value, right: Value) -> Value:
     """Return the members that are in either set."""
     if type(left) is set and type(right) is set:
         return charged(left | right)
-    return check_set(1, left) | check_set(2, right)
+    return charged(check_set(1, left) | check_set(2, right))
 
 
 @builtin("set_diff")
@@ -43,13 +40,6 @@ def intersect_all(collection: Value) -> Value:
 def unite_all(collection: Value) -> Value:
     """Return the members that are in any set of a set."""
     return charged(set().union(*_list_sets(collection)))
-
-
-def charged(made: set[Value]) -> set[Value]:
-    """Count the members of a set that may be one of many; small ones are not worth the time."""
-    if len(made) > _UNCHARGED:
-        charge(len(made))
-    return made
 
 
 def _list_sets(collection: Value) -> list[set[Value]]:

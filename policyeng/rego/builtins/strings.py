@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from itertools import product
 
-from policyeng.rego.budget import charge
+from policyeng.rego.budget import charge, charged
 from policyeng.rego.builtins.formatting import format_text
 from policyeng.rego.builtins.registry import (
     BuiltinError,
@@ -38,7 +38,7 @@ def lower(text: Value) -> Value:
     if type(text) is not str:
         check_string(1, text)
     # Go maps each character to one, without regard to what is around it.
-    return text.lower() if text.isascii() else "".join(map(_lower_char, text))
+    return charged(text.lower() if text.isascii() else "".join(map(_lower_char, text)))
 
 
 def _lower_char(char: str) -> str:
@@ -51,7 +51,7 @@ def upper(text: Value) -> Value:
     """Return a string in upper case."""
     if type(text) is not str:
         check_string(1, text)
-    return text.upper() if text.isascii() else "".join(map(_upper_char, text))
+    return charged(text.upper() if text.isascii() else "".join(map(_upper_char, text)))
 
 
 def _upper_char(char: str) -> str:
@@ -197,7 +197,7 @@ def take_substring(text: Value, offset: Value, length: Value) -> Value:
     start, size = check_integer(2, offset), check_integer(3, length)
     if start < 0:
         raise BuiltinError("negative offset")
-    return text[start:] if size < 0 else text[start : start + size]
+    return charged(text[start:] if size < 0 else text[start : start + size])
 
 
 @builtin("strings.count")
@@ -212,7 +212,7 @@ def split(text: Value, separator: Value) -> Value:
     if type(text) is not str or type(separator) is not str:
         check_string(1, text)
         check_string(2, separator)
-    return text.split(separator) if separator else list(text)
+    return charged(text.split(separator) if separator else list(text))
 
 
 @builtin("strings.split_n")
@@ -223,7 +223,7 @@ def split_some(text: Value, separator: Value, count: Value) -> Value:
     wanted = check_integer(3, count)
     if wanted < 0:
         return split(text, separator)[wanted:]
-    return text.split(separator, wanted)[:wanted] if separator else list(text[:wanted])
+    return charged(text.split(separator, wanted)[:wanted] if separator else list(text[:wanted]))
 
 
 @builtin("replace")
@@ -303,7 +303,7 @@ def _refuse_to_split_characters(text: str) -> None:
 
 def _trim(method: Callable[[str, str], str], text: Value, removed: Value) -> Value:
     """Remove characters, a prefix or a suffix from a string."""
-    return method(check_string(1, text), check_string(2, removed))
+    return charged(method(check_string(1, text), check_string(2, removed)))
 
 
 for _name, _method in (
@@ -319,13 +319,13 @@ for _name, _method in (
 @builtin("trim_space")
 def trim_space(text: Value) -> Value:
     """Remove white space from both ends of a string."""
-    return check_string(1, text).strip(_SPACES)
+    return charged(check_string(1, text).strip(_SPACES))
 
 
 @builtin("strings.reverse")
 def reverse(text: Value) -> Value:
     """Return the characters of a string from the last to the first."""
-    return check_string(1, text)[::-1]
+    return charged(check_string(1, text)[::-1])
 
 
 @builtin("sprintf")

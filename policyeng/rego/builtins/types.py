@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
+from policyeng.rego.budget import charged
 from policyeng.rego.builtins.registry import BuiltinError, OperandError, builtin, too_deep, wrong_type
 from policyeng.rego.numbers import parse_number, to_fraction
 from policyeng.rego.values import Value, is_number, make_set, members
@@ -73,7 +74,7 @@ def cast_array(value: Value) -> Value:
     if type(value) is not set:
         raise wrong_type(1, value, "array", "set")
     try:
-        return members(value)
+        return charged(members(value))
     except RecursionError:
         raise too_deep() from None
 
@@ -86,6 +87,6 @@ def cast_set(value: Value) -> Value:
     if type(value) is not list:
         raise wrong_type(1, value, "array", "set")
     try:
-        return make_set(value)
+        return charged(make_set(value))
     except RecursionError:
         raise too_deep() from None
