@@ -63,7 +63,7 @@ def test_what_takes_too_much_memory_is_ended() -> None:
     limit = watchdog.MEMORY_LIMIT
 
     def hoard(size: int) -> int:
-        held = []
+        held: list[bytes] = []
         while len(held) * 10_000 < size:
             held.append(b"x" * 10_000)
             time.sleep(0.00001)

@@ -12,11 +12,11 @@ import pytest
 from policyeng.rego import RegoError, parse_module, parse_query
 from policyeng.rego import types as rego_types
 from policyeng.rego.builtins import signatures
-from policyeng.rego.checker import Checker, walk_terms
+from policyeng.rego.checker import Checker
 from policyeng.rego.errors import Diagnostic, Source
 from policyeng.rego.resolver import Definition, resolve_module, resolve_query
 from policyeng.rego.safety import Orderer
-from policyeng.rego.syntax import Scalar, Term, Var
+from policyeng.rego.syntax import Scalar, Term, Var, walk_terms
 from policyeng.rego.tree import Node, build_tree, conflicts
 from policyeng.rego.type_checker import check_query_types, check_types
 from policyeng.rego.types import ANY, BOOLEAN, NUMBER, STRING, UNKNOWN

@@ -59,7 +59,7 @@ def analysis_of(source: str, rego_v0: bool | None, place: str) -> Analysis:
 
     Args:
         source: its text.
-        rego_v0: whether it is Rego v0; None where nothing says so: a module that parses as v1 is v1, and any other v0.
+        rego_v0: whether it is Rego v0; None where it is not stated: a module that parses as v1 is v1, and any other v0.
         place: how messages name it.
 
     Raises:

@@ -28,7 +28,7 @@ from policyeng.rego.runtime import Members
 from policyeng.rego.syntax import Module
 from policyeng.rego.values import UNDEFINED, Value, members, to_json
 
-#: Under which name `Work.made` holds the parsed snapshot.
+#: The name of the parsed snapshot in `Work.made`.
 DOCUMENTS = "documents"
 
 #: Members of a collection that go and come: its name, where, how many go, the JSON of those that come.
@@ -288,7 +288,7 @@ def json_value(value: Value) -> Value:
     except OverflowError:
         number = inf
     if isinf(number):
-        raise ValueError("evaluation: what the policy says has a number that JSON readers do not take")
+        raise ValueError("evaluation: the result of the policy has a number that JSON readers do not take")
     return number
 
 

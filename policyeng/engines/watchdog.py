@@ -172,7 +172,7 @@ _watchdog = _Watchdog()
 
 
 def _forget() -> None:
-    """Begin anew in a process that was forked off: it has neither the threads nor the owners of the locks."""
+    """Reset the state in a forked process: it has neither the threads nor the owners of the locks."""
     global _watchdog, _watched, _slots
     _watchdog, _slots = _Watchdog(), WeakValueDictionary()
     _watched = _Watched()

@@ -142,10 +142,11 @@ class Checker:
             self._check_modifier(source, modifier, reads)
 
     def _note(self, term: Term, path: tuple[str, ...], reads: set[tuple[str, ...]]) -> None:
-        head = root_name(term) if isinstance(term, Ref) else ""
-        if head == "input":
+        if not isinstance(term, Ref):
+            return
+        if root_name(term) == "input":
             self.reads_input.add(path)
-        elif head == "data":
+        elif root_name(term) == "data":
             reads.update(node.path for node in self.targets(term))
 
     def targets(self, ref: Ref) -> list[Node]:
@@ -169,7 +170,7 @@ class Checker:
 
     def _check_call(self, source: Source, expression: Expr, call: Call) -> None:
         name = operator_name(call)
-        said = name if name is not None else path_text(call.operator.path)
+        shown = name if name is not None else path_text(call.operator.path)
         if name in self.refused:
             message = f"{name} is refused: {self.refused[name]}"
             self.faults.append(Diagnostic(TYPE_ERROR, message, source, call.start))
@@ -181,15 +182,15 @@ class Checker:
             return
         arity = self.arity(call)
         if arity is None:
-            hints = _similar(said, signatures()) if name is not None else ()
-            self.faults.append(Diagnostic(TYPE_ERROR, f"undefined function {said}", source, call.start, hints))
+            hints = _similar(shown, signatures()) if name is not None else ()
+            self.faults.append(Diagnostic(TYPE_ERROR, f"undefined function {shown}", source, call.start, hints))
             return
         count = len(call.arguments)
         expected = (arity + 1,) if expression.generated and name != "eq" else (arity, arity + 1)
         if count not in expected:
             given = count - 1 if expression.generated else count
             plural = "" if given == 1 else "s"
-            message = f"function {said} has arity {arity}, got {given} argument{plural}"
+            message = f"function {shown} has arity {arity}, got {given} argument{plural}"
             self.faults.append(Diagnostic(TYPE_ERROR, message, source, call.start))
 
     def _check_modifier(self, source: Source, modifier: With, reads: set[tuple[str, ...]]) -> None:

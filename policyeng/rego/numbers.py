@@ -204,7 +204,7 @@ def check_exponent(exact: Fraction) -> None:
 
 
 def to_int64(value: Value) -> int | None:
-    """Return a number that OPA holds as an integer of 64 bits, None for any other."""
+    """Return a number that OPA stores as an integer of 64 bits, None for any other."""
     return _in_64_bits(value) if type(value) is int else parse_int64(number_text(value))
 
 

@@ -89,7 +89,7 @@ class Definition:
 
     @property
     def prefix(self) -> tuple[str, ...]:
-        """The names of its path before the first that is no constant string."""
+        """The names of its path before the first that is not a constant string."""
         return constant_names(self.path)
 
     @property

@@ -70,8 +70,8 @@ class Orderer:
         found = {name for expression in body for name in self._variables(expression)} | bound | ROOTS
         unsafe = [variable for term in terms for variable in variables_of(term) if variable.name not in found]
         for variable in {variable.name: variable for variable in reversed(unsafe)}.values():
-            said = "_" if variable.is_wildcard else variable.name.partition("@")[0]
-            self.faults.append(Diagnostic(UNSAFE_ERROR, f"var {said} is unsafe", self.source, variable.start))
+            shown = "_" if variable.is_wildcard else variable.name.partition("@")[0]
+            self.faults.append(Diagnostic(UNSAFE_ERROR, f"var {shown} is unsafe", self.source, variable.start))
 
     def _reorder(self, body: Body, bound: Names) -> tuple[Body, dict[int, set[str]]]:
         needs = [set(self._variables(expression)) - bound for expression in body]
@@ -250,15 +250,15 @@ class Orderer:
         for index in sorted(unsafe):
             places = {variable.name: variable for variable in _variables_in(body[index])}
             for name in sorted(unsafe[index], key=lambda name: (places[name].start if name in places else 0, name)):
-                said, _, _ = name.partition("@")
+                shown, _, _ = name.partition("@")
                 if name.startswith("$"):
-                    said = "_"
-                if not said or said in seen or (said == "_" and len(unsafe[index]) > 1):
+                    shown = "_"
+                if not shown or shown in seen or (shown == "_" and len(unsafe[index]) > 1):
                     continue
-                seen.add(said)
+                seen.add(shown)
                 at = places[name].start if name in places else body[index].start
-                hint = (f"`import future.keywords.{said}` to import a future keyword",) if said in _KEYWORDS else ()
-                written.append(Diagnostic(UNSAFE_ERROR, f"var {said} is unsafe", self.source, at, hint))
+                hint = (f"`import future.keywords.{shown}` to import a future keyword",) if shown in _KEYWORDS else ()
+                written.append(Diagnostic(UNSAFE_ERROR, f"var {shown} is unsafe", self.source, at, hint))
         if not written:
             at = body[min(unsafe)].start
             written.append(Diagnostic(UNSAFE_ERROR, "expression is unsafe", self.source, at))

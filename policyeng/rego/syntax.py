@@ -1,7 +1,8 @@
-"""The nodes of Rego: what a module says, without how it is written.
+"""The nodes of Rego: the meaning of a module, without its formatting.
 
-Two nodes are equal when they say the same, wherever they are. Each node knows its offsets in the text of its module.
-Operators are calls of the builtins that OPA names for them: `x == y` is `equal(x, y)`, `x := y` is `assign(x, y)`.
+Two nodes are equal when they have the same meaning, wherever they are. Each node knows its offsets in the text of its
+module. Operators are calls of the builtins that OPA names for them: `x == y` is `equal(x, y)`, `x := y` is
+`assign(x, y)`.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class Key:
         return self._hash
 
     def __reduce__(self) -> tuple[type[Key], tuple[Value]]:
-        """Make it anew where it is read: each process hashes texts differently."""
+        """Create it again where it is read: each process hashes texts differently."""
         return Key, (self.value,)
 
     def __repr__(self) -> str:
@@ -133,7 +133,7 @@ def make_set(values: Value) -> set[Value]:
 
 
 def equal(left: Value, right: Value) -> bool:
-    """Return whether two values are equal. A boolean is no number; 1.0 is 1."""
+    """Return whether two values are equal. A boolean is not a number; 1.0 is 1."""
     if left is right:
         return True
     if left != right:
@@ -222,7 +222,7 @@ def to_text(value: Value) -> str:
 
 
 def to_json(value: Value) -> Value:
-    """Return a value with sets as arrays and keys as strings, as OPA does: a key that is no string is its text."""
+    """Return a value with sets as arrays and keys as strings, as OPA does: a key that is not a string is its text."""
     kind = type(value)
     if kind is list:
         return [to_json(item) for item in value]
@@ -234,7 +234,7 @@ def to_json(value: Value) -> Value:
 
 
 def _json_key(key: Value) -> str:
-    from policyeng.rego.builtins import load_function  # imported when a key is no string
+    from policyeng.rego.builtins import load_function  # imported when a key is not a string
 
     return key if type(key) is str else load_function("json.marshal")(key)
 

@@ -62,12 +62,12 @@ class Session:
     cases: list[Value] = field(default_factory=list)
 
 
-def open_session(bundle: Bundle, say: Callable[[str], None], *, whole: bool = True, cover: bool = False) -> Session:
+def open_session(bundle: Bundle, show: Callable[[str], None], *, whole: bool = True, cover: bool = False) -> Session:
     """Compile the modules of a bundle with its unit tests; its own directories are searched, not those lent to it.
 
     Args:
         bundle: with the policies to test.
-        say: what `print` in Rego calls with each line.
+        show: what `print` in Rego calls with each line.
         whole: take all unit tests and modules, not only those in the folders of the policies in force.
         cover: note what is evaluated.
 
@@ -82,7 +82,7 @@ def open_session(bundle: Bundle, say: Callable[[str], None], *, whole: bool = Tr
             cases.extend(values[1])
             return
         for text in load_function("internal.print")([make_set(part) for part in values]):
-            say(f"{file}:{line}: {text}")
+            show(f"{file}:{line}: {text}")
 
     roots = [origin.root for origin in bundle.origins if not origin.lent and origin.root.is_dir()]
     folders = roots if whole else [root / Path(policy.file).parent for policy in bundle.policies for root in roots]
@@ -131,7 +131,7 @@ def _number_twins(modules: Iterable[Module]) -> None:
 
 
 def _report_cases(rule: Rule) -> None:
-    """Have a test such as `test_x[note]` report each case that it begins, whether it then holds or not."""
+    """Have a test such as `test_x[note]` report each case that it begins, whether it then passes or not."""
     path = rule.head.ref.path
     names = {part.name for part in path if isinstance(part, Var)}
     if len(path) != 1 or not names:

@@ -112,7 +112,7 @@ def load_pattern(text: str) -> Callable[[str], object]:
     """Return a function whose result is true where a regular expression matches anywhere in a text.
 
     Raises:
-        BuiltinError: it is no regular expression.
+        BuiltinError: it is not a regular expression.
     """
     from policyeng.rego.builtins.regex import compile_pattern  # imported when a policy has one
 

@@ -136,7 +136,7 @@ def parse_certificates(content: bytes) -> list[Certificate]:
         content: DER.
 
     Raises:
-        BuiltinError: it is none.
+        BuiltinError: it is not valid.
     """
     found, outer = [], Der(content)
     while outer:
@@ -148,7 +148,7 @@ def parse_certificate(content: bytes) -> Certificate:
     """Read a certificate.
 
     Raises:
-        BuiltinError: it is none, or something follows it.
+        BuiltinError: it is not valid, or something follows it.
     """
     outer = Der(content)
     element = outer.read_element(SEQUENCE)
@@ -536,7 +536,7 @@ def parse_request(raw: bytes) -> Value:
     """Return the JSON of a certificate signing request.
 
     Raises:
-        BuiltinError: it is none.
+        BuiltinError: it is not valid.
     """
     outer = Der(raw)
     request = Der(outer.read_element(SEQUENCE)).read(SEQUENCE)
@@ -567,7 +567,7 @@ def parse_request(raw: bytes) -> Value:
     while attributes:
         tag, content = attributes.read_any()
         attribute = Der(content)
-        # Go drops the attributes that it cannot read, and those that are no lists of pairs.
+        # Go drops the attributes that it cannot read, and those that are not lists of pairs.
         try:
             identifier, values = attribute.read_identifier(), attribute.read(SET)
         except DerError:

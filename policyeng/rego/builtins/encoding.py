@@ -348,7 +348,7 @@ _CASTS = {0: "global:unicast", 1: "global:multicast", 2: "local:unicast", 3: "lo
 
 @builtin("uuid.parse")
 def parse_uuid(text: Value) -> Value:
-    """Return what a UUID says about itself."""
+    """Return the parts of a UUID."""
     data = _read_uuid(check_string(1, text))
     if data is None:
         return UNDEFINED

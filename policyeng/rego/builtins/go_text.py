@@ -1,6 +1,6 @@
 """Text as Go reads and writes it: JSON, base64, PEM and strings of bytes.
 
-A string of Go is made of bytes. Where they may be no UTF-8 they are a str with lone surrogates here, as the error
+A string of Go is made of bytes. Where they may be not UTF-8 they are a str with lone surrogates here, as the error
 handler `surrogateescape` makes them, until they become a value.
 """
 
@@ -23,12 +23,12 @@ _MARKUP = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
 def to_value(text: str) -> str:
-    """Return a string with each byte that is no UTF-8 replaced, as Go does in JSON."""
+    """Return a string with each byte that is not UTF-8 replaced, as Go does in JSON."""
     return _SURROGATE.sub("\ufffd", text)
 
 
 def from_bytes(content: bytes) -> str:
-    """Return bytes as a string, with those that are no UTF-8 as lone surrogates."""
+    """Return bytes as a string, with those that are not UTF-8 as lone surrogates."""
     return content.decode("utf-8", "surrogateescape")
 
 
@@ -48,7 +48,7 @@ def parse_json(text: str) -> Value:
     """Read a JSON document.
 
     Raises:
-        BuiltinError: it is none.
+        BuiltinError: it is not valid.
     """
     try:
         value = _DECODER.decode(to_value(text))
@@ -61,7 +61,7 @@ def parse_first_members(text: str) -> Value:
     """Read a JSON document in which the first of members of one name counts, not the last.
 
     Raises:
-        BuiltinError: it is none.
+        BuiltinError: it is not valid.
     """
     parse_json(text)
     first: Value = json.JSONDecoder(object_pairs_hook=lambda pairs: dict(reversed(pairs))).decode(text)
@@ -120,7 +120,7 @@ def decode_base64(text: str, *, url: bool = False) -> bytes:
     """Decode base64 with padding; line ends in it are ignored, as Go does.
 
     Raises:
-        BuiltinError: it is none.
+        BuiltinError: it is not valid.
     """
     plain = text.replace("\r", "").replace("\n", "")
     if url:
@@ -134,7 +134,7 @@ def decode_base64url(text: str) -> bytes:
     """Decode base64 of the alphabet for URLs, with or without padding.
 
     Raises:
-        BuiltinError: it is none.
+        BuiltinError: it is not valid.
     """
     if not text.endswith("="):
         missing = -len(to_bytes(text)) % 4

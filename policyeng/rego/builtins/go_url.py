@@ -96,7 +96,7 @@ def parse_url(text: str) -> Url:
     """Read a URL.
 
     Raises:
-        UrlError: it is none.
+        UrlError: it is not valid.
     """
     before, _, fragment = text.partition("#")
     url = _parse(before)

@@ -66,7 +66,7 @@ def parse_query(text: str) -> _Tree:
     """Return the syntax tree of a query.
 
     Raises:
-        GraphqlSyntaxError: it is none.
+        GraphqlSyntaxError: it is not valid.
     """
     return _run(text, _Parser.parse_query)
 
@@ -75,7 +75,7 @@ def parse_schema(text: str) -> _Tree:
     """Return the syntax tree of a schema.
 
     Raises:
-        GraphqlSyntaxError: it is none.
+        GraphqlSyntaxError: it is not valid.
     """
     return _run(text, _Parser.parse_schema)
 

@@ -45,7 +45,7 @@ _LARGEST_EXPONENT = (1 << 31) - 1
 ALGORITHMS = frozenset(
     (*(f"{family}{size}" for family in ("RS", "PS", "ES", "HS") for size in (256, 384, 512)), "EdDSA"),
 )
-#: Those that a JWK may name besides.
+#: Those that a JWK may also name.
 _OTHER_ALGORITHMS = frozenset(
     (
         *("ES256K", "Ed25519", "none", "dir", "RSA1_5", "RSA-OAEP", "RSA-OAEP-256", "RSA-OAEP-384", "RSA-OAEP-512"),
@@ -285,10 +285,10 @@ def parse_jwk(document: Value) -> NamedKey:
     """Read a JWK.
 
     Raises:
-        BuiltinError: it is none.
+        BuiltinError: it is not valid.
     """
     if type(document) is not dict:
-        raise BuiltinError("jwk.Parse: a key is no object")
+        raise BuiltinError("jwk.Parse: a key is not an object")
     algorithm = _text(document, "alg")
     if "alg" in document and algorithm not in ALGORITHMS | _OTHER_ALGORITHMS:
         raise BuiltinError(f"jwk.Parse: invalid key value: {algorithm!r}")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from policyeng.rego import numbers
-from policyeng.rego.budget import charge
+from policyeng.rego.budget import charge, charged
 from policyeng.rego.builtins.registry import BuiltinError, OperandError, builtin, check_number, wrong_type
-from policyeng.rego.builtins.sets import charged
 from policyeng.rego.values import Value, is_number
 
 #: OPA computes with machine integers of 32 bits exactly, and rounds others as floats.

@@ -42,7 +42,7 @@ def builtin(name: str) -> Callable[[_F], _F]:
 
 
 def wrong_type(position: int, value: Value, *expected: str) -> OperandError:
-    """Return the error for an operand of a wrong type, in the words of OPA.
+    """Return the error for an operand of a wrong type, with the message of OPA.
 
     Args:
         position: from 1.
@@ -54,7 +54,7 @@ def wrong_type(position: int, value: Value, *expected: str) -> OperandError:
 
 
 def wrong_element(position: int, collection: Value, element: Value, *expected: str) -> OperandError:
-    """Return the error for an element of a wrong type in an operand, in the words of OPA."""
+    """Return the error for an element of a wrong type in an operand, with the message of OPA."""
     kind = type_name(collection)
     wanted = f"{kind} of {expected[0]}s" if len(expected) == 1 else f"{kind} of (any of) {{{', '.join(expected)}}}"
     return OperandError(f"operand {position} must be {wanted} but got {kind} containing {type_name(element)}")
@@ -64,7 +64,7 @@ def check_string(position: int, value: Value) -> str:
     """Return a string operand.
 
     Raises:
-        OperandError: it is no string.
+        OperandError: it is not a string.
     """
     if type(value) is not str:
         raise wrong_type(position, value, "string")
@@ -75,7 +75,7 @@ def check_number(position: int, value: Value) -> Value:
     """Return a number operand.
 
     Raises:
-        OperandError: it is no number.
+        OperandError: it is not a number.
     """
     if not is_number(value):
         raise wrong_type(position, value, "number")
@@ -83,10 +83,10 @@ def check_number(position: int, value: Value) -> Value:
 
 
 def check_integer(position: int, value: Value) -> int:
-    """Return an integer operand, which OPA holds in 64 bits.
+    """Return an integer operand, which OPA stores in 64 bits.
 
     Raises:
-        OperandError: it is no integer, or too large.
+        OperandError: it is not an integer, or too large.
     """
     if type(value) is int and -(1 << 63) <= value < 1 << 63:
         return value
@@ -100,7 +100,7 @@ def check_array(position: int, value: Value) -> list[Value]:
     """Return an array operand.
 
     Raises:
-        OperandError: it is no array.
+        OperandError: it is not an array.
     """
     if type(value) is not list:
         raise wrong_type(position, value, "array")
@@ -111,7 +111,7 @@ def check_object(position: int, value: Value) -> dict[Value, Value]:
     """Return an object operand.
 
     Raises:
-        OperandError: it is no object.
+        OperandError: it is not an object.
     """
     if type(value) is not dict:
         raise wrong_type(position, value, "object")
@@ -122,7 +122,7 @@ def check_set(position: int, value: Value) -> set[Value]:
     """Return a set operand, with its members in the hashable form.
 
     Raises:
-        OperandError: it is no set.
+        OperandError: it is not a set.
     """
     if type(value) is not set:
         raise wrong_type(position, value, "set")

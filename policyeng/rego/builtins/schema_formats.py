@@ -24,7 +24,7 @@ _OPTIONS.log_errors = False
 
 
 def compile_pattern(text: str) -> Callable[[str], object] | None:
-    """Return what searches for a regular expression of RE2, None if it is none."""
+    """Return what searches for a regular expression of RE2, None if it is not valid."""
     try:
         return re2.compile(text, options=_OPTIONS).search  # type: ignore[no-any-return]  # re2 has no types
     except re2.error:

@@ -37,7 +37,7 @@ _MANTISSA = 1 << 64
 
 
 class _SchemaError(Exception):
-    """A schema that is none."""
+    """A schema that is not valid."""
 
 
 @dataclass

@@ -62,10 +62,10 @@ def render(template: str, values: Value) -> str:
     """Return a template with its actions replaced.
 
     Raises:
-        BuiltinError: it is no template, or has what is not supported, or a value cannot be used so.
+        BuiltinError: it is not a template, or has what is not supported, or a value cannot be used so.
     """
     try:
-        # OPA reads the Rego text of the values as JSON, which sets and keys that are no strings are not.
+        # OPA reads the Rego text of the values as JSON, which sets and keys that are not strings are not.
         data = json.loads(to_text(values), parse_int=str, parse_float=str)
     except ValueError:
         raise BuiltinError("strings.render_template: the values are not JSON") from None
@@ -425,7 +425,7 @@ def _index(value: Value, *keys: Value) -> Value:
 
 def _print(*values: Value) -> str:
     if not all(type(one) is str for one in values):
-        raise _refuse("print of what is no string is not supported")
+        raise _refuse("print of what is not a string is not supported")
     return "".join(values)
 
 

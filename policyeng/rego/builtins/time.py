@@ -109,7 +109,7 @@ def parse_time(layout: Value, text: Value) -> Value:
 
 @builtin("time.parse_rfc3339_ns")
 def parse_rfc3339_time(text: Value) -> Value:
-    """Parse a time as RFC 3339 says."""
+    """Parse a time in the format of RFC 3339."""
     check_string(1, text)
     return _parse_rfc3339(text) if len(text) <= _LONGEST_RFC3339 else _check_range(_parse(_RFC3339, text))
 
@@ -440,7 +440,7 @@ class _Parsing:
             self.take(_zone_length(self.rest))
 
 
-#: Digits, and what is no text at all is none.
+#: Digits, and what is not a text at all is none.
 _DIGITS = frozenset("0123456789")
 
 
@@ -585,7 +585,7 @@ def _parse_duration(text: str) -> int:
     """Parse as Go does.
 
     Raises:
-        ValueError: it is no duration.
+        ValueError: it is not a duration.
     """
     rest = text[1:] if text[:1] in ("+", "-") else text
     if rest == "0":

@@ -59,7 +59,7 @@ class _Token(NamedTuple):
         """Return the header.
 
         Raises:
-            BuiltinError: it is none, or that of an encrypted token.
+            BuiltinError: it is not valid, or that of an encrypted token.
         """
         header = _parse_object(from_bytes(decode_base64url(self.header)))
         if "enc" in header:

@@ -43,7 +43,7 @@ def name_type(value: Value) -> Value:
 
 @builtin("to_number")
 def convert_to_number(value: Value) -> Value:
-    """Return the number that a string, a boolean or null stands for."""
+    """Return the number that a string, a boolean or null represents."""
     if type(value) is str:
         return _read_number(value)
     if value is None or value is False:

@@ -505,10 +505,10 @@ class _Emitter(yaml.emitter.Emitter):
         return False
 
     def check_simple_key(self) -> bool:
-        return _is_simple_key(self.event.value)
+        return isinstance(self.event, yaml.ScalarEvent) and _is_simple_key(self.event.value)
 
     def choose_scalar_style(self) -> str:
-        return str(self.event.style)
+        return str(getattr(self.event, "style", ""))
 
     def write_single_quoted(self, text: str, split: bool = True) -> None:  # noqa: ARG002  # lines have any length
         self.write_indicator("'", need_whitespace=True)
