@@ -1,9 +1,9 @@
 """Limits of evaluations in this process: one thread raises in every other whose evaluation exceeds them.
 
 What is called through `within_deadline` may use a second of the CPU, or ten of the clock where it waits or has to
-share the machine. Where the process grows by more than `MEMORY_LIMIT` meanwhile, every evaluation that takes longer
-than a tick ends, because nothing shows which of them allocates. Nothing ends a single call of a function in C, such as
-`sum(range(10**12))`: Python raises between its own instructions only.
+share the machine. Where the process grows by more than `MEMORY_LIMIT` and by half meanwhile, every evaluation that
+takes longer than a tick ends, because nothing shows which of them allocates. Nothing ends a single call of a function
+in C, such as `sum(range(10**12))`: Python raises between its own instructions only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _HAS_CPU_CLOCK = hasattr(time, "pthread_getcpuclockid")
 LIMIT = 1.0
 #: Seconds of wall-clock time that an evaluation may take, on a machine that is busy with others, too.
 WALL_LIMIT = 10.0 if _HAS_CPU_CLOCK else LIMIT
-#: Bytes by which the process may grow during an evaluation, where the platform shows them.
+#: Bytes by which the process may grow during an evaluation, where the platform shows them; half its size where that is
+#: more.
 MEMORY_LIMIT = 100_000_000
 _MEMORY = Path("/proc/self/statm")
 _PAGE = os.sysconf("SC_PAGE_SIZE") if _MEMORY.exists() else 0
@@ -157,12 +158,13 @@ def _look_after(slot: _Slot, before: int, memory: int) -> bool:
     if slot.seen != began:
         slot.seen, slot.used, slot.memory = began, used, before
     late = used - slot.used > LIMIT or time.monotonic() - began > WALL_LIMIT
-    if late or memory - slot.memory > MEMORY_LIMIT:
+    most = max(MEMORY_LIMIT, slot.memory // 2)
+    if late or memory - slot.memory > most:
         # The first to end an evaluation sets `began`, then waits while `raising`.
         slot.raising = True
         if slot.began == began:
             slot.raised = True
-            slot.exceeded = f"{LIMIT:g} s" if late else f"{MEMORY_LIMIT // 1_000_000} MB"
+            slot.exceeded = f"{LIMIT:g} s" if late else f"{most // 1_000_000} MB"
             _raise_in(slot.ident, id(_Interrupt))
         slot.raising = False
     return True
