@@ -343,7 +343,9 @@ inner.known(x){if_} {{ x == {self._constant("s")} }}
             return f"{self._declare(scope, 'any')} := {collection}[_]"
         if form == 4:
             index = self._declare(scope, "any")
-            return f"{self._declare(scope, 'any')} = {collection}[{index}]"
+            around = self._random.choice(("{}", "{}", "[{}, 1]", '{{"k": [{}]}}', "{{{}}}"))
+            assign = self._random.choice(("=", ":="))
+            return f"{self._declare(scope, 'any')} {assign} {around.format(f'{collection}[{index}]')}"
         return f"some {self._declare(scope, 'any')} in {collection}"
 
     def _find(self, scope: dict[str, list[str]], form: int) -> str:

@@ -243,6 +243,11 @@ MEANINGS: dict[str, tuple[str, object]] = {
         + "; every y in [1] { every z in [1] { y == z } } }",
         True,
     ),
+    "search within a list in the head": ('r := {"a": 1, "b": 2}\nq contains [r[k]] if true', [[1], [2]]),
+    "searches on both sides": (
+        'r := {"a": 1, "b": 2}\nq contains k if { {"x": [r[k], y]} = {"x": [r[l], 1]}; k == l; y == 1 }',
+        ["a", "b"],
+    ),
     "facts": ("q := data.facts.two * 3", 6),
 }
 

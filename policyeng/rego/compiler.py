@@ -1344,6 +1344,17 @@ class _Writer:
         self.match(part, place)
         return found
 
+    def is_computable(self, term: Term) -> bool:
+        """Whether a term can be computed where its references bind variables."""
+        match term:
+            case Ref():
+                return self.is_bound(Ref(term.start, term.end, term.head, []))
+            case Array() | Set():
+                return all(map(self.is_computable, term.items))
+            case Object():
+                return all(self.is_computable(part) for pair in term.items for part in pair)
+        return self.is_bound(term)
+
     def is_bound(self, term: Term) -> bool:
         """Whether a term can be computed without binding anything."""
         match term:
@@ -1397,13 +1408,15 @@ class _Writer:
                 if not self.unified(first, second, rest):
                     rest.append((first, second))
             if rest == waiting:
-                # What is left are references that bind variables on both sides.
-                first, second = rest.pop(0)
-                if isinstance(first, Var):
-                    first, second = second, first
-                if isinstance(first, Var) or not isinstance(first, Ref):
-                    raise KeyError("an equality with nothing bound")
-                self.match(second, self.value(first))
+                # What is left has references that bind variables.
+                place, computed, other = next(
+                    (place, *sides)
+                    for place, pair in enumerate(rest)
+                    for sides in (pair, pair[::-1])
+                    if self.is_computable(sides[0])
+                )
+                del rest[place]
+                self.match(other, self.value(computed))
             waiting = rest
 
     def unified(self, left: Term, right: Term, rest: list[tuple[Term, Term]]) -> bool:
@@ -1705,7 +1718,7 @@ def _names_of(body: Body) -> Iterator[str]:
 def _bounds(name: str, inputs: list[Term], codes: list[str], kinds: list[str]) -> str:
     """Return the code of the bounds of a slice that begins at a constant; nothing where they are not known so far."""
     start, end = (_constant_value(term) if isinstance(term, Number) else None for term in inputs[1:])
-    if type(start) is not int or start < 0:
+    if type(start) is not int or not 0 <= start < 1 << 31 or (type(end) is int and abs(end) >= 1 << 31):
         return ""
     if type(end) is int:
         return f"{start}:{max(end, 0)}" if name == "array.slice" else f"{start}:{start + end if end >= 0 else ''}"
