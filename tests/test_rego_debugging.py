@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import pdb
 import re
 import subprocess
@@ -63,7 +65,7 @@ def test_the_session_of_the_page_is_what_pdb_prints(folder: Path) -> None:
 def test_a_breakpoint_stops_at_its_line_with_the_variables_of_rego(tmp_path: Path) -> None:
     """In a function that would be written in the place of its call otherwise."""
     file = str(write(tmp_path, {"p.rego": MODULE}) / "p.rego")
-    program = link([rego.parse_module(file, MODULE)], {}, inlines=False)
+    program = link([rego.parse_module(file, MODULE)], {}, print_=lambda *_: None)
     output = StringIO()
     debugger = pdb.Pdb(stdin=StringIO("continue\np given, found\nwhere\ncontinue\n"), stdout=output, nosigint=True)
     debugger.use_rawinput = False
@@ -175,3 +177,24 @@ def test_a_case_that_fails_names_its_line_and_what_it_changes(folder: Path) -> N
     assert "FAIL ACME-CLUSTER-001 one node stays: expected fail, found pass\n" in ran.stdout
     place = "  acme/scale_to_zero/cases.yaml:5: patch: "
     assert f"{place}{{properties: {{properties: {{scaleSettings: {{minNodeCount: 0}}}}}}}}\n" in ran.stdout
+
+
+def test_coverage_py_reports_lines_of_rego(tmp_path: Path) -> None:
+    """With the plugin, as the page about the engine names it; files that nothing evaluates are reported, too."""
+    program = (
+        "from pathlib import Path\n\nfrom policyeng import rego\n\n"
+        'file = Path("size.rego").resolve()\nprogram = rego.compile({str(file): file.read_text()})\n'
+        'assert program.query("data.p.r", {"word": "0"}) is rego.UNDEFINED\n'
+    )
+    rules = MODULE + "\nother if {\n\tinput.word\n\tinput.more\n}\n"
+    write(tmp_path, {"size.rego": rules, "more/unused.rego": "package q\n\nr if input.x\n", "run.py": program})
+    write(tmp_path, {".coveragerc": "[run]\nplugins = policyeng.rego.coverage_plugin\nsource = .\n"})
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    for command in (["run", "run.py"], ["json", "-o", "coverage.json"]):
+        subprocess.run([sys.executable, "-m", "coverage", *command], cwd=tmp_path, env=environ, check=True)
+    files = json.loads((tmp_path / "coverage.json").read_text(encoding="utf-8"))["files"]
+    assert {name: entry["missing_lines"] for name, entry in files.items()} == {
+        "run.py": [],
+        "size.rego": [11, 12],
+        "more/unused.rego": [3],
+    }

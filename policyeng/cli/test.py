@@ -44,8 +44,9 @@ def test(
 ) -> int:
     """Run the cases of every policy, for every inspected field the test of its absence, and the Rego unit tests."""
     from policyeng.engines.embedded import using  # only this command pays for these
+    from policyeng.rego.syntax import lines_of
     from policyeng.verify.case_runs import misspelt_pointers, run_cases
-    from policyeng.verify.rego_tests import lines_missed, lines_of, needs_session, open_session, run_unit_tests
+    from policyeng.verify.rego_tests import lines_missed, needs_session, open_session, run_unit_tests
 
     format_ = plain_format(format_)
     bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)

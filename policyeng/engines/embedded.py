@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -366,7 +367,9 @@ def _program(key: _Key) -> rego.Program:
     data = orjson.loads(bundle.data_bytes)
     names = {place: path for path, place in bundle.places.items()}
     entry = _entry(bundle)
-    stored = cache.load(entry)
+    # Under a debugger or coverage, programs are compiled otherwise.
+    is_traced = sys.gettrace() is not None
+    stored = None if is_traced else cache.load(entry)
     try:
         if stored is not None:
             # An entry that cannot be read is as good as none.
@@ -378,7 +381,8 @@ def _program(key: _Key) -> rego.Program:
         program = link(modules_of(bundle), data, names=names)
     except (rego.RegoError, rego.LibraryError) as error:
         raise EngineError(f"the bundle does not compile:\n{error}", place=(bundle.name,)) from error
-    cache.store(entry, [program.compiled.dump()])
+    if not is_traced:
+        cache.store(entry, [program.compiled.dump()])
     return program
 
 

@@ -334,7 +334,7 @@ class Compiler:
 
     def _write(self, node: Node) -> None:
         definitions = node.definitions or node.dynamic
-        source = definitions[0].source if definitions else Source("data", "")
+        source = definitions[0].source if definitions else Source("<data>", "")
         name = self.rules[node.path]
         writer = _Writer(self, source)
         if definitions:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import linecache
+import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -446,7 +447,6 @@ def link(
     strict: bool = False,
     print_: Print | None = None,
     cover: Cover | None = None,
-    inlines: bool = True,
     names: Mapping[str, str] | None = None,
 ) -> Program:
     """Compile parsed modules to a program; see `compile_modules`.
@@ -457,7 +457,6 @@ def link(
         strict: refuse what OPA refuses in strict mode, too.
         print_: called with the place and the values of each `print`; without it, a module that prints is refused.
         cover: called with the place of each expression and head that is evaluated.
-        inlines: write small functions in the place of their calls; debuggers and `cover` do not see them there.
         names: how errors of evaluations name files, where it is not as parsed.
     """
     modules = list(parsed)
@@ -497,6 +496,7 @@ def link(
         raise RegoError(*faults)
     if faults := check_types(root, checker):
         raise RegoError(*faults)
-    inlines = inlines and print_ is None and cover is None
+    # Debuggers, coverage and readers of what is printed expect small functions where they are written.
+    inlines = print_ is None and cover is None and sys.gettrace() is None
     compiler = Compiler(root, checker, data, print_calls=print_ is not None, inlines=inlines, covers=cover is not None)
     return Program(compiler.compile(), data, Linked(root, checker, compiler), print_, cover=cover, names=names)

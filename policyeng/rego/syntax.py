@@ -378,3 +378,18 @@ def pattern_variables(term: Term) -> Iterator[Var]:
         case Object():
             for _, part in term.items:
                 yield from pattern_variables(part)
+
+
+def lines_of(module: Module) -> set[int]:
+    """Return the lines that coverage counts, as OPA does: those on which an expression or a head begins.
+
+    Declarations do not count, nor does the body `true` of a rule that has none.
+    """
+    rules = [node for node in walk(module.rules) if isinstance(node, Rule)]
+    implied = {id(expression) for rule in rules if rule.implied_body for expression in rule.body}
+    expressions = (
+        node
+        for node in walk(module.rules)
+        if isinstance(node, Expr) and id(node) not in implied and not isinstance(node.value, Some | SomeIn)
+    )
+    return {module.source.position(node.start)[0] for node in (*rules, *expressions)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +15,19 @@ from policyeng.errors import EngineError
 from policyeng.rego import EvaluationError, Program, RegoError, parse_module
 from policyeng.rego.builtins import load_function
 from policyeng.rego.program import link
-from policyeng.rego.syntax import Call, Expr, Module, Ref, Rule, Scalar, Some, SomeIn, Term, Var, dotted_name, walk
+from policyeng.rego.syntax import (
+    Call,
+    Expr,
+    Module,
+    Ref,
+    Rule,
+    Scalar,
+    Term,
+    Var,
+    dotted_name,
+    lines_of,
+    walk,
+)
 from policyeng.rego.values import UNDEFINED, Value, make_set, to_key, to_text
 
 Outcome = Literal["passed", "failed", "error", "skipped"]
@@ -102,13 +113,10 @@ def open_session(bundle: Bundle, show: Callable[[str], None], *, whole: bool = T
 
 
 def needs_session(bundle: Bundle) -> bool:
-    """Return whether a bundle has unit tests or prints, or somebody debugs: its cached program does none of that."""
+    """Return whether a bundle has unit tests or prints: its cached program has neither."""
     roots = [origin.root for origin in bundle.origins if not origin.lent and origin.root.is_dir()]
-    return (
-        sys.gettrace() is not None
-        or any(_PRINT.search(text) for _, text in bundle.modules)
-        or any(path for root in roots for path in root.rglob("*_test.rego"))
-    )
+    prints = any(_PRINT.search(text) for _, text in bundle.modules)
+    return prints or any(path for root in roots for path in root.rglob("*_test.rego"))
 
 
 def _tests_of(module: Module) -> Iterator[Rule]:
@@ -188,18 +196,3 @@ def lines_missed(session: Session) -> Mapping[str, list[int]]:
         if found := sorted(line for line in lines_of(module) if (file, line) not in session.reached):
             missed[file] = found
     return missed
-
-
-def lines_of(module: Module) -> set[int]:
-    """Return the lines that coverage counts, as OPA does: those on which an expression or a head begins.
-
-    Declarations do not count, nor does the body `true` of a rule that has none.
-    """
-    rules = [node for node in walk(module.rules) if isinstance(node, Rule)]
-    implied = {id(expression) for rule in rules if rule.implied_body for expression in rule.body}
-    expressions = (
-        node
-        for node in walk(module.rules)
-        if isinstance(node, Expr) and id(node) not in implied and not isinstance(node.value, Some | SomeIn)
-    )
-    return {module.source.position(node.start)[0] for node in (*rules, *expressions)}
