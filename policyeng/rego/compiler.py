@@ -11,7 +11,7 @@ import marshal
 import pickle
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
@@ -172,6 +172,7 @@ class Compiler:
             inlines: write small functions in the place of their calls, whose lines they then have.
             covers: write calls of `COVER` with the file and line of each expression and head that is evaluated.
         """
+        self.writer: type[_Writer] = _Writer
         self.inlines = inlines
         self.covers = covers
         #: The names that local variables of each function have in the Rego text, for debuggers.
@@ -210,7 +211,7 @@ class Compiler:
         """Return the code of a query, and the name of the function that lists the values of its variables."""
         self.texts = {}
         name = self.fresh("q")
-        writer = _Writer(self, source, ordered=True)
+        writer = self.writer(self, source, ordered=True)
         writer.line(f"def {name}():")
         with writer.indented():
             writer.line("found = []")
@@ -336,7 +337,7 @@ class Compiler:
         definitions = node.definitions or node.dynamic
         source = definitions[0].source if definitions else Source("<data>", "")
         name = self.rules[node.path]
-        writer = _Writer(self, source)
+        writer = self.writer(self, source)
         if definitions:
             writer.at(definitions[0].start)
         arity = len(node.definitions[0].arguments or ()) if node.is_function else 0
@@ -385,13 +386,13 @@ class Compiler:
 
     def _set(self, writer: _Writer, definitions: list[Definition]) -> None:
         # The members are listed as they are: to make a set of them costs more than most rules.
-        writer.line("found = Members()")
+        writer.begin_parts("found = Members()")
         for definition in definitions:
             key = definition.key
             if key is None:
                 raise TypeError("a rule of a set has a key")
             branch = definition.branches[0]
-            with writer.in_source(definition), writer.block():
+            with writer.in_source(definition), writer.part():
                 writer.require_index(branch.body, [key])
 
                 def succeed(key: Term = key, branch: Branch = branch) -> None:
@@ -399,13 +400,15 @@ class Compiler:
                     writer.line(f"found.append({writer.value(key)})")
 
                 writer.body(branch.body, succeed)
-        writer.line("return found")
+        writer.return_found()
 
     def _value(self, writer: _Writer, definitions: list[Definition]) -> None:
         rules = [definition for definition in definitions if not definition.default]
         values = [branch.value for definition in rules for branch in definition.branches]
         same = len(rules) > 0 and all(value == values[0] and _is_constant(value) for value in values if value)
-        if not same:
+        if same:
+            writer.begin_parts()
+        else:
             writer.line("found = UNDEFINED")
         for number, definition in enumerate(rules):
             with writer.in_source(definition):
@@ -425,6 +428,8 @@ class Compiler:
                             self._branch(inner, definition, branch, ends=True, same=False)
                         inner.line("return found")
                     writer.line(f"found = agree(found, {name}({arguments}))")
+        if same:
+            writer.end_parts()
         defaults = [definition for definition in definitions if definition.default]
         if defaults:
             if not same:
@@ -447,7 +452,7 @@ class Compiler:
 
     def _branch(self, writer: _Writer, definition: Definition, branch: Branch, *, ends: bool, same: bool) -> None:
         value = _value_of(branch)
-        with writer.block():
+        with writer.part() if same else writer.block():
             for index, argument in enumerate(definition.arguments or ()):
                 writer.match(argument, f"a{index}")
 
@@ -669,6 +674,24 @@ class _Writer:
         self.line("break")
         self.depth -= 1
 
+    # What a program of another form writes differently; see `handled`.
+
+    def begin_parts(self, found: str = "") -> None:
+        """Begin parts of which each contributes to the result by itself."""
+        if found:
+            self.line(found)
+
+    def part(self) -> AbstractContextManager[None]:
+        """Write a part as a block."""
+        return self.block()
+
+    def end_parts(self) -> None:
+        """End parts of which none gave the result."""
+
+    def return_found(self) -> None:
+        """Return what the parts found."""
+        self.line("return found")
+
     @contextmanager
     def in_order(self, body: Body) -> Iterator[None]:
         """Write loops that need not go on to their end: what comes first decides whether there is an error."""
@@ -687,7 +710,7 @@ class _Writer:
         self.line("TICK()")
 
     def outline(self) -> _Writer:
-        inner = _Writer(self.compiler, self.source, ordered=self.ordered)
+        inner = type(self)(self.compiler, self.source, ordered=self.ordered)
         inner.place, inner.written_in = self.place, self.written_in
         self.outlined.append(inner)
         return inner
@@ -809,7 +832,7 @@ class _Writer:
                         self.require(self.equality(right, self.value(left)))
                     elif self.is_indexed(left) and isinstance(right, Array):
                         code = self.value(left)
-                        self.require(f"type({code}) is list and len({code}) == {len(right.items)}")
+                        self.require(f"isinstance({code}, list) and len({code}) == {len(right.items)}")
                         for index, item in enumerate(right.items):
                             if isinstance(item, Scalar | Number):
                                 self.require(self.equality(item, self.keep(f"{code}[{index}]")))
@@ -847,10 +870,10 @@ class _Writer:
         inner.bound = dict(zip(free, parameters, strict=True))
         inner.line(f"def {name}({', '.join(parameters)}):")
         with inner.indented():
-            inner.line("found = []")
+            inner.begin_parts("found = []")
             if prologue is not None:
                 prologue(inner)
-            with inner.block():
+            with inner.part():
                 known = inner
 
                 def succeed() -> None:
@@ -861,7 +884,7 @@ class _Writer:
             if prologue is not None:
                 inner.depth -= 1
                 inner.line("finally: leave(saved)")
-            inner.line("return found")
+            inner.return_found()
         self.last_call = f"{name}({', '.join(self.bound[variable] for variable in free)})"
         return [self.fresh() for _ in outputs]
 
@@ -1056,9 +1079,9 @@ class _Writer:
         inner.bound = dict(zip(free, parameters, strict=True))
         inner.line(f"def {name}({', '.join(parameters)}):")
         with inner.indented():
-            inner.line("found = []")
+            inner.begin_parts("found = []")
             prologue(inner)
-            with inner.block():
+            with inner.part():
 
                 def succeed() -> None:
                     values = [inner.bound.get(output, "UNDEFINED") for output in outputs]
@@ -1067,7 +1090,7 @@ class _Writer:
                 inner.body(body, succeed)
             inner.depth -= 1
             inner.line("finally: leave(saved)")
-            inner.line("return found")
+            inner.return_found()
         self.last_call = f"{name}({', '.join(self.bound[variable] for variable in free)})"
         return [self.fresh() for _ in outputs]
 
@@ -1255,7 +1278,7 @@ class _Writer:
         constants = self.compiler.constant(rest)
         base, key, below = self.fresh(), self.fresh(), self.fresh()
         self.line(f"{base} = look_up(DATA, {self.compiler.constant(list(node.path))})")
-        self.line(f"if type({base}) is dict:")
+        self.line(f"if isinstance({base}, dict):")
         self.line(f" for {key}, {below} in {base}.items():")
         self.line(f"  {below} = look_up({below}, {constants})")
         self.line(f"  if {key} not in {names} and {below} is not UNDEFINED: {found}[{key}] = {below}")
@@ -1383,7 +1406,7 @@ class _Writer:
             self.require(self.equality(pattern, code))
             return
         if isinstance(pattern, Array):
-            self.require(f"type({code}) is list and len({code}) == {len(pattern.items)}")
+            self.require(f"isinstance({code}, list) and len({code}) == {len(pattern.items)}")
             for index, item in enumerate(pattern.items):
                 if not (isinstance(item, Var) and item.is_wildcard):
                     self.match(item, self.keep(f"{code}[{index}]"))
@@ -1391,7 +1414,7 @@ class _Writer:
                     self.bound[item.name] = "UNDEFINED"
             return
         if isinstance(pattern, Object):
-            self.require(f"type({code}) is dict and len({code}) == {len(pattern.items)}")
+            self.require(f"isinstance({code}, dict) and len({code}) == {len(pattern.items)}")
             for key, item in pattern.items:
                 found = self.keep(f"{code}.get({self.key(key)}, UNDEFINED)")
                 self.defined(found)
@@ -1439,7 +1462,7 @@ class _Writer:
             if isinstance(right, _COMPREHENSIONS) and not isinstance(left, _COMPREHENSIONS):
                 # OPA does not evaluate it for a value of another type.
                 code = self.value(left)
-                self.require(f"type({code}) is {_KINDS[type(right)]}")
+                self.require(f"isinstance({code}, {_KINDS[type(right)]})")
                 self.require(self.equality_of(code, self.value(right)))
             elif isinstance(left, Ref) and self.is_bound(right):
                 code = self.value(left)
@@ -1631,7 +1654,10 @@ class _Writer:
         if name == "internal.member_3":
             return f"is_pair({', '.join(codes)})", "bool"
         if name in _TYPE_CHECKS:
-            return f"type({codes[0]}) is {_TYPE_CHECKS[name]}", "bool"
+            # A special collection is of a subclass.
+            kind = _TYPE_CHECKS[name]
+            is_kind = "isinstance({0}, {1})" if kind in {"dict", "list", "set"} else "type({0}) is {1}"
+            return is_kind.format(codes[0], kind), "bool"
         if name == "is_null":
             return f"{codes[0]} is None", "bool"
         if name in {"lower", "upper", "trim_space"}:

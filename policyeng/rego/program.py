@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from time import monotonic
 from types import CodeType, TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from policyeng.rego import runtime, values
 from policyeng.rego.budget import BUDGET, UNLIMITED, BudgetExceededError, Limits, charge
@@ -18,6 +18,7 @@ from policyeng.rego.builtins import BuiltinError, load_function, load_pattern, s
 from policyeng.rego.checker import Checker
 from policyeng.rego.compiler import Compiled, Compiler
 from policyeng.rego.errors import Diagnostic, RegoError, Source, remember_text
+from policyeng.rego.markers import Undecided
 from policyeng.rego.numbers import NumberTooLargeError
 from policyeng.rego.parser import parse_module, parse_query
 from policyeng.rego.resolver import Definition, resolve_module, resolve_query
@@ -26,6 +27,9 @@ from policyeng.rego.syntax import Module, constant_names, pattern_variables, roo
 from policyeng.rego.tree import Node, build_tree, conflicts
 from policyeng.rego.type_checker import check_query_types, check_types
 from policyeng.rego.values import UNDEFINED, Value
+
+if TYPE_CHECKING:
+    from policyeng.rego.deciding import HandledThread, MarkedThread, Outcome
 
 _MISSING = object()
 #: Characters of a line that an error repeats.
@@ -95,7 +99,19 @@ class Thread:
         self.globals: dict[str, Any] = {
             "__builtins__": {
                 name: __builtins__[name] if isinstance(__builtins__, dict) else getattr(__builtins__, name)
-                for name in ("AttributeError", "bool", "dict", "int", "len", "list", "map", "set", "str", "type")
+                for name in (
+                    "AttributeError",
+                    "bool",
+                    "dict",
+                    "int",
+                    "isinstance",
+                    "len",
+                    "list",
+                    "map",
+                    "set",
+                    "str",
+                    "type",
+                )
             },
             "UNDEFINED": UNDEFINED,
             "MISSING": _MISSING,
@@ -292,6 +308,7 @@ class Program:
         *,
         cover: Cover | None = None,
         names: Mapping[str, str] | None = None,
+        handled: Callable[[], Compiled] | None = None,
     ) -> None:
         """Take compiled code.
 
@@ -302,6 +319,7 @@ class Program:
             print_: called by `print`.
             cover: called by code that was compiled for it.
             names: how errors of evaluations name files, where it is not as compiled.
+            handled: gives the code of the form that handles markers, where there are no rules to compile it from.
 
         Raises:
             LibraryError: a builtin needs a library that is not installed.
@@ -317,6 +335,65 @@ class Program:
         self._local = threading.local()
         self._queries: dict[str, tuple[str, CodeType]] = {}
         self._lock = threading.Lock()
+        self._compile_handled = handled or self.compile_handled
+        self._handled: Compiled | None = None
+
+    def compile_handled(self) -> Compiled:
+        """Compile the form that handles markers.
+
+        Raises:
+            RegoError: loops are nested too deeply for it, in a reference with very many variables.
+            ValueError: there are no rules to compile it from.
+        """
+        from policyeng.rego.handled import HandledCompiler  # imported when a document has markers
+
+        if self._linked is None:
+            raise ValueError("this program has no rules to compile")
+        plain = self._linked.compiler
+        return HandledCompiler(plain.root, plain.checker, plain.data, inlines=plain.inlines).compile()
+
+    def marked_thread(self) -> MarkedThread:
+        """Return what evaluates rules in this thread over an input with markers; what meets one raises `Undecided`."""
+        from policyeng.rego.deciding import MarkedThread  # as above
+
+        found: MarkedThread | None = getattr(self._local, "marked", None)
+        if found is None:
+            found = self._local.marked = MarkedThread(self.compiled, self._data, self._print, self._cover, self._names)
+        return found
+
+    def handled_thread(self) -> HandledThread:
+        """Return what finds in this thread which results hold whatever is not known."""
+        from policyeng.rego.deciding import HandledThread  # as above
+
+        found: HandledThread | None = getattr(self._local, "handled", None)
+        if found is None:
+            with self._lock:
+                if self._handled is None:
+                    self._handled = self._compile_handled()
+            found = self._local.handled = HandledThread(self._handled, self._data, None, None, self._names)
+        return found
+
+    def decide(self, path: str, input: Value) -> Outcome:  # noqa: A002  # as below
+        """Return what holds of a rule over an input with markers, and what is not known.
+
+        Args:
+            path: such as `data.authz.allow`.
+            input: the document `input`.
+
+        Raises:
+            EvaluationError: a builtin, a conflict or a limit ended it.
+            KeyError: there is no such rule.
+        """
+        from policyeng.rego.deciding import outcome_of  # as above
+
+        marked = self.marked_thread()
+        marked.begin(input)
+        try:
+            return outcome_of(marked.call(marked.function(path)))
+        except Undecided:
+            handled = self.handled_thread()
+            handled.begin(input)
+            return handled.decide(handled.function(path))
 
     def thread(self) -> Thread:
         """Return what evaluates rules in this thread."""
@@ -327,6 +404,7 @@ class Program:
 
     def new_thread(self) -> Thread:
         """Replace what evaluates rules in this thread, as after an exception from another thread."""
+        self._local.marked = self._local.handled = None
         found = self._local.thread = Thread(self.compiled, self._data, self._print, self._cover, self._names)
         return found
 
@@ -399,6 +477,7 @@ class Program:
             self.compiled = compiler.compile()
             self._linked.compiler = compiler
             self._local = threading.local()
+            self._handled = None
             self._queries.clear()
         code, name = self._linked.compiler.compile_query(source, body, variables)
         return name, code
