@@ -12,8 +12,9 @@ import pytest
 from policyeng.bundle import load_bundle
 from policyeng.bundle.tree import built_in_root
 from policyeng.engines.embedded import using
+from policyeng.rego.syntax import lines_of
 from policyeng.verify.case_runs import run_cases
-from policyeng.verify.rego_tests import lines_missed, lines_of, open_session, run_unit_tests
+from policyeng.verify.rego_tests import lines_missed, open_session, run_unit_tests
 from tests.bundles import write
 from tests.command import policyeng
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from coverage.plugin import CoveragePlugin, FileReporter, FileTracer
 from coverage.plugin_support import Plugins
@@ -53,6 +52,6 @@ class RegoPlugin(CoveragePlugin):
         return map(str, Path(src_dir).rglob("*.rego"))
 
 
-def coverage_init(registry: Plugins, options: dict[str, Any]) -> None:  # noqa: ARG001  # the signature of coverage.py
+def coverage_init(registry: Plugins, options: dict[str, object]) -> None:  # noqa: ARG001  # the signature of coverage.py
     """Register the plugin."""
     registry.add_file_tracer(RegoPlugin())
