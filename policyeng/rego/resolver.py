@@ -389,6 +389,10 @@ class _Resolver:
             self.used.add(name)
             found = self.globals[name]
             return Ref(target.start, target.end, found.head, [*found.path, *target.path])
+        if scope.has(name):
+            return Ref(target.start, target.end, self.variable(Var(target.start, target.end, name), scope), target.path)
+        if not target.path and name not in _ROOTS:
+            scope.names[name] = _Name(name, "called")
         return target
 
     def with_value(self, value: Term, scope: _Scope, support: Body) -> Term:
@@ -398,6 +402,8 @@ class _Resolver:
                 parts = value.path if isinstance(value, Ref) else []
                 dotted = ".".join([name, *(str(part.value) for part in parts if isinstance(part, Scalar))])
                 if dotted in self.builtins and name not in self.globals:
+                    if not parts:
+                        scope.names[name] = _Name(name, "called")
                     operator = Ref(value.start, value.end, Var(value.start, value.end, name), parts)
                     return Call(value.start, value.end, operator, [])
         resolved = self.term(value, scope, support)

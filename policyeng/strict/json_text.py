@@ -11,6 +11,7 @@ from threading import Lock
 import orjson
 
 from policyeng.errors import InputError
+from policyeng.garbage import uncollected
 from policyeng.strict.json_positions import Fault, find_fault, find_places
 
 DEFAULT_MAX_BYTES = 128 * 1024 * 1024
@@ -65,7 +66,7 @@ def parse_json(content: bytes, file: str, *, max_bytes: int = DEFAULT_MAX_BYTES)
     refuse_size(len(content), file, max_bytes)
     refuse_encoding(content, file)
     try:
-        with _PARSING:
+        with _PARSING, uncollected():
             document: object = orjson.loads(content)
         fault = None if _is_faultless(content, document) else find_fault(content, MAX_DEPTH)
     except orjson.JSONDecodeError as error:
