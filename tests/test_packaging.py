@@ -43,6 +43,8 @@ def test_what_the_rego_package_imports_is_declared() -> None:
     names = {re.split("[<>=[]", each)[0] for each in declared}
     imported = set()
     for path in (ROOT / "policyeng" / "rego").rglob("*.py"):
+        if path.name == "coverage_plugin.py":  # only coverage.py imports it
+            continue
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.Import):
                 imported |= {alias.name.partition(".")[0] for alias in node.names}
