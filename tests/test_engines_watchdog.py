@@ -72,7 +72,7 @@ def test_what_takes_too_much_memory_is_ended() -> None:
     if not watchdog._PAGE:
         pytest.skip("this platform does not show the memory of a process")
     assert within_deadline(globals(), hoard, limit // 2) == limit // 200_000
-    with pytest.raises(DeadlineExceededError, match="the evaluation takes more than [0-9]{3,} MB; make the policy"):
+    with pytest.raises(DeadlineExceededError, match=r"the evaluation takes more than [0-9]{3,} MB; make the policy"):
         within_deadline(globals(), hoard, 20 * limit)
 
 
