@@ -127,6 +127,10 @@ FAULTY = {
         f'deny contains {{}} if count({{y | some x in ["1", {WORD}]; y := to_number(x)}}) < 2',
         "eval_builtin_error",
     ),
+    "in a list that base data is compared with": (
+        'deny contains {} if data.facts.two == [to_number(x) | x := "x"]',
+        "eval_builtin_error",
+    ),
     "behind a default": (
         f"default q := true\nq := false if to_number({WORD})\ndeny contains {{}} if q",
         "eval_builtin_error",
@@ -231,6 +235,7 @@ MEANINGS: dict[str, tuple[str, object]] = {
     "nothing below a variable": ("q[x].a := 1 if x := input.a\nq.b.c contains 1 if false\nq.d := set()", {"d": []}),
     "missing member of a negated object": (f'q if not input.resource.name == {{"a": {MISSING}}}', None),
     "list of errors for a text": (f"q if not input.resource.name == [to_number(x) | x := {WORD}]", True),
+    "text after a list of errors": (f"q if not [to_number(x) | x := {WORD}] == input.resource.name", True),
     "first member of an object": (
         f'r if every k, v in {{"b": {WORD}, "a": "1"}} {{ k > "a"; to_number(v) }}\nq if not r',
         True,

@@ -1459,10 +1459,13 @@ class _Writer:
         ):
             return self.unified_objects(left, right, rest)
         if self.is_bound(left):
+            if isinstance(left, _COMPREHENSIONS) and not isinstance(right, _COMPREHENSIONS) and self.is_bound(right):
+                left, right = right, left
             if isinstance(right, _COMPREHENSIONS) and not isinstance(left, _COMPREHENSIONS):
-                # OPA does not evaluate it for a value of another type.
                 code = self.value(left)
-                self.require(f"isinstance({code}, {_KINDS[type(right)]})")
+                if not (isinstance(left, Ref) and root_name(left) == "data" and not self.is_virtual(left)):
+                    # OPA does not evaluate it for a value of another type, unless that is base data.
+                    self.require(f"isinstance({code}, {_KINDS[type(right)]})")
                 self.require(self.equality_of(code, self.value(right)))
             elif isinstance(left, Ref) and self.is_bound(right):
                 code = self.value(left)
