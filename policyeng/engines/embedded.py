@@ -349,7 +349,7 @@ def modules_of(bundle: Bundle) -> list[Module]:
 
 
 class _Key:
-    """A bundle as the key of its compiled program: equal when digest and policies in force are."""
+    """A bundle as the key of its compiled program, which has the paths of its files."""
 
     def __init__(self, bundle: Bundle) -> None:
         self.bundle = bundle
@@ -358,7 +358,9 @@ class _Key:
         return hash(self.bundle.digest)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self.bundle.digest == other.bundle.digest
+        if not isinstance(other, _Key):
+            return False
+        return (self.bundle.digest, self.bundle.places) == (other.bundle.digest, other.bundle.places)
 
 
 @lru_cache(maxsize=8)
