@@ -1171,10 +1171,20 @@ class _Writer:
             return self.outlined_comprehension(term)
         kind = _KINDS[type(term)]
         found = self.keep({"list": "[]", "set": "set()", "dict": "{}"}[kind], kind)
+        self.collect(term, found, self.block)
+        return found
+
+    def collect(
+        self,
+        term: ArrayComprehension | SetComprehension | ObjectComprehension,
+        found: str,
+        within: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        """Write what puts the members of a comprehension into a collection, in a block of its own."""
         is_scalar = False
         before = self.ordered
-        self.ordered = self.ordered or kind == "list"
-        with self.block():
+        self.ordered = self.ordered or isinstance(term, ArrayComprehension)
+        with within():
 
             def succeed() -> None:
                 nonlocal is_scalar
@@ -1194,7 +1204,6 @@ class _Writer:
         self.line(f"if len({found}) > {_UNCHARGED}: charge(len({found}))")
         if not is_scalar:
             self.weigh_now(found)
-        return found
 
     def outlined_comprehension(self, term: Term) -> str:
         inner = self.outline()

@@ -11,13 +11,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from policyeng.rego.checker import Checker
 from policyeng.rego.compiler import (
     _DEEPEST,
     _KINDS,
-    _SCALARS,
-    _UNCHARGED,
     Compiler,
     _is_constant,
     _names_of,
@@ -297,34 +296,12 @@ class _HandledWriter(_Writer):
         found = self.keep({"list": "[]", "set": "set()", "dict": "{}"}[kind], kind)
         why, perhaps, is_open = self.keep("()"), self.keep("[]"), self.keep("False")
         head = term.key if isinstance(term, ObjectComprehension) else term.term
-        is_scalar = False
-        before = self.ordered
-        self.ordered = self.ordered or kind == "list"
 
         def caught(handler: _Handler) -> None:
             is_one = handler.is_last or kind != "list"
             self._keep_possible(term.body, head, handler, perhaps, is_open, is_one=is_one)
 
-        with self.catching(why, caught=caught):
-
-            def succeed() -> None:
-                nonlocal is_scalar
-                if isinstance(term, ObjectComprehension):
-                    code = self.value(term.value)
-                    self.line(f"put({found}, {self.value(term.key)}, {code})")
-                elif isinstance(term, SetComprehension):
-                    code = self.value(term.term)
-                    self.line(f"{found}.add({self.key(term.term)})")
-                else:
-                    code = self.value(term.term)
-                    self.line(f"{found}.append({code})")
-                is_scalar = self.kinds.get(code) in _SCALARS
-
-            self.body(term.body, succeed)
-        self.ordered = before
-        self.line(f"if len({found}) > {_UNCHARGED}: charge(len({found}))")
-        if not is_scalar:
-            self.weigh_now(found)
+        self.collect(term, found, partial(self.catching, why, caught=caught))
         self.line(f"if {why}: {found} = make_partial({kind}, {found}, {why}, {perhaps}, open_={is_open})")
         return found
 

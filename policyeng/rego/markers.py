@@ -187,6 +187,30 @@ class Special:
         return least if least == most else Count(least, most, causes[0])
 
 
+class SpecialObject(Special):
+    """A special collection that is an object: what `get` and `items` give decides."""
+
+    __slots__ = ()
+
+    get: Callable[..., Value]
+    items: Callable[..., Iterator[tuple[Value, Value]]]
+
+    def __getitem__(self, key: Value) -> Value:
+        """Return a value, or raise."""
+        found = self.get(key, _MISSING)
+        if found is _MISSING:
+            raise KeyError(key)
+        return found
+
+    def __contains__(self, key: object) -> bool:
+        """Return whether there is an entry, or raise."""
+        return self.get(key, _MISSING) is not _MISSING
+
+    def values(self) -> Iterator[Value]:
+        """Yield the values that are there; raise at the end if there may be others."""
+        return (value for _, value in self.items())
+
+
 def _refuse(self: Value, *_: object) -> NoReturn:
     """Raise where a part may be unknown."""
     raise Undecided(*(self.bounds()[2] or deep_causes(self) or (("", "not known"),)))
@@ -240,7 +264,7 @@ class _MarkedCollection(Special):
     copy = index = issubset = issuperset = union = intersection = difference = isdisjoint = _refuse
 
 
-class MarkedObject(_MarkedCollection, dict[Any, Any]):  # type: ignore[misc]  # what dict does not hash, raises
+class MarkedObject(SpecialObject, _MarkedCollection, dict[Any, Any]):  # type: ignore[misc]  # what dict does not hash, raises
     """An object with markers among its values, whose entries may be absent, or that may have further entries.
 
     Attributes:
@@ -271,26 +295,11 @@ class MarkedObject(_MarkedCollection, dict[Any, Any]):  # type: ignore[misc]  # 
             _touch(found)
         return found
 
-    def __getitem__(self, key: Value) -> Value:
-        """Return a value, or raise."""
-        found = self.get(key, _MISSING)
-        if found is _MISSING:
-            raise KeyError(key)
-        return found
-
-    def __contains__(self, key: object) -> bool:
-        """Return whether there is an entry, or raise."""
-        return self.get(key, _MISSING) is not _MISSING
-
     def __iter__(self) -> Iterator[Value]:
         """Yield the keys that are there, then raise."""
         return (key for key, _ in self.items())
 
     keys = __iter__  # type: ignore[assignment]  # raises at its end, as no view of dict does
-
-    def values(self) -> Iterator[Value]:  # type: ignore[override]  # as above
-        """Yield the values that are there, then raise."""
-        return (value for _, value in self.items())
 
     def items(self) -> Iterator[tuple[Value, Value]]:  # type: ignore[override]  # as above
         """Yield the entries that are there, then raise."""
@@ -650,10 +659,10 @@ def each_value(base: Value) -> Iterable[Value]:
         return map(from_key, base)
     if kind in SCALARS:
         return ()
-    said = base.__class__
-    if said is dict:
+    shown = base.__class__
+    if shown is dict:
         return (value for _, value in base.each())
-    return map(from_key, base.each()) if said is set else base.each()
+    return map(from_key, base.each()) if shown is set else base.each()
 
 
 def each_pair(base: Value) -> Iterable[tuple[Value, Value]]:
@@ -665,10 +674,10 @@ def each_pair(base: Value) -> Iterable[tuple[Value, Value]]:
         return runtime.pairs(base)
     if kind in SCALARS:
         return ()
-    said = base.__class__
-    if said is dict:
+    shown = base.__class__
+    if shown is dict:
         return ((from_key(key), value) for key, value in base.each())
-    if said is set:
+    if shown is set:
         return ((value, value) for value in map(from_key, base.each()))
     return _numbered(base)
 

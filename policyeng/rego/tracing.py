@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from policyeng.rego import markers
-from policyeng.rego.markers import MARKERS, SCALARS, Cause, Special
+from policyeng.rego.markers import MARKERS, SCALARS, Cause, Special, SpecialObject
 from policyeng.rego.runtime import Members
 from policyeng.rego.values import UNDEFINED, Value
 
@@ -174,7 +174,7 @@ class _Recording(Special):
         return self._value
 
 
-class RecordedObject(_Recording, dict[Any, Any]):  # type: ignore[misc]  # neither has a hash
+class RecordedObject(SpecialObject, _Recording, dict[Any, Any]):  # type: ignore[misc]  # neither has a hash
     """An object of which reads are recorded."""
 
     __slots__ = ("_document", "_pointer", "_recorder", "_value")
@@ -195,15 +195,6 @@ class RecordedObject(_Recording, dict[Any, Any]):  # type: ignore[misc]  # neith
             return default
         return found if type(found) in SCALARS else recorder.wrap(found, self._document, pointer)
 
-    def __getitem__(self, key: Value) -> Value:
-        found = self.get(key, _MISSING)
-        if found is _MISSING:
-            raise KeyError(key)
-        return found
-
-    def __contains__(self, key: object) -> bool:
-        return self.get(key, _MISSING) is not _MISSING
-
     def __iter__(self) -> Iterator[Value]:
         self._read("keys")
         return iter(self._value)
@@ -214,10 +205,6 @@ class RecordedObject(_Recording, dict[Any, Any]):  # type: ignore[misc]  # neith
         """Yield the entries."""
         self._read("keys")
         return ((key, self._part(key, value)) for key, value in self._value.items())
-
-    def values(self) -> Iterator[Value]:  # type: ignore[override]  # as above
-        """Yield the values."""
-        return (value for _, value in self.items())
 
     def each(self) -> Iterator[tuple[Value, Value]]:
         """Yield the entries with those that may be absent."""
