@@ -93,7 +93,11 @@ def test_the_cases_of_every_policy_have_the_same_judgements(
             example = Example({}, {policy.id: case.parameters}, case.as_of or DEFAULT_AS_OF)
             work = work_of(bundle, example, estate(baselines, case, name))
             pairs = [pair for pair in work.pairs if bundle.policies[pair.policy] is policy]
-            ours, theirs = embedded.judge_pairs(work, pairs), engine.judge_pairs(work, pairs, options)
+            every = embedded.judge_pairs(work, pairs)
+            # OPA knows no markers.
+            pairs = [pair for pair, judgement in zip(pairs, every, strict=True) if not judgement.is_partial]
+            ours = [judgement for judgement in every if not judgement.is_partial]
+            theirs = engine.judge_pairs(work, pairs, options) if pairs else []
             assert list(map(told, theirs)) == list(map(told, ours)), f"{policy.id}: {name}"
             outcomes.update(map(outcome_of, theirs))
 

@@ -71,30 +71,6 @@ def test_an_error_is_that_of_its_pair_alone(tmp_path: Path) -> None:
     assert [finding.outcome for finding in found] == [Outcome.ERROR, Outcome.FAIL, Outcome.PASS]
 
 
-@pytest.mark.parametrize(
-    ("pointer", "unreadable", "outcome"),
-    [
-        ("/properties/x", "/properties/x", Outcome.UNKNOWN),
-        ("/properties/x", "/properties", Outcome.UNKNOWN),
-        ("/properties/x", "/properties/x/deeper", Outcome.UNKNOWN),
-        ("/properties/x", "/properties/xy", Outcome.FAIL),
-        ("/properties/list/*/x", "/properties/list/3/x", Outcome.UNKNOWN),
-        ("workspace:/properties/x", "/properties/x", Outcome.UNKNOWN),
-    ],
-)
-def test_an_unreadable_field_that_is_inspected_makes_unknown(
-    tmp_path: Path, pointer: str, unreadable: str, outcome: Outcome
-) -> None:
-    """What the format could not carry is never read as absent: pointers overlap by whole segments."""
-    bundle = one(tmp_path, deny_when("true"), more=f'inspects: ["{pointer}"]\nwhen_absent: fail')
-    given = snapshot(workspace(), unreadable={WORKSPACE.lower(): {unreadable: "not in this format"}})
-
-    (finding,) = judged(bundle, given).findings
-
-    assert finding.outcome is outcome
-    assert not finding.unknowns or finding.unknowns[0].msg == "not in this format"
-
-
 def test_narrowing_by_an_unreadable_field_is_unknown(tmp_path: Path) -> None:
     """A field that decides whether a policy judges the resource, and cannot be read, does not rule it out."""
     narrowed = "judges:\n  - type: Microsoft.MachineLearningServices/workspaces\n    where: {/kind: [Default]}"

@@ -10,12 +10,12 @@ import pytest
 
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.evaluation import evaluate
-from policyeng.models import Carried, Origin, Place, Snapshot
+from policyeng.models import Origin, Place, Snapshot
 from policyeng.sources import load_snapshot, read_inputs
 from policyeng.sources.joining import joined
 from policyeng.sources.reading import Loaded, Placed, Reading
 from policyeng.sources.texts import read_text
-from tests.bundles import deny_when, rego, workspace, write
+from tests.bundles import rego, workspace, write
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 COMPUTE = "Microsoft.MachineLearningServices/workspaces/computes"
@@ -80,37 +80,6 @@ def test_what_came_from_no_file_has_no_places(bundle: Bundle) -> None:
     origins = {workspace()["id"].lower(): Origin(file="gone.json")}
 
     assert placed(bundle, made) == placed(bundle, made.model_copy(update={"origins": origins})) == {"T-A-1": {}}
-
-
-def test_what_a_format_cannot_carry_is_unknown(tmp_path: Path) -> None:
-    """Only for policies that inspect it; above and below what it carries, it is judged."""
-    inspecting = {
-        "carried": "/properties/x",
-        "below": "/properties/x/deeper",
-        "above": "/properties",
-        "other": "/properties/y",
-        "stated": "/properties/z",
-    }
-    files = {
-        f"area/{name}/{name}.rego": rego(
-            name, deny_when("false"), identity=f"T-{name.upper()}-1", more=f"inspects: [{pointer}]"
-        )
-        for name, pointer in inspecting.items()
-    }
-    carried = Carried(pointers=("/properties/x",), reason="the format has no such field")
-    one = workspace(z=1)
-    snapshot = Snapshot(resources=(one,), carried={one["id"].lower(): carried})
-    evaluation = evaluate(load_bundle(write(tmp_path, files)), snapshot, as_of=AS_OF)
-
-    assert {finding.policy.split("-")[1].lower(): str(finding.outcome) for finding in evaluation.findings} == {
-        "carried": "pass",
-        "below": "pass",
-        "above": "pass",
-        "other": "unknown",
-        "stated": "pass",
-    }
-    [unknown] = [finding for finding in evaluation.findings if finding.policy == "T-OTHER-1"]
-    assert [(reason.path, reason.msg) for reason in unknown.unknowns] == [("/properties/y", carried.reason)]
 
 
 def test_texts_are_no_part_of_what_a_snapshot_says(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from policyeng.facts.coverage import EVERYTHING
 from policyeng.models import JsonObject
 from policyeng.sources import native, read_inputs
 from policyeng.sources.reading import Reading
@@ -52,8 +53,15 @@ def test_everything_a_snapshot_states_is_read() -> None:
 
 
 def test_only_the_version_is_required() -> None:
-    """A snapshot may hold nothing."""
-    assert native.read({"snapshotVersion": 1}) == Reading()
+    """A snapshot may hold nothing; it then covers all that policies look up."""
+    assert native.read({"snapshotVersion": 1}) == Reading(covers=EVERYTHING)
+
+
+def test_what_is_covered_can_be_stated() -> None:
+    """Beside it, a type that is there is covered in its subscription."""
+    workspace = {"id": "/subscriptions/s/providers/A.B/things/w", "type": "A.B/things"}
+    read = native.read({"snapshotVersion": 1, "covers": ["A.B/others at /"], "resources": [workspace]})
+    assert read.covers == ("A.B/others at /", "a.b/things at /subscriptions/s")
 
 
 def changed(**keys: object) -> JsonObject:

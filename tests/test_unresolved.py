@@ -13,7 +13,6 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
@@ -27,7 +26,6 @@ from policyeng.models import JsonObject, Snapshot, lowered
 from policyeng.sources.reading import UNKNOWN_SCOPE
 from policyeng.verify.case_runs import without
 from policyeng.verify.cases import DEFAULT_AS_OF, Case, baselines_of, estate, read_cases
-from tests.bundles import deny_when, rego, write
 from tests.effort import effort
 
 REASON = "nobody says"
@@ -338,32 +336,6 @@ def holes_of(policy: str, most: int | None = None, seed: int = 7) -> list[str]:
 def test_an_unread_field_that_makes_a_difference_is_unknown(policy: str) -> None:
     """In a case of each policy, or some; all of them by hand."""
     assert holes_of(policy, effort(1, 4)) == []
-
-
-def test_a_hole_is_found(tmp_path: Path) -> None:
-    """A policy that reads a neighbour and does not say so passes over it, and is told."""
-    rule = 'input.snapshot.by_id[lower(input.resource.properties.machine)].properties.licenseType == "None"'
-    where = "inspects: [/properties/machine]\nwhen_absent: pass"
-    silent = rego("a", deny_when(rule), more=where)
-    reads = "consults: [{through: /properties/machine, reads: [/properties/licenseType]}]"
-    saying = rego("a", deny_when(rule), more=f"{reads}\n{where}")
-    found = []
-    for number, text in enumerate((silent, saying)):
-        alone = load_bundle(write(tmp_path / str(number), {"a/a/a.rego": text}))
-        baselines = baselines_of(built_in())
-        machine = baselines.resources["virtual_machine"]
-        case = Case(baseline="workspace", patch={"properties": {"machine": machine["id"]}})
-        document = document_of(estate(baselines, case, "a"))
-        kept = [one for one in document["resources"] if kind_of(one) in (WORKSPACE, kind_of(machine))]
-        pool = {
-            (kind_of(machine), "/properties/licenseType"): ["None"],
-            ("own", kind_of(machine)): ["/properties/licenseType"],
-        }
-        trial = Trial(alone.policies[0], alone, "a", Case(), {**document, "resources": kept}, pool)
-        found.append([hole.partition(": ")[0] for hole in holes(trial)])
-    place = "Microsoft.Compute/virtualMachines /properties/licenseType"
-    assert {f"T-A-1 unreadable {place}", f"T-A-1 carried {place}"} <= set(found[0])
-    assert found[1] == []
 
 
 #: Where the resources of an estate may lie whose place nobody states.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import islice
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,6 @@ from policyeng.verify.laws.law import Grounds, Trial, Violation
 from policyeng.verify.writers import WRITERS, sayable
 from policyeng.verify.writers.arm_template import SCOPE
 
-BROKEN = Path(__file__).parent / "broken" / "formats"
 WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws"
 
 
@@ -40,15 +38,6 @@ def test_our_policies_say_the_same_in_every_format() -> None:
 
     assert violations(grounds, 8) == []
     assert sum(grounds.remarks[f"formats: findings compared with `{name}`"] for name in WRITERS) > 100
-
-
-def test_a_policy_that_does_not_declare_what_it_reads_is_found() -> None:
-    """What a format cannot say is absent to it, so it passes there and fails in ARM shape."""
-    found = violations(Grounds(load_bundle(BROKEN)), 25)
-
-    assert {violation.policy for violation in found} == {"BROKEN-FORMATS"}
-    assert all(violation.lines[0].startswith("in ARM shape: fail") for violation in found)
-    assert all(violation.lines[1].endswith(": pass") for violation in found)
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -106,7 +95,7 @@ def test_what_the_cli_chooses_itself_is_not_said() -> None:
 
 def test_an_estate_that_no_format_can_say_is_said_aloud() -> None:
     """The run counts it, and does not pass for compared."""
-    grounds = Grounds(load_bundle(BROKEN))
+    grounds = Grounds(load_bundle())
     trial = Trial(grounds, Example({"resources": [{"id": "x", "type": "y"}]}, {}, DEFAULT_AS_OF))
 
     assert LAW.violated(trial) is None

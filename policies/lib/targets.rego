@@ -10,18 +10,18 @@ import data.lib.numbers
 
 # has_feature(workload, feature): whether training has a feature in one of its runs, as far as known.
 has_feature(workload, feature) if {
-	workload.purpose in {"training", null}
 	some run in workload.runs
 	run.features[feature] != false
+	workload.purpose in {"training", null}
 }
 
 # unsupported(workload, feature, parameters): the runs with the feature whose target does not support it, each as
 # `shown`. Of the parameters, `extra_targets` and `vendor_targets` count.
 unsupported(workload, feature, parameters) := {shown(run) |
-	workload.purpose == "training"
 	some run in workload.runs
 	run.features[feature] == true
 	support(feature, run.target, parameters) == "no"
+	workload.purpose == "training"
 }
 
 # doubts(workload, feature, parameters): why it is not known of a run whether its target supports the feature.

@@ -22,7 +22,7 @@ folded(value) := lower(trimmed) if {
 }
 
 # tag(document, name): the value of the tag of that name, compared without case; undefined when none is stated (absent,
-# null or blank). The tags of a job and of other assets are in `properties.tags`, those of workspaces and computes never.
+# null or blank). Jobs and other assets of a workspace have theirs in `properties.tags`, all other resources never.
 # A value that is not a string is returned as it is: it is stated, and no word is equal to it.
 tag(document, name) := _stated(document, {lower(name)})[0]
 
@@ -82,14 +82,19 @@ _classification(resource, workspace) := {"values": values, "of": "resource"} if 
 
 # The values of the tags with these names in lower case, in the order of the names; see `tag` for where tags are.
 _stated(document, names) := array.concat(_values(document, names), _values(document.properties, names)) if {
-	document.properties.tags
 	not _has_tags_outside(document)
+	document.properties.tags
 } else := _values(document, names)
+
+_has_tags_outside(document) if not startswith(lower(document.type), "microsoft.machinelearningservices/workspaces/")
 
 _has_tags_outside(document) if {
 	lower(document.type) in {
-		"microsoft.machinelearningservices/workspaces",
 		"microsoft.machinelearningservices/workspaces/computes",
+		"microsoft.machinelearningservices/workspaces/onlineendpoints",
+		"microsoft.machinelearningservices/workspaces/onlineendpoints/deployments",
+		"microsoft.machinelearningservices/workspaces/batchendpoints",
+		"microsoft.machinelearningservices/workspaces/batchendpoints/deployments",
 	}
 }
 

@@ -85,6 +85,7 @@ def _is_odd(prepared: Prepared, held: Mapping[str, JsonObject]) -> bool:
     if (
         snapshot.documents
         or prepared.estate.gaps
+        or prepared.estate.covers is not None
         or any(problem.level == "error" for problem in prepared.estate.problems)
         or any(policy.input_form != "policy" for policy in prepared.bundle.policies)
     ):

@@ -89,7 +89,8 @@ def _is_old(finding: Finding, earlier: Iterable[Finding], touches: Touches, *, i
     """Return whether a finding, or a worse one, was there before."""
     alike = [old for old in earlier if old.outcome is finding.outcome and (finding.exemption or not old.exemption)]
     if not alike or finding.outcome is not Outcome.FAIL:
-        return bool(alike) and not any(map(touches, alike))
+        met = {unknown for old in alike for unknown in old.unknowns}
+        return bool(alike) and met.issuperset(finding.unknowns) and not any(map(touches, alike))
     known = Counter(_reason(denial, whole=is_there) for old in alike for denial in old.denials)
     return not Counter(_reason(denial, whole=is_there) for denial in finding.denials) - known
 

@@ -77,7 +77,7 @@ class Sides:
         promised = not any(made.becomes[key].notes.origin for key in moved)
         affected = self._affecting.by(changed, named, spoken, promised=promised)
         ready = changed.prepared
-        planned = tuple(plan(bundle, ready.estate, ready.parameters, affected.after, changed.partly))
+        planned = tuple(plan(bundle, ready.estate, affected.after))
         snapshot = ready.snapshot
         if snapshot.texts:  # where fields stand is asked of them
             snapshot = snapshot.model_copy(update={"origins": self._origins_after(made)})

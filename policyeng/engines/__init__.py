@@ -48,13 +48,19 @@ def engine_version(engine: str = "embedded", opa: OpaOptions | None = None) -> s
 
 def _rego(work: Work, pairs: list[Pair], engine: str, opa: OpaOptions | None) -> list[Judgement]:
     _known(engine)
-    if engine == "opa":
-        from policyeng.engines import opa as server
-
-        return server.judge_pairs(work, pairs, opa)
     from policyeng.engines import embedded
 
-    return embedded.judge_pairs(work, pairs)
+    if engine != "opa":
+        return embedded.judge_pairs(work, pairs)
+    from policyeng.engines import opa as server
+
+    if work.marking is None:
+        return server.judge_pairs(work, pairs, opa)
+    # OPA knows no markers: it is asked about the pairs that meet none.
+    found = embedded.judge_pairs(work, pairs)
+    asked = [pair for pair, judgement in zip(pairs, found, strict=True) if not judgement.is_partial]
+    answers = iter(server.judge_pairs(work, asked, opa) if asked else ())
+    return [judgement if judgement.is_partial else next(answers) for judgement in found]
 
 
 def _known(engine: str) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from math import inf, isinf
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -18,19 +18,33 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.declaration import Role
 from policyeng.engines.foreign import foreign_judgement
 from policyeng.engines.watchdog import WALL_LIMIT, DeadlineExceededError, within_deadline
-from policyeng.engines.work import SWITCHED_OFF, Judgement, Pair, Work, count_overrun, is_switched_off
+from policyeng.engines.work import (
+    MARKED_VIEW,
+    SWITCHED_OFF,
+    Judgement,
+    Pair,
+    Work,
+    count_overrun,
+    is_switched_off,
+)
 from policyeng.errors import EngineError
 from policyeng.models import Denial, JsonObject, Unknown, lowered, made
+from policyeng.rego import markers
 from policyeng.rego.budget import Limits
 from policyeng.rego.compiler import Compiled, compiler_digest
 from policyeng.rego.errors import remember_text
+from policyeng.rego.markers import Cause
 from policyeng.rego.program import Thread, link
 from policyeng.rego.runtime import Members
 from policyeng.rego.syntax import Module
 from policyeng.rego.values import UNDEFINED, Value, members, to_json
 
-#: The name of the parsed snapshot in `Work.made`.
+if TYPE_CHECKING:
+    from policyeng.rego.deciding import HandledThread
+
+#: The name of the parsed snapshot in `Work.made`, and of that with markers.
 DOCUMENTS = "documents"
+_MARKED = "marked documents"
 
 #: Members of a collection that go and come: its name, where, how many go, the JSON of those that come.
 Splice = tuple[str, int, int, Sequence[bytes]]
@@ -133,7 +147,12 @@ def documents_of(work: Work) -> Documents:
     if DOCUMENTS not in work.made:
         work.made[DOCUMENTS] = Documents.of(orjson.loads(work.document))
     documents: Documents = work.made[DOCUMENTS]
-    return documents
+    if work.marking is None:
+        return documents
+    if _MARKED not in work.made:
+        work.made[_MARKED] = Documents(*work.marking.mark(documents.snapshot, documents.subjects))
+    marked: Documents = work.made[_MARKED]
+    return marked
 
 
 def changed_documents(
@@ -141,9 +160,8 @@ def changed_documents(
 ) -> dict[str, object]:
     """Return what engines make of a snapshot after a change; see `Documents.changed`."""
     documents = made.get(DOCUMENTS)
-    if not isinstance(documents, Documents):
-        return dict(made)
-    return {**made, DOCUMENTS: documents.changed(splices, entries)}
+    kept = {name: value for name, value in made.items() if name not in (_MARKED, MARKED_VIEW)}
+    return {**kept, DOCUMENTS: documents.changed(splices, entries)} if isinstance(documents, Documents) else kept
 
 
 class _Rules(NamedTuple):
@@ -162,34 +180,110 @@ def judge_pairs(work: Work, pairs: Sequence[Pair]) -> list[Judgement]:
     Raises:
         EngineError: the bundle does not compile.
     """
-    documents = documents_of(work)
-    parameters = _parameters(work)
-    program = compile_rego(work.bundle)
-    thread = program.thread()
-    as_of = work.as_of.isoformat().replace("+00:00", "Z")
+    evaluator = _Evaluator(work)
     bundle = work.bundle
-    rules: dict[int, _Rules] = {}
     found = []
     for pair in pairs:
-        number = pair.policy
-        if bundle.overruns and is_switched_off(bundle, bundle.policies[number]):
+        policy = bundle.policies[pair.policy]
+        if bundle.overruns and is_switched_off(bundle, policy):
             found.append(SWITCHED_OFF)
             continue
-        functions = rules.get(number)
-        if functions is None:
-            functions = rules[number] = _rules_of(bundle.policies[number], thread)
-        policy = functions.policy
-        given = functions, pair, documents, parameters[number], as_of, thread
         try:
-            found.append(within_deadline(thread.globals, _judge, *given))
-            if thread.steps.used > LIMITS.steps:
-                count_overrun(bundle, policy)
+            found.append(evaluator.judge(pair))
         except DeadlineExceededError as error:
             found.append(Judgement(error=f"limit: {error}"))
             count_overrun(bundle, policy)
-            thread = program.new_thread()
-            rules.clear()
+            evaluator = _Evaluator(work, is_new=True)
     return found
+
+
+class _Evaluator:
+    """Evaluates the Rego policies of a bundle in this thread, in the plain form where nothing unknown is met."""
+
+    def __init__(self, work: Work, *, is_new: bool = False) -> None:
+        """Take the work; with `is_new` nothing is used again of what evaluated before in this thread."""
+        self._work = work
+        self._documents = documents_of(work)
+        self._parameters = _parameters(work)
+        self._program = compile_rego(work.bundle)
+        if is_new:
+            self._program.new_thread()
+        self._thread = self._program.thread() if work.marking is None else self._program.marked_thread()
+        self._as_of = work.as_of.isoformat().replace("+00:00", "Z")
+        self._rules: dict[int, _Rules] = {}
+        self._handled: dict[int, _Rules] = {}
+
+    def judge(self, pair: Pair) -> Judgement:
+        """Evaluate a pair.
+
+        Raises:
+            DeadlineExceededError: it takes too long.
+        """
+        thread = self._thread
+        rules = self._rules.get(pair.policy)
+        if rules is None:
+            rules = self._rules[pair.policy] = _rules_of(self._work.bundle.policies[pair.policy], thread)
+        try:
+            return self._within(thread, _judge, rules, self._input(rules.policy, pair), thread)
+        except rego.Undecided:
+            handled = self._program.handled_thread()
+        rules = self._handled.get(pair.policy)
+        if rules is None:
+            rules = self._handled[pair.policy] = _rules_of(self._work.bundle.policies[pair.policy], handled)
+        return self._within(handled, self._decide, rules, pair, handled)
+
+    def _within(self, thread: Thread, function: Callable[..., Judgement], rules: _Rules, *given: object) -> Judgement:
+        """Evaluate within the limits, and count a pair that takes too many steps."""
+        found = within_deadline(thread.globals, function, rules, *given)
+        if thread.steps.used > LIMITS.steps:
+            count_overrun(self._work.bundle, rules.policy)
+        return found
+
+    def _input(self, policy: Policy, pair: Pair) -> Value:
+        documents = self._documents
+        subject = documents.subjects[pair.subject]
+        if policy.input_form != "policy":
+            return subject if policy.input_form == "document" else _review(subject, self._parameters[pair.policy])
+        return {
+            "resource": subject,
+            "workspace": documents.subjects[pair.workspace] if pair.workspace >= 0 else None,
+            "snapshot": documents.snapshot,
+            "parameters": self._parameters[pair.policy],
+            "as_of": self._as_of,
+        }
+
+    def _decide(self, rules: _Rules, pair: Pair, thread: HandledThread) -> Judgement:
+        """Find what holds whatever is not known; a definite denial counts whatever else could not be decided."""
+        thread.begin(self._input(rules.policy, pair), LIMITS)
+        causes: list[Cause] = []
+        elements: dict[Role, list[Value]] = {}
+        try:
+            if rules.applies is not None:
+                applies = thread.decide(rules.applies)
+                if applies.undecided:
+                    return Judgement(unknowns=self._unknowns(applies.undecided, pair), is_partial=True)
+                if applies.value is not True:
+                    return _not_applying(rules.policy, applies.value)
+            asked: tuple[tuple[Role, Callable[[], Value] | None], ...] = (
+                ("deny", rules.deny),
+                ("unknown", rules.unknown),
+            )
+            for role, function in asked:
+                if function is not None:
+                    value, undecided = thread.decide(function)
+                    elements[role] = _elements(rules.policy, role, _shown(value))
+                    causes += undecided
+            return Judgement(
+                denials=tuple(map(_denial, elements["deny"])),
+                unknowns=(*map(_unknown, elements.get("unknown", ())), *self._unknowns(causes, pair)),
+                is_partial=True,
+            )
+        except (rego.EvaluationError, TypeError, ValueError) as error:
+            return Judgement(error=str(error), is_partial=True)
+
+    def _unknowns(self, causes: Iterable[Cause], pair: Pair) -> tuple[Unknown, ...]:
+        marking = self._work.marking
+        return marking.unknowns(causes, pair.subject, pair.workspace) if marking is not None else ()
 
 
 def _parameters(work: Work) -> list[JsonObject]:
@@ -209,29 +303,17 @@ def _rules_of(policy: Policy, thread: Thread) -> _Rules:
     )
 
 
-def _judge(
-    rules: _Rules, pair: Pair, documents: Documents, parameters: JsonObject, as_of: str, thread: Thread
-) -> Judgement:
-    subject = documents.subjects[pair.subject]
+def _judge(rules: _Rules, input_: Value, thread: Thread) -> Judgement:
+    """Evaluate the rules of a policy.
+
+    Raises:
+        Undecided: they meet a marker.
+    """
     policy = rules.policy
-    if policy.input_form == "policy":
-        thread.begin(
-            {
-                "resource": subject,
-                "workspace": documents.subjects[pair.workspace] if pair.workspace >= 0 else None,
-                "snapshot": documents.snapshot,
-                "parameters": parameters,
-                "as_of": as_of,
-            },
-            LIMITS,
-        )
-    else:
-        thread.begin(subject if policy.input_form == "document" else _review(subject, parameters), LIMITS)
+    thread.begin(input_, LIMITS)
     try:
         if rules.applies is not None and (applies := thread.call(rules.applies)) is not True:
-            if applies is False or applies is UNDEFINED:
-                return _SKIPPED
-            return Judgement(error=f"evaluation: {dict(policy.rules)['applies']} is not a boolean")
+            return _not_applying(policy, applies)
         denied = thread.call(rules.deny)
         unknown = thread.call(rules.unknown) if rules.unknown is not None else None
         if not denied and not unknown:
@@ -242,6 +324,8 @@ def _judge(
             return foreign_judgement(policy, _elements(policy, "deny", denied), exceptions)
     except (rego.EvaluationError, TypeError, ValueError) as error:
         return Judgement(error=str(error))
+    if type(thread) is not Thread:
+        denied, unknown = _shown(denied), _shown(unknown)
     try:
         return Judgement(
             denials=tuple(map(_denial, _elements(policy, "deny", denied))),
@@ -249,6 +333,17 @@ def _judge(
         )
     except (TypeError, ValueError) as error:
         return Judgement(error=str(error))
+
+
+def _not_applying(policy: Policy, applies: Value) -> Judgement:
+    if applies is False or applies is UNDEFINED:
+        return _SKIPPED
+    return Judgement(error=f"evaluation: {dict(policy.rules)['applies']} is not a boolean")
+
+
+def _shown(value: Value) -> Value:
+    """Return what a rule gives with markers as they are reported."""
+    return Members(map(markers.show, value)) if type(value) is Members else markers.show(value)
 
 
 def _elements(policy: Policy, role: Role, value: Value) -> list[Value]:
@@ -376,7 +471,7 @@ def _program(key: _Key) -> rego.Program:
         if stored is not None:
             # An entry that cannot be read is as good as none.
             with suppress(ValueError):
-                program = rego.Program(Compiled.load(stored[0]), data, names=names)
+                program = rego.Program(Compiled.load(stored[0]), data, names=names, handled=lambda: _handled(bundle))
                 for path, text in bundle.modules:
                     remember_text(bundle.places[path], text)
                 return program
@@ -388,13 +483,25 @@ def _program(key: _Key) -> rego.Program:
     return program
 
 
-def _entry(bundle: Bundle) -> str:
-    """Return the key of the compiled program: the compiler, the text and the data that it compiles."""
+def _handled(bundle: Bundle) -> Compiled:
+    """Return the form of a bundle that handles markers; most snapshots never need it."""
+    entry = _entry(bundle, "handled")
+    if (stored := cache.load(entry)) is not None:
+        with suppress(ValueError):
+            return Compiled.load(stored[0])
+    names = {place: path for path, place in bundle.places.items()}
+    compiled = link(modules_of(bundle), orjson.loads(bundle.data_bytes), names=names).compile_handled()
+    cache.store(entry, [compiled.dump()])
+    return compiled
+
+
+def _entry(bundle: Bundle, form: str = "program") -> str:
+    """Return the key of a form of the compiled program: the compiler, the text and the data that it compiles."""
     modules = (
         part for path, source in bundle.modules for part in (bundle.places[path], source, str(path in bundle.rego_v0))
     )
     texts = (*modules, "data", hashlib.sha256(bundle.data_bytes).hexdigest())
-    return cache.key_of("program", compiler_digest(), *texts)
+    return cache.key_of(form, compiler_digest(), *texts)
 
 
 def judgement_of(verdict: Value, policy: Policy) -> Judgement:

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import fields
+
 import orjson
 
-from policyeng.bundle import PolicyInput
+from policyeng.bundle import PolicyInput, SnapshotView
 from policyeng.bundle.declaration import Functions
 from policyeng.bundle.python_output import printing_to_standard_error
 from policyeng.engines.watchdog import DeadlineExceededError, within_deadline
-from policyeng.engines.work import SWITCHED_OFF, Judgement, Pair, Work, count_overrun, is_switched_off
-from policyeng.models import Denial, Unknown
+from policyeng.engines.work import (
+    MARKED_VIEW,
+    SWITCHED_OFF,
+    Judgement,
+    Marking,
+    Pair,
+    Work,
+    count_overrun,
+    is_switched_off,
+)
+from policyeng.models import Denial, JsonObject, Unknown, made
+from policyeng.rego import Undecided
+from policyeng.rego.markers import NEEDED, Cause, show
+from policyeng.rego.markers import Unknown as Marker
 
 #: How many denials and unknowns a policy may yield for one resource, so that an endless generator ends.
 MOST_YIELDED = 10_000
@@ -29,10 +44,12 @@ def judge_pair(work: Work, pair: Pair) -> Judgement:
         return Judgement(error="the policy has no Python form")
     if is_switched_off(work.bundle, policy):
         return SWITCHED_OFF
+    marking = work.marking
+    snapshot, subjects = (work.snapshot, work.subjects) if marking is None else _marked(work, marking)
     given = PolicyInput(
-        resource=work.subjects[pair.subject],
-        workspace=work.subjects[pair.workspace] if pair.workspace >= 0 else None,
-        snapshot=work.snapshot,
+        resource=subjects[pair.subject],
+        workspace=subjects[pair.workspace] if pair.workspace >= 0 else None,
+        snapshot=snapshot,
         parameters=work.parameters[pair.policy],
         as_of=work.as_of,
         facts=work.bundle.facts,
@@ -41,17 +58,41 @@ def judge_pair(work: Work, pair: Pair) -> Judgement:
     space = getattr(functions[0], "__globals__", {})
     try:
         with printing_to_standard_error:
-            return within_deadline(space, _outcome, functions, given)
+            judgement, causes = within_deadline(space, _outcome, functions, given)
     except DeadlineExceededError as error:
         count_overrun(work.bundle, policy)
         return Judgement(error=f"limit: {error}")
+    if not causes or marking is None:
+        return judgement
+    unknowns = (*judgement.unknowns, *marking.unknowns(causes, pair.subject, pair.workspace))
+    return judgement._replace(unknowns=unknowns, is_partial=True)
 
 
-def _outcome(form: Functions, given: PolicyInput) -> Judgement:
+def _marked(work: Work, marking: Marking) -> tuple[SnapshotView, Sequence[JsonObject]]:
+    """Return the snapshot with markers and its subjects, made once; what policies work out of it lasts as long."""
+    kept = work.made.get(MARKED_VIEW)
+    if kept is None or kept[0] is not work.snapshot:
+        names = (member.name for member in fields(SnapshotView) if member.init)
+        found, subjects = marking.mark({name: getattr(work.snapshot, name) for name in names}, work.subjects)
+        kept = work.made[MARKED_VIEW] = work.snapshot, SnapshotView(**found), subjects
+    return kept[1], kept[2]
+
+
+def _outcome(form: Functions, given: PolicyInput) -> tuple[Judgement, tuple[Cause, ...]]:
+    """Call the functions of a policy; return what they give, and what they met that is not known."""
+    denials: list[Denial] = []
+    unknowns: list[Unknown] = []
     try:
-        return _called(form, given)
-    except (Exception, SystemExit, GeneratorExit) as error:  # all that a policy can raise is an error finding
-        return Judgement(error=_wording(error))
+        error = _call(form, given, denials, unknowns)
+    except Undecided as undecided:
+        # What was denied before is denied whatever else is not known.
+        return Judgement(denials=tuple(denials), unknowns=tuple(unknowns)), undecided.causes
+    except (Exception, SystemExit, GeneratorExit) as raised:  # all that a policy can raise is an error finding
+        if isinstance(raised, TypeError) and Marker.__name__ in _wording(raised):
+            # Functions in C refuse markers before these can raise.
+            return Judgement(denials=tuple(denials), unknowns=tuple(unknowns)), (NEEDED,)
+        return Judgement(error=_wording(raised)), ()
+    return error or Judgement(denials=tuple(denials), unknowns=tuple(unknowns)), ()
 
 
 def _wording(error: BaseException) -> str:
@@ -63,7 +104,8 @@ def _wording(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}".encode("utf-8", "backslashreplace").decode()
 
 
-def _called(form: Functions, given: PolicyInput) -> Judgement:
+def _call(form: Functions, given: PolicyInput, denials: list[Denial], unknowns: list[Unknown]) -> Judgement | None:
+    """Call the functions of a policy and collect what they yield; return what ends that early."""
     judge, decide = form
     if decide is not None:
         applies = decide(given)
@@ -71,18 +113,17 @@ def _called(form: Functions, given: PolicyInput) -> Judgement:
             return Judgement(error=f"`applies` gave {type(applies).__name__}, not a bool")
         if not applies:
             return Judgement(applies=False)
-    denials: list[Denial] = []
-    unknowns: list[Unknown] = []
     for said in judge(given):
         if len(denials) + len(unknowns) == MOST_YIELDED:
             return Judgement(error=f"the policy yielded more than {MOST_YIELDED} denials and unknowns")
         if isinstance(said, Denial):
             # What cannot be reported is an error; what can be is plain, without the views of the input.
-            _, _, actual, expected = orjson.loads(orjson.dumps((said.msg, said.path, said.actual, said.expected)))
-            denials.append(said.model_copy(update={"actual": actual, "expected": expected}))
+            shown = (said.msg, said.path, show(said.actual), show(said.expected))
+            _, _, actual, expected = orjson.loads(orjson.dumps(shown))
+            denials.append(made(Denial, msg=said.msg, path=said.path, actual=actual, expected=expected))
         elif isinstance(said, Unknown):
             orjson.dumps((said.msg, said.path))
             unknowns.append(said)
         else:
             return Judgement(error=f"the policy yielded {type(said).__name__}, not Denial or Unknown")
-    return Judgement(denials=tuple(denials), unknowns=tuple(unknowns))
+    return None

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from policyeng.bundle import Bundle, Policy, SnapshotView
 from policyeng.models import Denial, ExemptionMark, JsonObject, Unknown
+from policyeng.rego.markers import Cause
 
+#: The name of the view with markers in `Work.made`.
+MARKED_VIEW = "marked view"
 #: How often a policy may exceed its limit until it is switched off.
 MOST_OVERRUNS = 3
 
@@ -25,7 +28,8 @@ class Pair(NamedTuple):
 class Judgement(NamedTuple):
     """What a policy says about a subject; `error` says why nothing else could be said.
 
-    `excepted` marks denials that an `exception` rule beside the policy takes back.
+    `excepted` marks denials that an `exception` rule beside the policy takes back. `is_partial`: the evaluation met
+    something that is not known.
     """
 
     applies: bool = True
@@ -33,6 +37,17 @@ class Judgement(NamedTuple):
     unknowns: tuple[Unknown, ...] = ()
     error: str | None = None
     excepted: ExemptionMark | None = None
+    is_partial: bool = False
+
+
+class Marking(Protocol):
+    """What is not known of a snapshot."""
+
+    def mark(self, snapshot: Mapping[str, Any], documents: Sequence[Any]) -> tuple[dict[str, Any], list[Any]]:
+        """Return copies with markers of a snapshot as policies see it, and of its subjects, the same objects."""
+
+    def unknowns(self, causes: Iterable[Cause], subject: int, workspace: int) -> tuple[Unknown, ...]:
+        """Return what an evaluation met, for the positions of its subject and of the workspace of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +60,7 @@ class Work:
         parameters: one object per policy of the bundle, defaults filled in.
         threads: how many threads judge Rego; at least 1.
         made: by name, what engines make of `document`; whoever judges it again gives the same one again.
+        marking: what is not known of the snapshot; None where all of it is.
     """
 
     bundle: Bundle
@@ -56,6 +72,7 @@ class Work:
     as_of: datetime
     threads: int = 1
     made: dict[str, Any] = field(default_factory=dict)
+    marking: Marking | None = None
 
 
 def is_switched_off(bundle: Bundle, policy: Policy) -> bool:

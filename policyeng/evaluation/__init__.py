@@ -9,9 +9,9 @@ from datetime import datetime
 from policyeng import exemptions as exempting
 from policyeng.bundle import Bundle
 from policyeng.engines import OpaOptions, engine_version, judge
+from policyeng.evaluation.coverage import is_as_asked
 from policyeng.evaluation.estate import Estate, Subject
 from policyeng.evaluation.findings import findings_of
-from policyeng.evaluation.lacking import is_as_asked
 from policyeng.evaluation.prepared import Prepared, prepare
 from policyeng.evaluation.remarks import of_classifications
 from policyeng.evaluation.terms import Terms

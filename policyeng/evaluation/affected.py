@@ -177,7 +177,11 @@ class Affecting:
             yield from ((number, at) for at in self._judged[number])
         for difference in differences:
             inside = self._layout.inside.get(difference.row.key, ())
-            touched = {number for number, read in enumerate(self._in_workspace) if inside and difference.at(read)}
+            touched = {
+                number
+                for number, read in enumerate(self._in_workspace)
+                if inside and read and (difference.is_read_otherwise or difference.at(read))
+            }
             for at in inside:
                 yield from ((number, at) for number in self._policies_of.get(at, ()) if number in touched)
             for number, reader in self._readers_of(difference.row):

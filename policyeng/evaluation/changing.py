@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,7 +14,6 @@ from policyeng.engines.embedded import changed_documents
 from policyeng.evaluation.consulted import name_below
 from policyeng.evaluation.estate import Becomes, Estate, Subject, resource_subject, workload_subject
 from policyeng.evaluation.indices import OF_RESOURCES, Path, indexed_again, with_ids
-from policyeng.evaluation.plan import partly_read
 from policyeng.evaluation.prepared import Prepared
 from policyeng.evaluation.rows import Row, Slot, late_first, numbered, spliced
 from policyeng.facts.ids import folded_id, workspace_of
@@ -30,14 +29,12 @@ class Changed(NamedTuple):
         prepared: ready to be judged, with no pair planned.
         resources, workloads: the subjects that change, come or go.
         position: by the position of a subject before, that after; what went has none.
-        partly: what `partly_read` says of its subjects.
     """
 
     prepared: Prepared
     resources: Sequence[Row]
     workloads: Sequence[Row]
     position: Mapping[int, int]
-    partly: Set[int]
 
 
 class Layout:
@@ -54,7 +51,6 @@ class Layout:
         #: Where the workloads begin, and where what stands behind them does.
         self.first, self.rest = len(self.ids), len(self.ids) + len(estate.view.workloads)
         self.workloads = [lowered(subject.reported_id) for subject in estate.subjects[self.first : self.rest]]
-        self._partly = partly_read(estate.subjects)
 
     @cached_property
     def inside(self) -> Mapping[str, Sequence[int]]:
@@ -95,17 +91,13 @@ class Layout:
         subjects = self._subjects(rows, now, position, moved=not stay)
         view, entries = self._view(resources, workloads, ids, stay=stay)
         estate = self.prepared.estate
-        estate = Estate(tuple(subjects), view, b"", "", estate.problems, estate.derivation, estate.gaps)
+        estate = Estate(tuple(subjects), view, b"", "", estate.problems, estate.derivation, estate.gaps, estate.covers)
         splices = [_splice("workloads", row, self.first) for row in workloads]
         splices += [_splice("resources", row, 0) for row in resources]
         made = changed_documents(self.prepared.made, splices, entries)
         bundle, parameters = self.prepared.bundle, self.prepared.parameters
         prepared = Prepared(bundle, self.prepared.snapshot, parameters, estate, (), made)
-        return Changed(prepared, resources, workloads, now, self._partly_after(rows, now))
-
-    def _partly_after(self, rows: Iterable[Row], now: Mapping[int, int]) -> Set[int]:
-        partly = {now[at] for at in self._partly.difference(row.position for row in rows if row.before) if at in now}
-        return partly.union(row.now for row in rows if row.after and (row.after.unreadable or row.after.carried))
+        return Changed(prepared, resources, workloads, now)
 
     @cached_property
     def _position(self) -> Mapping[str, int]:

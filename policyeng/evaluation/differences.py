@@ -42,6 +42,14 @@ class Difference:
         return self._whole and _lost(before, pointers) != _lost(after, pointers)
 
     @cached_property
+    def is_read_otherwise(self) -> bool:
+        """Whether something else of it is not known: whoever looks at it may meet that."""
+        before, after = self.row.before, self.row.after
+        if before is None or after is None:
+            return True
+        return (before.unreadable, before.carried) != (after.unreadable, after.carried)
+
+    @cached_property
     def _whole(self) -> bool:
         """Whether more may differ than the documents tell."""
         sides = [side for side in (self.row.before, self.row.after) if side is not None]

@@ -12,10 +12,10 @@ import orjson
 
 from policyeng.bundle import SnapshotView
 from policyeng.errors import InputError
+from policyeng.evaluation.coverage import Gap, gaps_in, meant_for_all
 from policyeng.evaluation.documents import documents_of
 from policyeng.evaluation.each_once import each_once, twice
 from policyeng.evaluation.indices import Indices, indices_of
-from policyeng.evaluation.lacking import Gap, gaps_in, meant_for_all
 from policyeng.evaluation.letters_read import approval_read, resource_read, tags_read, unreadable_read
 from policyeng.evaluation.remarks import remarks
 from policyeng.facts import Facts
@@ -86,6 +86,7 @@ class Estate:
         document: the snapshot as JSON, as policies see it.
         derivation: where its workloads come from.
         gaps: types of which it does not hold all.
+        covers: as in `Snapshot`.
     """
 
     subjects: tuple[Subject, ...]
@@ -95,6 +96,7 @@ class Estate:
     problems: tuple[Problem, ...]
     derivation: Derivation
     gaps: tuple[Gap, ...] = ()
+    covers: tuple[str, ...] | None = None
 
     @property
     def documents(self) -> list[JsonObject]:
@@ -127,7 +129,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
         "quotas": sorted((_plain(entry) for entry in snapshot.quotas), key=orjson.dumps),
         "metrics": sorted((_plain(entry) for entry in snapshot.metrics), key=orjson.dumps),
         "principals": sorted((_plain(entry) for entry in snapshot.principals), key=orjson.dumps),
-        "incomplete": [*meant_for_all(snapshot.incomplete), *snapshot.beyond],
+        "incomplete": meant_for_all(snapshot.incomplete),
     }
     body = _listed(rows)
     declared = sorted((_plain(entry) for entry in workloads_stated), key=lambda entry: str(entry["id"]))
@@ -135,6 +137,8 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
     whole = {**stated, **said, "workloads": declared, "resources": orjson.Fragment(body)}
     given = {**stated, "workloads": [one.document for one in derived], "resources": orjson.Fragment(body)}
     gaps = gaps_in(snapshot.incomplete)
+    if snapshot.covers is not None:
+        whole["covers"] = sorted(snapshot.covers)
     if snapshot.carried:
         whole["carried"] = {key: _plain(entry) for key, entry in snapshot.carried.items()}
     documents, unfit = documents_of(snapshot)
@@ -157,6 +161,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
         problems=(*problems, *approved_twice, *stated_twice, *unfit, *remarks(view, snapshot.unreadable, facts)),
         derivation=derivation,
         gaps=gaps,
+        covers=snapshot.covers,
     )
 
 

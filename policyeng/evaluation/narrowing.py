@@ -8,6 +8,7 @@ from typing import TypeAlias
 from policyeng.evaluation.estate import Subject
 from policyeng.evaluation.pointers import unread, value_at
 from policyeng.evaluation.selectors import Judging, key_of
+from policyeng.models import Unknown, made
 
 #: The key of subjects whose value cannot be read, and may be any.
 _ANY = object()
@@ -76,6 +77,26 @@ class Taking:
             if allowed.isdisjoint(keys) and _ANY not in keys:
                 return False
         return True
+
+
+def lost_in(judges: Iterable[Judging], subject: Subject) -> tuple[Unknown, ...]:
+    """One unknown for every field of which it hangs whether one of several entries takes a subject."""
+    found: dict[str, str] = {}
+    for judging in judges:
+        if judging.kind != subject.judged_type:
+            continue
+        lost = dict[str, str]()
+        for pointer, allowed in judging.where:
+            keys = set(_keys(subject, pointer))
+            if not keys <= allowed:
+                lost.update(unread(subject.document, subject.unreadable, subject.carried, (pointer,)))
+                if not keys & {*allowed, _ANY}:
+                    break
+        else:
+            if not lost:
+                return ()
+            found |= lost
+    return tuple(made(Unknown, msg=reason, path=path) for path, reason in sorted(found.items()))
 
 
 def _keys(subject: Subject, pointer: str) -> Iterable[object]:

@@ -13,6 +13,7 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import Work
 from policyeng.evaluation.estate import Estate, Subject, estate_of
+from policyeng.evaluation.marking import marking_of
 from policyeng.evaluation.member_names import with_known_names
 from policyeng.evaluation.plan import Planned, plan
 from policyeng.evaluation.remarks import known_classifications, unknown_classifications
@@ -70,6 +71,7 @@ class Prepared:
             as_of=as_of,
             threads=threads,
             made=self.made,
+            marking=marking_of(self.estate),
         )
 
 
@@ -85,4 +87,4 @@ def prepare(bundle: Bundle, snapshot: Snapshot, parameters: Mapping[str, JsonObj
     if problems:
         estate = replace(estate, problems=(*problems, *estate.problems))
     judging_with = [read_only(values) for values in parameters_of(bundle, parameters or {})]
-    return Prepared(bundle, snapshot, judging_with, estate, tuple(plan(bundle, estate, judging_with)))
+    return Prepared(bundle, snapshot, judging_with, estate, tuple(plan(bundle, estate)))

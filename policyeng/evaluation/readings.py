@@ -34,7 +34,7 @@ class Reading:
     def of(self, difference: Difference) -> Iterator[int]:
         """The positions of the subjects that read what differs, before or after it."""
         steps = self._entry.through[1:]
-        if steps and difference.at(steps):
+        if steps and (difference.is_read_otherwise or difference.at(steps)):
             yield from self._on_the_way(difference.row)
         inside = (self._subjects[at] for at in self._layout.inside.get(difference.row.key, ()))
         for one in met(self._entry, difference, inside):
@@ -109,10 +109,10 @@ def met(entry: Consulted, difference: Difference, inside: Iterable[Subject]) -> 
     """
     row, kind = difference.row, lowered(entry.type)
     sides = [side for side in (row.before, row.after) if side and kind in ("", side.judged_type)]
-    if sides and difference.at(own_pointers(entry)):
+    if sides and (difference.is_read_otherwise or difference.at(own_pointers(entry))):
         yield from sides
     through_workspace = [at.removeprefix(WORKSPACE) for at in entry.reads if at.startswith(WORKSPACE)]
-    if through_workspace and difference.at(through_workspace):
+    if through_workspace and (difference.is_read_otherwise or difference.at(through_workspace)):
         yield from (subject for subject in (*inside, *sides) if kind in ("", subject.judged_type))
 
 

@@ -7,8 +7,9 @@ Azure RBAC", scope format.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from typing import cast
 
 from policyeng.facts.words import trimmed
 from policyeng.models import lowered
@@ -108,6 +109,14 @@ def with_open(scope: str, open_scopes: Iterable[str]) -> Iterator[str]:
     yield folded_id(scope)
     depth = len(segments(scope) or ())
     yield from (other for other in open_scopes if len(segments(other) or ()) == depth and may_hold(scope, other))
+
+
+def open_scopes(by_scope: Mapping[str, object]) -> list[str]:
+    """Return the scopes of an index of which a part is still open.
+
+    The inputs decide which those are: resources that they lack have ids without open parts.
+    """
+    return [scope for scope in dict.keys(cast("dict[str, object]", by_scope)) if is_open(scope)]
 
 
 def _is_open(part: str) -> bool:

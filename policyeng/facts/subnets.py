@@ -28,7 +28,12 @@ _SUBNET_PLACES = {
     "computeinstance": ("properties", "properties", "subnet", "id"),
     "aks": ("properties", "properties", "aksNetworkingConfiguration", "subnetId"),
 }
-
+#: Where computes and managed clusters name the subnets of their nodes.
+SUBNET_POINTERS = (
+    "/properties/computeType",
+    *("/" + "/".join(place) for place in dict.fromkeys(_SUBNET_PLACES.values())),
+    "/properties/agentPoolProfiles/*/vnetSubnetID",
+)
 
 _PREFIXES = ["/properties/addressPrefix", "/properties/addressPrefixes"]
 _NODES = [

@@ -19,7 +19,14 @@ CLASSIFICATION_TAGS = frozenset(
 STAGE_TAGS = ("environment", "stage")
 STAGES = frozenset({"dev", "test", "staging", "production"})
 
-_TAGGED_OUTSIDE = (WORKSPACE_TYPE, f"{WORKSPACE_TYPE}/computes")
+#: Types in a workspace whose tags are not in `properties`, as those of jobs and other assets are.
+_TAGGED_OUTSIDE = frozenset(
+    f"{WORKSPACE_TYPE}/{kind}"
+    for kind in (
+        "computes",
+        *(f"{endpoint}endpoints{part}" for endpoint in ("online", "batch") for part in ("", "/deployments")),
+    )
+)
 
 #: A reason shows no longer value than this, in characters.
 _SHOWN = 60
@@ -69,8 +76,8 @@ def inside(document: object, *path: str) -> object:
 def tag(document: JsonObject | None, name: str) -> object:
     """The value of the tag of that name, compared without case; None when none is stated (absent, null or blank).
 
-    The tags of a job and of other assets are in `properties.tags`, those of workspaces and computes never. A value that
-    is not a string is returned as it is: it is stated, and no word is equal to it.
+    Jobs and other assets of a workspace have theirs in `properties.tags`, all other resources never. A value that is
+    not a string is returned as it is: it is stated, and no word is equal to it.
     """
     return next(_stated(document, {lowered(name)}), None)
 
@@ -81,14 +88,19 @@ def classifications(document: JsonObject | None) -> list[object]:
 
 
 def _stated(document: JsonObject | None, names: Set[str]) -> Iterator[object]:
-    is_tagged_outside = lowered(str(inside(document, "type"))) in _TAGGED_OUTSIDE
-    within = None if is_tagged_outside else inside(document, "properties", "tags")
+    kind = inside(document, "type")
+    is_asset = not isinstance(kind, str) or _is_asset(lowered(kind))
+    within = inside(document, "properties", "tags") if is_asset else None
     for holder in (inside(document, "tags"), within):
         if isinstance(holder, dict):
             for key in sorted(key for key in holder if lowered(key) in names):
                 value = holder[key]
                 if value is not None and not (isinstance(value, str) and folded(value) is None):
                     yield value
+
+
+def _is_asset(kind: str) -> bool:
+    return kind.startswith(f"{WORKSPACE_TYPE}/") and kind not in _TAGGED_OUTSIDE
 
 
 def shown(value: object) -> str:

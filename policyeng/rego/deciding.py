@@ -504,9 +504,9 @@ class HandledThread(MarkedThread):
             if error.code == _BUDGET or not markers.MET.causes:
                 raise
             return Outcome(UNDEFINED, markers.MET.causes)
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             # Operations of Python refuse special collections with errors of their own.
-            return Outcome(UNDEFINED, (("", str(error)),))
+            return Outcome(UNDEFINED, markers.MET.causes or (markers.NEEDED,))
         return outcome_of(value)
 
 

@@ -20,6 +20,8 @@ from policyeng.rego.values import UNDEFINED, Key, Value, from_key
 
 #: The pointer and the reason of something that is not known.
 Cause = tuple[str, str]
+#: Where an operation of Python refuses a marker with an error of its own.
+NEEDED: Cause = ("", "an operation needs a value that is not known")
 
 SCALARS = frozenset((str, int, float, bool, type(None), Decimal))
 _MISSING = object()
@@ -216,6 +218,10 @@ def _refuse(self: Value, *_: object) -> NoReturn:
     raise Undecided(*(self.bounds()[2] or deep_causes(self) or (("", "not known"),)))
 
 
+def _keep(*_: object, **__: object) -> NoReturn:
+    raise TypeError("a collection with markers is read-only")
+
+
 def deep_causes(value: Value) -> tuple[Cause, ...]:
     """Return what is not known of a value, at any depth."""
     found: dict[Cause, None] = {}
@@ -262,6 +268,8 @@ class _MarkedCollection(Special):
     __add__ = __radd__ = __mul__ = __rmul__ = __or__ = __ror__ = __and__ = __rand__ = _refuse
     __sub__ = __rsub__ = __xor__ = __rxor__ = __reversed__ = __repr__ = __str__ = __format__ = _refuse
     copy = index = issubset = issuperset = union = intersection = difference = isdisjoint = _refuse
+    __setitem__ = __delitem__ = __ior__ = __iadd__ = __imul__ = _keep
+    append = clear = extend = insert = pop = popitem = remove = reverse = setdefault = sort = update = _keep
 
 
 class MarkedObject(SpecialObject, _MarkedCollection, dict[Any, Any]):  # type: ignore[misc]  # what dict does not hash, raises
@@ -288,12 +296,16 @@ class MarkedObject(SpecialObject, _MarkedCollection, dict[Any, Any]):  # type: i
         """Return a value or the default, or raise."""
         found = dict.get(self, key, _MISSING)
         if found is _MISSING:
-            if self.open:
-                raise Undecided(*self.open)
+            if self.open and (causes := self.lacks(key)):
+                raise Undecided(*causes)
             return default
         if type(found) in MARKERS:
             _touch(found)
         return found
+
+    def lacks(self, key: Value) -> tuple[Cause, ...]:  # noqa: ARG002  # a subclass may know of some keys
+        """Return why there may be an entry under a key that shows none."""
+        return self.open
 
     def __iter__(self) -> Iterator[Value]:
         """Yield the keys that are there, then raise."""

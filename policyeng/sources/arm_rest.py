@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from policyeng.facts.coverage import covered_by
 from policyeng.models import JsonObject
 from policyeng.sources.arm_entry import ENVELOPE, looks_like_arm, read_entry
 from policyeng.sources.reading import ALONE, Placed, Reading, Refusal, Surroundings, kind_of, next_page, reading_of
@@ -51,7 +53,7 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:  # noqa: AR
 
 def _read_at(document: object, base: str) -> Reading:
     if isinstance(document, list):
-        return reading_of(_entries(document, base))
+        return _listed(reading_of(_entries(document, base)))
     if not isinstance(document, dict):
         message = f"not an ARM answer: {kind_of(document)} where an object or a list should be"
         return Reading(refusals=(Refusal(base, message, "save what the REST API answers to GET"),))
@@ -60,9 +62,17 @@ def _read_at(document: object, base: str) -> Reading:
         status, body = example
         return _read_at(body, f"{base}/responses/{escaped(status)}/body")
     if _is_list(document):
-        return reading_of(_entries(document["value"], f"{base}/value"), next_page(document))
+        return _listed(reading_of(_entries(document["value"], f"{base}/value"), next_page(document)))
     nothing = None if looks_like_arm(document) else _nothing_here(document)
     return reading_of([nothing._replace(pointer=base) if nothing else read_entry(document, base)])
+
+
+def _listed(reading: Reading) -> Reading:
+    """A list with what it covers, unless further pages follow."""
+    if reading.truncated or reading.refusals:
+        return reading
+    shown = covered_by((placed.resource for placed in reading.resources), is_list=True)
+    return replace(reading, covers=tuple(dict.fromkeys(shown)))
 
 
 def _entries(entries: list[object], base: str) -> Iterator[Placed | Refusal]:

@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import AwareDatetime
 
 from policyeng.errors import nearest
+from policyeng.facts.coverage import EVERYTHING, covered_by
 from policyeng.models import Approval, DeclaredWorkload, JsonObject, Metric, Model, Principal, Quota
 from policyeng.sources.arm_entry import read_entry, with_top_level_names
 from policyeng.sources.reading import (
@@ -45,6 +46,7 @@ class _Header(Model):
     scope: str = ""
     taken_at: AwareDatetime | None = None
     incomplete: tuple[str, ...] = ()
+    covers: tuple[str, ...] | None = None
 
 
 _HEADER_KEYS = tuple(entry.alias or name for name, entry in _Header.model_fields.items())
@@ -76,8 +78,17 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:  # noqa: AR
         scope=header.scope if header else "",
         taken_at=header.taken_at if header else None,
         incomplete=header.incomplete if header else (),
+        covers=_covers(header, reading),
         refusals=tuple(refusals),
     )
+
+
+def _covers(header: _Header | None, reading: Reading) -> tuple[str, ...]:
+    """What the snapshot covers: all that policies look up, unless it states something else."""
+    if header is None or header.covers is None:
+        return EVERYTHING
+    shown = covered_by((placed.resource for placed in reading.resources), is_list=False)
+    return tuple(dict.fromkeys((*header.covers, *shown)))
 
 
 def _header(stated: JsonObject) -> tuple[_Header | None, tuple[Refusal, ...]]:

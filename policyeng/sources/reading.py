@@ -115,6 +115,7 @@ class Reading:
         scope, taken_at: as the document states them, if it does.
         incomplete: what the document says is missing, one line each.
         beyond: what no document of its format says though policies ask for it, one line each.
+        covers: `TYPE at ID` for each list of resources that the document has all of.
         truncated: why the document is not the whole of its list; empty when it is.
         refusals: the parts that could not be read; the others are not touched by them.
         remarks: what a reader should know of the document, by JSON Pointer, such as a key that nothing understands.
@@ -133,6 +134,7 @@ class Reading:
     taken_at: datetime | None = None
     incomplete: tuple[str, ...] = ()
     beyond: tuple[str, ...] = ()
+    covers: tuple[str, ...] = ()
     truncated: str = ""
     refusals: tuple[Refusal, ...] = ()
     remarks: tuple[tuple[str, str], ...] = ()

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.approvals import counts, lapse_of, needs_approval, out_of_force
 from policyeng.facts.computes import MANAGED, known_size, managed
-from policyeng.facts.ids import is_open, with_open
+from policyeng.facts.ids import open_scopes, with_open
 from policyeng.facts.words import folded, trimmed
 from policyeng.models import JsonObject, lowered
 
@@ -20,7 +20,7 @@ _User = tuple[JsonObject, JsonObject | None]  # a compute and its workspace
 def _by_series(given: PolicyInput, scope: str) -> Mapping[str, Sequence[_User]]:
     """The computes at or under a scope that need an approval, by series in lower case."""
     found: dict[str, list[_User]] = {}
-    unplaced = given.snapshot.once(("AML-SKU-106", "open"), lambda: [*filter(is_open, given.snapshot.by_scope)])
+    unplaced = given.snapshot.once(("AML-SKU-106", "open"), lambda: open_scopes(given.snapshot.by_scope))
     for compute, workspace in managed(given.snapshot.by_id, given.snapshot.by_scope, with_open(scope, unplaced)):
         size = known_size(compute, given.facts)
         if size is not None and needs_approval(size.series, given.facts, given.parameters):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.computes import MANAGED, managed
-from policyeng.facts.ids import is_at_or_under, is_open, may_hold, scopes_of, segments, with_open, workspace_of
+from policyeng.facts.ids import is_at_or_under, may_hold, open_scopes, scopes_of, segments, with_open, workspace_of
 from policyeng.facts.quotas import SCALE, Demand, FullScale, QuotaKey, demand_of, full_scale, quota_key
 from policyeng.models import JsonObject
 
@@ -17,7 +17,7 @@ def _scale(given: PolicyInput, scope: str) -> FullScale:
 
 def _demands(given: PolicyInput, scope: str) -> Iterator[Demand]:
     by_id, by_scope = given.snapshot.by_id, given.snapshot.by_scope
-    unplaced = given.snapshot.once(("AML-SKU-105", "open"), lambda: [*filter(is_open, by_scope)])
+    unplaced = given.snapshot.once(("AML-SKU-105", "open"), lambda: open_scopes(by_scope))
     for compute, workspace in managed(by_id, by_scope, with_open(scope, unplaced)):
         demand = demand_of(compute, workspace, given.facts)
         is_here = is_at_or_under(compute["id"], scope) or demand.vcpus == 0

@@ -52,7 +52,12 @@ class Splicing:
         snapshot, estate = prepared.snapshot, prepared.estate
         if any(problem.level == "error" for problem in estate.problems):
             return False
-        if snapshot.documents or estate.gaps or any(one.input_form != "policy" for one in prepared.bundle.policies):
+        if (
+            snapshot.documents
+            or estate.gaps
+            or estate.covers is not None
+            or any(one.input_form != "policy" for one in prepared.bundle.policies)
+        ):
             return False
         view = estate.view
         held = {folded_id(str(resource.get("id"))) for resource in snapshot.resources}
@@ -81,7 +86,7 @@ class Splicing:
                 judges = selector_of(prepared.bundle.policies[number].header).judges
                 if any(one.kind == subject.judged_type and taking.takes(one) for one in judges):
                     wanted.setdefault(number, set()).add(at)
-        pairs = plan(prepared.bundle, prepared.estate, prepared.parameters, wanted, changed.partly)
+        pairs = plan(prepared.bundle, prepared.estate, wanted)
         return replace(prepared, planned=tuple(pairs))
 
 

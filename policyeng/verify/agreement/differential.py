@@ -13,6 +13,7 @@ from policyeng.bundle import Bundle
 from policyeng.engines import Judgement, Pair, Work
 from policyeng.errors import EngineError
 from policyeng.evaluation.estate import estate_of
+from policyeng.evaluation.marking import marking_of
 from policyeng.evaluation.plan import plan
 from policyeng.models import Denial, Snapshot, Unknown
 from policyeng.verify.agreement.contestants import Contestant
@@ -83,7 +84,7 @@ def outcome_of(judgement: Judgement) -> str:
 
 
 def work_of(bundle: Bundle, example: Example, snapshot: Snapshot | None = None) -> Work:
-    """What an engine is given for an example: all its pairs, but for those that an unreadable field decides."""
+    """What an engine is given for an example: all its pairs, but for those of which it is not known that they are."""
     estate = estate_of(snapshot or example.snapshot, bundle.facts)
     return Work(
         bundle=bundle,
@@ -93,6 +94,7 @@ def work_of(bundle: Bundle, example: Example, snapshot: Snapshot | None = None) 
         pairs=[entry.pair for entry in plan(bundle, estate) if not entry.unknowns],
         parameters=[{**policy.header.defaults, **example.parameters.get(policy.id, {})} for policy in bundle.policies],
         as_of=example.as_of,
+        marking=marking_of(estate),
     )
 
 
@@ -125,12 +127,16 @@ def comparisons(
 ) -> Iterator[Comparison]:
     """Every pair of an example with what each engine said of it; of one policy alone with `only`, its id.
 
+    Pairs that meet something unknown are left out: OPA knows no markers, and twins need not meet the same.
+
     Raises:
         EngineError: an engine cannot judge.
     """
     work = work_of(bundle, example, snapshot)
     pairs = [pair for pair in work.pairs if not only or bundle.policies[pair.policy].id == only]
     for pair, judgements in zip(pairs, judged(work, pairs, contestants), strict=True):
+        if any(judgement.is_partial for judgement in judgements.values()):
+            continue
         judged_one = work.subjects[pair.subject]
         subject = str(judged_one.get("id", "")) if isinstance(judged_one, dict) else ""  # a document may be a list
         yield Comparison(bundle.policies[pair.policy].id, subject, tuple(judgements.items()), example)

@@ -17,13 +17,13 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import Judgement, Pair, Work, judge
-from policyeng.evaluation.consulted import Neighbours
 from policyeng.evaluation.estate import Estate, Subject, estate_of
 from policyeng.evaluation.plan import plan
 from policyeng.facts.ids import scopes_of
 from policyeng.models import JsonObject, Snapshot, lowered
 from policyeng.strict.json_pointer import keys_of
 from policyeng.verify.drawing.edits import Json
+from policyeng.verify.laws.consulting import Neighbours
 from policyeng.verify.laws.law import Trial, Violation
 
 _NO_RESOURCES = ("workload", "approval", "document")
@@ -57,7 +57,7 @@ class Shown:
     def pairs(self, policy: Policy) -> list[Pair]:
         """What a policy judges, less what is decided before it runs."""
         number = next(at for at, one in enumerate(self.bundle.policies) if one.id == policy.id)
-        planned = plan(self.bundle.only([policy]), self.estate, [self.parameters[number]])
+        planned = plan(self.bundle.only([policy]), self.estate)
         return [entry.pair._replace(policy=number) for entry in planned if not entry.unknowns]
 
     def with_all(self, pairs: Sequence[Pair]) -> list[Judgement]:

@@ -15,7 +15,6 @@ from pydantic import ValidationError
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.header_parts import WORKSPACE
-from policyeng.bundle.parameters import parameters_of
 from policyeng.evaluation.estate import Subject, estate_of
 from policyeng.evaluation.plan import plan
 from policyeng.evaluation.pointers import values_at
@@ -46,8 +45,7 @@ def judged_by(trial: Trial, policy: Policy) -> list[Subject]:
     """What a policy judges of an example, also where it then does not apply."""
     estate = estate_of(trial.snapshot, trial.bundle.facts)
     alone = trial.bundle.only([policy])
-    given = {name: value for name, value in trial.example.parameters.items() if name == policy.id}
-    return [estate.subjects[entry.pair.subject] for entry in plan(alone, estate, parameters_of(alone, given))]
+    return [estate.subjects[entry.pair.subject] for entry in plan(alone, estate)]
 
 
 class Attempt(NamedTuple):

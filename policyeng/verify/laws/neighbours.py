@@ -16,6 +16,7 @@ from policyeng.models import Evaluation, Finding, JsonObject, Model, Snapshot, l
 from policyeng.strict.json_pointer import escaped
 from policyeng.verify.drawing.edits import Json, altered, copied, happens, odd, place_of, places, put, remove
 from policyeng.verify.drawing.estates import copied_object
+from policyeng.verify.laws.consulting import Neighbours
 from policyeng.verify.laws.declared import unlike_declared
 from policyeng.verify.laws.fields import looked_at, stands_at
 from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, spelled
@@ -182,12 +183,15 @@ def _reached(trial: Trial, marked: Snapshot) -> set[_Pair]:
         "policies that consult", lambda: whole.only(policy for policy in whole.policies if policy.header.consults)
     )
     prepared = trial.ready(marked, consulting)
-    pairs = (entry.pair for entry in prepared.planned if entry.unknowns)
-    subjects = ((pair.policy, prepared.estate.subjects[pair.subject]) for pair in pairs)
-    return {
-        (consulting.policies[number].id, lowered(subject.reported_type), lowered(subject.reported_id))
-        for number, subject in subjects
-    }
+    subjects = prepared.estate.subjects
+    neighbours = Neighbours(subjects, [at for at, subject in enumerate(subjects) if subject.unreadable])
+    found = set()
+    for pair, _ in prepared.planned:
+        policy, subject = consulting.policies[pair.policy], subjects[pair.subject]
+        telling = neighbours.telling(policy.header.consults, prepared.parameters[pair.policy])
+        if neighbours.unknowns(telling, pair.subject):
+            found.add((policy.id, lowered(subject.reported_type), lowered(subject.reported_id)))
+    return found
 
 
 def _moved_workloads(before: Prepared, after: Prepared) -> dict[str, str | None]:

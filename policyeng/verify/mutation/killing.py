@@ -16,6 +16,7 @@ from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import Judgement, Work, judge
 from policyeng.errors import PolicyengError
 from policyeng.evaluation.estate import Estate, estate_of
+from policyeng.evaluation.marking import marking_of
 from policyeng.evaluation.plan import Planned, plan
 from policyeng.models import JsonObject, lowered
 from policyeng.verify.agreement.differential import outcome_of
@@ -102,7 +103,7 @@ class Examination:
     def _ready(self, prepared: Prepared) -> _Ready:
         estate = estate_of(prepared.snapshot, self._bundle.facts)
         parameters = parameters_of(self._bundle, {self._policy.id: prepared.case.parameters})
-        planned = _planned(self._bundle, estate, parameters, prepared.identity)
+        planned = _planned(self._bundle, estate, prepared.identity)
         judgement = _judged(self._bundle, estate, prepared.as_of, parameters, planned)
         return _Ready(prepared, estate, parameters, planned, judgement)
 
@@ -114,7 +115,7 @@ class Examination:
                 parameters = parameters_of(mutant, {mutant.policies[0].id: prepared.case.parameters})
             except PolicyengError:
                 return True
-            planned = _planned(mutant, ready.estate, parameters, prepared.identity)
+            planned = _planned(mutant, ready.estate, prepared.identity)
         same = mutant.digest == self._bundle.digest and (parameters, planned) == (ready.parameters, ready.planned)
         judgement = ready.judgement
         if not same:
@@ -125,12 +126,12 @@ class Examination:
         return expected == "fail" and prepared.case.path is not None and prepared.case.path not in paths
 
 
-def _planned(bundle: Bundle, estate: Estate, parameters: list[JsonObject], identity: str) -> list[Planned]:
+def _planned(bundle: Bundle, estate: Estate, identity: str) -> list[Planned]:
     """The pairs that a case is about, in the order of their findings."""
     subjects = estate.subjects
     entries = [
         entry
-        for entry in plan(bundle, estate, parameters)
+        for entry in plan(bundle, estate)
         if lowered(subjects[entry.pair.subject].reported_id) == lowered(identity)
     ]
     return sorted(entries, key=lambda entry: subjects[entry.pair.subject].reported_id)
@@ -162,6 +163,7 @@ def _asked(mutant: Bundle, estate: Estate, as_of: datetime, parameters: list[Jso
         pairs=[entry.pair],
         parameters=parameters,
         as_of=as_of,
+        marking=marking_of(estate),
     )
     with _deadline(mutant.policies[0]):
         return judge(work)[0]

@@ -16,6 +16,7 @@ from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import Judgement, Work, judge
 from policyeng.errors import BundleError
 from policyeng.evaluation.estate import Estate, Subject, estate_of
+from policyeng.evaluation.marking import marking_of
 from policyeng.evaluation.plan import Planned, plan
 from policyeng.evaluation.pointers import value_at
 from policyeng.models import Denial, JsonObject, Snapshot, Unknown, lowered
@@ -80,7 +81,7 @@ class Judge:
         for problem in estate.problems:
             if problem.level == "error":
                 raise BundleError(problem.message, place=(place, problem.place))
-        return JudgedEstate(self, estate, tuple(plan(self.bundle, estate, self.parameters)))
+        return JudgedEstate(self, estate, tuple(plan(self.bundle, estate)))
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,7 @@ class JudgedEstate:
             parameters=self.judge.parameters,
             as_of=as_of,
             made=self._made,
+            marking=marking_of(self.estate),
         )
         decided = [(entry, Judgement(unknowns=entry.unknowns)) for entry in entries if entry.unknowns]
         return [*decided, *zip(asked, judge(work), strict=True)]

@@ -1,4 +1,7 @@
-"""Types of which a snapshot does not hold all: lines of `incomplete` in one form, that collectors write.
+"""Which resources a snapshot has all of, and of which it does not have all.
+
+`covers` has entries `TYPE at ID`: all resources of the type at and below the id were read. A snapshot without it has
+all of the types that policies look up. Lines of `incomplete` in one form, that collectors write, override that:
 
 `TYPE at ID: reason` says that not all resources of the type at and below the id could be read. What is not there may
 exist then: policies that judge the type are unknown of that scope, and those that consult it of what it may be about;
@@ -12,10 +15,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import islice
 from typing import NamedTuple
 
-from policyeng.facts.ids import covers, is_open, segments
+from policyeng.facts.coverage import SPELLED
+from policyeng.facts.ids import covers, is_open, scopes_of, segments
 from policyeng.models import Unknown, lowered, made
+from policyeng.rego.markers import Cause
 from policyeng.sources.arm_entry import types_of
 from policyeng.workloads.derive import DERIVED_FROM
 
@@ -24,6 +31,8 @@ _LINE = re.compile(
     r" at (?P<scope>/\S*?)(?P<asked>, as asked)?: (?P<reason>.+)",
     re.S,
 )
+#: No more gaps than these are named as the reason of one unknown.
+_MOST = 5
 _SCOPE = re.compile(r"/(?:subscriptions/[^/]+(?:/resourceGroups/[^/]+)?)?", re.IGNORECASE)
 
 
@@ -67,6 +76,11 @@ class Gaps:
             self._at.setdefault(parts, []).append(gap)
             for depth in range(len(parts)):
                 self._below.setdefault(parts[:depth], []).append(gap)
+
+    def __iter__(self) -> Iterator[Gap]:
+        """All of them."""
+        yield from (gap for gaps in self._at.values() for gap in gaps)
+        yield from self._loose
 
     def near(self, scope: str) -> Iterator[Gap]:
         """Those that meet a scope."""
@@ -115,3 +129,41 @@ def _said(line: str) -> re.Match[str] | None:
     """A line taken apart; None where it has another form."""
     said = _LINE.fullmatch(line)
     return said if said and (_SCOPE.fullmatch(said["scope"]) or types_of(said["scope"])) else None
+
+
+class Coverage:
+    """Which lists of resources were read, asked by type and place.
+
+    Attributes:
+        has_holes: not all lists were.
+        lacks: by a lower-case type and an id, or the empty text for anywhere: why there may be others at and below it.
+    """
+
+    def __init__(self, stated: Iterable[str] | None, ids: Iterable[str], gaps: Iterable[Gap]) -> None:
+        """Take the entries of `covers`, None for all that policies look up; the ids of the resources; and the gaps."""
+        self._is_whole = stated is None
+        self._stated: dict[str, list[str]] = {}
+        for entry in stated or ():
+            kind, _, scope = entry.partition(" at ")
+            self._stated.setdefault(lowered(kind), []).append(scope)
+        self._subscriptions = sorted({scope for one in ids for scope in scopes_of(one)[:1]}) or ["/"]
+        by_kind: dict[str, list[Gap]] = {}
+        for gap in gaps:
+            by_kind.setdefault(lowered(gap.kind), []).append(gap)
+        self._gaps = {kind: Gaps(several) for kind, several in by_kind.items()}
+        self.has_holes = not self._is_whole or bool(self._gaps)
+        self.lacks = cache(self._lacks)
+
+    def _lacks(self, kind: str, scope: str) -> tuple[Cause, ...]:
+        if kind in self._gaps:
+            found = islice(self._gaps[kind].near(scope) if scope else self._gaps[kind], _MOST)
+            if causes := tuple((gap.unknown.path, gap.unknown.msg) for gap in found):
+                return causes
+        if self._is_whole:
+            return ()
+        if kind == "workload":
+            return next(filter(None, (self.lacks(source, scope) for source in DERIVED_FROM)), ())
+        stated = self._stated.get(kind, ())
+        if all(any(covers(entry, asked) for entry in stated) for asked in ([scope] if scope else self._subscriptions)):
+            return ()
+        return (("", f"the inputs do not list all {SPELLED.get(kind, kind)}; add a snapshot that has them"),)

@@ -12,7 +12,7 @@ from policyeng.admission import admit
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.engines import OpaOptions
 from policyeng.evaluation import evaluate
-from policyeng.evaluation.lacking import Gap, Gaps
+from policyeng.evaluation.coverage import Gap, Gaps
 from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot
 from policyeng.sources import read_inputs
 from tests.bundles import deny_when, rego, write
@@ -54,9 +54,9 @@ def outcomes(evaluation: Evaluation, policy: str) -> dict[tuple[str, str], str]:
     return {(one.resource, one.resource_type): one.outcome.value for one in found}
 
 
-def consulting(folder: Path, consults: str) -> Bundle:
-    """A policy that judges workspaces and fails none."""
-    return load_bundle(write(folder, {"a/a/a.rego": rego("a", deny_when("false"), more=f"consults: [{consults}]")}))
+def looking(folder: Path, condition: str) -> Bundle:
+    """A policy that judges workspaces on a condition."""
+    return load_bundle(write(folder, {"a/a/a.rego": rego("a", deny_when(condition))}))
 
 
 @pytest.mark.parametrize("engine", ["embedded", "opa"])
@@ -82,7 +82,7 @@ def test_workloads_are_not_all_known_where_jobs_are_not(bundle: Bundle) -> None:
 )
 def test_who_consults_the_type_is_unknown_where_it_may_lie(tmp_path: Path, scope: str, outcome: str) -> None:
     """A gap above what is judged and below it counts, and one beside it does not."""
-    bundle = consulting(tmp_path, f"{{type: {COMPUTES}, within: resource, reads: [/properties/x]}}")
+    bundle = looking(tmp_path, f'input.snapshot.by_scope[lower(input.resource.id)]["{COMPUTES.lower()}"][_] == 1')
     said = judged(bundle, f"{COMPUTES} at {scope}: {REASON}")
     assert outcomes(said, "T-A-1")[HOME, TYPE] == outcome
 
@@ -99,7 +99,7 @@ def test_who_consults_the_type_is_unknown_where_it_may_lie(tmp_path: Path, scope
 )
 def test_what_is_named_and_there_is_no_doubt(tmp_path: Path, names: str, scope: str, outcome: str) -> None:
     """Only what is named, not there, of the type, and in the scope may be what could not be read."""
-    bundle = consulting(tmp_path, f"{{type: {TYPE}, through: /properties/hub, reads: [/type]}}")
+    bundle = looking(tmp_path, 'input.snapshot.by_id[lower(input.resource.properties.hub)].kind == "x"')
     said = judged(bundle, f"{TYPE} at {scope}: {REASON}", resources=(workspace(hub=names), workspace(OTHER)))
     assert outcomes(said, "T-A-1")[HOME, TYPE] == outcome
 

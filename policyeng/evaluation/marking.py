@@ -1,0 +1,290 @@
+"""Put what is not known of a snapshot into the input of policies, as markers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from policyeng.bundle.header_parts import WORKSPACE
+from policyeng.evaluation.coverage import Coverage, Gap
+from policyeng.evaluation.estate import Estate, Subject
+from policyeng.evaluation.indices import ROLE_DEFINITION_TYPE
+from policyeng.evaluation.pointers import keys_of, unread
+from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
+from policyeng.facts.coverage import SPELLED
+from policyeng.facts.subnets import SUBNET_POINTERS
+from policyeng.models import Carried, Unknown, lowered, made
+from policyeng.rego import markers
+from policyeng.rego.markers import Cause, MarkedList, MarkedObject
+from policyeng.strict.json_pointer import escaped, list_index
+
+#: No more unknowns than these name other resources: a thousand fields may be unread for one reason.
+_MOST = 5
+#: Where it is not known, text with braces stands for a part of an id, which policies compare themselves.
+_SYMBOLIC = frozenset(("/id", "/type"))
+_HOST = "/properties/resourceId"
+#: Why a loop over an index is not decided.
+ANY: Cause = ("", "the inputs do not list all resources")
+
+
+class _OpenObject(MarkedObject):
+    """An object that may lack entries under some keys; `lacks` gives the causes for a key."""
+
+    __slots__ = ("_lacks",)
+
+    def __init__(
+        self, entries: Mapping[str, Any], causes: tuple[Cause, ...], lacks: Callable[[str], tuple[Cause, ...]]
+    ) -> None:
+        super().__init__(entries, causes)
+        self._lacks = lacks
+
+    def lacks(self, key: object) -> tuple[Cause, ...]:
+        return self._lacks(key) if type(key) is str else ()
+
+
+class EstateMarking:
+    """What is not known of the subjects of an estate, and of the types of which it does not have all resources."""
+
+    def __init__(
+        self, subjects: Sequence[Subject], partly: Sequence[int], coverage: Coverage, stated: Sequence[Gap]
+    ) -> None:
+        """Take the subjects, the positions of those of which not all can be read, and what was read of lists.
+
+        Args:
+            subjects: of the estate.
+            partly: positions of those of which not all can be read.
+            coverage: which lists of resources were read.
+            stated: the metrics and quotas that could not be read.
+        """
+        self._subjects = subjects
+        self._partly = partly
+        self._coverage = coverage
+        self._stated = stated
+
+    def mark(self, snapshot: Mapping[str, Any], documents: Sequence[Any]) -> tuple[dict[str, Any], list[Any]]:
+        """Return copies with markers of a snapshot and of the flat list of its subjects; the rest is shared.
+
+        Args:
+            snapshot: as policies see it, by the names of its members.
+            documents: its subjects, the same objects.
+        """
+        found = list(documents)
+        for at in self._partly:
+            found[at] = _marked(self._subjects[at], documents[at])
+        changed = {id(documents[at]): found[at] for at in self._partly}
+        marked = dict(snapshot)
+        for name in ("resources", "workloads", "approvals"):
+            marked[name] = _like(snapshot[name], [changed.get(id(one), one) for one in snapshot[name]])
+        marked["by_id"] = _like(
+            snapshot["by_id"], {key: changed.get(id(one), one) for key, one in snapshot["by_id"].items()}
+        )
+        marked["by_type"] = _like(
+            snapshot["by_type"],
+            {
+                kind: _like(held, [changed.get(id(one), one) for one in held])
+                for kind, held in snapshot["by_type"].items()
+            },
+        )
+        if self._coverage.has_holes:
+            self._open_lists(marked)
+        for name, causes in (("by_host", self._hosts()), ("by_subnet", self._subnets()), ("by_guid", self._roles())):
+            if lost := tuple(causes):
+                held = {key: MarkedList(ids, lost) for key, ids in snapshot[name].items()}
+                marked[name] = MarkedObject(held, lost)
+        for gap in self._stated:
+            self._open_stated(marked, gap)
+        return marked, found
+
+    def unknowns(self, causes: Iterable[Cause], subject: int, workspace: int) -> tuple[Unknown, ...]:
+        """Return what an evaluation of a subject met, with places as findings give them.
+
+        Args:
+            causes: of what was undecided.
+            subject: its position.
+            workspace: that of its workspace; -1 for none.
+        """
+        own = f"{self._subjects[subject].reported_id}:"
+        above = f"{self._subjects[workspace].reported_id}:" if workspace >= 0 else own
+        found, elsewhere = set[Cause](), set[Cause]()
+        for pointer, reason in causes:
+            if pointer.startswith(own):
+                found.add((pointer.removeprefix(own), reason))
+            elif pointer.startswith(above):
+                found.add((WORKSPACE + pointer.removeprefix(above), reason))
+            else:
+                elsewhere.add((pointer, reason))
+        kept = [*sorted(found), *sorted(elsewhere)[:_MOST]]
+        return tuple(made(Unknown, msg=reason, path=pointer) for pointer, reason in kept)
+
+    def _open_lists(self, marked: dict[str, Any]) -> None:
+        """Open the lists of resources that were not read."""
+        lacks = self._coverage.lacks
+        by_type = {kind: _listed(held, lacks(kind, "")) for kind, held in marked["by_type"].items()}
+        by_scope = {scope: self._scope(scope, held) for scope, held in marked["by_scope"].items()}
+        marked |= {
+            "by_id": _OpenObject(marked["by_id"], (ANY,), self._lacks_id),
+            "by_type": _OpenObject(by_type, (ANY,), lambda kind: lacks(kind, "")),
+            "by_scope": _OpenObject(by_scope, (ANY,), self._lacks_scope),
+            "workloads": _listed(marked["workloads"], lacks("workload", "")),
+        }
+
+    def _scope(self, scope: str, held: Mapping[str, Any]) -> _OpenObject:
+        """Return the types of the resources at a scope with their ids, open where lists were not read."""
+        lacks = self._coverage.lacks
+        entries = {kind: _listed(ids, lacks(kind, scope)) for kind, ids in held.items()}
+        return _OpenObject(entries, (ANY,), lambda kind: lacks(kind, scope))
+
+    def _lacks_id(self, key: str) -> tuple[Cause, ...]:
+        """Return why a resource may exist that is not there."""
+        parts = key.rpartition("/providers/")[2].split("/")
+        return self._coverage.lacks("/".join((parts[0], *parts[1::2])), key)
+
+    def _lacks_scope(self, scope: str) -> tuple[Cause, ...]:
+        """Return why there may be resources at a scope where there are none."""
+        return next(filter(None, (self._coverage.lacks(kind, scope) for kind in SPELLED)), ())
+
+    def _open_stated(self, marked: dict[str, Any], gap: Gap) -> None:
+        """Open the metrics or the quotas."""
+        causes = ((gap.unknown.path, gap.unknown.msg),)
+        marked[gap.kind] = MarkedList(list.__iter__(marked[gap.kind]), causes)
+        if gap.kind == "metrics":
+            measured = marked["by_measured"]
+            held = {
+                key: MarkedList(list.__iter__(positions), causes) if gap.meets(key) else positions
+                for key, positions in dict.items(measured)
+            }
+            marked["by_measured"] = _OpenObject(
+                held, causes, lambda key: _both(causes if gap.meets(key) else (), measured, key)
+            )
+
+    def _hosts(self) -> Iterator[Cause]:
+        yield from self._coverage.lacks(COMPUTE_TYPE, "")
+        yield from self._unread((COMPUTE_TYPE,), (_HOST,))
+
+    def _subnets(self) -> Iterator[Cause]:
+        for kind in (COMPUTE_TYPE, CLUSTER_TYPE):
+            yield from self._coverage.lacks(kind, "")
+        yield from self._unread((COMPUTE_TYPE, CLUSTER_TYPE), SUBNET_POINTERS)
+
+    def _roles(self) -> Iterator[Cause]:
+        yield from self._coverage.lacks(ROLE_DEFINITION_TYPE, "")
+
+    def _unread(self, kinds: tuple[str, ...], pointers: Iterable[str]) -> Iterator[Cause]:
+        """Yield what cannot be read of the fields that an index is made from."""
+        for at in self._partly:
+            one = self._subjects[at]
+            if one.judged_type in kinds:
+                lost = unread(one.document, one.unreadable, one.carried, pointers)
+                yield from ((f"{one.reported_id}:{pointer}", reason) for pointer, reason in lost)
+
+
+def marking_of(estate: Estate) -> EstateMarking | None:
+    """Return what is not known of an estate; None where all of it is."""
+    partly = [at for at, one in enumerate(estate.subjects) if (one.unreadable or one.carried) and not one.is_gap]
+    if not partly and not estate.gaps and estate.covers is None:
+        return None
+    stated = [gap for gap in estate.gaps if gap.is_stated]
+    coverage = Coverage(estate.covers, estate.view.by_id, estate.gaps)
+    return EstateMarking(estate.subjects, partly, coverage, stated)
+
+
+def _listed(members: Any, causes: tuple[Cause, ...]) -> Any:
+    """Return a list, open where there are causes."""
+    return MarkedList(members, causes) if causes else members
+
+
+def _both(causes: tuple[Cause, ...], other: Any, key: str) -> tuple[Cause, ...]:
+    return causes or (other.lacks(key) if isinstance(other, MarkedObject) else ())
+
+
+def _like(holder: Any, members: Any) -> Any:
+    """Return members in a collection of the same type."""
+    return type(holder)(members)
+
+
+# Documents.
+
+
+class _Place(NamedTuple):
+    """A place in a resource, and what its format can state there.
+
+    Attributes:
+        prefix: begins the pointers of causes.
+        carried: the segments below the place of what the format can state.
+    """
+
+    prefix: str
+    reason: str
+    carried: tuple[tuple[str, ...], ...]
+
+    def below(self, key: str) -> _Place:
+        inner = tuple(
+            segments[1:] for segments in self.carried if segments[0] == "*" or lowered(segments[0]) == lowered(key)
+        )
+        return _Place(f"{self.prefix}/{escaped(key)}", self.reason, inner)
+
+
+def _marked(subject: Subject, document: Any) -> Any:
+    prefix = f"{subject.reported_id}:"
+    found = document
+    for pointer, reason in subject.unreadable.items():
+        if pointer not in _SYMBOLIC:
+            found = _hidden(found, list(keys_of(pointer)), (f"{prefix}{pointer}", reason))
+    return _opened_by(found, _place(prefix, subject.carried)) if subject.carried is not None else found
+
+
+def _place(prefix: str, carried: Carried) -> _Place:
+    return _Place(prefix, carried.reason, tuple(tuple(keys_of(pointer)) for pointer in carried.pointers))
+
+
+def _opened_by(value: Any, place: _Place) -> Any:
+    """Return a value of which only those members are known that it has, or that its format can state."""
+    if type(value) in markers.MARKERS or () in place.carried:
+        return value
+    if isinstance(value, dict):
+        entries = {key: _opened_by(member, place.below(key)) for key, member in dict.items(value)}
+        heads = {lowered(segments[0]) for segments in place.carried}
+        if "*" in heads:
+            return MarkedObject(entries) if isinstance(value, MarkedObject) else _like(value, entries)
+
+        def lacks(key: str) -> tuple[Cause, ...]:
+            return () if lowered(key) in heads else ((f"{place.prefix}/{escaped(key)}", place.reason),)
+
+        return _OpenObject(entries, ((place.prefix, place.reason),), lacks)
+    if isinstance(value, list):
+        items = [_opened_by(item, place.below(str(index))) for index, item in enumerate(list.__iter__(value))]
+        return MarkedList(items) if isinstance(value, MarkedList) else _like(value, items)
+    return value
+
+
+def _hidden(value: Any, path: list[str], cause: Cause) -> Any:
+    """Return a value with a marker at a path, or at the last place on the way that there is."""
+    if type(value) in markers.MARKERS:
+        return value
+    if not path or not isinstance(value, dict | list):
+        return markers.Unknown(*cause)
+    key, *further = path
+    if isinstance(value, dict):
+        entries = dict(dict.items(value))
+        names = [name for name in entries if key == "*" or lowered(name) == lowered(key)]
+        for name in names:
+            entries[name] = _hidden(entries[name], further, cause)
+        if not names:
+            entries[key] = markers.Unknown(*cause)
+        return _rebuilt(value, entries, [entries[name] for name in names or [key]])
+    items = list(list.__iter__(value))
+    index = list_index(key)
+    places = range(len(items)) if key == "*" else [] if index is None or index >= len(items) else [index]
+    for at in places:
+        items[at] = _hidden(items[at], further, cause)
+    return _rebuilt(value, items, [items[at] for at in places]) if places else MarkedList(items, (cause,))
+
+
+def _rebuilt(value: Any, members: Any, hidden: Iterable[Any]) -> Any:
+    """Return members in a collection of the type that it has with markers."""
+    is_marked = isinstance(value, markers.Special) or any(type(one) in markers.MARKERS for one in hidden)
+    if not is_marked:
+        return _like(value, members)
+    if isinstance(value, dict):
+        return MarkedObject(members)
+    return MarkedList(members, value.causes if isinstance(value, MarkedList) else ())
