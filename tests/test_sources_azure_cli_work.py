@@ -197,11 +197,13 @@ def test_a_finding_stands_where_its_value_does(tmp_path: Path, bundle: Bundle) -
     file.write_text(
         "type: pipeline\nname: p\njobs:\n  train:\n    command: x\n    compute: azureml:gone\n", encoding="utf-8"
     )
-    read = sources.read_inputs([file], said=sources.given("", WORKSPACE, {}))
+    state = tmp_path / "state.json"
+    state.write_text(json.dumps({"snapshotVersion": 1}), encoding="utf-8")
+    read = sources.read_inputs([file, state], said=sources.given("", WORKSPACE, {}))
     evaluation = evaluate(bundle, read.snapshot, as_of=datetime(2026, 11, 1, tzinfo=UTC))
     [finding] = [each for each in evaluation.findings if each.policy == "AML-TRN-109"]
     place = finding.location.fields["/properties/jobs/train/computeId"]
-    assert finding.outcome == "unknown"
+    assert finding.outcome == "fail"
     assert (place.file, place.line, place.column) == (str(file), 6, 5)
 
 

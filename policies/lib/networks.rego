@@ -101,6 +101,8 @@ egress(workspace, snapshot) := _egress(mode, placements, snapshot) if {
 
 _egress(mode, placements, snapshot) := "closed" if {
 	mode == "allowonlyapprovedoutbound"
+} else := "open" if {
+	"outside" in placements
 } else := "closed" if {
 	placements == {"inside"}
 	snapshot.incomplete == []

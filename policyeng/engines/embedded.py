@@ -478,19 +478,21 @@ def _program(key: _Key) -> rego.Program:
         program = link(modules_of(bundle), data, names=names)
     except (rego.RegoError, rego.LibraryError) as error:
         raise EngineError(f"the bundle does not compile:\n{error}", place=(bundle.name,)) from error
-    if not is_traced:
-        cache.store(entry, [program.compiled.dump()])
-    return program
+    if is_traced:
+        return program
+    cache.store(entry, [program.compiled.dump()])
+    return rego.Program(program.compiled, data, names=names, handled=lambda: _handled(bundle, program))
 
 
-def _handled(bundle: Bundle) -> Compiled:
-    """Return the form of a bundle that handles markers; most snapshots never need it."""
+def _handled(bundle: Bundle, program: rego.Program | None = None) -> Compiled:
+    """Return the form of a bundle that handles markers, which most snapshots never need; `program` has its rules."""
     entry = _entry(bundle, "handled")
     if (stored := cache.load(entry)) is not None:
         with suppress(ValueError):
             return Compiled.load(stored[0])
-    names = {place: path for path, place in bundle.places.items()}
-    compiled = link(modules_of(bundle), orjson.loads(bundle.data_bytes), names=names).compile_handled()
+    if program is None:
+        program = link(modules_of(bundle), orjson.loads(bundle.data_bytes))
+    compiled = program.compile_handled()
     cache.store(entry, [compiled.dump()])
     return compiled
 

@@ -137,7 +137,8 @@ class EstateMarking:
     def _lacks_id(self, key: str) -> tuple[Cause, ...]:
         """Return why a resource may exist that is not there."""
         parts = key.rpartition("/providers/")[2].split("/")
-        return self._coverage.lacks("/".join((parts[0], *parts[1::2])), key)
+        causes = self._coverage.lacks("/".join((parts[0], *parts[1::2])), key)
+        return tuple((path, f"`{key}` is not in the inputs: {reason}") for path, reason in causes)
 
     def _lacks_scope(self, scope: str) -> tuple[Cause, ...]:
         """Return why there may be resources at a scope where there are none."""

@@ -251,12 +251,23 @@ def _list_keys(container: Value) -> Value:
 def _concatenate(left: Value, right: Value) -> Value:
     if type(left) is type(right) is list:
         return left + right
-    if left.__class__ is list and right.__class__ is list:
-        causes = (*markers.bounds_of(left)[2], *markers.bounds_of(right)[2])
-        if not causes:
-            items = [*markers.each_value(left), *markers.each_value(right)]
-            return markers.MarkedList(items) if any(type(one) in MARKERS for one in items) else items
-    raise _Refused
+    if left.__class__ is not list or right.__class__ is not list:
+        raise _Refused
+    items: list[Value] = []
+    perhaps: list[Value] = []
+    causes: tuple[Cause, ...] = ()
+    is_open = False
+    for one in (left, right):
+        if isinstance(one, markers.MarkedList):
+            items += list.__iter__(one)
+            perhaps += one.perhaps
+            causes += one.causes
+            is_open = is_open or one.open
+        else:
+            items += markers.each_value(one)
+    if not causes and not any(type(one) in MARKERS for one in items):
+        return items
+    return markers.MarkedList(items, causes, perhaps, open_=is_open)
 
 
 #: Of them those that may leave operands to the builtin.
