@@ -284,7 +284,7 @@ def test_a_bundle_that_does_not_compile_decides_nothing(small: Service, monkeypa
 
 
 def test_reviews_are_answered_as_reviews_also_when_nothing_can_be_decided(tmp_path: Path) -> None:
-    """Full, without a state and with an old one nothing is allowed; what is no review is refused."""
+    """Full, and with an old state, nothing is allowed; what is no review is refused."""
     bad = object_of("Workspace", {"owner": {"name": "g"}, "description": "bad"}, name="w")
     policy = rego("limit", deny_when('input.resource.properties.description == "bad"'))
     in_force = Held(load_bundle(write(tmp_path, {"area/limit.rego": policy})), (), {}, Settings())
@@ -305,10 +305,43 @@ def test_reviews_are_answered_as_reviews_also_when_nothing_can_be_decided(tmp_pa
         assert asked(service, "/v1/admission-review", document).status_code == 422
     service.queue.closed = True
     instance_type = object_of("InstanceType", {"resources": {}}, api_version="amlarc.azureml.com/v1alpha1")
-    for unable in (service, service_of(in_force), service_of(in_force, before, max_snapshot_age=1)):
+    for unable in (service, service_of(in_force, before, max_snapshot_age=1)):
         for shown in (bad, instance_type):
             assert said(unable, review_of("CREATE", shown))["status"]["code"] == 500
             assert said(unable, review_of("DELETE", None, shown))["status"]["code"] == 500
+
+
+def test_reviews_are_answered_without_a_state(tmp_path: Path) -> None:
+    """The object is evaluated by itself; what lies elsewhere is not known, and a warning tells why."""
+    files = {
+        "area/limit.rego": rego("limit", deny_when('input.resource.properties.description == "bad"')),
+        "area/near.rego": rego(
+            "near", deny_when('not input.snapshot.by_type["microsoft.consumption/budgets"]'), identity="T-B-1"
+        ),
+    }
+    bundle = load_bundle(write(tmp_path, files))
+    bad, good = (
+        object_of("Workspace", {"owner": {"name": "g"}, "description": word}, name="w") for word in ("bad", "good")
+    )
+
+    def said(document: object, strict: bool = False) -> JsonObject:
+        held = Held(bundle, (), {}, Settings(strict_unknown=strict))
+        response: JsonObject = asked(service_of(held), "/v1/admission-review", document).json()["response"]
+        return response
+
+    refused = said(review_of("CREATE", bad))
+    assert (refused["allowed"], refused["status"]["code"]) == (False, 403)
+    assert said(review_of("UPDATE", bad, good))["allowed"] is False
+    allowed = said(review_of("CREATE", good))
+    assert allowed["allowed"] is True
+    assert any(one.startswith("the server has no state") for one in allowed["warnings"])
+    assert any(one.startswith("T-B-1 could not be decided: ") for one in allowed["warnings"])
+    assert said(review_of("CREATE", good), strict=True)["allowed"] is False
+    labelled = {**good, "metadata": {**good["metadata"], "labels": {"a": "b"}}}
+    assert said(review_of("UPDATE", labelled, good))["allowed"] is True
+    assert said(review_of("DELETE", None, good))["allowed"] is True
+    instance_type = object_of("InstanceType", {"resources": {}}, api_version="amlarc.azureml.com/v1alpha1")
+    assert said(review_of("CREATE", instance_type))["allowed"] is True
 
 
 def test_those_who_want_to_know_hear_of_every_answer(tmp_path: Path) -> None:

@@ -81,16 +81,6 @@ def test_every_form_gives_the_resource(document: object, pointer: str) -> None:
     assert (placed.unreadable, reading.truncated, reading.refusals) == ({}, "", ())
 
 
-def test_a_workspace_says_that_its_computes_are_not_listed() -> None:
-    """With what lists them; other rows say nothing of it."""
-    [line] = resource_graph.read(rest(rows(WORKSPACE, MACHINE), totalRecords=2)).beyond
-
-    assert "does not list the computes" in line
-    assert "az ml compute list" in line
-    assert "az rest" in line
-    assert resource_graph.read(rest(rows(MACHINE))).beyond == ()
-
-
 def test_what_sums_up_computes_is_unknown(tmp_path: Path, bundle: Bundle) -> None:
     """A workspace without its computes fits every quota only perhaps."""
     file = tmp_path / "graph.json"

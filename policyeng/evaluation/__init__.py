@@ -212,7 +212,6 @@ def problems_of(prepared: Prepared) -> list[Problem]:
     """What a reader must know of a snapshot, whatever is found in it."""
     snapshot = prepared.snapshot
     said = [f"{_AS_ASKED if is_as_asked(line) else _INCOMPLETE}: {line}" for line in snapshot.incomplete]
-    said += [f"the inputs do not say everything: {line}" for line in snapshot.beyond]
     words = of_classifications(prepared.unknown_classifications, prepared.known_classifications)
     return [*prepared.estate.problems, *words, *(Problem(level="warning", message=message) for message in said)]
 

@@ -166,4 +166,5 @@ class Coverage:
         stated = self._stated.get(kind, ())
         if all(any(covers(entry, asked) for entry in stated) for asked in ([scope] if scope else self._subscriptions)):
             return ()
-        return (("", f"the inputs do not list all {SPELLED.get(kind, kind)}; add a snapshot that has them"),)
+        remedy = "add what `policyeng snapshot collect` or `az rest` gives"
+        return (("", f"the inputs do not list all {SPELLED.get(kind, kind)}; {remedy}"),)

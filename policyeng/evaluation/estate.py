@@ -133,7 +133,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
     }
     body = _listed(rows)
     declared = sorted((_plain(entry) for entry in workloads_stated), key=lambda entry: str(entry["id"]))
-    said = {"incomplete": [*snapshot.incomplete, *snapshot.beyond], "unreadable": snapshot.unreadable}
+    said = {"incomplete": list(snapshot.incomplete), "unreadable": snapshot.unreadable}
     whole = {**stated, **said, "workloads": declared, "resources": orjson.Fragment(body)}
     given = {**stated, "workloads": [one.document for one in derived], "resources": orjson.Fragment(body)}
     gaps = gaps_in(snapshot.incomplete)

@@ -190,7 +190,6 @@ class Snapshot(Model):
         origins: by lower-case resource id, where it was read.
         texts: the files by name, for the places of fields; no part of what the snapshot says.
         incomplete: what the collector could not read, one line each.
-        beyond: what the formats of the inputs never say, one line each; as incomplete, and no fault of the inputs.
         covers: `TYPE at ID` for what was read whole, beside what `incomplete` names; None where that is all that
             policies look up.
         documents: the inputs as they were written; empty unless a policy judges documents.
@@ -205,7 +204,6 @@ class Snapshot(Model):
     metrics: tuple[Metric, ...] = ()
     principals: tuple[Principal, ...] = ()
     incomplete: tuple[str, ...] = ()
-    beyond: tuple[str, ...] = ()
     covers: tuple[str, ...] | None = None
     unreadable: Mapping[str, Mapping[str, str]] = {}
     carried: Mapping[str, Carried] = {}

@@ -16,7 +16,6 @@ from policyeng.sources.azure_cli.shapes import said_by_output
 from policyeng.sources.reading import ALONE, Placed, Reading, Refusal, Surroundings, kind_of, reading_of
 from policyeng.strict.json_text import shortened
 
-_BEYOND = "what `az ml` prints says nothing of networks, clusters, virtual machines and budgets"
 SUMMARY = "what `az ml ... show` or `list` prints, as JSON or YAML"
 
 _PROVIDER = "/providers/microsoft.machinelearningservices/"
@@ -57,8 +56,7 @@ def _entries(entries: list[tuple[str, object]], around: Surroundings) -> Reading
         return Reading(nothing=idle[0])
     reading = reading_of(given for pointer, entry, kind in known for given in _entry(entry, kind, pointer, around))
     homeless = any("id" not in entry for _, entry, kind in known if kind and isinstance(entry, dict))
-    beyond = (_BEYOND,) if reading.resources else ()
-    return replace(reading, beyond=beyond, movable=movable(reading.resources) if homeless else "")
+    return replace(reading, movable=movable(reading.resources) if homeless else "")
 
 
 def _entry(entry: object, kind: Kind | None, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:

@@ -59,7 +59,6 @@ def joined(documents: Sequence[Loaded]) -> tuple[Snapshot, tuple[Problem, ...]]:
         taken_at=min((reading.taken_at for reading in readings if reading.taken_at), default=None),
         resources=tuple(entry.value.resource for entry in resources),
         incomplete=tuple(dict.fromkeys(line for document in documents for line in _incomplete(document))),
-        beyond=tuple(dict.fromkeys(line for reading in readings for line in reading.beyond)),
         covers=_covers(readings),
         unreadable={entry.key: entry.value.unreadable for entry in resources if entry.value.unreadable},
         carried={entry.key: entry.value.carried for entry in resources if entry.value.carried},

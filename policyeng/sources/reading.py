@@ -114,7 +114,6 @@ class Reading:
     Attributes:
         scope, taken_at: as the document states them, if it does.
         incomplete: what the document says is missing, one line each.
-        beyond: what no document of its format says though policies ask for it, one line each.
         covers: `TYPE at ID` for each list of resources that the document has all of.
         truncated: why the document is not the whole of its list; empty when it is.
         refusals: the parts that could not be read; the others are not touched by them.
@@ -133,7 +132,6 @@ class Reading:
     scope: str = ""
     taken_at: datetime | None = None
     incomplete: tuple[str, ...] = ()
-    beyond: tuple[str, ...] = ()
     covers: tuple[str, ...] = ()
     truncated: str = ""
     refusals: tuple[Refusal, ...] = ()

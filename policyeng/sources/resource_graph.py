@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from policyeng.errors import InputError
-from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
+from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import ENVELOPE, read_entry, top_level_name, types_of, with_top_level_names
 from policyeng.sources.arm_rest import example_body
 from policyeng.sources.reading import ALONE, Placed, Reading, Refusal, Surroundings, keys_seen, kind_of, reading_of
@@ -22,11 +22,6 @@ _COUNTS = frozenset({"$skipToken", "count", "facets", "resultTruncated", "skip_t
 _PROJECT = "end the query with `| project id, name, type, location, tags, identity, sku, kind, properties`"
 #: What a query that projects nothing gives for every row, so that it is not known where the column is missing.
 _COLUMNS = ("identity", "kind", "location", "properties", "sku", "tags")
-_UNSEEN = (
-    "Azure Resource Graph does not list the computes, jobs, schedules, datastores and connections of workspaces; give "
-    "them too: `az rest --method get --url <workspace id>/computes?api-version=2025-12-01` (likewise `/jobs`, "
-    "`/schedules`, `/datastores`, `/connections`), or `az ml compute list -g <group> -w <workspace> -o json`"
-)
 _TRUNCATED = "the query found more rows than the file holds; page on with `az graph query --skip-token`"
 _CHANGES = "changes of resources over time, not resources as they are"
 
@@ -60,14 +55,7 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:  # noqa: AR
     rows = list(_rows(table, base if isinstance(body, list) else f"{base}/data"))
     if not rows:
         return Reading(nothing="a query that found nothing", truncated=_truncated(body, 0))
-    reading = reading_of((_read(row) for row in rows), _truncated(body, len(rows)))
-    has_workspace = any(lowered(str(placed.resource["type"])) == WORKSPACE_TYPE for placed in reading.resources)
-    return Reading(
-        resources=reading.resources,
-        refusals=reading.refusals,
-        truncated=reading.truncated,
-        beyond=(_UNSEEN,) if has_workspace else (),
-    )
+    return reading_of((_read(row) for row in rows), _truncated(body, len(rows)))
 
 
 def _body(document: object) -> tuple[object, str]:

@@ -85,8 +85,10 @@ def native(snapshot: Snapshot) -> tuple[JsonObject, list[str]]:
     for kind in STATED:
         if entries := getattr(snapshot, kind):
             document[kind] = [entry.model_dump(mode="json", by_alias=True, exclude_unset=True) for entry in entries]
-    if said := [*snapshot.incomplete, *snapshot.beyond]:
-        document["incomplete"] = said
+    if snapshot.incomplete:
+        document["incomplete"] = list(snapshot.incomplete)
+    if snapshot.covers is not None:
+        document["covers"] = list(snapshot.covers)
     return _placed(document)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from http import HTTPStatus
 from typing import NoReturn
 
@@ -12,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from policyeng.errors import InputError, PolicyengError
-from policyeng.models import Blame, Change, Decision, Snapshot
+from policyeng.models import Blame, Change, Decision, Problem, Snapshot
 from policyeng.server import openapi
 from policyeng.server.admission_review import review
 from policyeng.server.bodies import BODY, json_of
@@ -23,9 +24,13 @@ from policyeng.server.routes.answering import Answer, Asked, Point, answer
 from policyeng.server.service import Service
 from policyeng.server.state import Standing
 from policyeng.server.tokens import Scope
-from policyeng.sources.kubernetes.beside_snapshot import BesideSnapshot
 from policyeng.sources.kubernetes.objects import inner
 
+_UNLISTED = Snapshot(covers=())
+_WITHOUT_STATE = Problem(
+    level="warning",
+    message="the server has no state, so that nothing is known of other resources; start it with `--snapshot`",
+)
 ADMISSION_REVIEW = Point(Route.ADMISSION_REVIEW, Scope.ADMIT)
 
 
@@ -34,7 +39,7 @@ def add(app: FastAPI, service: Service) -> None:
 
     def reviewed(service: Service, asked: Asked) -> Answer:
         held, document = service.holding.current, _review_of(asked)
-        state = _state(service)
+        state = _state(service, asked.at)
         heard: list[tuple[Decision, float]] = []
 
         def admit(before: Sequence[Change], changes: Sequence[Change]) -> Decision:
@@ -44,10 +49,12 @@ def add(app: FastAPI, service: Service) -> None:
             decision = service.decided(
                 held, there, changes, asked.at, Blame.INTRODUCED, before, is_dry_run=_is_dry_run(document)
             )
+            if service.state is None:
+                decision = decision.model_copy(update={"problems": (*decision.problems, _WITHOUT_STATE)})
             heard.append((decision, age))
             return decision
 
-        said = review(document, _beside(state), admit, decision_id=asked.decision_id)
+        said = review(document, state.beside, admit, decision_id=asked.decision_id)
         decision, age = heard[-1] if heard else (None, None)
         return Answer(orjson.dumps(said.answer), held, document, decision, age, said.refusal)
 
@@ -58,7 +65,7 @@ def add(app: FastAPI, service: Service) -> None:
         def admit(*_: Sequence[Change]) -> NoReturn:
             raise error
 
-        said = review(document, _beside(_state(service)), admit, decision_id=asked.decision_id)
+        said = review(document, _state(service, asked.at).beside, admit, decision_id=asked.decision_id)
         return Answer(orjson.dumps(said.answer), document=document, refusal=said.refusal)
 
     @app.post("/v1/admission-review", **openapi.admission_review(service))
@@ -70,13 +77,9 @@ def _is_dry_run(document: object) -> bool:
     return inner(document, "request", "dryRun") is True
 
 
-def _state(service: Service) -> Standing | None:
-    return service.state.current if service.state is not None else None
-
-
-def _beside(standing: Standing | None) -> BesideSnapshot:
-    """What objects are read beside; nothing where there is no state, by which nothing is decided either."""
-    return standing.beside if standing is not None else BesideSnapshot(Snapshot())
+def _state(service: Service, at: datetime) -> Standing:
+    """What objects are evaluated beside: of a server without a state, nothing, and nothing else is known."""
+    return service.state.current if service.state is not None else Standing(_UNLISTED, at)
 
 
 def _review_of(asked: Asked) -> object:

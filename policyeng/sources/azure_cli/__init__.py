@@ -28,7 +28,6 @@ from policyeng.sources.reading import ALONE, UNKNOWN_SCOPE, Placed, Reading, Ref
 from policyeng.strict.json_pointer import escaped, value_at
 from policyeng.strict.json_text import shortened
 
-_BEYOND = "files of the Azure CLI say nothing of what else their workspace has, nor of networks, clusters and budgets"
 SUMMARY = "YAML files of the Azure CLI (`az ml ... --file`)"
 
 #: In the order in which content is looked at.
@@ -76,7 +75,6 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:
         reading,
         remarks=tuple(_remarks(kind, document)),
         movable=movable(reading.resources),
-        beyond=(_BEYOND,) if reading.resources else (),
     )
 
 

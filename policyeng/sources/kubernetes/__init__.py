@@ -21,7 +21,6 @@ from policyeng.sources.reading import (
 )
 from policyeng.strict.json_text import shortened
 
-_BEYOND = "manifests say nothing of what is deployed without them, such as budgets"
 SUMMARY = "Kubernetes objects: Azure Service Operator, Azure ML instance types, admission reviews"
 
 
@@ -52,7 +51,6 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:
         refusals=reading.refusals,
         remarks=remarks,
         nothing=nothing,
-        beyond=(_BEYOND,) if reading.resources else (),
         movable=_movable(reading.resources),
     )
 

@@ -135,7 +135,6 @@ def _read(estate: Estate, plan: JsonObject, incomplete: Iterable[str] = ()) -> R
     return Reading(
         resources=reading.resources,
         incomplete=missing,
-        beyond=manifests.beyond,
         refusals=reading.refusals,
         remarks=remarks,
         nothing=nothing,
