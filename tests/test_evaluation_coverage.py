@@ -207,3 +207,69 @@ def test_gaps_are_found_by_where_they_are() -> None:
     gaps = [Gap(COMPUTES, scope, REASON) for scope in scopes]
     for scope in (*scopes, "", "nowhere"):
         assert sorted(Gaps(gaps).near(scope)) == sorted(gap for gap in gaps if gap.meets(scope)), scope
+
+
+LOOKS = {
+    "by type": 'input.snapshot.by_type["a.b/things"]',
+    "by id": 'input.snapshot.by_id["/subscriptions/s/providers/a.b/things/one"]',
+    "by scope": 'input.snapshot.by_scope["/subscriptions/s"]["a.b/things"]',
+    "by scope, where something is": f'input.snapshot.by_scope["{ROOT}"]["a.b/things"]',
+    "all types": 'some kind, _ in input.snapshot.by_type; startswith(kind, "a.b/")',
+    "all ids": 'some id, _ in input.snapshot.by_id; endswith(id, "/one")',
+    "all resources": 'input.snapshot.resources[_].type == "A.B/things"',
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize(
+    ("covers", "incomplete", "outcome"),
+    [
+        (None, (), "pass"),
+        ((), (), "unknown"),
+        (None, (f"A.B/things at /: {REASON}",), "unknown"),
+    ],
+)
+def test_a_resource_in_a_list_that_was_not_read_may_be_there(
+    tmp_path: Path, look: str, covers: tuple[str, ...] | None, incomplete: tuple[str, ...], outcome: str
+) -> None:
+    """However a policy looks for it."""
+    bundle = looking(tmp_path, LOOKS[look])
+    snapshot = Snapshot(resources=(workspace(),), covers=covers, incomplete=incomplete)
+    [finding] = [one for one in evaluate(bundle, snapshot, as_of=AS_OF).findings if one.resource == HOME]
+    assert finding.outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("covers", "outcome"),
+    [
+        ("Microsoft.Consumption/budgets at /", "unknown"),
+        ("A.B/things at /", "pass"),
+        (f"a.b/THINGS at {ROOT}", "pass"),
+        (f"A.B/things at {GROUP}", "unknown"),
+        ("A.B/things at /subscriptions/other", "unknown"),
+    ],
+)
+def test_what_is_covered_is_known_to_be_absent(tmp_path: Path, covers: str, outcome: str) -> None:
+    """The subscriptions of the resources count for a list without a place."""
+    bundle = looking(tmp_path, LOOKS["by type"])
+    snapshot = Snapshot(resources=(workspace(),), covers=(covers,))
+    [finding] = evaluate(bundle, snapshot, as_of=AS_OF).findings
+    assert finding.outcome == outcome
+
+
+def test_more_information_makes_no_finding_worse(bundle: Bundle) -> None:
+    """Of files of every format: with a snapshot that covers everything, what was decided stays as it was."""
+    samples = Path(__file__).parents[1] / "samples" / "formats"
+    for path in sorted(samples.iterdir()):
+        alone = read_inputs([path]).snapshot
+        whole = alone.model_copy(update={"covers": None})
+        before, after = (
+            {
+                (one.policy, one.resource, one.resource_type): one.outcome
+                for one in evaluate(bundle, each, as_of=AS_OF).findings
+            }
+            for each in (alone, whole)
+        )
+        decided = {key: outcome for key, outcome in before.items() if outcome is not Outcome.UNKNOWN}
+        assert decided.items() <= after.items(), path
+        assert after.keys() <= before.keys(), path

@@ -136,6 +136,7 @@ class Coverage:
 
     Attributes:
         has_holes: not all lists were.
+        kinds: the types that may have been read in part, in lower case.
         lacks: by a lower-case type and an id, or the empty text for anywhere: why there may be others at and below it.
     """
 
@@ -151,6 +152,7 @@ class Coverage:
         for gap in gaps:
             by_kind.setdefault(lowered(gap.kind), []).append(gap)
         self._gaps = {kind: Gaps(several) for kind, several in by_kind.items()}
+        self.kinds = (*SPELLED, *(kind for kind in self._gaps if kind not in SPELLED))
         self.has_holes = not self._is_whole or bool(self._gaps)
         self.lacks = cache(self._lacks)
 

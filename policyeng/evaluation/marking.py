@@ -11,7 +11,6 @@ from policyeng.evaluation.estate import Estate, Subject
 from policyeng.evaluation.indices import ROLE_DEFINITION_TYPE
 from policyeng.evaluation.pointers import keys_of, unread
 from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
-from policyeng.facts.coverage import SPELLED
 from policyeng.facts.subnets import SUBNET_POINTERS
 from policyeng.models import Carried, Unknown, lowered, made
 from policyeng.rego import markers
@@ -122,6 +121,7 @@ class EstateMarking:
         by_type = {kind: _listed(held, lacks(kind, "")) for kind, held in marked["by_type"].items()}
         by_scope = {scope: self._scope(scope, held) for scope, held in marked["by_scope"].items()}
         marked |= {
+            "resources": MarkedList(marked["resources"], (ANY,)),
             "by_id": _OpenObject(marked["by_id"], (ANY,), self._lacks_id),
             "by_type": _OpenObject(by_type, (ANY,), lambda kind: lacks(kind, "")),
             "by_scope": _OpenObject(by_scope, (ANY,), self._lacks_scope),
@@ -142,7 +142,7 @@ class EstateMarking:
 
     def _lacks_scope(self, scope: str) -> tuple[Cause, ...]:
         """Return why there may be resources at a scope where there are none."""
-        return next(filter(None, (self._coverage.lacks(kind, scope) for kind in SPELLED)), ())
+        return next(filter(None, (self._coverage.lacks(kind, scope) for kind in self._coverage.kinds)), ())
 
     def _open_stated(self, marked: dict[str, Any], gap: Gap) -> None:
         """Open the metrics or the quotas."""
