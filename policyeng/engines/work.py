@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from policyeng.bundle import Bundle, Policy, SnapshotView
 from policyeng.models import Denial, ExemptionMark, JsonObject, Unknown
 from policyeng.rego.markers import Cause
+from policyeng.rego.values import Value
 
 #: The name of the view with markers in `Work.made`.
 MARKED_VIEW = "marked view"
@@ -43,7 +44,7 @@ class Judgement(NamedTuple):
 class Marking(Protocol):
     """What is not known of a snapshot."""
 
-    def mark(self, snapshot: Mapping[str, Any], documents: Sequence[Any]) -> tuple[dict[str, Any], list[Any]]:
+    def mark(self, snapshot: Mapping[str, Value], documents: Sequence[Value]) -> tuple[dict[str, Value], list[Value]]:
         """Return copies with markers of a snapshot as policies see it, and of its subjects, the same objects."""
 
     def unknowns(self, causes: Iterable[Cause], subject: int, workspace: int) -> tuple[Unknown, ...]:

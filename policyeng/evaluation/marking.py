@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.evaluation.coverage import Coverage, Gap
@@ -15,6 +15,7 @@ from policyeng.facts.subnets import SUBNET_POINTERS
 from policyeng.models import Carried, Unknown, lowered, made
 from policyeng.rego import markers
 from policyeng.rego.markers import Cause, MarkedList, MarkedObject
+from policyeng.rego.values import Value
 from policyeng.strict.json_pointer import escaped, list_index
 
 #: No more unknowns than these name other resources: a thousand fields may be unread for one reason.
@@ -32,7 +33,7 @@ class _OpenObject(MarkedObject):
     __slots__ = ("_lacks",)
 
     def __init__(
-        self, entries: Mapping[str, Any], causes: tuple[Cause, ...], lacks: Callable[[str], tuple[Cause, ...]]
+        self, entries: Mapping[str, Value], causes: tuple[Cause, ...], lacks: Callable[[str], tuple[Cause, ...]]
     ) -> None:
         super().__init__(entries, causes)
         self._lacks = lacks
@@ -60,7 +61,7 @@ class EstateMarking:
         self._coverage = coverage
         self._stated = stated
 
-    def mark(self, snapshot: Mapping[str, Any], documents: Sequence[Any]) -> tuple[dict[str, Any], list[Any]]:
+    def mark(self, snapshot: Mapping[str, Value], documents: Sequence[Value]) -> tuple[dict[str, Value], list[Value]]:
         """Return copies with markers of a snapshot and of the flat list of its subjects; the rest is shared.
 
         Args:
@@ -88,7 +89,8 @@ class EstateMarking:
             self._open_lists(marked)
         for name, causes in (("by_host", self._hosts()), ("by_subnet", self._subnets()), ("by_guid", self._roles())):
             if lost := tuple(causes):
-                held = {key: MarkedList(ids, lost) for key, ids in snapshot[name].items()}
+                # After a change, an index without entries is not there.
+                held = {key: MarkedList(ids, lost) for key, ids in snapshot.get(name, {}).items()}
                 marked[name] = MarkedObject(held, lost)
         for gap in self._stated:
             self._open_stated(marked, gap)
@@ -115,11 +117,11 @@ class EstateMarking:
         kept = [*sorted(found), *sorted(elsewhere)[:_MOST]]
         return tuple(made(Unknown, msg=reason, path=pointer) for pointer, reason in kept)
 
-    def _open_lists(self, marked: dict[str, Any]) -> None:
+    def _open_lists(self, marked: dict[str, Value]) -> None:
         """Open the lists of resources that were not read."""
         lacks = self._coverage.lacks
         by_type = {kind: _listed(held, lacks(kind, "")) for kind, held in marked["by_type"].items()}
-        by_scope = {scope: self._scope(scope, held) for scope, held in marked["by_scope"].items()}
+        by_scope = {scope: self._scope(scope, held) for scope, held in marked.get("by_scope", {}).items()}
         marked |= {
             "resources": MarkedList(marked["resources"], (ANY,)),
             "by_id": _OpenObject(marked["by_id"], (ANY,), self._lacks_id),
@@ -128,7 +130,7 @@ class EstateMarking:
             "workloads": _listed(marked["workloads"], lacks("workload", "")),
         }
 
-    def _scope(self, scope: str, held: Mapping[str, Any]) -> _OpenObject:
+    def _scope(self, scope: str, held: Mapping[str, Value]) -> _OpenObject:
         """Return the types of the resources at a scope with their ids, open where lists were not read."""
         lacks = self._coverage.lacks
         entries = {kind: _listed(ids, lacks(kind, scope)) for kind, ids in held.items()}
@@ -144,12 +146,12 @@ class EstateMarking:
         """Return why there may be resources at a scope where there are none."""
         return next(filter(None, (self._coverage.lacks(kind, scope) for kind in self._coverage.kinds)), ())
 
-    def _open_stated(self, marked: dict[str, Any], gap: Gap) -> None:
+    def _open_stated(self, marked: dict[str, Value], gap: Gap) -> None:
         """Open the metrics or the quotas."""
         causes = ((gap.unknown.path, gap.unknown.msg),)
         marked[gap.kind] = MarkedList(list.__iter__(marked[gap.kind]), causes)
         if gap.kind == "metrics":
-            measured = marked["by_measured"]
+            measured = marked.get("by_measured", {})
             held = {
                 key: MarkedList(list.__iter__(positions), causes) if gap.meets(key) else positions
                 for key, positions in dict.items(measured)
@@ -189,16 +191,16 @@ def marking_of(estate: Estate) -> EstateMarking | None:
     return EstateMarking(estate.subjects, partly, coverage, stated)
 
 
-def _listed(members: Any, causes: tuple[Cause, ...]) -> Any:
+def _listed(members: Value, causes: tuple[Cause, ...]) -> Value:
     """Return a list, open where there are causes."""
     return MarkedList(members, causes) if causes else members
 
 
-def _both(causes: tuple[Cause, ...], other: Any, key: str) -> tuple[Cause, ...]:
+def _both(causes: tuple[Cause, ...], other: Value, key: str) -> tuple[Cause, ...]:
     return causes or (other.lacks(key) if isinstance(other, MarkedObject) else ())
 
 
-def _like(holder: Any, members: Any) -> Any:
+def _like(holder: Value, members: Value) -> Value:
     """Return members in a collection of the same type."""
     return type(holder)(members)
 
@@ -225,7 +227,7 @@ class _Place(NamedTuple):
         return _Place(f"{self.prefix}/{escaped(key)}", self.reason, inner)
 
 
-def _marked(subject: Subject, document: Any) -> Any:
+def _marked(subject: Subject, document: Value) -> Value:
     prefix = f"{subject.reported_id}:"
     found = document
     for pointer, reason in subject.unreadable.items():
@@ -238,7 +240,7 @@ def _place(prefix: str, carried: Carried) -> _Place:
     return _Place(prefix, carried.reason, tuple(tuple(keys_of(pointer)) for pointer in carried.pointers))
 
 
-def _opened_by(value: Any, place: _Place) -> Any:
+def _opened_by(value: Value, place: _Place) -> Value:
     """Return a value of which only those members are known that it has, or that its format can state."""
     if type(value) in markers.MARKERS or () in place.carried:
         return value
@@ -258,7 +260,7 @@ def _opened_by(value: Any, place: _Place) -> Any:
     return value
 
 
-def _hidden(value: Any, path: list[str], cause: Cause) -> Any:
+def _hidden(value: Value, path: list[str], cause: Cause) -> Value:
     """Return a value with a marker at a path, or at the last place on the way that there is."""
     if type(value) in markers.MARKERS:
         return value
@@ -270,9 +272,10 @@ def _hidden(value: Any, path: list[str], cause: Cause) -> Any:
         names = [name for name in entries if key == "*" or lowered(name) == lowered(key)]
         for name in names:
             entries[name] = _hidden(entries[name], further, cause)
-        if not names:
+        if key not in entries and key != "*":
             entries[key] = markers.Unknown(*cause)
-        return _rebuilt(value, entries, [entries[name] for name in names or [key]])
+            names.append(key)
+        return _rebuilt(value, entries, [entries[name] for name in names])
     items = list(list.__iter__(value))
     index = list_index(key)
     places = range(len(items)) if key == "*" else [] if index is None or index >= len(items) else [index]
@@ -281,7 +284,7 @@ def _hidden(value: Any, path: list[str], cause: Cause) -> Any:
     return _rebuilt(value, items, [items[at] for at in places]) if places else MarkedList(items, (cause,))
 
 
-def _rebuilt(value: Any, members: Any, hidden: Iterable[Any]) -> Any:
+def _rebuilt(value: Value, members: Value, hidden: Iterable[Value]) -> Value:
     """Return members in a collection of the type that it has with markers."""
     is_marked = isinstance(value, markers.Special) or any(type(one) in markers.MARKERS for one in hidden)
     if not is_marked:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from policyeng.bundle.spellings import Spellings
 from policyeng.models import JsonObject, Origin, Problem, Snapshot, lowered
-from policyeng.sources.spelling import REMOVE_ONE, as_arm_reads, twice_said
+from policyeng.sources.spelling import REMOVE_ONE, as_arm_reads, respelled_pointer, twice_said
 
 
 def with_known_names(snapshot: Snapshot, spellings: Spellings) -> tuple[Snapshot, list[Problem]]:
@@ -35,7 +35,9 @@ def with_known_names(snapshot: Snapshot, spellings: Spellings) -> tuple[Snapshot
         origin = snapshot.origins.get(key)
         if spelled.twice:
             problems.append(_twice(identity, spelled.twice, origin, snapshot))
-            reasons = dict.fromkeys(spelled.twice, twice_said(spelled.twice))
+            # Policies read it by the name that ARM has for it, which may be neither of the two.
+            pointers = (*spelled.twice, respelled_pointer(spelled.twice[0]))
+            reasons = dict.fromkeys(pointers, twice_said(spelled.twice))
             unreadable[key] = {**snapshot.unreadable.get(key, {}), **reasons}
         elif origin is not None and spelled.fields:
             fields = {pointer: origin.pointer_to(there) for pointer, there in spelled.fields.items()}

@@ -46,7 +46,7 @@ _STATED: Mapping[Kind, tuple[str, tuple[str, ...]]] = {
     Kind.QUOTA: ("quotas", ("scope", "region", "family")),
     Kind.METRIC: ("metrics", ("resourceId", "name")),
 }
-_MEMBERS = ("scope", "taken_at", "incomplete", "beyond")
+_MEMBERS = {name: Snapshot.model_fields[name].get_default() for name in ("scope", "taken_at", "incomplete", "covers")}
 
 
 def items_of(snapshot: Snapshot) -> Items:
@@ -70,9 +70,8 @@ def items_of(snapshot: Snapshot) -> Items:
     for written in snapshot.documents:
         content = {"content": written.content}
         add(Kind.DOCUMENT, written.name, Entry(written.name, written, content))
-    for member in _MEMBERS:
-        value = getattr(snapshot, member)
-        if value:
+    for member, default in _MEMBERS.items():
+        if (value := getattr(snapshot, member)) != default:
             add(Kind.SNAPSHOT, member, Entry(member, value, {member: _plain(value)}))
     return found
 
@@ -130,7 +129,7 @@ def snapshot_of(base: Snapshot, items: Items) -> Snapshot:
         update[attribute] = tuple(
             entry.value for item, entries in items.items() if item.kind is kind for entry in entries
         )
-    for member in _MEMBERS:
+    for member, default in _MEMBERS.items():
         entries = items.get(Item(Kind.SNAPSHOT, member), ())
-        update[member] = entries[0].value if entries else Snapshot.model_fields[member].get_default()
+        update[member] = entries[0].value if entries else default
     return base.model_copy(update=update)

@@ -15,7 +15,7 @@ from policyeng.verify.laws.law import Grounds, Law, Trial, Violation, first_diff
 
 _Entry = TypeVar("_Entry")
 
-_STATED = (*STATED, "incomplete", "beyond", "documents")
+_STATED = (*STATED, "incomplete", "documents")
 
 
 def _violated(trial: Trial) -> Violation | None:
