@@ -246,10 +246,12 @@ def test_a_thousand_lost_fields_are_not_all_listed(tmp_path: Path) -> None:
 
 
 def test_opa_gives_what_the_embedded_engine_gives(tmp_path: Path, opa: Path) -> None:
-    """It is asked about the pairs that meet nothing unknown."""
-    bundle = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", deny_when("input.resource.properties.bad"))}))
-    resources = (home(), home(f"{WORKSPACE}2", bad=True), home(f"{WORKSPACE}3"))
-    given = Snapshot(resources=resources, unreadable={WORKSPACE.lower(): {"/properties/bad": "?"}})
+    """It is asked about the pairs that meet nothing unknown, and show nothing unknown."""
+    rule = 'deny contains {"msg": "m", "actual": input.resource.properties} if input.resource.properties.bad\n'
+    bundle = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", rule)}))
+    resources = (home(), home(f"{WORKSPACE}2", bad=True, other=1), home(f"{WORKSPACE}3"))
+    unread = {WORKSPACE.lower(): {"/properties/bad": "?"}, f"{WORKSPACE}2".lower(): {"/properties/other": "?"}}
+    given = Snapshot(resources=resources, unreadable=unread)
     here = evaluate(bundle, given, as_of=DEFAULT_AS_OF)
     there = evaluate(bundle, given, as_of=DEFAULT_AS_OF, engine="opa", opa=OpaOptions(binary=opa))
     assert [one.outcome for one in here.findings] == ["unknown", "fail", "pass"]

@@ -324,12 +324,15 @@ def _judge(rules: _Rules, input_: Value, thread: Thread) -> Judgement:
             return foreign_judgement(policy, _elements(policy, "deny", denied), exceptions)
     except (rego.EvaluationError, TypeError, ValueError) as error:
         return Judgement(error=str(error))
+    is_partial = False
     if type(thread) is not Thread:
+        is_partial = markers.deep_causes([denied, unknown]) != ()
         denied, unknown = _shown(denied), _shown(unknown)
     try:
         return Judgement(
             denials=tuple(map(_denial, _elements(policy, "deny", denied))),
             unknowns=tuple(map(_unknown, _elements(policy, "unknown", unknown))),
+            is_partial=is_partial,
         )
     except (TypeError, ValueError) as error:
         return Judgement(error=str(error))

@@ -13,12 +13,10 @@
 #   inspects:
 #     - /properties/publicNetworkAccess
 #     - /kind
-#     - /properties/hubResourceId
 #   consults: [{type: Microsoft.MachineLearningServices/workspaces, through: /properties/hubResourceId, reads: [/kind]}]
 #   when_absent:
 #     /properties/publicNetworkAccess: fail
 #     /kind: pass
-#     /properties/hubResourceId: pass
 #   remediation:
 #     text: >-
 #       Disable it: `az ml workspace update --name <workspace> --resource-group <group> --public-network-access
