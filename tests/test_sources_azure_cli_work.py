@@ -198,7 +198,7 @@ def test_a_finding_stands_where_its_value_does(tmp_path: Path, bundle: Bundle) -
         "type: pipeline\nname: p\njobs:\n  train:\n    command: x\n    compute: azureml:gone\n", encoding="utf-8"
     )
     state = tmp_path / "state.json"
-    state.write_text(json.dumps({"snapshotVersion": 1}), encoding="utf-8")
+    state.write_text(json.dumps({"snapshotVersion": 1, "resources": []}), encoding="utf-8")
     read = sources.read_inputs([file, state], said=sources.given("", WORKSPACE, {}))
     evaluation = evaluate(bundle, read.snapshot, as_of=datetime(2026, 11, 1, tzinfo=UTC))
     [finding] = [each for each in evaluation.findings if each.policy == "AML-TRN-109"]

@@ -53,8 +53,14 @@ def test_everything_a_snapshot_states_is_read() -> None:
 
 
 def test_only_the_version_is_required() -> None:
-    """A snapshot may hold nothing; it then covers all that policies look up."""
-    assert native.read({"snapshotVersion": 1}) == Reading(covers=EVERYTHING)
+    """A snapshot may hold nothing; one that states its resources has all that policies look up."""
+    assert native.read({"snapshotVersion": 1}) == Reading()
+    assert native.read({"snapshotVersion": 1, "resources": []}) == Reading(covers=EVERYTHING)
+
+
+def test_a_file_of_facts_covers_no_resources() -> None:
+    """Approvals beside a template do not make the template a whole estate."""
+    assert native.read({"snapshotVersion": 1, "approvals": []}).covers == ()
 
 
 def test_what_is_covered_can_be_stated() -> None:

@@ -78,13 +78,13 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:  # noqa: AR
         scope=header.scope if header else "",
         taken_at=header.taken_at if header else None,
         incomplete=header.incomplete if header else (),
-        covers=_covers(header, reading),
+        covers=_covers(header, reading) if "resources" in document else (),
         refusals=tuple(refusals),
     )
 
 
 def _covers(header: _Header | None, reading: Reading) -> tuple[str, ...]:
-    """What the snapshot covers: all that policies look up, unless it states something else."""
+    """What a snapshot with resources covers: all that policies look up, unless it states something else."""
     if header is None or header.covers is None:
         return EVERYTHING
     shown = covered_by((placed.resource for placed in reading.resources), is_list=False)
