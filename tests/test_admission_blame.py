@@ -161,7 +161,6 @@ UNDECIDED = (
     'unknown contains {"msg": "cannot tell", "path": "/properties/x"} if endswith(input.resource.id, "/w")'
 )
 COMPUTE = f"{WORKSPACE}/computes/c"
-INSPECTS = "inspects: [/properties/x]\nwhen_absent: pass"
 VM = "Microsoft.Compute/virtualMachines"
 
 
@@ -189,9 +188,10 @@ def patch(target: JsonObject | str, **properties: object) -> JsonObject:
     return {"operation": "patch", "id": identity, "patch": {"properties": properties}}
 
 
-def consults(text: str) -> str:
-    """A header that inspects `x` and consults what a text names."""
-    return f"{INSPECTS}\nconsults: [{{{text}}}]"
+def bundle_reading(folder: Path, condition: str = "", more: str = "") -> Bundle:
+    """A policy that is undecided of one workspace, and reads what a condition says."""
+    body = f"{UNDECIDED}\n{deny_when(condition)}" if condition else UNDECIDED
+    return load_bundle(write(folder, {"area/p.rego": rego("p", body, more=more)}))
 
 
 def decisions(bundle: Bundle, change: Any, before: Any = (), state: Snapshot = STATE, **options: Any) -> Decision:
@@ -202,62 +202,59 @@ def decisions(bundle: Bundle, change: Any, before: Any = (), state: Snapshot = S
     return quick
 
 
-THROUGH = f"type: {KIND}, through: /properties/hub, reads: [/properties/x]"
-STEPS = f"type: {KIND}, through: [/properties/hub, /properties/up], reads: [/properties/x]"
-NAMING = f"type: {VM}, naming: /properties/of, reads: [/properties/x]"
-INSIDE = f"type: {KIND}/computes, within: resource, reads: ['workspace:/properties/y']"
-NEAR = f"type: {KIND}/computes, within: resource, reads: [/properties/x]"
-ANY = f"type: {VM}, reads: [/properties/x]"
+HUB_OF = "hub := input.snapshot.by_id[lower(input.resource.properties.hub)]; "
+THROUGH = f"{HUB_OF}hub.properties.x == -1"
+STEPS = f"{HUB_OF}input.snapshot.by_id[lower(hub.properties.up)].properties.x == -1"
+ANY = f'some machine in input.snapshot.by_type["{VM.lower()}"]; machine.properties.x == -1'
+NAMING = ANY.replace(";", "; lower(machine.properties.of) == lower(input.resource.id);")
+NEAR = (
+    f'some key in input.snapshot.by_scope[lower(input.resource.id)]["{KIND.lower()}/computes"]; '
+    "input.snapshot.by_id[key].properties.x == -1"
+)
+WHOLE = 'json.marshal(input.snapshot.resources) == ""'
 
 
 @pytest.mark.parametrize(
-    ("header", "change", "is_touched"),
+    ("condition", "change", "is_touched"),
     [
-        (INSPECTS, patch(WORKSPACE, x=2), True),
-        (INSPECTS, patch(WORKSPACE, x=1, y=1), False),
-        (INSPECTS, patch(WORKSPACE, y=2), False),
-        (INSPECTS, patch(WORKSPACE.upper(), y=2), False),
-        (INSPECTS, patch(HUB, x=2), False),
-        (INSPECTS, workspace("new", x=2), False),
-        ("", patch(WORKSPACE, y=2), True),
+        ("", patch(WORKSPACE, x=2), True),
+        ("", patch(WORKSPACE, x=1, y=1), False),
+        ("", patch(WORKSPACE, y=2), False),
+        ("", patch(WORKSPACE.upper(), y=2), False),
         ("", patch(HUB, x=2), False),
-        (consults(THROUGH), patch(HUB, x=2), True),
-        (consults(THROUGH), patch(HUB, y=2), False),
-        (consults(THROUGH), patch(workspace("other"), x=2), False),
-        (consults(THROUGH), patch(WORKSPACE, hub=None), True),
-        (consults(THROUGH), HUB["id"], True),
-        (consults(THROUGH), workspace("new", x=2), False),
-        (consults(STEPS), patch(workspace("top"), x=2), True),
-        (consults(STEPS), patch(HUB, up=None), True),
-        (consults(STEPS), patch(HUB, x=2), False),
-        (consults(STEPS), patch(workspace("other"), x=2), False),
-        (consults(STEPS), patch(workspace("other"), up=None), False),
-        (consults(STEPS), patch(workspace("other"), up="/y"), False),
-        (consults(NAMING), patch(MACHINE, x=2), True),
-        (consults(NAMING), patch(MACHINE, y=2), False),
-        (consults(NAMING), patch(MACHINE, of="/x"), True),
-        (consults(NAMING), resource(VM, "new", x=2), False),
-        (consults(NAMING), resource(VM, "new", x=2, of=WORKSPACE.upper()), True),
-        (consults(INSIDE), patch(WORKSPACE, y=2), True),
-        (consults(INSIDE), patch(HUB, y=2), False),
-        (consults(INSIDE), patch(WORKSPACE, z=2), False),
-        (consults(NEAR), patch(COMPUTE, x=2), True),
-        (consults(NEAR), patch(COMPUTE, y=2), False),
-        (consults(NEAR), {"id": f"{HUB['id']}/computes/c", "type": f"{KIND}/computes"}, False),
-        (consults(NEAR), {"id": f"{WORKSPACE}/computes/n", "type": f"{KIND}/computes"}, True),
-        (consults(ANY), patch(MACHINE, x=2), True),
-        (consults(ANY), patch(MACHINE, y=2), False),
-        (consults(f"{ANY}, judging: {VM}"), patch(MACHINE, x=2), False),
-        (consults(f"{ANY}, judging: {KIND}"), patch(MACHINE, x=2), True),
+        ("", workspace("new", x=2), False),
+        (THROUGH, patch(HUB, x=2), True),
+        (THROUGH, patch(HUB, y=2), False),
+        (THROUGH, patch(workspace("other"), x=2), False),
+        (THROUGH, patch(WORKSPACE, hub=None), True),
+        (THROUGH, HUB["id"], True),
+        (THROUGH, workspace("new", x=2), False),
+        (STEPS, patch(workspace("top"), x=2), True),
+        (STEPS, patch(HUB, up=None), True),
+        (STEPS, patch(HUB, x=2), False),
+        (STEPS, patch(workspace("other"), x=2), False),
+        (STEPS, patch(workspace("other"), up=None), False),
+        (STEPS, patch(workspace("other"), up="/y"), False),
+        (NAMING, patch(MACHINE, x=2), True),
+        (NAMING, patch(MACHINE, y=2), False),
+        (NAMING, patch(MACHINE, of="/x"), True),
+        (NAMING, resource(VM, "new", x=2), True),
+        (NAMING, resource("Microsoft.Compute/disks", "new", x=2), False),
+        (NEAR, patch(COMPUTE, x=2), True),
+        (NEAR, patch(COMPUTE, y=2), False),
+        (NEAR, {"id": f"{HUB['id']}/computes/c", "type": f"{KIND}/computes"}, False),
+        (NEAR, {"id": f"{WORKSPACE}/computes/n", "type": f"{KIND}/computes"}, True),
+        (ANY, patch(MACHINE, x=2), True),
+        (ANY, patch(MACHINE, y=2), False),
+        (WHOLE, patch(MACHINE, z=2), True),
+        (WHOLE, [], False),
     ],
 )
-def test_an_update_of_what_a_policy_looks_at_is_never_old(
-    tmp_path: Path, header: str, change: Any, is_touched: bool
+def test_an_update_of_what_a_policy_reads_is_never_old(
+    tmp_path: Path, condition: str, change: Any, is_touched: bool
 ) -> None:
     """Whatever was undecided before; and one of anything else is, so that it denies nothing."""
-    bundle = load_bundle(write(tmp_path, {"area/p.rego": rego("p", UNDECIDED, more=header)}))
-
-    decision = decisions(bundle, change, strict_unknown=True)
+    decision = decisions(bundle_reading(tmp_path, condition), change, strict_unknown=True)
 
     assert decision.allowed is not is_touched
     assert [one.resource for one in decision.denied] == ([WORKSPACE] if is_touched else [])
@@ -279,7 +276,7 @@ def test_what_was_made_already_is_part_of_the_state_before(
     tmp_path: Path, before: Any, change: Any, is_touched: bool
 ) -> None:
     """What differs is told from there on."""
-    bundle = load_bundle(write(tmp_path, {"area/p.rego": rego("p", UNDECIDED, more=consults(THROUGH))}))
+    bundle = bundle_reading(tmp_path, THROUGH)
 
     assert decisions(bundle, change, before, strict_unknown=True).allowed is not is_touched
 
@@ -288,9 +285,9 @@ def test_what_was_made_already_is_part_of_the_state_before(
 def test_what_is_read_only_with_a_parameter_counts_with_it_alone(
     tmp_path: Path, given: list[str], is_touched: bool
 ) -> None:
-    """As the header says of an entry."""
-    more = consults(f"{ANY}, parameter: roles") + "\nparameters: {roles: {type: array, default: []}}"
-    bundle = load_bundle(write(tmp_path, {"area/p.rego": rego("p", UNDECIDED, more=more)}))
+    """As the condition has it."""
+    more = "parameters: {roles: {type: array, default: []}}"
+    bundle = bundle_reading(tmp_path, f"count(input.parameters.roles) > 0; {ANY}", more)
     judging = Judging(AS_OF, strict_unknown=True, blame=Blame.INTRODUCED)
 
     basis = Basis(bundle, STATE, {"T-A-1": {"roles": given}})
@@ -304,31 +301,22 @@ def test_what_is_read_only_with_a_parameter_counts_with_it_alone(
 def test_what_is_read_of_a_workspace_counts_for_what_lies_in_it(tmp_path: Path, change: Any, is_touched: bool) -> None:
     """And of no other workspace."""
     body = UNDECIDED.replace('endswith(input.resource.id, "/w")', "input.workspace.properties.y")
-    text = rego("p", body, more="inspects: [/properties/x, 'workspace:/properties/y']\nwhen_absent: pass")
+    text = rego("p", body)
     bundle = load_bundle(write(tmp_path, {"area/p.rego": text.replace(f"[{KIND}]", f"[{KIND}/computes]")}))
 
     assert decisions(bundle, change, strict_unknown=True).allowed is not is_touched
 
 
-def test_a_policy_that_does_not_declare_what_it_reads_may_look_at_anything(tmp_path: Path) -> None:
-    """So that what it cannot decide may come of any change."""
-    body = f"{UNDECIDED}\n\ncounted := count(input.snapshot.resources)"
-    bundle = load_bundle(write(tmp_path, {"area/p.rego": rego("p", body, more=INSPECTS)}))
-
-    assert not decisions(bundle, patch(MACHINE, z=2), strict_unknown=True).allowed
-    assert decisions(bundle, [], strict_unknown=True).allowed
-
-
 def test_a_value_that_is_equal_in_python_alone_is_another(tmp_path: Path) -> None:
     """As 1 and true."""
-    bundle = load_bundle(write(tmp_path, {"area/p.rego": rego("p", UNDECIDED, more=INSPECTS)}))
+    bundle = bundle_reading(tmp_path)
 
     assert not decisions(bundle, patch(WORKSPACE, x=True), strict_unknown=True).allowed
 
 
 def test_what_can_no_longer_be_read_is_a_difference(tmp_path: Path) -> None:
     """Though the document is the same."""
-    bundle = load_bundle(write(tmp_path, {"area/p.rego": rego("p", UNDECIDED, more=INSPECTS)}))
+    bundle = bundle_reading(tmp_path)
     there = STATE.resources[0]
     put = {"operation": "replace", "id": there["id"], "resource": there}
 
@@ -340,7 +328,7 @@ def test_what_can_no_longer_be_read_is_a_difference(tmp_path: Path) -> None:
 
 def test_what_could_not_be_decided_before_either_is_reported(tmp_path: Path) -> None:
     """Of what is changed, whatever counts as a failure; of anything else the change has nothing to do with it."""
-    bundle = load_bundle(write(tmp_path, {"area/p.rego": rego("p", UNDECIDED, more=INSPECTS)}))
+    bundle = bundle_reading(tmp_path)
 
     for strict in (False, True):
         touched = decisions(bundle, patch(WORKSPACE, y=2), strict_unknown=strict)

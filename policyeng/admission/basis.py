@@ -66,7 +66,8 @@ class Basis:
         later = sides.after(told, made)
         pairs = compared(earlier, later)
         before, after = (sides.found(told, side, pairs, moment) for side in (earlier, later))
-        said = sorted_out(before.findings, after.findings, made.changed, sides.touching(earlier, later).touches)
+        touches = sides.touches(earlier, later, before, moment)
+        said = sorted_out(before.findings, after.findings, made.changed, touches)
         elsewhere = told.elsewhere(pairs)
         if said.elsewhere:
             elsewhere = sorted([*elsewhere, *said.elsewhere], key=order_of)

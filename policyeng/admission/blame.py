@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Set
+from datetime import datetime
+from functools import cache
 from typing import NamedTuple
 
 import orjson
 
+from policyeng.evaluation import Prepared
+from policyeng.evaluation.estate import Subject
+from policyeng.evaluation.tracing import Differences, touched_pairs
 from policyeng.facts.ids import folded_id
 from policyeng.models import Denial, Finding, Outcome
 
@@ -79,6 +84,44 @@ def sorted_out(before: Iterable[Finding], after: Iterable[Finding], changed: Set
         if finding.outcome in (Outcome.FAIL, Outcome.ERROR) and finding.exemption is None
     )
     return said
+
+
+def touches_of(
+    findings: Iterable[Finding],
+    prepared: Prepared,
+    moment: datetime,
+    differences: Differences,
+    positions_of: Callable[[tuple[str, str]], Iterable[int]],
+) -> Touches:
+    """Return a function that tells whether what the policy of a finding reads is changed.
+
+    Args:
+        findings: of the earlier state, all that it may be asked about.
+        prepared: the earlier state.
+        moment: the evaluation clock, in UTC.
+        differences: of the later state.
+        positions_of: finds subjects of the earlier state by what `reported` gives.
+    """
+
+    @cache
+    def touched() -> set[_Key]:
+        numbers = {policy.id: number for number, policy in enumerate(prepared.bundle.policies)}
+        keys: dict[tuple[int, int], _Key] = {}
+        for finding in findings:
+            if finding.outcome in (Outcome.UNKNOWN, Outcome.ERROR):
+                key = _key(finding)
+                keys |= {(numbers[finding.policy], at): key for at in positions_of(key[1:])}
+        wanted: dict[int, list[int]] = {}
+        for number, at in keys:
+            wanted.setdefault(number, []).append(at)
+        return {keys[one] for one in touched_pairs(prepared, moment, wanted, differences)}
+
+    return lambda finding: bool(differences.rows) and _key(finding) in touched()
+
+
+def reported(subject: Subject) -> tuple[str, str]:
+    """Return the type of a subject as findings have it, and its id without case."""
+    return subject.reported_type, folded_id(subject.reported_id)
 
 
 def _key(finding: Finding) -> _Key:

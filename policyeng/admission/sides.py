@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import ChainMap, Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
 from policyeng import exemptions as exempting
+from policyeng.admission.blame import Touches, reported, touches_of
 from policyeng.admission.changes import Made
 from policyeng.admission.told import Telling, Told, in_order, judged, marked
 from policyeng.engines import embedded
@@ -19,7 +20,8 @@ from policyeng.evaluation.estate import Subject
 from policyeng.evaluation.findings import order_of
 from policyeng.evaluation.plan import plan
 from policyeng.evaluation.remarks import of_classifications, of_compute, unknown_classifications
-from policyeng.evaluation.touching import ChangedIndex, Index, Touching, rows_between
+from policyeng.evaluation.rows import Row
+from policyeng.evaluation.tracing import Differences, row_between
 from policyeng.facts.computes import COMPUTE_TYPE
 from policyeng.facts.ids import folded_id
 from policyeng.models import Finding, Origin, Problem, lowered
@@ -74,8 +76,7 @@ class Sides:
         # What is read elsewhere has its places elsewhere, though it says the same.
         moved = made.fresh if self._prepared.snapshot.texts else ()
         spoken = [pair for key in moved for pair in told.spoken_of.get(key, ())]
-        promised = not any(made.becomes[key].notes.origin for key in moved)
-        affected = self._affecting.by(changed, named, spoken, promised=promised)
+        affected = self._affecting.by(changed, told.reads, named, spoken)
         ready = changed.prepared
         planned = tuple(plan(bundle, ready.estate, affected.after))
         snapshot = ready.snapshot
@@ -103,17 +104,30 @@ class Sides:
             found.setdefault(folded_id(key), []).append(key)
         return found
 
-    def touching(self, earlier: Side, later: Side) -> Touching:
-        """Return what differs between two states after changes."""
-        rows = list(rows_between(earlier.changed, later.changed))
-        index = self._index
-        if earlier.changed is not None:
-            index = ChangedIndex(index, (*earlier.changed.resources, *earlier.changed.workloads))
-        return Touching(self._prepared.bundle, self._prepared.parameters, rows, index)
+    def touches(self, earlier: Side, later: Side, found: Found, moment: datetime) -> Touches:
+        """Return a function that tells whether what the policy of a finding of the earlier state reads is changed."""
+        rows = list(_rows_between(earlier.changed, later.changed))
+        differences = Differences(rows, earlier.prepared.estate.view)
+        undecided = found.findings if rows else ()
+        return touches_of(undecided, earlier.prepared, moment, differences, lambda key: self._positions(earlier, key))
+
+    def _positions(self, side: Side, key: tuple[str, str]) -> Sequence[int]:
+        """The positions of subjects in a state, by what findings report."""
+        known = self._reported.get(key, ())
+        if side.changed is None:
+            return known
+        position, rows = side.changed.position, (*side.changed.resources, *side.changed.workloads)
+        gone = {row.position for row in rows if row.before}
+        kept = [position[at] for at in known if at in position and at not in gone]
+        return [*kept, *(row.now for row in rows if row.after is not None and reported(row.after) == key)]
 
     @cached_property
-    def _index(self) -> Index:
-        return Index(self._prepared.estate.subjects)
+    def _reported(self) -> Mapping[tuple[str, str], Sequence[int]]:
+        """The positions of subjects by what findings report: two where a workload has the id of its resource."""
+        found: dict[tuple[str, str], list[int]] = {}
+        for at, subject in enumerate(self._prepared.estate.subjects):
+            found.setdefault(reported(subject), []).append(at)
+        return found
 
     def found(self, told: Told, side: Side, pairs: Pairs, moment: datetime) -> Found:
         """What is found of a state at a clock; `pairs` are positions in the state that was judged."""
@@ -145,6 +159,17 @@ class Sides:
         """What the scopes of exemptions are held against after changes."""
         rows = (*changed.resources, *changed.workloads)
         return ChainMap(homes_of(row.after for row in rows if row.after), self._telling.homes)
+
+
+def _rows_between(earlier: Changed | None, later: Changed | None) -> Iterator[Row]:
+    """The subjects that may differ between two states that changes have made of one; None is that one."""
+    for name in ("resources", "workloads"):
+        known: dict[str, Row] = {row.key: row for row in (getattr(earlier, name) if earlier else ())}
+        for row in getattr(later, name) if later else ():
+            before = known.pop(row.key).after if row.key in known else row.before
+            yield from row_between(row.key, before, row.after)
+        for row in known.values():
+            yield from row_between(row.key, row.after, row.before)
 
 
 def compared(earlier: Side, later: Side) -> Pairs:

@@ -16,6 +16,7 @@ from policyeng.evaluation import Prepared, homes_of, problems_of
 from policyeng.evaluation.affected import Pairs
 from policyeng.evaluation.findings import findings_by_pair, order_of
 from policyeng.evaluation.places import held_by
+from policyeng.evaluation.tracing import Reads, trace_pairs
 from policyeng.facts.ids import folded_id
 from policyeng.models import Exemption, Finding, Outcome, Problem
 
@@ -36,6 +37,7 @@ class Told(NamedTuple):
         covering: by policy and position, the ids of the exemptions that cover it.
         uses: how many failures each exemption covers.
         problems: what is said of the snapshot and of the exemptions, but for those that cover nothing.
+        reads: what the pairs have read, but for what they have read of their own subjects.
         spoken_of: by the id, as `folded_id` gives it, of what has its places in a text: the pairs whose findings name
             a place in it, though they are of something else.
     """
@@ -46,6 +48,7 @@ class Told(NamedTuple):
     covering: Mapping[tuple[int, int], Sequence[str]]
     uses: Mapping[str, int]
     problems: frozenset[Problem]
+    reads: Sequence[Reads]
     spoken_of: Mapping[str, Sequence[tuple[int, int]]]
 
     def of(self, pairs: Pairs, without: Pairs) -> list[Finding]:
@@ -69,7 +72,7 @@ class Telling:
         #: By type and id as findings report them, what the scopes of exemptions are held against.
         self.homes = homes_of(prepared.estate.subjects)
         self._told: Mapping[tuple[datetime, tuple[int, ...]], tuple[tuple[Exemption, ...], Told]] = {}
-        self._without_clock: Judged | None = None
+        self._without_clock: tuple[Judged, Reads] | None = None
         self._lock = Lock()
 
     def at(self, moment: datetime, exemptions: tuple[Exemption, ...]) -> Told:
@@ -86,7 +89,8 @@ class Telling:
 
     def _tell(self, moment: datetime, exemptions: Sequence[Exemption]) -> Told:
         policies = self._prepared.bundle.policies
-        findings = [*self._timeless(moment), *judged(self._clocked, moment)]
+        parts = (self._timeless(moment), _judged_with_reads(self._clocked, moment))
+        findings = [entry for found, _ in parts for entry in found]
         in_force, notes = exempting.in_force_of(exemptions, policies, moment)
         found, covering = marked(findings, in_force, self.homes)
         uses = Counter(one for ids in covering.values() for one in ids)
@@ -95,7 +99,8 @@ class Telling:
             {(pair.policy, pair.subject): finding for finding, pair in entries} for entries in (found, failing)
         )
         said = frozenset([*problems_of(self._prepared), *notes])
-        return Told(by_pair, standing, in_force, covering, uses, said, self._spoken_of(found))
+        reads = tuple(reads for _, reads in parts)
+        return Told(by_pair, standing, in_force, covering, uses, said, reads, self._spoken_of(found))
 
     def _spoken_of(self, found: Judged) -> Mapping[str, Sequence[tuple[int, int]]]:
         subjects = self._prepared.estate.subjects
@@ -107,10 +112,10 @@ class Telling:
                     spoken_of.setdefault(folded_id(holder), []).append((pair.policy, pair.subject))
         return spoken_of
 
-    def _timeless(self, moment: datetime) -> Judged:
-        """The findings of the policies that cannot read the clock, which are the same at any."""
+    def _timeless(self, moment: datetime) -> tuple[Judged, Reads]:
+        """The findings of the policies that cannot read the clock, which are the same at any, and what they read."""
         if self._without_clock is None:
-            self._without_clock = judged(self._only(clock=False), moment)
+            self._without_clock = _judged_with_reads(self._only(clock=False), moment)
         return self._without_clock
 
     @cached_property
@@ -126,6 +131,18 @@ class Telling:
 def judged(prepared: Prepared, moment: datetime) -> Judged:
     """The findings of all pairs that are planned."""
     return findings_by_pair(prepared, judge(prepared.work(moment)))
+
+
+def _judged_with_reads(prepared: Prepared, moment: datetime) -> tuple[Judged, Reads]:
+    """The findings of all pairs that are planned, and what the policies read that can read more than their subjects."""
+    reaches, work = prepared.bundle.reaches, prepared.work(moment)
+    reads_more = [reach.others or reach.workspace for reach in reaches]
+    traced = dict(trace_pairs(prepared, replace(work, pairs=[pair for pair in work.pairs if reads_more[pair.policy]])))
+    others = replace(work, pairs=[pair for pair in work.pairs if not reads_more[pair.policy]])
+    judgements = dict(zip(others.pairs, judge(others), strict=True))
+    judgements |= {pair: judgement for pair, (judgement, _) in traced.items()}
+    found = findings_by_pair(prepared, [judgements[pair] for pair in work.pairs])
+    return found, Reads(traced.items(), prepared.estate.subjects)
 
 
 def marked(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from policyeng.admission.blame import sorted_out
+from policyeng.admission.blame import reported, sorted_out, touches_of
 from policyeng.admission.changes import changed
 from policyeng.admission.deciding import Gate, Grounds, brought, decided
 from policyeng.admission.modes import Modes
@@ -15,7 +15,7 @@ from policyeng.engines import OpaOptions
 from policyeng.evaluation import evaluated, prepare
 from policyeng.evaluation.estate import estate_of
 from policyeng.evaluation.member_names import with_known_names
-from policyeng.evaluation.touching import Index, Touching, rows_of
+from policyeng.evaluation.tracing import Differences, rows_of
 from policyeng.models import (
     Blame,
     Change,
@@ -76,8 +76,12 @@ def decided_wholly(
     sides = [prepare(bundle, side.snapshot, parameters) for side in (state, after)]
     standing, judged = (evaluated(side, **options) for side in sides)
     earlier, later = (side.estate.subjects for side in sides)
-    touching = Touching(bundle, sides[0].parameters, list(rows_of(earlier, later)), Index(earlier))
-    said = sorted_out(standing.findings, judged.findings, after.changed, touching.touches)
+    positions: dict[tuple[str, str], list[int]] = {}
+    for at, subject in enumerate(earlier):
+        positions.setdefault(reported(subject), []).append(at)
+    differences = Differences(rows_of(earlier, later), sides[0].estate.view)
+    touches = touches_of(standing.findings, sides[0], standing.as_of, differences, lambda key: positions.get(key, ()))
+    said = sorted_out(standing.findings, judged.findings, after.changed, touches)
     made = [*state.problems, *after.problems, *judged.problems]
     problems: list[Problem] = brought(frozenset(standing.problems), made, after.changed)
     digest = standing.snapshot.digest

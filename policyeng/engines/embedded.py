@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from math import inf, isinf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import orjson
 
@@ -37,10 +37,11 @@ from policyeng.rego.markers import Cause
 from policyeng.rego.program import Thread, link
 from policyeng.rego.runtime import Members
 from policyeng.rego.syntax import Module
+from policyeng.rego.tracing import Read
 from policyeng.rego.values import UNDEFINED, Value, members, to_json
 
 if TYPE_CHECKING:
-    from policyeng.rego.deciding import HandledThread
+    from policyeng.rego.deciding import HandledThread, MarkedThread
 
 #: The name of the parsed snapshot in `Work.made`, and of that with markers.
 DOCUMENTS = "documents"
@@ -174,13 +175,31 @@ class _Rules(NamedTuple):
     exception: Callable[[], Value] | None
 
 
-def judge_pairs(work: Work, pairs: Sequence[Pair]) -> list[Judgement]:
+class Recording:
+    """What pairs read, by pair.
+
+    Attributes:
+        names: names of parts of the input that are documents of their own, by the identity of the object.
+    """
+
+    def __init__(self, names: Mapping[int, str]) -> None:
+        """Begin with no reads."""
+        self.names = names
+        self.reads: dict[Pair, Sequence[Read]] = {}
+
+
+def judge_pairs(work: Work, pairs: Sequence[Pair], recording: Recording | None = None) -> list[Judgement]:
     """Evaluate pairs, which name Rego policies, and return their outcomes in the same order.
+
+    Args:
+        work: what is evaluated.
+        pairs: of the work.
+        recording: takes what each of them reads of its input.
 
     Raises:
         EngineError: the bundle does not compile.
     """
-    evaluator = _Evaluator(work)
+    evaluator = _Evaluator(work, recording)
     bundle = work.bundle
     found = []
     for pair in pairs:
@@ -193,22 +212,24 @@ def judge_pairs(work: Work, pairs: Sequence[Pair]) -> list[Judgement]:
         except DeadlineExceededError as error:
             found.append(Judgement(error=f"limit: {error}"))
             count_overrun(bundle, policy)
-            evaluator = _Evaluator(work, is_new=True)
+            evaluator = _Evaluator(work, recording, is_new=True)
     return found
 
 
 class _Evaluator:
     """Evaluates the Rego policies of a bundle in this thread, in the plain form where nothing unknown is met."""
 
-    def __init__(self, work: Work, *, is_new: bool = False) -> None:
+    def __init__(self, work: Work, recording: Recording | None, *, is_new: bool = False) -> None:
         """Take the work; with `is_new` nothing is used again of what evaluated before in this thread."""
         self._work = work
+        self._recording = recording
         self._documents = documents_of(work)
         self._parameters = _parameters(work)
         self._program = compile_rego(work.bundle)
         if is_new:
             self._program.new_thread()
-        self._thread = self._program.thread() if work.marking is None else self._program.marked_thread()
+        is_plain = work.marking is None and recording is None
+        self._thread = self._program.thread() if is_plain else self._program.marked_thread()
         self._as_of = work.as_of.isoformat().replace("+00:00", "Z")
         self._rules: dict[int, _Rules] = {}
         self._handled: dict[int, _Rules] = {}
@@ -224,19 +245,30 @@ class _Evaluator:
         if rules is None:
             rules = self._rules[pair.policy] = _rules_of(self._work.bundle.policies[pair.policy], thread)
         try:
-            return self._within(thread, _judge, rules, self._input(rules.policy, pair), thread)
+            return self._within(thread, rules, pair, _judge)
         except rego.Undecided:
             handled = self._program.handled_thread()
         rules = self._handled.get(pair.policy)
         if rules is None:
             rules = self._handled[pair.policy] = _rules_of(self._work.bundle.policies[pair.policy], handled)
-        return self._within(handled, self._decide, rules, pair, handled)
+        return self._within(handled, rules, pair, self._decide)
 
-    def _within(self, thread: Thread, function: Callable[..., Judgement], rules: _Rules, *given: object) -> Judgement:
+    def _within(self, thread: Thread, rules: _Rules, pair: Pair, function: Callable[..., Judgement]) -> Judgement:
         """Evaluate within the limits, and count a pair that takes too many steps."""
-        found = within_deadline(thread.globals, function, rules, *given)
+        thread.begin(self._input(rules.policy, pair), LIMITS)
+        if self._recording is None:
+            found = within_deadline(thread.globals, function, rules, pair, thread)
+        else:
+            found = self._record(thread, pair, function, rules)
         if thread.steps.used > LIMITS.steps:
             count_overrun(self._work.bundle, rules.policy)
+        return found
+
+    def _record(self, thread: Thread, pair: Pair, function: Callable[..., Judgement], rules: _Rules) -> Judgement:
+        recording = cast("Recording", self._recording)
+        with cast("MarkedThread", thread).recording(recording.names) as recorder:
+            found = within_deadline(thread.globals, function, rules, pair, thread)
+        recording.reads[pair] = [read for read in recorder.reads if read.document != "data"]
         return found
 
     def _input(self, policy: Policy, pair: Pair) -> Value:
@@ -254,7 +286,6 @@ class _Evaluator:
 
     def _decide(self, rules: _Rules, pair: Pair, thread: HandledThread) -> Judgement:
         """Find what holds whatever is not known; a definite denial counts whatever else could not be decided."""
-        thread.begin(self._input(rules.policy, pair), LIMITS)
         causes: list[Cause] = []
         elements: dict[Role, list[Value]] = {}
         try:
@@ -303,14 +334,13 @@ def _rules_of(policy: Policy, thread: Thread) -> _Rules:
     )
 
 
-def _judge(rules: _Rules, input_: Value, thread: Thread) -> Judgement:
+def _judge(rules: _Rules, _: Pair, thread: Thread) -> Judgement:
     """Evaluate the rules of a policy.
 
     Raises:
         Undecided: they meet a marker.
     """
     policy = rules.policy
-    thread.begin(input_, LIMITS)
     try:
         if rules.applies is not None and (applies := thread.call(rules.applies)) is not True:
             return _not_applying(policy, applies)

@@ -10,6 +10,7 @@ import orjson
 from policyeng.bundle import PolicyInput, SnapshotView
 from policyeng.bundle.declaration import Functions
 from policyeng.bundle.python_output import printing_to_standard_error
+from policyeng.engines.recording import RecordedView, plain
 from policyeng.engines.watchdog import DeadlineExceededError, within_deadline
 from policyeng.engines.work import (
     MARKED_VIEW,
@@ -30,11 +31,11 @@ from policyeng.rego.markers import Unknown as Marker
 MOST_YIELDED = 10_000
 
 
-def judge_pair(work: Work, pair: Pair) -> Judgement:
+def judge_pair(work: Work, pair: Pair, recording: RecordedView | None = None) -> Judgement:
     """One judgement by the Python form of a policy, be it in force or the twin of a Rego policy.
 
     Python policies are trusted code of the bundle: they run in this process, within a deadline but without a
-    memory limit.
+    memory limit. What they read of their input is recorded through `recording`.
 
     Raises:
         BundleError: the module of the policy cannot be run.
@@ -45,10 +46,14 @@ def judge_pair(work: Work, pair: Pair) -> Judgement:
     if is_switched_off(work.bundle, policy):
         return SWITCHED_OFF
     marking = work.marking
-    snapshot, subjects = (work.snapshot, work.subjects) if marking is None else _marked(work, marking)
+    snapshot, subjects = input_of(work)
+    resource, workspace = subjects[pair.subject], subjects[pair.workspace] if pair.workspace >= 0 else None
+    if recording is not None:
+        snapshot, resource = recording, recording.wrap(resource, "/resource")
+        workspace = recording.wrap(workspace, "/workspace")
     given = PolicyInput(
-        resource=subjects[pair.subject],
-        workspace=subjects[pair.workspace] if pair.workspace >= 0 else None,
+        resource=resource,
+        workspace=workspace,
         snapshot=snapshot,
         parameters=work.parameters[pair.policy],
         as_of=work.as_of,
@@ -66,6 +71,11 @@ def judge_pair(work: Work, pair: Pair) -> Judgement:
         return judgement
     unknowns = (*judgement.unknowns, *marking.unknowns(causes, pair.subject, pair.workspace))
     return judgement._replace(unknowns=unknowns, is_partial=True)
+
+
+def input_of(work: Work) -> tuple[SnapshotView, Sequence[JsonObject]]:
+    """Return the snapshot as policies see it, and its subjects."""
+    return (work.snapshot, work.subjects) if work.marking is None else _marked(work, work.marking)
 
 
 def _marked(work: Work, marking: Marking) -> tuple[SnapshotView, Sequence[JsonObject]]:
@@ -119,7 +129,7 @@ def _call(form: Functions, given: PolicyInput, denials: list[Denial], unknowns: 
         if isinstance(said, Denial):
             # What cannot be reported is an error; what can be is plain, without the views of the input.
             shown = (said.msg, said.path, show(said.actual), show(said.expected))
-            _, _, actual, expected = orjson.loads(orjson.dumps(shown))
+            _, _, actual, expected = orjson.loads(orjson.dumps(shown, default=plain))
             denials.append(made(Denial, msg=said.msg, path=said.path, actual=actual, expected=expected))
         elif isinstance(said, Unknown):
             orjson.dumps((said.msg, said.path))

@@ -11,7 +11,6 @@ import orjson
 
 from policyeng.bundle import SnapshotView
 from policyeng.engines.embedded import changed_documents
-from policyeng.evaluation.consulted import name_below
 from policyeng.evaluation.estate import Becomes, Estate, Subject, resource_subject, workload_subject
 from policyeng.evaluation.indices import OF_RESOURCES, Path, indexed_again, with_ids
 from policyeng.evaluation.prepared import Prepared
@@ -63,14 +62,6 @@ class Layout:
         for at, subject in enumerate(self.prepared.estate.subjects[self.first : self.rest], self.first):
             if home := lowered(subject.document.get("workspaceId") or ""):
                 found.setdefault(home, []).append(at)
-        return found
-
-    @cached_property
-    def by_name(self) -> Mapping[str, Sequence[Subject]]:
-        """The resources by what their ids are below the last provider."""
-        found: dict[str, list[Subject]] = {}
-        for subject in self.prepared.estate.subjects[: self.first]:
-            found.setdefault(name_below(subject.reported_id), []).append(subject)
         return found
 
     def changed(self, becomes: Mapping[str, Becomes]) -> Changed:

@@ -7,9 +7,8 @@ Azure RBAC", scope format.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import cast
 
 from policyeng.facts.words import trimmed
 from policyeng.models import lowered
@@ -116,7 +115,8 @@ def open_scopes(by_scope: Mapping[str, object]) -> list[str]:
 
     The inputs decide which those are: resources that they lack have ids without open parts.
     """
-    return [scope for scope in dict.keys(cast("dict[str, object]", by_scope)) if is_open(scope)]
+    keys: Callable[[], Iterable[str]] = getattr(by_scope, "known_keys", by_scope.keys)
+    return [scope for scope in keys() if is_open(scope)]
 
 
 def _is_open(part: str) -> bool:

@@ -292,6 +292,10 @@ class MarkedObject(SpecialObject, _MarkedCollection, dict[Any, Any]):  # type: i
         """Stay the same in a copy and in another process."""
         return MarkedObject, (dict(dict.items(self)), self.open)
 
+    def known_keys(self) -> Iterator[Value]:
+        """Yield the keys that are there, whether or not there may be others."""
+        return iter(dict.keys(self))
+
     def get(self, key: Value, default: Value = None) -> Value:
         """Return a value or the default, or raise."""
         found = dict.get(self, key, _MISSING)

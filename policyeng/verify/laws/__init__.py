@@ -14,7 +14,7 @@ from policyeng.verify.laws import (
     gate,
     insensitive,
     monotone,
-    neighbours,
+    observed,
     order,
     paths,
     remediation,
@@ -31,7 +31,7 @@ __all__ = ["LAWS", "Law", "laws_named"]
 LAWS: tuple[Law, ...] = (
     repeatable.LAW,
     order.LAW,
-    neighbours.LAW,
+    observed.LAW,
     total.LAW,
     exemptions.LAW,
     gate.LAW,

@@ -1,0 +1,211 @@
+"""Record what a Python policy reads of its input, in the terms of `policyeng.rego.tracing`.
+
+What stands for a collection is no subclass of `dict` or `list`: functions in C then read it through its methods, or
+refuse it, and never see an empty collection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, MutableMapping, MutableSequence
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+from policyeng.bundle import SnapshotView
+from policyeng.rego.markers import MARKERS, SCALARS
+from policyeng.rego.tracing import Kind, Recorder, escape
+from policyeng.rego.values import Value
+
+_Value = TypeVar("_Value")
+_MISSING = object()
+
+
+class _Recorded:
+    """A collection of which reads are recorded."""
+
+    __slots__ = ("_document", "_names", "_pointer", "_recorder", "_value")
+
+    def __init__(self, recorder: Recorder, names: Mapping[int, str], value: Value, document: str, pointer: str) -> None:
+        """Take a collection, its place, and the names of documents by the identity of their objects."""
+        self._recorder, self._names, self._value = recorder, names, value
+        self._document, self._pointer = document, pointer
+
+    def _read(self, kind: Kind) -> None:
+        self._recorder.read(self._document, self._pointer, kind)
+
+    def _part(self, key: object, value: Value) -> Value:
+        """Record the read of a part and return it."""
+        pointer = f"{self._pointer}/{escape(key)}"
+        self._recorder.read(self._document, pointer, "value")
+        return wrap(self._recorder, self._names, value, self._document, pointer)
+
+    def __len__(self) -> int:
+        self._read("keys")
+        return len(self._value)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.whole() == _plain(other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __repr__(self) -> str:
+        return repr(self.whole())
+
+    __hash__ = None  # type: ignore[assignment]  # as objects and lists have none
+
+    def __or__(self, other: object) -> Value:
+        return self.whole() | _plain(other)
+
+    def __ror__(self, other: object) -> Value:
+        return _plain(other) | self.whole()
+
+    def __add__(self, other: object) -> Value:
+        return self.whole() + _plain(other)
+
+    def __radd__(self, other: object) -> Value:
+        return _plain(other) + self.whole()
+
+    def copy(self) -> Value:
+        """Return all of it."""
+        return self.whole().copy()
+
+    def whole(self) -> Value:
+        """Return the collection as it is; all of it is read."""
+        self._read("whole")
+        return self._value
+
+
+def _plain(value: Value) -> Value:
+    return value.whole() if issubclass(type(value), _Recorded) else value
+
+
+class _RecordedObject(_Recorded, MutableMapping[Any, Any]):
+    """An object of which reads are recorded; it refuses to be changed as the one that it stands for does."""
+
+    __slots__ = ()
+
+    __class__ = property(lambda self: type(self._value))  # it passes for it
+    __eq__ = _Recorded.__eq__
+
+    def __getitem__(self, key: object) -> Value:
+        pointer = f"{self._pointer}/{escape(key)}"
+        self._recorder.read(self._document, pointer, "value")
+        return wrap(self._recorder, self._names, self._value[key], self._document, pointer)
+
+    def get(self, key: object, default: Value = None) -> Value:
+        pointer = f"{self._pointer}/{escape(key)}"
+        self._recorder.read(self._document, pointer, "value")
+        found = self._value.get(key, _MISSING)
+        return default if found is _MISSING else wrap(self._recorder, self._names, found, self._document, pointer)
+
+    def __contains__(self, key: object) -> bool:
+        self._recorder.read(self._document, f"{self._pointer}/{escape(key)}", "value")
+        return key in self._value
+
+    def __iter__(self) -> Iterator[Value]:
+        self._read("keys")
+        return iter(self._value)
+
+    def known_keys(self) -> Iterator[Value]:
+        """Yield the keys that are known, whether or not there may be others."""
+        self._read("keys")
+        return iter(getattr(self._value, "known_keys", self._value.keys)())
+
+    def __setitem__(self, key: object, value: Value) -> None:
+        self._value[key] = value
+
+    def __delitem__(self, key: object) -> None:
+        del self._value[key]
+
+
+class _RecordedList(_Recorded, MutableSequence[Any]):
+    """A list of which reads are recorded; it refuses to be changed as the one that it stands for does."""
+
+    __slots__ = ()
+
+    __class__ = property(lambda self: type(self._value))  # it passes for it
+    __eq__ = _Recorded.__eq__
+
+    def __getitem__(self, index: Value) -> Value:
+        if type(index) is slice:
+            return self.whole()[index]
+        self._read("keys")
+        return self._part(index, self._value[index])
+
+    def __iter__(self) -> Iterator[Value]:
+        self._read("keys")
+        return (self._part(index, value) for index, value in enumerate(self._value))
+
+    def __setitem__(self, index: Value, value: Value) -> None:
+        self._value[index] = value
+
+    def __delitem__(self, index: Value) -> None:
+        del self._value[index]
+
+    def insert(self, index: int, value: Value) -> None:
+        self._value.insert(index, value)
+
+
+def wrap(recorder: Recorder, names: Mapping[int, str], value: Value, document: str, pointer: str) -> Value:
+    """Return a value as what records its reads.
+
+    Args:
+        recorder: takes the reads.
+        names: names of documents by the identity of the object that is one.
+        value: a JSON value, perhaps with markers.
+        document: the name of the one that it is a part of.
+        pointer: JSON Pointer within the document.
+    """
+    if type(value) in SCALARS or type(value) in MARKERS or not isinstance(value, dict | list | tuple):
+        return value
+    if (name := names.get(id(value))) is not None:
+        document, pointer = name, ""
+    made = _RecordedObject if isinstance(value, dict) else _RecordedList
+    return made(recorder, names, value, document, pointer)
+
+
+def plain(value: Value) -> Value:
+    """Return what a recorded collection stands for; all of it is read.
+
+    Raises:
+        TypeError: the value is no recorded collection.
+    """
+    if not issubclass(type(value), _Recorded):
+        raise TypeError(f"{type(value).__name__} is not JSON")
+    return value.whole()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedView(SnapshotView):
+    """A snapshot as policies see it, of which reads are recorded; what they work out of it keeps its reads."""
+
+    recorder: Recorder = field(default_factory=Recorder)
+    names: Mapping[int, str] = field(default_factory=dict)
+    _reads: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, view: SnapshotView, recorder: Recorder, names: Mapping[int, str]) -> RecordedView:
+        """Record the reads of a view."""
+        given = {member.name: getattr(view, member.name) for member in fields(SnapshotView) if member.init}
+        wrapped = {name: wrap(recorder, names, value, "input", f"/snapshot/{name}") for name, value in given.items()}
+        return cls(**wrapped, recorder=recorder, names=names)
+
+    def wrap(self, value: Value, pointer: str) -> Value:
+        """Return another part of the input, which is read by that."""
+        self.recorder.read("input", pointer, "value")
+        return wrap(self.recorder, self.names, value, "input", pointer)
+
+    def once(self, key: Hashable, make: Callable[[], _Value]) -> _Value:
+        """As of `SnapshotView`; what was read to work it out counts for each that asks for it."""
+        known = self._reads.get(key)
+        if known is None:
+            self.recorder.enter(key)
+            try:
+                value = make()
+            finally:
+                reads = self.recorder.leave()
+            known = self._reads[key] = value, reads
+        else:
+            self.recorder.add(known[1])
+        found: _Value = known[0]
+        return found

@@ -1,0 +1,354 @@
+"""What evaluations have read of a snapshot, and which of them a change can affect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
+from itertools import zip_longest
+
+import orjson
+
+from policyeng.bundle import SnapshotView
+from policyeng.engines.tracing import Traced, trace
+from policyeng.engines.work import Pair, Work
+from policyeng.evaluation.estate import Subject
+from policyeng.evaluation.indices import OF_RESOURCES, Path, indexed_again
+from policyeng.evaluation.plan import plan
+from policyeng.evaluation.prepared import Prepared
+from policyeng.evaluation.rows import Row
+from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
+from policyeng.models import JsonObject, lowered
+from policyeng.rego.tracing import Read, escape
+
+#: A policy of a bundle and a subject of an estate, by their positions.
+Numbers = tuple[int, int]
+
+#: Subjects that are no resources, by their types.
+_STATED = frozenset(("workload", "approval", "document"))
+#: The indices that are made from fields of computes and clusters.
+_FROM_FIELDS = ("/snapshot/by_host", "/snapshot/by_subnet")
+_NOTHING = object()
+
+
+def name_of(subject: Subject) -> str:
+    """Return the name of a subject as a document of which reads are recorded."""
+    kind = subject.judged_type if subject.judged_type in _STATED else ""
+    return f"{kind}:{lowered(subject.reported_id)}"
+
+
+def trace_pairs(prepared: Prepared, work: Work) -> Iterator[tuple[Pair, Traced]]:
+    """Evaluate pairs, and record what each of them reads, by the names that `name_of` gives.
+
+    Args:
+        prepared: a snapshot.
+        work: made from it.
+
+    Raises:
+        EngineError: the bundle does not compile.
+    """
+    return trace(work, [name_of(subject) for subject in prepared.estate.subjects])
+
+
+class Differences:
+    """What differs between two states of a snapshot, by the places at which policies read it.
+
+    Attributes:
+        rows: the subjects that differ.
+        members: pointers into the input of collections of which other members are there.
+        keys: pointers into the input at which something is there in one of the states only.
+    """
+
+    def __init__(self, rows: Iterable[Row], view: SnapshotView) -> None:
+        """Compare two states.
+
+        Args:
+            rows: the subjects that may differ.
+            view: the earlier state.
+        """
+        self.rows = list(rows)
+        self._view = view
+        self._by_name = {_name_of(row): row for row in self.rows}
+        self.members: set[str] = set()
+        self.keys: set[str] = set()
+        self._compare_lists()
+        for path, after in indexed_again(_sides(self.rows), {name: getattr(view, name) for name in OF_RESOURCES}):
+            self._compare_index(path, after)
+        if any(_is_marked_otherwise(row) and _has_indexed_fields(row) for row in self.rows):
+            self.members.update(_FROM_FIELDS)
+
+    @property
+    def documents(self) -> Iterable[str]:
+        """The names of the subjects that differ."""
+        return self._by_name
+
+    def meets(self, read: Read, workspace: str = "") -> bool:
+        """Return whether a read may find something else.
+
+        Args:
+            read: of an evaluation on the earlier state.
+            workspace: lower-case id of the workspace of what was evaluated.
+        """
+        if read.document != "input":
+            return read.document in self._by_name and self.meets_in(read)
+        pointer, kind = read.pointer, read.kind
+        if pointer == "/workspace":
+            return any(row.key == workspace and (row.before is None or row.after is None) for row in self.rows)
+        above = pointer.rpartition("/")[0]
+        if pointer in self.keys or above in self.keys or above in self.members:
+            return True
+        if kind != "value" and pointer in self.members:
+            return True
+        if kind == "keys" and any(key.rpartition("/")[0] == pointer for key in self.keys):
+            return True
+        return kind == "whole" and self.meets_whole(pointer)
+
+    def meets_in(self, read: Read) -> bool:
+        """Return whether a read of a subject that differs may find something else."""
+        differing = self._paths[read.document]
+        if differing is None:
+            return True
+        pointer = lowered(read.pointer)
+        place = f"{pointer}/"
+        for path, is_key in differing:
+            if place.startswith(f"{path}/"):
+                return True
+            if read.kind == "whole" and path.startswith(place):
+                return True
+            if is_key and read.kind == "keys" and path.rpartition("/")[0] == pointer:
+                return True
+        return False
+
+    def meets_whole(self, pointer: str) -> bool:
+        """Return whether something differs in all that is at a place of the input."""
+        place = f"{pointer}/"
+        return any(f"{one}/".startswith(place) or place.startswith(f"{one}/") for one in self._holders)
+
+    @cached_property
+    def _holders(self) -> Sequence[str]:
+        """The places of the input at which something differs, and the collections that show what differs."""
+        found = {*self.members, *self.keys}
+        for row in self.rows:
+            for side in (row.before, row.after):
+                if side is not None and side.judged_type in _STATED:
+                    found.add(f"/snapshot/{side.judged_type}s")
+                elif side is not None:
+                    kind, key = escape(side.judged_type), escape(row.key)
+                    found |= {"/snapshot/resources", f"/snapshot/by_type/{kind}", f"/snapshot/by_id/{key}"}
+        return sorted(found)
+
+    @cached_property
+    def _paths(self) -> Mapping[str, Sequence[tuple[str, bool]] | None]:
+        """By document the places that differ, and whether something is there on one side only; None for all of it."""
+        return {name: _differing_in(row) for name, row in self._by_name.items()}
+
+    def _compare_lists(self) -> None:
+        """Compare `by_id`, `by_type`, `resources` and `workloads`."""
+        moved: dict[str, list[int]] = {}
+        for row in self.rows:
+            sides = [side for side in (row.before, row.after) if side is not None]
+            if sides[0].judged_type in _STATED:
+                if len(sides) == 1:
+                    self.members.add(f"/snapshot/{sides[0].judged_type}s")
+                continue
+            if len(sides) == 1:
+                self.members.add("/snapshot/resources")
+                self.keys.add(f"/snapshot/by_id/{escape(row.key)}")
+            kinds = [side and side.judged_type for side in (row.before, row.after)]
+            if kinds[0] != kinds[1]:
+                for kind, change in zip(kinds, (-1, 1), strict=True):
+                    if kind is not None:
+                        moved.setdefault(kind, []).append(change)
+        for kind, changes in moved.items():
+            place = f"/snapshot/by_type/{escape(kind)}"
+            self.members.add(place)
+            before = len(self._view.by_type[kind]) if kind in self._view.by_type else 0
+            if not before or not before + sum(changes):
+                self.keys.add(place)
+
+    def _compare_index(self, path: Path, after: Sequence[str]) -> None:
+        name, *keys = path
+        place = "/snapshot/" + "/".join((name, *map(escape, keys)))
+        self.members.add(place)
+        known: Mapping[str, object] | None = getattr(self._view, name)
+        for key in keys[:-1]:
+            found = known.get(key) if known else None
+            known = found if isinstance(found, Mapping) else None
+        if not after or not (known and known.get(keys[-1])):
+            # What holds nothing else comes and goes with it.
+            self.keys.add(place)
+            if len(keys) > 1 and (not known or len(known) == 1 or not after):
+                self.keys.add(place.rpartition("/")[0])
+
+
+class Reads:
+    """What pairs have read, to find those that a difference can affect."""
+
+    def __init__(self, traced: Iterable[tuple[Pair, Traced]], subjects: Sequence[Subject]) -> None:
+        """Index the reads of pairs, but for what they read of their own subjects.
+
+        Args:
+            traced: the pairs.
+            subjects: of the estate.
+        """
+        self._blind: list[Numbers] = []
+        #: By document and pointer, the pairs that read there, with how.
+        self._at: dict[str, dict[str, list[tuple[str, Numbers]]]] = {}
+        #: The pairs that read members of collections in the input, by the pointer of the collection.
+        self._below: dict[str, list[Numbers]] = {}
+        self._wholes: list[tuple[str, Numbers]] = []
+        for pair, (_, reads) in traced:
+            numbers = (pair.policy, pair.subject)
+            if reads is None:
+                self._blind.append(numbers)
+                continue
+            own = name_of(subjects[pair.subject])
+            for document, pointer, kind in reads:
+                if document == own or (document == "input" and not pointer.startswith("/snapshot")):
+                    continue
+                self._at.setdefault(document, {}).setdefault(pointer, []).append((kind, numbers))
+                if document == "input":
+                    self._below.setdefault(pointer.rpartition("/")[0], []).append(numbers)
+                    if kind == "whole":
+                        self._wholes.append((pointer, numbers))
+
+    def affected_by(self, differences: Differences) -> set[Numbers]:
+        """Return the pairs that may find something else; those on subjects that differ only where they read another."""
+        found = set(self._blind) if differences.rows else set()
+        for name in differences.documents:
+            for pointer, readers in self._at.get(name, {}).items():
+                found.update(numbers for kind, numbers in readers if differences.meets_in(_read(name, pointer, kind)))
+        at = self._at.get("input", {})
+        for place in differences.members:
+            found.update(numbers for kind, numbers in at.get(place, ()) if kind != "value")
+            found.update(self._below.get(place, ()))
+        for place in differences.keys:
+            found.update(numbers for _, numbers in at.get(place, ()))
+            found.update(self._below.get(place, ()))
+            found.update(numbers for kind, numbers in at.get(place.rpartition("/")[0], ()) if kind == "keys")
+        found.update(numbers for pointer, numbers in self._wholes if differences.meets_whole(pointer))
+        return found
+
+
+def _read(document: str, pointer: str, kind: str) -> Read:
+    return Read(document, pointer, kind)  # type: ignore[arg-type]  # it was one
+
+
+def rows_of(earlier: Sequence[Subject], later: Sequence[Subject]) -> Iterator[Row]:
+    """Return the subjects that may differ between two states, found by comparing all of them."""
+    were, are = _by_key(earlier), _by_key(later)
+    for key in {**were, **are}:
+        for before, after in zip_longest(were.get(key, ()), are.get(key, ())):
+            yield from row_between(key[1], before, after)
+
+
+def row_between(key: str, before: Subject | None, after: Subject | None) -> Iterator[Row]:
+    """Return one row, which has no position; none where nothing can differ."""
+    if before is not after and not (before and after and _is_same(before, after)):
+        yield Row(-1, key, before, after)
+
+
+def touched_pairs(
+    prepared: Prepared, moment: datetime, wanted: Mapping[int, Sequence[int]], differences: Differences
+) -> set[Numbers]:
+    """Return the pairs of which something that they read differs, or may.
+
+    Args:
+        prepared: the earlier state.
+        moment: the evaluation clock, in UTC.
+        wanted: by number of the policy, positions of subjects.
+        differences: of the later state.
+    """
+    subjects = prepared.estate.subjects
+    planned = tuple(plan(prepared.bundle, prepared.estate, wanted))
+    # What is not evaluated depends on its subject alone.
+    found = {
+        (entry.pair.policy, entry.pair.subject)
+        for entry in planned
+        if entry.unknowns and name_of(subjects[entry.pair.subject]) in differences.documents
+    }
+    for pair, (_, reads) in trace_pairs(prepared, replace(prepared, planned=planned).work(moment)):
+        workspace = lowered(subjects[pair.workspace].reported_id) if pair.workspace >= 0 else ""
+        if reads is None or any(differences.meets(read, workspace) for read in reads):
+            found.add((pair.policy, pair.subject))
+    return found
+
+
+def _name_of(row: Row) -> str:
+    side = row.before or row.after
+    return name_of(side) if side is not None else ""
+
+
+def _sides(rows: Iterable[Row]) -> Iterator[tuple[str, JsonObject | None, JsonObject | None]]:
+    """The resources among the rows, by key, before and after."""
+    for row in rows:
+        side = row.before or row.after
+        if side is not None and side.judged_type not in _STATED:
+            yield row.key, row.before and row.before.document, row.after and row.after.document
+
+
+def _is_marked_otherwise(row: Row) -> bool:
+    """Whether something else of a subject is not known: whoever reads it may meet that."""
+    before, after = ((dict(side.unreadable), side.carried) if side else ({}, None) for side in (row.before, row.after))
+    return before != after
+
+
+def _has_indexed_fields(row: Row) -> bool:
+    return any(
+        side is not None and side.judged_type in (COMPUTE_TYPE, CLUSTER_TYPE) for side in (row.before, row.after)
+    )
+
+
+def _differing_in(row: Row) -> Sequence[tuple[str, bool]] | None:
+    """The places that differ, in lower case because unread places are spelled in any; None for all of a subject."""
+    before, after = row.before, row.after
+    if before is None or after is None or before.carried != after.carried:
+        return None
+    if (before.reported_id, before.reported_type) != (after.reported_id, after.reported_type):
+        return None
+    unread = dict(before.unreadable.items() ^ after.unreadable.items())
+    places = [(pointer.partition("/*")[0], True) for pointer in unread]
+    return [(lowered(path), is_key) for path, is_key in (*places, *_differing(before.document, after.document, ""))]
+
+
+def _differing(before: JsonObject, after: JsonObject, above: str) -> Iterator[tuple[str, bool]]:
+    """The places where two objects differ, and whether something is there on one side only; lists differ as a whole."""
+    for key in {**before, **after}:
+        one, other = before.get(key, _NOTHING), after.get(key, _NOTHING)
+        if one is other:
+            continue
+        here = f"{above}/{escape(key)}"
+        if isinstance(one, dict) and isinstance(other, dict):
+            yield from _differing(one, other, here)
+        elif not _is_equal(one, other):
+            yield here, one is _NOTHING or other is _NOTHING
+
+
+def _is_equal(one: object, other: object) -> bool:
+    """Whether two JSON values are the same; to Python 1 and true are equal, and so are 1 and 1.0."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_is_equal, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_is_equal(value, other[key]) for key, value in one.items())
+    return one == other
+
+
+def _is_same(before: Subject, after: Subject) -> bool:
+    is_read_alike = (before.unreadable, before.carried) == (after.unreadable, after.carried)
+    # As JSON: in Python 1 equals true.
+    return is_read_alike and _json(before) == _json(after)
+
+
+def _json(subject: Subject) -> bytes:
+    return orjson.dumps(subject.document, option=orjson.OPT_SORT_KEYS)
+
+
+def _by_key(subjects: Sequence[Subject]) -> Mapping[tuple[bool, str], Sequence[Subject]]:
+    found: dict[tuple[bool, str], list[Subject]] = {}
+    for subject in subjects:
+        key = subject.judged_type in _STATED, lowered(subject.reported_id)
+        found.setdefault(key, []).append(subject)
+    return found
