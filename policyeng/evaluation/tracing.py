@@ -14,7 +14,7 @@ from policyeng.bundle import SnapshotView
 from policyeng.engines.tracing import Traced, trace
 from policyeng.engines.work import Pair, Work
 from policyeng.evaluation.estate import Subject
-from policyeng.evaluation.indices import OF_RESOURCES, Path, indexed_again
+from policyeng.evaluation.indices import OF_RESOURCES, indexed_again
 from policyeng.evaluation.plan import plan
 from policyeng.evaluation.prepared import Prepared
 from policyeng.evaluation.rows import Row
@@ -73,8 +73,7 @@ class Differences:
         self.members: set[str] = set()
         self.keys: set[str] = set()
         self._compare_lists()
-        for path, after in indexed_again(_sides(self.rows), {name: getattr(view, name) for name in OF_RESOURCES}):
-            self._compare_index(path, after)
+        self._compare_indices()
         if any(_is_marked_otherwise(row) and _has_indexed_fields(row) for row in self.rows):
             self.members.update(_FROM_FIELDS)
 
@@ -167,19 +166,26 @@ class Differences:
             if not before or not before + sum(changes):
                 self.keys.add(place)
 
-    def _compare_index(self, path: Path, after: Sequence[str]) -> None:
-        name, *keys = path
-        place = "/snapshot/" + "/".join((name, *map(escape, keys)))
-        self.members.add(place)
-        known: Mapping[str, object] | None = getattr(self._view, name)
-        for key in keys[:-1]:
-            found = known.get(key) if known else None
-            known = found if isinstance(found, Mapping) else None
-        if not after or not (known and known.get(keys[-1])):
-            # What holds nothing else comes and goes with it.
-            self.keys.add(place)
-            if len(keys) > 1 and (not known or len(known) == 1 or not after):
-                self.keys.add(place.rpartition("/")[0])
+    def _compare_indices(self) -> None:
+        """Compare the indices of resources."""
+        indices = {name: getattr(self._view, name) for name in OF_RESOURCES}
+        emptied: dict[str, set[str]] = {}
+        for path, after in indexed_again(_sides(self.rows), indices):
+            name, *keys = path
+            place = "/".join(("/snapshot", name, *map(escape, keys)))
+            holder = place.rpartition("/")[0]
+            known: Mapping[str, object] | None = indices[name] if len(keys) == 1 else indices[name].get(keys[0])
+            self.members.add(place)
+            if not after or not (known and known.get(keys[-1])):
+                self.keys.add(place)
+            if len(keys) == 1:
+                continue
+            if not known:
+                self.keys.add(holder)
+            elif not after:
+                # What holds nothing else goes with its last entry.
+                emptied.setdefault(holder, set()).add(keys[-1])
+                self.keys.update([holder] if len(emptied[holder]) == len(known) else [])
 
 
 class Reads:
