@@ -16,6 +16,7 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from functools import lru_cache
 from pathlib import Path
 from time import time
 
@@ -107,6 +108,16 @@ def _content(path: Path) -> bytes:
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         return file.read() if _is_ours(status, stat.S_ISREG) and status.st_size <= MOST_BYTES else b""
+
+
+@lru_cache(maxsize=1)
+def package_digest() -> str:
+    """Return the digest of the code of this package, which may change between two versions."""
+    root = Path(__file__).parent
+    digest = hashlib.sha256()
+    for file in sorted(root.rglob("*.py")):
+        digest.update(f"{file.relative_to(root)}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def _digest(key: str, body: bytes) -> bytes:

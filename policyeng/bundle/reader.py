@@ -11,7 +11,7 @@ from typing import NamedTuple, TypedDict
 
 import orjson
 
-from policyeng.bundle.clocks import Clock, clock_of
+from policyeng.bundle.clocks import reads_clock
 from policyeng.bundle.data_documents import absolute, join_document, join_given
 from policyeng.bundle.declaration import Policy
 from policyeng.bundle.discovery import policies_of
@@ -96,9 +96,9 @@ class Bundle:
         return reaches_of(self.policies, self.modules, self.rego_v0)
 
     @cached_property
-    def clocks(self) -> tuple[Clock, ...]:
-        """What each policy in force does with the clock."""
-        return tuple(map(clock_of, self.policies, self.reaches))
+    def clocked(self) -> tuple[bool, ...]:
+        """Whether each policy in force can read the clock."""
+        return tuple(map(reads_clock, self.policies, self.reaches))
 
     @cached_property
     def spellings(self) -> Spellings:

@@ -32,7 +32,7 @@ from policyeng.models import (
     Summary,
 )
 
-__all__ = ["Prepared", "added", "evaluate", "evaluated", "exit_code", "prepare", "summary_of"]
+__all__ = ["Prepared", "added", "concluded", "evaluate", "evaluated", "exit_code", "prepare", "summary_of"]
 
 #: How a problem begins that tells of a part of the inputs which was not read; so it is known from a report, too.
 _INCOMPLETE = "the snapshot is incomplete"

@@ -1,9 +1,8 @@
 """What will be found if nothing changes: the same inputs judged at later clocks, and the second at which each flips.
 
-From one clock it goes on to the moment until which the evaluation holds (`evaluation.holding`), which is that of an
-exemption or one with which a policy compares the clock. For policies of which nobody knows these moments it also
-judges at every moment that stands in their data, in their code or in the snapshot, moved by as many days as their
-numbers say, and between each two of them. The second of a flip between two clocks is found by halving.
+Policies that read the clock are evaluated at the moments at which exemptions begin and end, and at every moment that is
+in their data, in their code or in the snapshot, moved by as many days as their numbers say, and between each two of
+them. The second of a flip between two clocks is found by halving.
 """
 
 from __future__ import annotations
@@ -19,14 +18,12 @@ from pydantic import AwareDatetime
 from policyeng import exemptions as exempting
 from policyeng.audit.comparing.nouns import Became, Cause, Flip, Kind
 from policyeng.audit.comparing.states import Key, State, Status, judged, keyed, status_of
+from policyeng.bundle.moments import moments
 from policyeng.evaluation import Prepared, evaluated, homes_of, prepare
-from policyeng.evaluation.holding import Holding, held
-from policyeng.evaluation.terms import Terms
 from policyeng.facts.ids import folded_id
 from policyeng.garbage import uncollected
 from policyeng.models import Approval, Finding, Model, Outcome, lowered
 from policyeng.report.wording import rfc3339
-from policyeng.verify.satisfiability.clock import moments
 from policyeng.verify.satisfiability.timeline import samples
 
 _SECOND = timedelta(seconds=1)
@@ -68,8 +65,8 @@ class _Look:
         self._state, self._until, self._threads = state, until, threads
         self._whole = prepare(state.bundle, state.snapshot, state.parameters)
         self._homes = homes_of(self._whole.estate.subjects)
-        policies = zip(state.bundle.policies, state.bundle.reaches, strict=True)
-        clocked = {policy.id for policy, reach in policies if reach.clock}
+        policies = zip(state.bundle.policies, state.bundle.clocked, strict=True)
+        clocked = {policy.id for policy, reads_clock in policies if reads_clock}
         self._clocked = self._whole.only(lambda policy, _: policy.id in clocked)
         self._still = [finding for finding in self._judged(self._whole, state.as_of) if finding.policy not in clocked]
 
@@ -86,36 +83,28 @@ class _Look:
     def turns(self) -> Iterator[tuple[datetime, Key, Finding | None, Finding | None]]:
         """When which finding flips, from what to what."""
         at = self._state.as_of
-        holding = self._held(at)
-        earlier = self._found(at, holding)
-        while (following := self._next(at, holding)) is not None:
-            holding = self._held(following)
-            later = self._found(following, holding)
+        earlier = self._found(at)
+        for following in self._clocks:
+            later = self._found(following)
             for key in sorted({**earlier, **later}):
                 old, new = earlier.get(key), later.get(key)
                 if status_of(old) != status_of(new) and (_stands(old) or _stands(new)):
                     yield self._exactly(key, at, following, new), key, old, new
             at, earlier = following, later
 
-    def _held(self, at: datetime) -> Holding:
-        """What the policies that look at the clock say at a moment, and until when they say it."""
-        state = self._state
-        return held(self._clocked, Terms(at, state.exemptions, state.engine, state.opa, self._threads))
-
-    def _found(self, at: datetime, holding: Holding) -> dict[Key, Finding]:
+    def _found(self, at: datetime) -> dict[Key, Finding]:
         """Everything that is found at a clock."""
-        return self._marked([*self._still, *holding.evaluation.findings], at)
+        return self._marked([*self._still, *self._judged(self._clocked, at)], at)
 
-    def _next(self, at: datetime, holding: Holding) -> datetime | None:
-        """The next clock to judge at, a whole second or the last one; None after that."""
-        if at >= self._until:
-            return None
-        ends = [self._until]
-        if holding.until is not None:
-            ends.append(max(_next_second(holding.until), at + _SECOND))
-        if holding.again:
-            ends += [one for one in self._samples if one > at][:1]
-        return min(ends)
+    @cached_property
+    def _clocks(self) -> list[datetime]:
+        """The later clocks to evaluate at, in order."""
+        begin, until = self._state.as_of, self._until
+        if until <= begin:
+            return []
+        turns = (turn for one in self._state.exemptions for turn in (one.created_at, one.expires_at))
+        ends = {max(_next_second(turn), begin + _SECOND) for turn in turns if begin <= turn < until}
+        return sorted({*(end for end in ends if end < until), *(self._samples if self._clocked.planned else ()), until})
 
     def _exactly(self, key: Key, before: datetime, after: datetime, new: Finding | None) -> datetime:
         """The first second after one moment, up to another, at which a finding is what it is at the latter."""
@@ -135,7 +124,7 @@ class _Look:
 
     @cached_property
     def _samples(self) -> list[datetime]:
-        """The clocks to judge at for policies of which nobody knows when they say something else."""
+        """The clocks at which policies that read the clock may find something else."""
         begin, estate = self._state.as_of, self._whole.estate
         types = {subject.judged_type for subject in estate.subjects}
         known = moments(self._state.bundle, self._whole.parameters, [orjson.loads(estate.document)], types)

@@ -1,9 +1,8 @@
-"""On what the judgement of a part rests, and until when it holds: kept with the part, and asked at the next run."""
+"""What the evaluation of a part depends on: stored with the part, and compared at the next run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,19 +14,19 @@ from policyeng.sources.witness import Asked
 
 
 class Basis(NamedTuple):
-    """What a judgement rests on.
+    """What an evaluation depends on.
 
     Attributes:
         grounds: the digest of all that is the same for every part, but for the clock; see `taking_over.grounds_of`.
         asked: what was asked of files to read it.
-        until: the first moment at which the judgement may be another one; None where there is none.
-        again: the policies that are judged again at every clock.
+        in_force: the ids of the exemptions that were in force.
+        again: the policies that are evaluated again at every other clock.
         used: the ids of the exemptions that cover something in the part.
     """
 
     grounds: str
     asked: Sequence[Asked]
-    until: datetime | None
+    in_force: Sequence[str]
     again: Sequence[str]
     used: Sequence[str]
 
@@ -39,24 +38,24 @@ def written(basis: Basis) -> str:
             {
                 **basis._asdict(),
                 "asked": [(one.question, str(one.path), one.answer) for one in basis.asked],
-                "until": basis.until and basis.until.isoformat(),
             }
         ).decode()
     except TypeError:
         return ""
 
 
-def read_back(text: str) -> Basis:
-    """The basis of its JSON.
+def read_back(text: str) -> Basis | None:
+    """The basis of its JSON; None for that of an earlier version, which is not comparable.
 
     Raises:
         StoreError: it is none.
     """
     try:
         stated = orjson.loads(text)
-        until = stated["until"] and datetime.fromisoformat(stated["until"])
+        if "until" in stated:
+            return None
         asked = [Asked(question, Path(path), answer) for question, path, answer in stated["asked"]]
-        return Basis(**{**stated, "asked": asked, "until": until})
+        return Basis(**{**stated, "asked": asked})
     except (KeyError, TypeError, ValueError):
         remedy = "`policyeng audit verify-history` says which run it concerns"
         raise StoreError("what a part rests on was altered", place=("parts",), remedy=remedy) from None

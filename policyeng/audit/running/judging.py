@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from policyeng.audit.collecting.parts import Collected, Source, read
 from policyeng.audit.running.holding import Basis
@@ -12,15 +13,15 @@ from policyeng.audit.store.contents import packed
 from policyeng.audit.store.drafting import Entry
 from policyeng.audit.store.kept_evaluations import kept_evaluation, standing_in
 from policyeng.audit.store.kept_snapshots import kept_snapshot, snapshot_of
-from policyeng.bundle import Bundle
-from policyeng.engines import OpaOptions
+from policyeng.bundle import Bundle, Policy
+from policyeng.engines import OpaOptions, judge
 from policyeng.errors import InputError
-from policyeng.evaluation import evaluate, prepare
+from policyeng.evaluation import Prepared, concluded, evaluate, prepare
 from policyeng.evaluation import terms as evaluation_terms
-from policyeng.evaluation.holding import Holding, held, taken_over
+from policyeng.evaluation.findings import findings_of, order_of
 from policyeng.exemptions import in_force_of
 from policyeng.in_force import Held
-from policyeng.models import Evaluation, Exemption, JsonObject, Problem, Severity, Snapshot, Summary
+from policyeng.models import Evaluation, Exemption, Finding, JsonObject, Outcome, Problem, Severity, Snapshot, Summary
 from policyeng.sources.problems import problem_of
 from policyeng.sources.witness import Asked
 
@@ -81,18 +82,25 @@ def terms_of(in_force: Held, as_of: datetime, engine: str, opa: OpaOptions | Non
     )
 
 
+class Before(NamedTuple):
+    """The evaluation of a part at another clock, and the ids of the policies that are evaluated again at this one."""
+
+    evaluation: Evaluation
+    again: Set[str]
+
+
 @dataclass(frozen=True, slots=True)
 class Resumed:
     """A part that is as it was, of which some policies have to be judged again.
 
     Attributes:
         asked: what was asked of files to read it.
-        before: what came of it, as far as it holds.
+        before: what was found of it.
     """
 
     source: Source
     asked: Sequence[Asked]
-    before: Holding
+    before: Before
 
 
 def read_and_judged(source: Source | Collected | Resumed, bundle: Bundle, terms: Terms) -> JudgedPart:
@@ -108,8 +116,8 @@ def read_and_judged(source: Source | Collected | Resumed, bundle: Bundle, terms:
     return judged_part(part, bundle, terms, source.before if is_same else None)
 
 
-def judged_part(part: Collected, bundle: Bundle, terms: Terms, before: Holding | None = None) -> JudgedPart:
-    """Judge a part that was read; of one that was judged before only what does not hold any more.
+def judged_part(part: Collected, bundle: Bundle, terms: Terms, before: Before | None = None) -> JudgedPart:
+    """Evaluate a part that was read; of one that was evaluated before only the policies that read the clock.
 
     Raises:
         EngineError: the bundle does not compile, or the engine does not answer.
@@ -123,8 +131,13 @@ def judged_part(part: Collected, bundle: Bundle, terms: Terms, before: Holding |
         return unread(part.name, [problem_of(InputError(error.message, place=(part.name,), remedy=error.remedy))])
     snapshot = snapshot_of(kept.contents[kept.digest], kept.contents)
     prepared, given = prepare(bundle, snapshot, terms.parameters), terms.with_problems(part.problems)
-    holding = taken_over(before, given, lambda: prepared) if before else held(prepared, given)
-    evaluation, exempting = apart(holding.evaluation)
+    part_of = prepared.only(lambda policy, _: policy.id in before.again) if before else prepared
+    found = findings_of(part_of, judge(part_of.work(given.moment, given.threads), given.engine, given.opa))
+    again = _clocked(prepared, found) | (before.again if before else frozenset())
+    if before:
+        kept_findings = (one for one in before.evaluation.findings if one.policy not in before.again)
+        found = sorted((*kept_findings, *found), key=order_of)
+    evaluation, exempting = apart(concluded(prepared, found, given))
     stored = kept_evaluation(evaluation, len(part.problems))
     entry = Entry(
         name=part.name,
@@ -135,8 +148,22 @@ def judged_part(part: Collected, bundle: Bundle, terms: Terms, before: Holding |
         exit_code=evaluation.exit_code,
         summary=evaluation.summary.model_dump_json(by_alias=True),
     )
-    basis = Basis("", part.asked, holding.until, holding.again, used_of(terms, bundle, exempting))
+    in_force, used = ids_in_force(terms, bundle.policies), used_of(terms, bundle, exempting)
+    basis = Basis("", part.asked, in_force, sorted(again), used)
     return JudgedPart(part.name, entry, evaluation.summary, (), exempting, basis)
+
+
+def _clocked(prepared: Prepared, found: Iterable[Finding]) -> frozenset[str]:
+    """The ids of the policies whose findings another clock may change: errors may come from a want of time."""
+    bundle = prepared.bundle
+    reading = {entry.pair.policy for entry in prepared.planned if bundle.clocked[entry.pair.policy]}
+    failing = (finding.policy for finding in found if finding.outcome is Outcome.ERROR)
+    return frozenset((*(bundle.policies[number].id for number in reading), *failing))
+
+
+def ids_in_force(terms: Terms, policies: Sequence[Policy]) -> tuple[str, ...]:
+    """The ids of the exemptions that are in force at the clock."""
+    return tuple(one.id for one in in_force_of(terms.exemptions, policies, terms.as_of)[0])
 
 
 def used_of(terms: Terms, bundle: Bundle, exempting: Collection[tuple[str, str]]) -> tuple[str, ...]:

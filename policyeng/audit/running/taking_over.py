@@ -1,24 +1,21 @@
 """Take over from the last run of an estate what still holds, because all that it rests on is the same.
 
 Whether a part is the same is asked of the bytes that it was read from, never of the time of a file. What is taken over
-is what judging anew would give, byte for byte; law 16 tries that of evaluations.
+is what a new evaluation would give, byte for byte.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
-from pathlib import Path
+from functools import cache
 
 from pydantic_core import to_json
 
-import policyeng
 from policyeng import __version__
 from policyeng.audit.collecting.parts import Collected, Source, is_unchanged
 from policyeng.audit.history import Run
 from policyeng.audit.running.holding import Basis, read_back
-from policyeng.audit.running.judging import JudgedPart, Resumed, Terms
+from policyeng.audit.running.judging import Before, JudgedPart, Resumed, Terms, ids_in_force
 from policyeng.audit.store.contents import in_batches, packed
 from policyeng.audit.store.digests import PartRow, canonical, digest_of
 from policyeng.audit.store.drafting import Entry
@@ -26,14 +23,10 @@ from policyeng.audit.store.judged import findings_of, heads_of, rows_of
 from policyeng.audit.store.kept import Store
 from policyeng.audit.store.kept_evaluations import evaluation_of
 from policyeng.bundle import Policy
+from policyeng.cache import package_digest
 from policyeng.engines import engine_version
-from policyeng.evaluation.holding import Holding
 from policyeng.exemptions import in_force_of, unused
 from policyeng.models import Summary
-
-#: Whose code decides what comes of a part.
-_DECIDING = ("audit", "bundle", "engines", "evaluation", "exemptions.py", "facts", "models", "sources", "workloads")
-_DECIDING_TOO = ("masking.py", "rego", "secret_shapes.py", "strict")
 
 
 class Earlier:
@@ -48,6 +41,7 @@ class Earlier:
         self._store, self._terms, self.grounds = store, terms, grounds
         self._as_of = last.as_of if last else terms.as_of
         self._rows: Mapping[str, PartRow] = rows_of(store, last) if last else {}
+        self._in_force = ids_in_force(terms, policies)
         self._saying = cache(lambda used: frozenset(_said_of_exemptions(terms, policies, used)))
 
     def resumed(self, sources: Iterable[Source | Collected]) -> Iterator[Source | Collected | Resumed | JudgedPart]:
@@ -69,18 +63,16 @@ class Earlier:
         if row is None or not row.holding or isinstance(source, Collected):
             return None
         basis = read_back(row.holding)
-        now = self._terms.as_of
-        is_in_time = now == self._as_of or (self._as_of < now and (basis.until is None or now < basis.until))
-        if basis.grounds != self.grounds or not is_in_time or not is_unchanged(source, basis.asked):
+        if basis is None or basis.grounds != self.grounds or tuple(basis.in_force) != self._in_force:
             return None
-        return row, basis
+        return (row, basis) if is_unchanged(source, basis.asked) else None
 
     def _taken(
         self, source: Source | Collected, row: PartRow, basis: Basis, head: bytes
     ) -> Resumed | JudgedPart | None:
         if basis.again and isinstance(source, Source) and self._as_of != self._terms.as_of:
             findings = findings_of(self._store, head)
-            before = Holding(evaluation_of(head, findings), basis.until, tuple(basis.again)) if findings else None
+            before = Before(evaluation_of(head, findings), frozenset(basis.again)) if findings else None
             return before and Resumed(source, basis.asked, before)
         then, now = (b',"asOf":' + to_json(moment) for moment in (self._as_of, self._terms.as_of))
         if head.count(then) != 1:  # it was judged at another clock than its run says
@@ -107,18 +99,6 @@ def grounds_of(policies: bytes, terms: Terms) -> str:
         "exemptions": [exemption.model_dump(mode="json") for exemption in terms.exemptions],
         "failing": [str(terms.fail_on), terms.strict_unknown],
         "engine": [terms.engine, engine_version(terms.engine, terms.opa)],
-        "code": [__version__, _code()],
+        "code": [__version__, package_digest()],
     }
     return digest_of(canonical(stated))
-
-
-@lru_cache(maxsize=1)
-def _code() -> str:
-    """The digest of the code that decides what comes of a part: it may change between two versions."""
-    root = Path(policyeng.__file__).parent
-    digest = hashlib.sha256()
-    for name in (*_DECIDING, *_DECIDING_TOO):
-        inner = root / name
-        for file in sorted(inner.rglob("*.py")) if inner.is_dir() else [inner]:
-            digest.update(f"{file.relative_to(root)}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
-    return digest.hexdigest()

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from policyeng.errors import UsageError, nearest
 from policyeng.verify.laws import (
     both_sides,
-    clock,
     engines,
     exemptions,
     formats,
@@ -44,7 +43,6 @@ LAWS: tuple[Law, ...] = (
     paths.LAW,
     monotone.LAW,
     insensitive.LAW,
-    clock.LAW,
 )
 
 

@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import Literal
 
 from policyeng.bundle import Bundle
+from policyeng.bundle.moments import moments
 from policyeng.errors import EngineError
 from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject, Outcome, Snapshot
 from policyeng.verify.cases import STATED
 from policyeng.verify.satisfiability.classes import Expected, WorkloadClass
-from policyeng.verify.satisfiability.clock import moments
 from policyeng.verify.satisfiability.estates import Assignment, Estates
 from policyeng.verify.satisfiability.extending import Extension, extend
 from policyeng.verify.satisfiability.hitting import smallest_hitting_sets

@@ -20,7 +20,6 @@ from policyeng.evaluation.marking import marking_of
 from policyeng.evaluation.plan import Planned, plan
 from policyeng.evaluation.pointers import value_at
 from policyeng.models import Denial, JsonObject, Snapshot, Unknown, lowered
-from policyeng.verify.satisfiability.clock import timeless
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,8 @@ class Judge:
     @cached_property
     def timeless(self) -> frozenset[str]:
         """The ids of the policies that surely do not look at the clock."""
-        return timeless(self.bundle)
+        policies = zip(self.bundle.policies, self.bundle.clocked, strict=True)
+        return frozenset(policy.id for policy, is_clocked in policies if not is_clocked)
 
     def of(self, snapshot: Snapshot, place: str) -> JudgedEstate:
         """The estate of a snapshot, ready to be judged.

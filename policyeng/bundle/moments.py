@@ -1,4 +1,4 @@
-"""Which policies may look at the clock, and the moments at which what they say can change."""
+"""The moments at which the findings of policies that read the clock can change."""
 
 from __future__ import annotations
 
@@ -8,56 +8,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.clocks import Clock
 from policyeng.bundle.rego_trees import trees_of
 from policyeng.models import JsonObject, lowered
 from policyeng.rego.syntax import Number, Scalar, walk
 
-#: In Python the clock, and what reaches an attribute by a name that is worked out, or all of them.
-_CLOCKS = frozenset(
-    {"as_of", "datetime", "date", "time", "getattr", "vars", "eval", "exec", "fields", "asdict", "astuple"}
-)
-#: Modules that know no clock. `policyeng.facts.reservations` takes it from what it is handed.
-_WITHOUT_CLOCK = re.compile(
-    r"(?:__future__|collections|dataclasses|enum|functools|ipaddress|itertools|json|math|re|string|typing)(?:\..*)?"
-    r"|policyeng(?:\.facts(?!\.reservations).*|\.models.*)?"
-)
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})?)?")
 _NUMBER = re.compile(r"\d{1,4}")
 _MOST_DAYS = 4000
-
-
-def timeless(bundle: Bundle) -> frozenset[str]:
-    """The ids of the policies whose code, with all that it imports, surely does not look at the clock."""
-    policies = zip(bundle.policies, bundle.clocks, strict=True)
-    return frozenset(policy.id for policy, clock in policies if _is_timeless(policy, clock, bundle))
-
-
-def _is_timeless(policy: Policy, clock: Clock, bundle: Bundle) -> bool:
-    if policy.rules:
-        return clock is Clock.UNREAD
-    texts = _python_texts(policy, bundle)
-    return bool(texts) and not any(map(_may_look, texts))
-
-
-def _may_look(source: str) -> bool:
-    """Whether Python may look at the clock: it names it, reaches for names that are worked out, or imports others."""
-    for node in ast.walk(ast.parse(source)):
-        imported = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        imported += [node.module or "."] if isinstance(node, ast.ImportFrom) else []
-        if not all(map(_WITHOUT_CLOCK.fullmatch, imported)):
-            return True
-        said = (
-            {getattr(node, name, None) for name in ("attr", "id", "arg", "name", "value")} if _is_plain(node) else set()
-        )
-        if _CLOCKS & said or any(isinstance(word, str) and ("as_of" in word or word.startswith("__")) for word in said):
-            return True
-    return False
-
-
-def _is_plain(node: ast.AST) -> bool:
-    """Whether all that a piece of code says is hashable: names and constants."""
-    return isinstance(node, ast.Name | ast.arg | ast.keyword | ast.alias | ast.Constant | ast.Attribute)
 
 
 def moments(
@@ -74,11 +31,10 @@ def moments(
         documents: estates and what is stated beside them.
         types: what is in the estates, in lower case as `judges` names it; other policies say nothing.
     """
-    known = timeless(bundle)
     clocked = [
         (policy, given)
-        for policy, given in zip(bundle.policies, parameters, strict=True)
-        if policy.id not in known and any(lowered(judged.type) in types for judged in policy.header.judges)
+        for policy, given, reads in zip(bundle.policies, parameters, bundle.clocked, strict=True)
+        if reads and any(lowered(judged.type) in types for judged in policy.header.judges)
     ]
     constants = [constant for policy, _ in clocked for constant in _constants(policy, bundle)]
     known_dates = (bundle.data.get("facts", {}), list(documents), constants)
