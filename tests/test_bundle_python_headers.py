@@ -13,7 +13,7 @@ from policyeng.bundle.tree import built_in_root
 from policyeng.cli import run
 from policyeng.errors import BundleError
 from policyeng.evaluation import evaluate
-from policyeng.facts.computes import MACHINE
+from policyeng.facts.computes import MANAGED_KINDS
 from tests.archives import keys, packed
 from tests.bundles import snapshot, workspace, write
 from tests.test_cli import file
@@ -60,7 +60,7 @@ def test_an_expression_has_the_value_that_python_gives_it(expression: str, befor
 
 def test_constants_of_the_library_are_read() -> None:
     """Only of the packages that hold no more than facts and models."""
-    assert value_of("[M]", "from policyeng.facts.computes import MACHINE as M") == [MACHINE]
+    assert value_of("[M]", "from policyeng.facts.computes import MANAGED_KINDS as M") == [MANAGED_KINDS]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_constants_of_the_library_are_read() -> None:
         ("X", "from policyeng.facts.no_such_module import Y as X"),
         ("X", "from os import environ as X"),
         ("X", "from policyeng import __version__ as X"),
-        ("X", "from policyeng.facts.computes import MACHINE as X\nX = 1"),
+        ("X", "from policyeng.facts.computes import MANAGED_KINDS as X\nX = 1"),
         ("X", "X = [X]"),
         ("**X", "X = {1: 2}"),
         ("**X", "X = {'applies': 1}"),

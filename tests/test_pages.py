@@ -15,6 +15,7 @@ from policyeng.cli.pages_directory import linked, write_pages
 from policyeng.pages import MARK, Page, cited, directory, index, markdown, terminal
 from policyeng.pages.page import type_words
 from policyeng.verify.cases import read_cases
+from policyeng.verify.observing import observe
 from tests.bundles import deny_when, rego, write
 
 GENERATED = Path("docs/policies")
@@ -56,7 +57,10 @@ def page(tmp_path: Path) -> Page:
 
 def pages_of(bundle: Bundle) -> list[Page]:
     """The pages of a bundle, as the command makes them."""
-    return [Page(policy, read_cases(policy), cited=cited(policy, bundle)) for policy in bundle.policies]
+    return [
+        Page(policy, read_cases(policy), cited=cited(policy, bundle), observed=observe(bundle, policy))
+        for policy in bundle.policies
+    ]
 
 
 def test_the_pages_of_the_repository_are_fresh(bundle: Bundle, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -191,7 +191,7 @@ class PolicyHeader(Strict):
 
     @model_validator(mode="after")
     def _patches_change_what_is_declared(self) -> PolicyHeader:
-        if self.remediation is not None:
+        if self.remediation is not None and self.inspects:
             require_declared(self.remediation, self.inspects, [judged.type for judged in self.judges])
         return self
 

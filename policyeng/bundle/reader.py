@@ -11,6 +11,7 @@ from typing import NamedTuple, TypedDict
 
 import orjson
 
+from policyeng.bundle.analysis import analysis_of
 from policyeng.bundle.clocks import reads_clock
 from policyeng.bundle.data_documents import absolute, join_document, join_given
 from policyeng.bundle.declaration import Policy
@@ -103,7 +104,8 @@ class Bundle:
     @cached_property
     def spellings(self) -> Spellings:
         """By lower-case type of resources, the names that policies look for there, by themselves in lower case."""
-        return spellings_of(policy.header for policy in self.policies)
+        analyses = (analysis_of(source, path in self.rego_v0, path) for path, source in self.modules)
+        return spellings_of(self.policies, analyses)
 
     @cached_property
     def places(self) -> Mapping[str, str]:

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from policyeng.bundle.analysis import Analysis
+from policyeng.bundle.declaration import Policy
 from policyeng.bundle.header import PolicyHeader
 from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.models import WORKSPACE_TYPE, lowered
 from policyeng.strict.json_pointer import keys_of
 
+#: The name of a member with more than one word, such as `vmSize`, alone and as a text of Python.
+_MIXED = re.compile(r"[a-z][a-z0-9]*[A-Z][A-Za-z0-9]*")
+_MIXED_TEXT = re.compile(rf"[\"'/]({_MIXED.pattern})(?=[\"'/])")
 #: By lower-case type of resources, names by themselves in lower case.
 Spellings = Mapping[str, Mapping[str, str]]
 
 
-def spellings_of(headers: Iterable[PolicyHeader]) -> Spellings:
-    """By lower-case type of resources, the names on the way to what policies read, by themselves in lower case.
+def spellings_of(policies: Iterable[Policy], modules: Iterable[Analysis]) -> Spellings:
+    """Return by lower-case type of resources the names of members that policies look for, by themselves in lower case.
 
-    Those of the empty type are for all: a policy does not say what the resource is that another names.
+    Those of the empty type are for all: a policy does not state what the resource is that another names.
+
+    Args:
+        policies: their headers declare names, or the text of those in Python has them.
+        modules: those in Rego.
 
     Of two spellings of one name the first in the alphabet is taken, so that it is the same one every time.
     """
-    found: dict[str, set[str]] = {}
-    for header in headers:
+    found: dict[str, set[str]] = {"": {word for module in modules for word in module.words if _MIXED.fullmatch(word)}}
+    for policy in policies:
+        header = policy.header
+        if policy.python is not None:
+            found[""].update(_MIXED_TEXT.findall(policy.python.text.decode(errors="replace")))
         for arm_type, pointer in _pointers(header):
             of_workspace = pointer.startswith(WORKSPACE)
             found.setdefault(WORKSPACE_TYPE if of_workspace else lowered(arm_type), set()).update(keys_of(pointer))

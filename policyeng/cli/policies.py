@@ -170,5 +170,9 @@ def _print_markdown(bundle: Bundle, given: Sequence[str], output: Path | None) -
 def _pages(bundle: Bundle, given: Sequence[str]) -> list[Page]:
     from policyeng.pages import Page, cited
     from policyeng.verify.cases import read_cases
+    from policyeng.verify.observing import observe
 
-    return [Page(entry, read_cases(entry), given=given, cited=cited(entry, bundle)) for entry in bundle.policies]
+    return [
+        Page(entry, read_cases(entry), given=given, cited=cited(entry, bundle), observed=observe(bundle, entry))
+        for entry in bundle.policies
+    ]

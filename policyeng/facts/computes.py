@@ -27,40 +27,6 @@ _SIZE_PLACES = {
 MANAGED_KINDS = ("amlcompute", "computeinstance", "deployment")
 
 
-#: For `consults` of headers, what `node_sizes` reads of the machine behind an attached compute.
-MACHINE: JsonObject = {
-    "type": MACHINE_TYPE,
-    "through": "/properties/resourceId",
-    "reads": ["/properties/hardwareProfile/vmSize"],
-}
-#: What `cluster_of` reads of the managed cluster behind a compute: whether it is there.
-CLUSTER: JsonObject = {"type": CLUSTER_TYPE, "through": "/properties/resourceId", "reads": ["/type"]}
-#: What `compute_regulated` reads of the computes on a managed cluster.
-ON_CLUSTER: JsonObject = {
-    "type": COMPUTE_TYPE,
-    "naming": "/properties/resourceId",
-    "judging": CLUSTER_TYPE,
-    "reads": [
-        *("/properties/computeType", "/tags/data-classification"),
-        *("workspace:/properties/hbiWorkspace", "workspace:/tags/data-classification"),
-    ],
-}
-#: What `kind_of`, `known_size` and `region_of` read of those that `managed` gives, and of their workspaces.
-MANAGED: tuple[JsonObject, ...] = (
-    {
-        "type": COMPUTE_TYPE,
-        "reads": [
-            *("/properties/computeType", "/properties/properties/vmSize"),
-            *("/properties/computeLocation", "/location", "workspace:/location"),
-        ],
-    },
-    {
-        "type": DEPLOYMENT_TYPE,
-        "reads": ["/properties/endpointComputeType", "/properties/instanceType", "/location", "workspace:/location"],
-    },
-)
-
-
 @dataclass(frozen=True, slots=True)
 class NodeSize:
     """A VM size of the nodes of a compute: the JSON Pointer that states it, and what stands there (None: nothing)."""

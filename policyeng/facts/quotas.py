@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from policyeng.facts.catalogue import Facts
 from policyeng.facts.computes import (
-    COMPUTE_TYPE,
-    DEPLOYMENT_TYPE,
     kind_of,
     known_size,
     max_instances,
@@ -27,19 +25,6 @@ from policyeng.models import JsonObject
 #: The name that Azure gives to the quota of all low-priority nodes of a region.
 LOW_PRIORITY_FAMILY = "lowPriorityCores"
 
-#: For `consults` of headers, what `max_instances` reads.
-DEPLOYMENT_SCALE: JsonObject = {
-    "type": DEPLOYMENT_TYPE,
-    "reads": ["/properties/scaleSettings/scaleType", "/properties/scaleSettings/maxInstances", "/sku/capacity"],
-}
-#: What `demand_of` reads beside `computes.MANAGED`.
-SCALE: tuple[JsonObject, ...] = (
-    {
-        "type": COMPUTE_TYPE,
-        "reads": ["/properties/properties/vmPriority", "/properties/properties/scaleSettings/maxNodeCount"],
-    },
-    DEPLOYMENT_SCALE,
-)
 
 #: What a quota is for: a VM family and a region, both for comparing.
 QuotaKey = tuple[str, str]

@@ -22,13 +22,6 @@ from policyeng.models import JsonObject
 RESERVATION_TYPE = "microsoft.capacity/reservationorders/reservations"
 #: What `appliedScopeProperties` may name, the narrowest first.
 _SCOPES = ("resourceGroup", "subscription", "managementGroup")
-_STATED = ("reservedResourceType", "provisioningState", "benefitStartTime", "expiryDateTime", "expiryDate")
-_COVERED = ("instanceFlexibility", "appliedScopeType", "appliedScopes", "appliedScopeProperties")
-#: For `consults` of headers, what `reserves` reads.
-RESERVATIONS: JsonObject = {
-    "type": RESERVATION_TYPE,
-    "reads": ["/location", "/sku/name", *(f"/properties/{name}" for name in (*_STATED, *_COVERED))],
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,23 +17,6 @@ from policyeng.models import JsonObject, lowered
 #: How much memory a machine has for each GiB that its model needs.
 HEADROOM = 1.5
 
-_SIZES = [f"/properties/properties/{name}" for name in ("vmSize", "agentVmSize", "virtualMachineSize")]
-#: For `consults` of headers, what `serving_machine` reads: of the source, the compute and what that is attached to.
-MACHINES: tuple[JsonObject, ...] = (
-    {
-        "through": "/sourceId",
-        "reads": [
-            *("/properties/endpointComputeType", "/properties/instanceType"),
-            "/properties/resources/instanceType",
-        ],
-    },
-    {"through": "/computeId", "reads": ["/properties/computeType", *_SIZES]},
-    {
-        "through": ["/computeId", "/properties/resourceId"],
-        "reads": ["/properties/hardwareProfile/vmSize", "/properties/agentPoolProfiles/*/vmSize"],
-    },
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Machine:

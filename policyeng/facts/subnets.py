@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Network, collapse_addresses, ip_network
 
-from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE, cluster_of, kind_of, max_nodes, pools
+from policyeng.facts.computes import cluster_of, kind_of, max_nodes, pools
 from policyeng.facts.ids import folded_id
 from policyeng.facts.numbers import whole
 from policyeng.facts.words import folded, inside, trimmed
@@ -22,7 +22,6 @@ DEFAULT_PODS = 30
 
 _NETWORK_TYPE = "microsoft.network/virtualnetworks"
 _SUBNET_TYPE = f"{_NETWORK_TYPE}/subnets"
-_POOL = ("enableAutoScaling", "maxCount", "count", "podSubnetID", "maxPods")
 _SUBNET_PLACES = {
     "amlcompute": ("properties", "properties", "subnet", "id"),
     "computeinstance": ("properties", "properties", "subnet", "id"),
@@ -33,27 +32,6 @@ SUBNET_POINTERS = (
     "/properties/computeType",
     *("/" + "/".join(place) for place in dict.fromkeys(_SUBNET_PLACES.values())),
     "/properties/agentPoolProfiles/*/vnetSubnetID",
-)
-
-_PREFIXES = ["/properties/addressPrefix", "/properties/addressPrefixes"]
-_NODES = [
-    *("/properties/computeType", "/properties/resourceId"),
-    *("/properties/properties/scaleSettings/maxNodeCount", "/properties/properties/agentCount"),
-]
-_PODS = [
-    *(f"/properties/agentPoolProfiles/*/{name}" for name in _POOL),
-    *("/properties/networkProfile/networkPlugin", "/properties/networkProfile/networkPluginMode"),
-]
-#: For `consults` of headers, what `subnet_in`, `usable_addresses` and `addresses_taken` read; the header adds, as
-#: `through`, where the resource names the subnet.
-CONSULTED: tuple[JsonObject, ...] = (
-    {"type": _SUBNET_TYPE, "reads": _PREFIXES},
-    {"type": _NETWORK_TYPE, "reads": [f"/properties/subnets/*{part}" for part in ("/id", "/name", *_PREFIXES)]},
-    *(
-        {"type": COMPUTE_TYPE, "naming": place, "reads": _NODES}
-        for place in dict.fromkeys("/" + "/".join(place) for place in _SUBNET_PLACES.values())
-    ),
-    {"type": CLUSTER_TYPE, "naming": "/properties/agentPoolProfiles/*/vnetSubnetID", "reads": _PODS},
 )
 
 

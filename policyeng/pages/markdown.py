@@ -14,7 +14,7 @@ from policyeng.pages.page import (
     exemption_words,
     judged_words,
     narrowing_words,
-    neighbour_words,
+    other_words,
     patch_words,
     pointer_words,
     shared_case,
@@ -37,7 +37,7 @@ def render(page: Page) -> str:
     parts = [f"# {markdown_text(header.id)}: {prose(header.title)}", _facts(page)]
     parts += _section("Why", _why(page))
     parts += _section("What it judges", _judged(page))
-    parts += _section("What it inspects", _inspected(page))
+    parts += _section("What it reads", _read(page))
     parts += _section("Parameters", _parameters(page))
     parts += _section("How to mend it", _mended(page))
     parts += _section("Exemptions", [exemption_words(page.policy)])
@@ -96,16 +96,16 @@ def _judged(page: Page) -> Iterator[str]:
     yield from map(prose, narrowing_words(page.policy, "`{}`".format))
 
 
-def _inspected(page: Page) -> Iterator[str]:
-    header = page.policy.header
-    if header.inspects:
-        rows = [(pointer_words(pointer, code), ABSENCE[header.absent(pointer)]) for pointer in header.inspects]
+def _read(page: Page) -> Iterator[str]:
+    absences = page.absences
+    if absences:
+        rows = [(pointer_words(at, code), ABSENCE[found] if found else "") for at, found in absences.items()]
         yield table(("Field", "When it is absent, the resource"), rows)
-    if header.consults:
-        yield "It is also unknown where one of these fields of other resources cannot be read:"
+    if page.observed.others:
+        yield "Its cases also read:"
         others = [
-            (neighbour_words(one, code), ", ".join(pointer_words(pointer, code) for pointer in one.reads))
-            for one in header.consults
+            (other_words(kind, code), ", ".join(pointer_words(pointer, code) for pointer in pointers))
+            for kind, pointers in page.observed.others.items()
         ]
         yield table(("Resource", "Fields"), others)
     yield from _contracts(page)
@@ -151,8 +151,8 @@ def _values(page: Page, name: str) -> str:
 def _cases(page: Page) -> Iterator[str]:
     if page.cases is None:
         return
-    absent = len(page.policy.header.inspects)
-    implied = f", and {count(absent, 'test')} of absence that the table above implies" if absent else ""
+    absent = sum(found is not None for found in page.absences.values())
+    implied = f", and {count(absent, 'test')} of absence, in the table above" if absent else ""
     yield f"{count(page.number_of_cases, 'case')}{implied}. Each edits the compliant baselines and says what comes out."
     if shared := shared_case(page.cases):
         yield "All of them begin with:"

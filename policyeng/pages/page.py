@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.header import Consulted, Judged, Verdict
+from policyeng.bundle.header import Judged, Verdict
 from policyeng.bundle.remediation import Patch
 from policyeng.models import JsonObject
 from policyeng.report.escapes import compact
 from policyeng.verify.cases import Case, CaseFile
+from policyeng.verify.observing import UNOBSERVED, Observed
 
-#: What the absence of an inspected field leads to.
+#: What the absence of a field leads to.
 ABSENCE: Mapping[Verdict, str] = {
     "pass": "passes",
     "fail": "fails",
@@ -54,6 +55,7 @@ class Page:
         given: the options of a command line that bring the policy; none for a built-in one.
         values: the parameters that it judges with here, where that is known.
         cited: what its `source` cites, by the name that it has there.
+        observed: what its cases read, where it has cases here.
     """
 
     policy: Policy
@@ -62,6 +64,15 @@ class Page:
     given: Sequence[str] = ()
     values: Mapping[str, object] = field(default_factory=dict)
     cited: Mapping[str, Cited] = field(default_factory=dict)
+    observed: Observed = UNOBSERVED
+
+    @property
+    def absences(self) -> Mapping[str, Verdict | None]:
+        """By JSON Pointer the outcome without each field that the policy reads; None where nothing states it."""
+        header = self.policy.header
+        stated: dict[str, Verdict | None] = {pointer: header.absent(pointer) for pointer in header.inspects}
+        stated |= self.cases.absent if self.cases else {}
+        return {pointer: stated.get(pointer) for pointer in dict.fromkeys((*self.observed.pointers, *stated))}
 
     def changed(self, name: str) -> object | None:
         """The value that a parameter has here, where that is not its default; None otherwise."""
@@ -182,20 +193,9 @@ def patch_words(policy: Policy, patch: Patch, code: Callable[[str], str]) -> str
     return ", ".join(words)
 
 
-def neighbour_words(consulted: Consulted, code: Callable[[str], str]) -> str:
-    """Which resources beside the judged one are consulted; `code` marks names."""
-    named = ", and what that names at ".join(pointer_words(step, code) for step in consulted.through)
-    naming = code(consulted.naming)
-    words = [code(consulted.type) if consulted.type else "any resource"]
-    if consulted.naming:
-        words[0] += f" that names at {naming} what it names at {named}" if named else f" that names it at {naming}"
-    elif named:
-        words[0] += f" that it names at {named}"
-    words += ["at or below it"] if consulted.within == "resource" else []
-    words += ["in its subscription"] if consulted.within == "subscription" else []
-    words += [f"when it is a {code(consulted.judging)}"] if consulted.judging else []
-    words += [f"when {code(consulted.parameter)} is not empty"] if consulted.parameter else []
-    return ", ".join(words)
+def other_words(kind: str, code: Callable[[str], str]) -> str:
+    """Name what a policy reads besides the resource and its workspace; `code` marks names."""
+    return code(kind) if "." in kind else f"{kind} of the snapshot"
 
 
 def type_words(schema: JsonObject) -> str:

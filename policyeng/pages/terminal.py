@@ -14,7 +14,7 @@ from policyeng.pages.page import (
     exemption_words,
     judged_words,
     narrowing_words,
-    neighbour_words,
+    other_words,
     patch_words,
     pointer_words,
     shared_case,
@@ -47,8 +47,8 @@ def _lines(page: Page, room: int) -> Iterator[Line]:
     sections = (
         ("Why", _why(page, width)),
         ("Judges", _judged(page, width)),
-        ("Inspects", _inspected(page, width)),
-        ("Consults", _consulted(page, width)),
+        ("Reads", _read(page, width)),
+        ("Reads of others", _others(page, width)),
         ("Parameters", _parameters(page, width)),
         ("How to mend it", _mended(page, width)),
         ("Exemptions", paragraph(exemption_words(page.policy), width, indent=2)),
@@ -94,14 +94,15 @@ def _judged(page: Page, width: int) -> Iterator[Line]:
         yield from paragraph(visible(words), width, indent=2)
 
 
-def _inspected(page: Page, width: int) -> Iterator[Line]:
-    header = page.policy.header
-    fields = {pointer: visible(pointer_words(pointer, str)) for pointer in header.inspects}
-    words = {pointer: f"absent: {ABSENCE[header.absent(pointer)]}" for pointer in fields}
+def _read(page: Page, width: int) -> Iterator[Line]:
+    absences = page.absences
+    fields = {pointer: visible(pointer_words(pointer, str)) for pointer in absences}
+    words = {pointer: f"absent: {ABSENCE[found]}" if found else "" for pointer, found in absences.items()}
     room = width - 4 - max(map(len, words.values()), default=0)
     column = max((len(field) for field in fields.values() if len(field) <= room), default=0)
     for pointer, field in fields.items():
-        said = (words[pointer], _VERDICTS[header.absent(pointer)])
+        found = absences[pointer]
+        said = (words[pointer], _VERDICTS[found] if found else "")
         if len(field) <= column:
             yield (f"  {field:<{column}}  ", ""), said
         else:
@@ -109,10 +110,11 @@ def _inspected(page: Page, width: int) -> Iterator[Line]:
             yield ("    ", ""), said
 
 
-def _consulted(page: Page, width: int) -> Iterator[Line]:
-    for consulted in page.policy.header.consults:
-        yield from _hanging(visible(neighbour_words(consulted, str)), width)
-        yield from labelled("fields", ", ".join(pointer_words(one, str) for one in consulted.reads), width, indent=4)
+def _others(page: Page, width: int) -> Iterator[Line]:
+    for kind, pointers in page.observed.others.items():
+        yield from _hanging(visible(other_words(kind, str)), width)
+        if pointers:
+            yield from labelled("fields", ", ".join(pointer_words(one, str) for one in pointers), width, indent=4)
 
 
 def _parameters(page: Page, width: int) -> Iterator[Line]:

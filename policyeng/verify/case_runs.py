@@ -1,8 +1,8 @@
-"""Run the cases of a bundle, and the absent tests that its headers imply."""
+"""Run the cases of a bundle, and the tests of fields that are absent."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
@@ -31,6 +31,7 @@ from policyeng.verify.cases import (
     no_baseline,
     read_cases,
 )
+from policyeng.verify.observing import observe
 from policyeng.workloads import derive
 
 _WORKLOAD_FIELDS = ("workspaceId", "purpose", "target", "features", "accelerator", "cadence", "model", "tags")
@@ -95,6 +96,43 @@ def run_cases(bundle: Bundle) -> Iterator[CaseRun]:
             place = str(policy.cases), _line_of(policy, prepared) if reason else 0
             edit = flow(prepared.case.patch) if prepared.case.patch else ""
             yield CaseRun(policy.id, prepared.name, prepared.expected, reason, *place, edit)
+        if not policy.header.inspects:  # a header that declares what it inspects is taken at its word
+            yield from _unpinned(alone, policy, file, baselines)
+
+
+def absences_of(policy: Policy, file: CaseFile) -> Mapping[str, Verdict]:
+    """Return by pointer the outcome without a field: what the cases pin, and what the header declares."""
+    return {**{pointer: policy.header.absent(pointer) for pointer in policy.header.inspects}, **file.absent}
+
+
+def _unpinned(alone: Bundle, policy: Policy, file: CaseFile, baselines: Baselines) -> Iterator[CaseRun]:
+    """The fields that the cases read and do not pin, and those that they pin and do not read, as failures."""
+    read = observe(alone, policy).pointers
+    for pointer in (pointer for pointer in read if pointer not in file.absent):
+        try:
+            prepared = prepared_absence(alone, policy, pointer, "unknown", file, baselines)
+        except BundleError:  # a declared workload or an approval always has it
+            continue
+        found = _outcome(_found(alone, policy, prepared))
+        reason = f"the policy reads it; add this line to `absent` in its cases: `{flow({pointer: found})[1:-1]}`"
+        yield CaseRun(policy.id, prepared.name, "unknown", reason, str(policy.cases), 1)
+    for pointer, expected in file.absent.items():
+        if pointer not in read:
+            reason = "no case reads it; remove it from `absent`, or add a case that reads it"
+            yield CaseRun(policy.id, f"absent {pointer}", expected, reason, str(policy.cases), 1)
+
+
+def _outcome(finding: Finding | None) -> str:
+    return finding.outcome.value if finding else "not_judged"
+
+
+def _found(alone: Bundle, policy: Policy, prepared: Prepared) -> Finding | None:
+    """The finding that a case is about."""
+    parameters = {policy.id: prepared.case.parameters}
+    evaluation = evaluate(alone, prepared.snapshot, as_of=prepared.as_of, parameters=parameters)
+    if any(problem.level == "error" and problem.place for problem in evaluation.problems):
+        raise BundleError("; ".join(f"{problem.place}: {problem.message}" for problem in evaluation.problems))
+    return next((one for one in evaluation.findings if one.resource.lower() == prepared.identity.lower()), None)
 
 
 def misspelt_pointers(bundle: Bundle) -> Iterator[str]:
@@ -146,23 +184,19 @@ def prepared_cases(policy: Policy, file: CaseFile, baselines: Baselines) -> Iter
 
 
 def prepared_absences(alone: Bundle, policy: Policy, file: CaseFile, baselines: Baselines) -> Iterator[Prepared]:
-    """The absent tests that a policy's header implies; `alone` is its bundle with no other policy in force."""
-    for pointer in policy.header.inspects:
-        yield prepared_absence(alone, policy, pointer, file, baselines)
+    """The tests of absent fields; `alone` is the bundle with no other policy in force."""
+    for pointer, expected in absences_of(policy, file).items():
+        yield prepared_absence(alone, policy, pointer, expected, file, baselines)
 
 
 def _judged(alone: Bundle, policy: Policy, prepared: Prepared) -> str:
     """Why the expectation does not hold, or nothing."""
     case, expected = prepared.case, prepared.expected
     try:
-        parameters = {policy.id: case.parameters}
-        evaluation = evaluate(alone, prepared.snapshot, as_of=prepared.as_of, parameters=parameters)
+        finding = _found(alone, policy, prepared)
     except PolicyengError as error:
         return str(error)
-    if any(problem.level == "error" and problem.place for problem in evaluation.problems):
-        return "; ".join(f"{problem.place}: {problem.message}" for problem in evaluation.problems)
-    finding = next((one for one in evaluation.findings if one.resource.lower() == prepared.identity.lower()), None)
-    found = finding.outcome.value if finding else "not_judged"
+    found = _outcome(finding)
     if found != expected:
         return f"expected {expected}, found {found}{_why(finding)}"
     paths = [denial.path for denial in finding.denials] if finding else []
@@ -179,13 +213,15 @@ def _why(finding: Finding | None) -> str:
     return f": {'; '.join(reasons)}" if reasons else ""
 
 
-def prepared_absence(alone: Bundle, policy: Policy, pointer: str, file: CaseFile, baselines: Baselines) -> Prepared:
-    """Delete an inspected pointer from a judged baseline that has it and expect what `when_absent` says.
+def prepared_absence(
+    alone: Bundle, policy: Policy, pointer: str, expected: Verdict, file: CaseFile, baselines: Baselines
+) -> Prepared:
+    """Delete a pointer from an evaluated baseline that has it.
 
     Raises:
         BundleError: the pointer cannot be left out of a declared workload or approval.
     """
-    name, expected = f"absent {pointer}", policy.header.absent(pointer)
+    name = f"absent {pointer}"
     shared = file.filled(Case())
     place = f"{policy.cases}: {name}"
     snapshot = estate(baselines, shared, place)

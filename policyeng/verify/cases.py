@@ -55,8 +55,13 @@ class Case(BaseModel):
 
 
 class CaseFile(Case):
-    """A `cases.yaml`: what holds for all of its cases, and the cases by outcome and name."""
+    """A `cases.yaml`: what holds for all of its cases, and the cases by outcome and name.
 
+    Attributes:
+        absent: by JSON Pointer of a field that the policy reads, the outcome of a compliant resource without it.
+    """
+
+    absent: dict[str, Verdict] = {}
     pass_: dict[str, Case] = Field(default={}, alias="pass")
     fail: dict[str, Case] = {}
     unknown: dict[str, Case] = {}

@@ -12,18 +12,6 @@
 #     - type: Microsoft.MachineLearningServices/workspaces/computes
 #       where:
 #         /properties/computeType: [AmlCompute, ComputeInstance]
-#   inspects:
-#     - /properties/properties/subnet/id
-#     - workspace:/properties/managedNetwork/isolationMode
-#     - workspace:/kind
-#   consults:
-#     - type: Microsoft.MachineLearningServices/workspaces
-#       through: workspace:/properties/hubResourceId
-#       reads: [/properties/managedNetwork/isolationMode]
-#   when_absent:
-#     /properties/properties/subnet/id: fail
-#     workspace:/properties/managedNetwork/isolationMode: pass
-#     workspace:/kind: pass
 #   remediation:
 #     text: >-
 #       Recreate the compute in a subnet (`az ml compute create --vnet-name <network> --subnet <subnet> ...`), or give
@@ -36,7 +24,6 @@
 #   controls: {mcsb-v1: [NS-2]}
 #   monotone_in: {"workspace:/properties/managedNetwork/isolationMode": [Disabled, AllowInternetOutbound,
 #     AllowOnlyApprovedOutbound]}
-#   insensitive_to: [/tags, /location, /properties/properties/vmPriority]
 #   since: 0.1.0
 package compute.compute_in_subnet
 

@@ -11,8 +11,6 @@
 #   judges:
 #     - type: Microsoft.MachineLearningServices/workspaces/computes
 #       where: {/properties/computeType: [AmlCompute]}
-#   inspects: [/properties/properties/scaleSettings/minNodeCount]
-#   when_absent: pass
 #   remediation:
 #     text: Let the cluster scale to no nodes (`az ml compute update --name <cluster> --min-instances 0`).
 #     patch: [{op: replace, path: /properties/properties/scaleSettings/minNodeCount, value: 0}]
@@ -20,7 +18,6 @@
 #   parameters:
 #     most_waiting_nodes: {type: integer, minimum: 0, default: 0, description: how many nodes may wait for work}
 #   monotone_in: {/properties/properties/scaleSettings/minNodeCount: lower, "parameter:most_waiting_nodes": lower}
-#   insensitive_to: [/tags, /properties/properties/scaleSettings/maxNodeCount, /properties/properties/vmPriority]
 #   since: 0.1.0
 package compute.scale_to_zero
 

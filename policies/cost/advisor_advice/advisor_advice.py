@@ -27,8 +27,6 @@ _ABSENT = {
     related_resources=["https://learn.microsoft.com/azure/advisor/advisor-reference-cost-recommendations"],
     severity="low",
     judges=["Microsoft.Advisor/recommendations"],
-    inspects=[*_ABSENT],
-    when_absent=_ABSENT,
     remediation="Do what the recommendation says (`az advisor recommendation list --category Cost`), or dismiss it "
     "(`az advisor recommendation disable --ids <id>`) and note why.",
     source='002 "Cost Optimization Strategies"',
@@ -46,7 +44,6 @@ _ABSENT = {
         "/properties/impact": ["High", "Medium", "Low"],
         "parameter:advice_days": "lower",
     },
-    insensitive_to=["/properties/risk", "/properties/impactedField", "/properties/shortDescription"],
     since="0.1.0",
 )
 def advisor_advice(given: PolicyInput) -> Iterator[Denial | Unknown]:

@@ -14,8 +14,6 @@
 #     - Microsoft.MachineLearningServices/workspaces/computes
 #     - Microsoft.MachineLearningServices/workspaces/onlineEndpoints
 #     - Microsoft.MachineLearningServices/workspaces/batchEndpoints
-#   inspects: [/tags]
-#   when_absent: fail
 #   remediation:
 #     text: >-
 #       Tag the resource, for example `az resource tag --is-incremental --ids <id> --tags owner=<who> cost-center=<number>
@@ -31,7 +29,6 @@
 #       items: {type: string, pattern: '\S'}
 #       default: [owner, cost-center, environment]
 #       description: the names of the tags, compared without case
-#   insensitive_to: [/location, /properties/tags, /properties/hbiWorkspace]
 #   since: 0.1.0
 package cost.allocation_tags
 

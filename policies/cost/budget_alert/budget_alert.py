@@ -23,13 +23,9 @@ UNCERTAIN = ("a start that can be read", "an end that can be read", "a scope tha
     related_resources=["https://learn.microsoft.com/azure/cost-management-billing/costs/tutorial-acm-create-budgets"],
     severity="low",
     judges=["Microsoft.MachineLearningServices/workspaces"],
-    inspects=["/id"],
-    consults=[{"type": kind, "reads": [f"/properties/{name}" for name in _READ]} for kind in TYPES],
-    when_absent="not_judged",
     remediation="Add the budget to the snapshot, create one with an alert (portal: Cost Management > Budgets > Add), "
     "or enable a notification of the one that is stated (`properties.notifications.<name>.enabled: true`).",
     source='002 "Cost Optimization Strategies"',
-    insensitive_to=["/tags", "/location", "/properties"],
     since="0.1.0",
 )
 def budget_alert(given: PolicyInput) -> Iterator[Denial | Unknown]:

@@ -13,18 +13,11 @@
 #     - type: Microsoft.MachineLearningServices/workspaces/computes
 #       where:
 #         /properties/computeType: [VirtualMachine]
-#   inspects: [/properties/resourceId]
-#   consults:
-#     - type: Microsoft.Compute/virtualMachines
-#       through: /properties/resourceId
-#       reads: [/properties/storageProfile/osDisk/osType, /properties/licenseType]
-#   when_absent: unknown
 #   remediation:
 #     text: >-
 #       Where there are licences with Software Assurance, set the licence of the machine that the compute names: `az vm
 #       update --ids <resourceId> --license-type Windows_Server` (Windows_Client for a desktop edition).
 #   source: 002 "Pricing Models and Cost Optimization Strategies"
-#   insensitive_to: [/tags, /location, /properties/properties/virtualMachineSize]
 #   since: 0.1.0
 package cost.hybrid_benefit
 

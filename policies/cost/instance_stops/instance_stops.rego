@@ -12,12 +12,6 @@
 #     - type: Microsoft.MachineLearningServices/workspaces/computes
 #       where:
 #         /properties/computeType: [ComputeInstance]
-#   inspects:
-#     - /properties/properties/idleTimeBeforeShutdown
-#     - /properties/properties/schedules/computeStartStop
-#   when_absent:
-#     /properties/properties/idleTimeBeforeShutdown: fail
-#     /properties/properties/schedules/computeStartStop: pass
 #   remediation:
 #     text: >-
 #       Set `idleTimeBeforeShutdown` (`idle_time_before_shutdown_minutes: 60` in the instance's YAML, then `az ml
@@ -26,7 +20,6 @@
 #     patch: [{op: add, path: /properties/properties/idleTimeBeforeShutdown, value: PT60M}]
 #   source: '001 "Azure Machine Learning compute (managed)" (note on idle clusters), 003; CMP-05, CMP-16'
 #   monotone_in: {/properties/properties/schedules/computeStartStop/*/status: [Disabled, Enabled]}
-#   insensitive_to: [/tags, /properties/properties/state, /properties/properties/vmSize]
 #   since: 0.1.0
 package cost.instance_stops
 

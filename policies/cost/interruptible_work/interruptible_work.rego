@@ -14,15 +14,6 @@
 #     - type: Microsoft.MachineLearningServices/workspaces/computes
 #       where:
 #         /properties/computeType: [AmlCompute]
-#   inspects:
-#     [/properties/properties/vmPriority, /tags/fault-tolerant, /tags/environment, /tags/stage, /tags/data-classification,
-#     "workspace:/tags/environment", "workspace:/tags/stage", "workspace:/tags/data-classification",
-#     "workspace:/properties/hbiWorkspace"]
-#   when_absent:
-#     {/properties/properties/vmPriority: fail, /tags/fault-tolerant: not_judged, /tags/environment: not_judged,
-#     /tags/stage: pass, /tags/data-classification: pass, "workspace:/tags/environment": pass,
-#     "workspace:/tags/stage": pass, "workspace:/tags/data-classification": pass,
-#     "workspace:/properties/hbiWorkspace": pass}
 #   remediation:
 #     text: >-
 #       Recreate the cluster with low-priority nodes (`az ml compute create --type amlcompute --tier low_priority ...`);
@@ -36,7 +27,6 @@
 #     regulated_classifications: {type: array, items: {type: string, pattern: '\S'}, default: [regulated, restricted,
 #       confidential], description: the values of the tag `data-classification` that make work regulated}
 #   monotone_in: {/properties/properties/vmPriority: [Dedicated, LowPriority]}
-#   insensitive_to: [/location, /properties/properties/vmSize, /properties/properties/scaleSettings]
 #   since: 0.1.0
 package cost.interruptible_work
 

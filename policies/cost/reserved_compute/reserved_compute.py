@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.computes import CLUSTER, region_of
-from policyeng.facts.reservations import RESERVATION_TYPE, RESERVATIONS, Place, reserves, steady_nodes
+from policyeng.facts.computes import region_of
+from policyeng.facts.reservations import RESERVATION_TYPE, Place, reserves, steady_nodes
 from policyeng.facts.words import folded
 
 _ABSENT = {
@@ -38,9 +38,6 @@ _ABSENT = {
         },
         "Microsoft.ContainerService/managedClusters",
     ],
-    inspects=[*_ABSENT],
-    consults=[CLUSTER, RESERVATIONS],
-    when_absent=_ABSENT,
     remediation={
         "text": "Buy a reservation of the series for the region (`az reservations reservation-order purchase "
         "--reserved-resource-type VirtualMachines --sku <size> --location <region> ...`), or let the compute scale to "
@@ -52,7 +49,6 @@ _ABSENT = {
     },
     source='002 "Pricing Models and Cost Optimization Strategies"',
     monotone_in={"/properties/properties/scaleSettings/minNodeCount": "lower"},
-    insensitive_to=["/tags", "/properties/properties/scaleSettings/maxNodeCount"],
     since="0.1.0",
     applies=lambda given: bool(steady_nodes(given.resource, given.snapshot.by_id)),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.computes import MACHINE, NodeSize, node_sizes
+from policyeng.facts.computes import NodeSize, node_sizes
 from policyeng.facts.siblings import is_retired, smaller_siblings
 from policyeng.facts.usage import UTILIZATIONS, samples_of, usages_of
 from policyeng.facts.words import regulated
@@ -40,9 +40,6 @@ def _samples(given: PolicyInput) -> Mapping[str, Sequence[JsonObject]]:
     related_resources=["https://learn.microsoft.com/azure/advisor/advisor-cost-recommendations"],
     severity="low",
     judges=[{"type": "Microsoft.MachineLearningServices/workspaces/computes", "where": _COMPUTES}],
-    inspects=[*_ABSENT],
-    consults=[MACHINE],
-    when_absent=_ABSENT,
     remediation="Recreate the compute on the smaller size that the denial names (`az ml compute create --size <size> "
     "...`) and delete the old one; resize an attached machine with `az vm resize --ids <id> --size <size>`.",
     source='002 "Pricing Models and Cost Optimization Strategies"',
@@ -52,7 +49,6 @@ def _samples(given: PolicyInput) -> Mapping[str, Sequence[JsonObject]]:
         "regulated_classifications": {**_TAGS, "description": "values of `data-classification` that make it regulated"},
     },
     monotone_in={"parameter:rightsizing_threshold": "higher", "parameter:rightsizing_days": "lower"},
-    insensitive_to=["/location", "/tags/environment", "/properties/properties/scaleSettings"],
     since="0.1.0",
     applies=lambda given: any(lowered(name) in _samples(given) for name in UTILIZATIONS),
 )

@@ -13,8 +13,6 @@
 #     - type: workload
 #       where:
 #         /target: [aci]
-#   inspects: [/target, /accelerator]
-#   when_absent: unknown
 #   remediation:
 #     text: >-
 #       Take `gpu` and `fpga` out of the service's resource requirements and serve the model on CPU, or deploy it to AKS.
@@ -22,7 +20,6 @@
 #       - {patch: [{op: replace, path: /accelerator, value: none}]}
 #   source: 001 "Compute targets for inference"
 #   monotone_in: {/accelerator: [fpga, gpu, none]}
-#   insensitive_to: [/tags, /purpose, /cadence]
 #   since: 0.1.0
 package inference.aci_accelerator
 

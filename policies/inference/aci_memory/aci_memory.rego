@@ -12,9 +12,6 @@
 #   judges:
 #     - {type: workload, where: {/target: [aci]}}
 #     - type: Microsoft.ContainerInstance/containerGroups
-#   inspects: [/target, /memoryGiB, /model/memoryGiB,
-#     /properties/containers/*/properties/resources/requests/memoryInGB]
-#   when_absent: unknown
 #   remediation:
 #     text: >-
 #       Request less memory (`--memory` of `az container create`, `memoryInGB` of the service's container requirements),
@@ -24,7 +21,6 @@
 #         answers: [/memoryGiB], of: Microsoft.MachineLearningServices/workspaces/services}
 #   source: 001 "Compute targets for inference"
 #   monotone_in: {/model/memoryGiB: lower, /properties/containers/*/properties/resources/requests/memoryInGB: lower}
-#   insensitive_to: [/tags, /location, /model/sizeGiB, /properties/containers/*/properties/resources/limits]
 #   since: 0.1.0
 package inference.aci_memory
 

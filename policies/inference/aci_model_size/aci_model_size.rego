@@ -13,8 +13,6 @@
 #     - type: workload
 #       where:
 #         /target: [aci]
-#   inspects: [/target, /model/sizeGiB]
-#   when_absent: unknown
 #   remediation:
 #     text: >-
 #       Serve the model from AKS (a single-node cluster in development and test) or from a managed online endpoint. Where
@@ -29,7 +27,6 @@
 #       default: false
 #       description: whether a model of unknown size fails
 #   monotone_in: {/model/sizeGiB: lower, "parameter:require_model_size": [false, true]}
-#   insensitive_to: [/tags, /purpose, /model/memoryGiB]
 #   since: 0.1.0
 package inference.aci_model_size
 

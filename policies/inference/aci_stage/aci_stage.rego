@@ -13,13 +13,6 @@
 #     - type: workload
 #       where:
 #         /target: [aci]
-#   inspects: [/target, /tags/environment, /tags/stage, "workspace:/tags/environment", "workspace:/tags/stage"]
-#   when_absent:
-#     /target: unknown
-#     /tags/environment: fail
-#     /tags/stage: pass
-#     workspace:/tags/environment: pass
-#     workspace:/tags/stage: pass
 #   remediation:
 #     text: >-
 #       Move the service to AKS or to a managed online endpoint (`az ml online-endpoint create`); if it only serves
@@ -30,7 +23,6 @@
 #       - {patch: [{op: test, path: /purpose, value: batch-inference}, {op: replace, path: /target,
 #         value: compute-cluster}], provided: [AML-ISO-102, AML-INF-110, AML-TRN-107]}
 #   source: 001 "Compute targets for inference"; 002 "Azure Container Instances (ACI)"
-#   insensitive_to: [/tags/data-classification, /purpose, /accelerator, /model]
 #   since: 0.1.0
 package inference.aci_stage
 

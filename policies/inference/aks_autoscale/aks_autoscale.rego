@@ -14,17 +14,6 @@
 #     - type: Microsoft.MachineLearningServices/workspaces/services
 #       where:
 #         /properties/computeType: [AKS]
-#   inspects:
-#     - /properties/computeType
-#     - /properties/autoScaler/autoscaleEnabled
-#     - /tags/environment
-#     - /tags/stage
-#     - /properties/kvTags
-#     - workspace:/tags/environment
-#     - workspace:/tags/stage
-#   when_absent: {/properties/computeType: not_judged, /properties/autoScaler/autoscaleEnabled: fail,
-#     /tags/environment: pass, /tags/stage: pass, /properties/kvTags: pass, "workspace:/tags/environment": pass,
-#     "workspace:/tags/stage": pass}
 #   remediation:
 #     text: >-
 #       Let the replicas follow the load: `az ml service update --name <service> --autoscale-enabled true
@@ -32,7 +21,6 @@
 #     patch: [{op: add, path: /properties/autoScaler/autoscaleEnabled, value: true}]
 #   source: 001 "Compute targets for inference"; 002 "Cost Optimization Strategies"
 #   monotone_in: {/properties/autoScaler/autoscaleEnabled: [false, true]}
-#   insensitive_to: [/tags/data-classification, /properties/autoScaler/maxReplicas, /properties/numReplicas]
 #   since: 0.1.0
 package inference.aks_autoscale
 

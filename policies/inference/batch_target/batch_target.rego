@@ -13,8 +13,6 @@
 #     - type: workload
 #       where:
 #         /purpose: [batch-inference]
-#   inspects: [/purpose, /target]
-#   when_absent: unknown
 #   remediation:
 #     text: >-
 #       Name a compute cluster in `compute` of the batch deployment (`az ml batch-deployment update --name <deployment>
@@ -32,7 +30,6 @@
 #           databricks, data-lake-analytics, hdinsight, batch, synapse-spark, functions, iot-edge]
 #       default: [compute-cluster, serverless]
 #       description: the targets that run batch inference
-#   insensitive_to: [/tags, /accelerator, /cadence]
 #   since: 0.1.0
 package inference.batch_target
 

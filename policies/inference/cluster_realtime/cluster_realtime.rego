@@ -13,8 +13,6 @@
 #     - type: workload
 #       where:
 #         /purpose: [realtime-inference]
-#   inspects: [/purpose, /target]
-#   when_absent: unknown
 #   remediation:
 #     text: >-
 #       Serve the model from a managed online endpoint (`az ml online-endpoint create`, `az ml online-deployment create`)
@@ -23,7 +21,6 @@
 #       - {patch: [{op: replace, path: /target, value: aks}], provided: [AML-INF-110]}
 #   source: 001 "Compute targets for inference"
 #   monotone_in: {/target: [compute-cluster, managed-online]}
-#   insensitive_to: [/tags, /accelerator, /cadence]
 #   since: 0.1.0
 package inference.cluster_realtime
 

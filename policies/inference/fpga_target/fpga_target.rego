@@ -13,8 +13,6 @@
 #     - type: workload
 #       where:
 #         /accelerator: [fpga]
-#   inspects: [/accelerator, /target]
-#   when_absent: unknown
 #   remediation:
 #     text: >-
 #       Serve the model from an AKS cluster whose nodes have an FPGA, or work without one: choose a VM size of another
@@ -24,7 +22,6 @@
 #         provided: [AML-INF-110]}
 #   source: 001 "Compute targets for inference"
 #   monotone_in: {/target: [aci, aks]}
-#   insensitive_to: [/tags, /purpose, /cadence]
 #   since: 0.1.0
 package inference.fpga_target
 

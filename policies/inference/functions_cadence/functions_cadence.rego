@@ -12,8 +12,6 @@
 #     - type: workload
 #       where:
 #         /target: [functions]
-#   inspects: [/target, /cadence]
-#   when_absent: unknown
 #   remediation:
 #     text: >-
 #       Serve continuous requests from a managed online endpoint (`az ml online-endpoint create`) or from AKS. Where the
@@ -23,7 +21,6 @@
 #         provided: [AML-INF-110]}
 #   source: 002 "Azure Functions"
 #   monotone_in: {/cadence: [continuous, scheduled, sporadic]}
-#   insensitive_to: [/tags, /purpose, /accelerator]
 #   since: 0.1.0
 package inference.functions_cadence
 

@@ -14,8 +14,6 @@
 #       where:
 #         /purpose: [batch-inference]
 #         /accelerator: [gpu]
-#   inspects: [/purpose, /accelerator, /target]
-#   when_absent: unknown
 #   remediation:
 #     text: >-
 #       Run the batch deployment on one of the targets in `gpu_batch_targets` (a Machine Learning compute cluster by
@@ -33,7 +31,6 @@
 #           databricks, data-lake-analytics, hdinsight, batch, synapse-spark, functions, iot-edge]
 #       default: [compute-cluster]
 #       description: the targets that run batch inference with a GPU
-#   insensitive_to: [/tags, /cadence, /model]
 #   since: 0.1.0
 package inference.gpu_batch_target
 

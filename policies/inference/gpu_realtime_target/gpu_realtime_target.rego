@@ -16,8 +16,6 @@
 #       where:
 #         /purpose: [realtime-inference]
 #         /accelerator: [gpu]
-#   inspects: [/purpose, /accelerator, /target]
-#   when_absent: unknown
 #   remediation:
 #     text: >-
 #       Deploy the service to one of the targets in `gpu_realtime_targets` (by default a managed online endpoint, or a
@@ -35,7 +33,6 @@
 #           databricks, data-lake-analytics, hdinsight, batch, synapse-spark, functions, iot-edge]
 #       default: [aks, managed-online, kubernetes]
 #       description: the targets that serve real-time inference with a GPU
-#   insensitive_to: [/tags, /cadence, /model]
 #   since: 0.1.0
 package inference.gpu_realtime_target
 

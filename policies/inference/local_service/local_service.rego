@@ -13,9 +13,6 @@
 #     - type: workload
 #       where:
 #         /target: [local]
-#   inspects: [/target, /purpose, /tags/environment, /tags/stage, "workspace:/tags/environment", "workspace:/tags/stage"]
-#   when_absent: {/target: unknown, /purpose: unknown, /tags/environment: fail, /tags/stage: pass,
-#     "workspace:/tags/environment": pass, "workspace:/tags/stage": pass}
 #   remediation:
 #     text: >-
 #       Deploy the model to a managed online endpoint (`az ml online-deployment create` without `--local`), to AKS, or as
@@ -26,7 +23,6 @@
 #       - {patch: [{op: test, path: /purpose, value: batch-inference}, {op: replace, path: /target,
 #         value: compute-cluster}], provided: [AML-ISO-102, AML-INF-110, AML-TRN-107]}
 #   source: 001 "Compute targets for inference"
-#   insensitive_to: [/tags/data-classification, /accelerator, /cadence]
 #   since: 0.1.0
 package inference.local_service
 

@@ -10,9 +10,6 @@
 #   id: AML-INF-115
 #   severity: medium
 #   judges: [workload]
-#   inspects: [/target, /tags/environment, /tags/stage, "workspace:/tags/environment", "workspace:/tags/stage"]
-#   when_absent: {/target: unknown, /tags/environment: fail, /tags/stage: pass, "workspace:/tags/environment": pass,
-#     "workspace:/tags/stage": pass}
 #   remediation:
 #     text: >-
 #       Serve the model from a managed online endpoint (`az ml online-endpoint create`) or from AKS; if the work only
@@ -24,7 +21,6 @@
 #         value: compute-cluster}], provided: [AML-ISO-102, AML-INF-110, AML-TRN-107]}
 #   source: 001 "Compute targets for inference"
 #   monotone_in: {/target: [functions, aks]}
-#   insensitive_to: [/tags/data-classification, /purpose, /accelerator]
 #   since: 0.1.0
 package inference.preview_target
 

@@ -14,9 +14,6 @@
 #     - type: workload
 #       where:
 #         /purpose: [realtime-inference]
-#   inspects: [/purpose, /target, /tags/environment, /tags/stage, "workspace:/tags/environment", "workspace:/tags/stage"]
-#   when_absent: {/purpose: unknown, /target: unknown, /tags/environment: pass, /tags/stage: pass,
-#     "workspace:/tags/environment": pass, "workspace:/tags/stage": pass}
 #   remediation:
 #     text: >-
 #       Serve the model from a managed online endpoint (`az ml online-endpoint create`, `az ml online-deployment
@@ -42,7 +39,6 @@
 #           databricks, data-lake-analytics, hdinsight, batch, synapse-spark, functions, iot-edge]
 #       default: [aci, local, compute-instance]
 #       description: the targets that serve it in development and test alone
-#   insensitive_to: [/tags/data-classification, /accelerator, /cadence]
 #   since: 0.1.0
 package inference.realtime_target
 

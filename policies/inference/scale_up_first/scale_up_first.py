@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.computes import max_instances
-from policyeng.facts.quotas import DEPLOYMENT_SCALE
-from policyeng.facts.serving import HEADROOM, MACHINES, has_room, serving_machine
+from policyeng.facts.serving import HEADROOM, has_room, serving_machine
 from policyeng.facts.siblings import larger_siblings
 from policyeng.models import lowered
 
@@ -26,9 +25,6 @@ _MEMORY = "/model/memoryGiB"
     severity="info",
     judges=[{"type": "workload", "where": {"/sourceType": [_ONLINE]}}],
     # Only of a deployment that has too many instances is asked what its model needs and where it runs.
-    inspects=["/sourceType"],
-    consults=[*MACHINES, {**DEPLOYMENT_SCALE, "through": "/sourceId"}],
-    when_absent={"/sourceType": "not_judged"},
     remediation={
         "text": "Create a second deployment with the larger size as `instance_type` and fewer instances (`az ml "
         "online-deployment create --file <file>`), measure it, move the traffic (`az ml online-endpoint update "
@@ -46,7 +42,6 @@ _MEMORY = "/model/memoryGiB"
     },
     refines=["AML-INF-110"],  # which says that the machine is small, and not what to do about it
     monotone_in={"/model/memoryGiB": "lower", "parameter:scale_out_limit": "lower"},
-    insensitive_to=["/tags", "/cadence", "/model/sizeGiB"],
     since="0.1.0",
 )
 def scale_up_first(given: PolicyInput) -> Iterator[Denial | Unknown]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.serving import HEADROOM, MACHINES, has_room, serving_machine
+from policyeng.facts.serving import HEADROOM, has_room, serving_machine
 from policyeng.facts.siblings import larger_siblings
 
 _MEMORY = "/model/memoryGiB"
@@ -28,9 +28,6 @@ def _applies(given: PolicyInput) -> bool:
     ],
     severity="medium",
     judges=[{"type": "workload", "where": {"/purpose": ["realtime-inference", "batch-inference"]}}],
-    inspects=["/purpose", _MEMORY],
-    consults=MACHINES,
-    when_absent={"/purpose": "unknown", _MEMORY: "not_judged"},
     remediation={
         "text": "Deploy on a size with more memory: a second deployment with another `instance_type` (`az ml "
         "online-deployment create --file <file>`), to which the traffic moves (`az ml online-endpoint update --traffic "
@@ -39,7 +36,6 @@ def _applies(given: PolicyInput) -> bool:
     },
     source='001 "Compute targets for inference"',
     monotone_in={"/model/memoryGiB": "lower"},
-    insensitive_to=["/tags", "/accelerator", "/model/sizeGiB"],
     since="0.1.0",
     applies=_applies,
 )

@@ -9,13 +9,6 @@
 #   id: AML-INF-111
 #   severity: high
 #   judges: [{type: Microsoft.MachineLearningServices/workspaces/computes, where: {/properties/computeType: [AKS]}}]
-#   inspects: [/properties/computeType, /properties/properties/agentCount, /properties/properties/clusterPurpose,
-#     /properties/resourceId, /tags/environment, /tags/stage, "workspace:/tags/environment", "workspace:/tags/stage"]
-#   consults: [{type: Microsoft.ContainerService/managedClusters, through: /properties/resourceId,
-#     reads: [/properties/agentPoolProfiles/*/count]}]
-#   when_absent: {/properties/computeType: not_judged, /properties/properties/agentCount: unknown, /tags/stage: pass,
-#     /properties/properties/clusterPurpose: pass, /properties/resourceId: pass, /tags/environment: pass,
-#     "workspace:/tags/environment": pass, "workspace:/tags/stage": pass}
 #   remediation:
 #     text: Give the cluster two nodes or more (`az aks nodepool scale --name <pool> --node-count 3 ...`) and attach it
 #       again as FastProd or DenseProd; if it only serves development or test, tag it `environment` with `dev` or `test`.
@@ -26,7 +19,6 @@
 #         answers: [/properties/properties/agentCount], provided: [AML-NET-103]}
 #   source: 001 "Compute targets for inference"
 #   monotone_in: {/properties/properties/agentCount: [1, 2], /properties/properties/clusterPurpose: [DevTest, FastProd]}
-#   insensitive_to: [/tags/data-classification, /location, /properties/properties/agentVmSize]
 #   since: 0.1.0
 package inference.single_node_aks
 

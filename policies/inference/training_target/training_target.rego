@@ -14,12 +14,6 @@
 #     - type: workload
 #       where:
 #         /purpose: [training]
-#   inspects: [/purpose, /target, /computeId]
-#   consults:
-#     - type: Microsoft.MachineLearningServices/workspaces/computes
-#       through: /computeId
-#       reads: [/properties/properties/clusterPurpose]
-#   when_absent: {/purpose: unknown, /target: unknown, /computeId: pass}
 #   remediation:
 #     text: >-
 #       Train on a compute cluster (`az ml compute create --type amlcompute ...`, then `compute: azureml:<cluster>` in the
@@ -28,7 +22,6 @@
 #       - {patch: [{op: replace, path: /target, value: compute-cluster}], answers: [/target], provided: [AML-ISO-102,
 #         AML-TRN-107]}
 #   source: '004 "Understand the available types of compute" (note); 002 "Inference Clusters"; 003'
-#   insensitive_to: [/tags, /accelerator, /features]
 #   since: 0.1.0
 package inference.training_target
 

@@ -10,12 +10,6 @@
 #   id: AML-ISO-102
 #   severity: high
 #   judges: [workload]
-#   inspects: [/runs, /tags/data-classification, "workspace:/properties/hbiWorkspace", "workspace:/tags/data-classification"]
-#   consults:
-#     - {type: Microsoft.MachineLearningServices/workspaces/computes, through: /runs/*/computeId,
-#       reads: [/properties/properties/vmPriority]}
-#   when_absent: {/runs: pass, /tags/data-classification: pass,
-#     "workspace:/properties/hbiWorkspace": not_judged, "workspace:/tags/data-classification": pass}
 #   remediation:
 #     text: >-
 #       Run the work on a dedicated compute cluster of an isolated size (`az ml compute create --type amlcompute --tier
@@ -28,7 +22,6 @@
 #   parameters:
 #     regulated_classifications: {type: array, items: {type: string, pattern: '\S'}, default: [regulated, restricted,
 #       confidential], description: the values of the tag `data-classification` that make work regulated}
-#   insensitive_to: [/tags/environment, /tags/stage, /accelerator]
 #   since: 0.1.0
 package isolation.dedicated_hosts
 

@@ -14,20 +14,6 @@
 #       where: {/properties/computeType: [AmlCompute, ComputeInstance, VirtualMachine, AKS, Kubernetes]}
 #     - type: Microsoft.MachineLearningServices/workspaces/onlineEndpoints/deployments
 #     - type: Microsoft.ContainerService/managedClusters
-#   inspects: [/properties/properties/vmSize, /properties/properties/virtualMachineSize,
-#     /properties/properties/agentVmSize, /properties/instanceType, /properties/endpointComputeType,
-#     /properties/agentPoolProfiles, /properties/resourceId, /tags/data-classification,
-#     "workspace:/properties/hbiWorkspace", "workspace:/tags/data-classification"]
-#   consults:
-#     - {type: Microsoft.ContainerService/managedClusters, through: /properties/resourceId, reads: [/type]}
-#     - {type: Microsoft.Compute/virtualMachines, through: /properties/resourceId, reads: [/properties/hardwareProfile/vmSize]}
-#     - {type: Microsoft.MachineLearningServices/workspaces/computes, naming: /properties/resourceId,
-#       judging: Microsoft.ContainerService/managedClusters, reads: [/properties/computeType, /tags/data-classification,
-#       "workspace:/properties/hbiWorkspace", "workspace:/tags/data-classification"]}
-#   when_absent: {/properties/properties/vmSize: fail, /properties/properties/virtualMachineSize: pass,
-#     /properties/properties/agentVmSize: not_judged, /properties/instanceType: fail, /properties/resourceId: pass,
-#     /properties/endpointComputeType: pass, /properties/agentPoolProfiles: fail, /tags/data-classification: pass,
-#     "workspace:/properties/hbiWorkspace": not_judged, "workspace:/tags/data-classification": pass}
 #   remediation: >-
 #     Recreate the compute on an isolated size (`az ml compute create --type amlcompute --size Standard_F72s_v2 ...`;
 #     for a deployment `instance_type`, for AKS `az aks nodepool add --node-vm-size`), and delete the old one.
@@ -35,7 +21,6 @@
 #   parameters:
 #     regulated_classifications: {type: array, items: {type: string, pattern: '\S'}, default: [regulated, restricted,
 #       confidential], description: the values of the tag `data-classification` that make work regulated}
-#   insensitive_to: [/location, /tags/environment, /tags/stage]
 #   since: 0.1.0
 package isolation.isolated_size
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.computes import MACHINE, ON_CLUSTER, NodeSize, compute_regulated, kind_of, node_sizes
+from policyeng.facts.computes import NodeSize, compute_regulated, kind_of, node_sizes
 from policyeng.facts.words import Regulated
 
 _ML = "Microsoft.MachineLearningServices/workspaces"
@@ -51,9 +51,6 @@ def _isolated(given: PolicyInput) -> list[tuple[NodeSize, str]]:
         f"{_ML}/onlineEndpoints/deployments",
         "Microsoft.ContainerService/managedClusters",
     ],
-    inspects=[*_ABSENT],
-    consults=[MACHINE, ON_CLUSTER],
-    when_absent=_ABSENT,
     remediation="Move to an isolated size that stays, such as Standard_M128ms, before the date: recreate the compute "
     "(`az ml compute create --size Standard_M128ms ...`) and delete the old one.",
     source='001 "Compute isolation"; azure-retired-list',
@@ -62,7 +59,6 @@ def _isolated(given: PolicyInput) -> list[tuple[NodeSize, str]]:
         "retirement_notice_days": {"type": "integer", "minimum": 0, "default": 180, "description": "days of notice"},
     },
     monotone_in={"parameter:retirement_notice_days": "higher"},
-    insensitive_to=["/location", "/tags/environment", "/tags/stage"],
     since="0.1.0",
     applies=lambda given: bool(_isolated(given)) and _standing(given).decided is not False,
 )

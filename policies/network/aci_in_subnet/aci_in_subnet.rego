@@ -11,10 +11,6 @@
 #   judges:
 #     - {type: Microsoft.MachineLearningServices/workspaces/services, where: {/properties/computeType: [ACI]}}
 #     - type: Microsoft.ContainerInstance/containerGroups
-#   inspects: [/properties/subnetIds, /properties/networkProfile, /properties/ipAddress, /properties/vnetConfiguration,
-#     /properties/publicIp]
-#   when_absent: {/properties/subnetIds: fail, /properties/networkProfile: pass, /properties/ipAddress: pass,
-#     /properties/vnetConfiguration: fail, /properties/publicIp: pass}
 #   remediation:
 #     text: >-
 #       Deploy it again into a delegated subnet and without a public address (`az container create --subnet <subnet id>
@@ -25,7 +21,6 @@
 #   source: '002 "Azure Container Instances (ACI) and Azure Kubernetes Service (AKS) Integration with VNets"'
 #   controls: {mcsb-v1: [NS-1]}
 #   monotone_in: {/properties/ipAddress/type: [Public, Private]}
-#   insensitive_to: [/tags, /location, /properties/containers]
 #   since: 0.1.0
 package network.aci_in_subnet
 

@@ -12,12 +12,6 @@
 #     - type: Microsoft.MachineLearningServices/workspaces/computes
 #       where:
 #         /properties/computeType: [AmlCompute, ComputeInstance, AKS]
-#   inspects:
-#     - /properties/properties/subnet
-#     - /properties/properties/aksNetworkingConfiguration
-#   when_absent:
-#     /properties/properties/subnet: not_judged
-#     /properties/properties/aksNetworkingConfiguration: not_judged
 #   remediation:
 #     text: >-
 #       Recreate the compute in a subnet of an approved virtual network (`az ml compute create --subnet <subnet id>
@@ -30,7 +24,6 @@
 #       items: {type: string, pattern: '^(/[^/]+){8}/?$'}
 #       default: []
 #       description: the ids of the virtual networks that computes may sit in; with none, every network will do
-#   insensitive_to: [/tags, /location, /properties/properties/vmSize]
 #   since: 0.1.0
 package network.approved_networks
 

@@ -10,16 +10,6 @@
 #   id: AML-NET-105
 #   severity: critical
 #   judges: [Microsoft.MachineLearningServices/workspaces]
-#   inspects: [/properties/publicNetworkAccess, /properties/managedNetwork/isolationMode, /properties/hbiWorkspace,
-#     /tags/data-classification, /kind]
-#   consults:
-#     - {type: Microsoft.MachineLearningServices/workspaces, through: /properties/hubResourceId,
-#       reads: [/properties/publicNetworkAccess, /properties/managedNetwork/isolationMode]}
-#     - {type: Microsoft.MachineLearningServices/workspaces/computes, within: resource, reads: [/properties/computeType,
-#       /properties/properties/subnet, /properties/properties/aksNetworkingConfiguration, /properties/resourceId]}
-#     - {type: Microsoft.ContainerService/managedClusters, reads: [/properties/agentPoolProfiles/*/vnetSubnetID]}
-#   when_absent: {/properties/publicNetworkAccess: fail, /properties/managedNetwork/isolationMode: pass, /kind: pass,
-#     /properties/hbiWorkspace: not_judged, /tags/data-classification: pass}
 #   remediation:
 #     text: >-
 #       Close both ways: `az ml workspace update --name <workspace> --public-network-access Disabled --managed-network
@@ -37,7 +27,6 @@
 #       confidential], description: the values of the tag `data-classification` that make work regulated}
 #   monotone_in: {/properties/publicNetworkAccess: [Enabled, Disabled], /properties/managedNetwork/isolationMode:
 #     [Disabled, AllowInternetOutbound, AllowOnlyApprovedOutbound]}
-#   insensitive_to: [/location, /tags/environment, /tags/stage]
 #   since: 0.1.0
 package network.closed_workspace
 

@@ -14,21 +14,12 @@
 #       where:
 #         /properties/computeType: [AKS, Kubernetes]
 #     - type: Microsoft.ContainerService/managedClusters
-#   inspects:
-#     - /properties/agentPoolProfiles
-#     - /properties/properties/aksNetworkingConfiguration/subnetId
-#     - /properties/resourceId
-#   consults: [{type: Microsoft.ContainerService/managedClusters, through: /properties/resourceId,
-#     reads: [/properties/agentPoolProfiles/*/vnetSubnetID]}]
-#   when_absent: {/properties/agentPoolProfiles: fail, /properties/resourceId: pass,
-#     /properties/properties/aksNetworkingConfiguration/subnetId: pass}
 #   remediation: >-
 #     Create the node pools in a subnet (`az aks nodepool add --vnet-subnet-id <subnet id>`, or
 #     `aksNetworkingConfiguration.subnetId` when Azure Machine Learning creates the cluster), move the work there and
 #     delete the others; the subnet of an existing pool cannot be changed.
 #   source: '002 "Azure Container Instances (ACI) and Azure Kubernetes Service (AKS) Integration with VNets"'
 #   controls: {mcsb-v1: [NS-1]}
-#   insensitive_to: [/tags, /location, /properties/agentPoolProfiles/*/count]
 #   since: 0.1.0
 package network.kubernetes_in_subnet
 

@@ -10,13 +10,6 @@
 #   id: AML-NET-001
 #   severity: high
 #   judges: [Microsoft.MachineLearningServices/workspaces]
-#   inspects:
-#     - /properties/publicNetworkAccess
-#     - /kind
-#   consults: [{type: Microsoft.MachineLearningServices/workspaces, through: /properties/hubResourceId, reads: [/kind]}]
-#   when_absent:
-#     /properties/publicNetworkAccess: fail
-#     /kind: pass
 #   remediation:
 #     text: >-
 #       Disable it: `az ml workspace update --name <workspace> --resource-group <group> --public-network-access
@@ -25,7 +18,6 @@
 #   source: NET-01
 #   controls: {mcsb-v1: [NS-2]}
 #   monotone_in: {/properties/publicNetworkAccess: [Enabled, Disabled]}
-#   insensitive_to: [/tags, /location, /properties/hbiWorkspace, /properties/managedNetwork]
 #   since: 0.1.0
 package network.public_network_access
 

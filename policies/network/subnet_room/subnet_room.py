@@ -7,7 +7,7 @@ from typing import NamedTuple
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.bundle import SnapshotView
 from policyeng.facts.computes import max_nodes
-from policyeng.facts.subnets import CONSULTED, addresses_taken, subnet_in, subnets_of, usable_addresses
+from policyeng.facts.subnets import addresses_taken, subnet_in, subnets_of, usable_addresses
 
 _SCALE = "/properties/properties/scaleSettings/maxNodeCount"
 _SUBNET = "/properties/properties/subnet/id"
@@ -51,15 +51,11 @@ def _rooms_in(key: str, snapshot: SnapshotView) -> list[_Room]:
             "where": {"/properties/computeType": ["AmlCompute"]},
         }
     ],
-    inspects=[_SCALE, _SUBNET],
-    consults=[{**entry, "through": _SUBNET} for entry in CONSULTED],
-    when_absent={_SCALE: "unknown", _SUBNET: "not_judged"},
     remediation="Lower the largest scale (`az ml compute update --name <cluster> --max-instances <free>`), or "
     "recreate the cluster in a larger subnet (`az network vnet subnet create --address-prefixes 10.0.8.0/22 ...`, "
     "`az ml compute create --subnet <subnet id> ...`).",
     source='002 "Virtual Networks (VNets)"',
     monotone_in={"/properties/properties/scaleSettings/maxNodeCount": "lower"},
-    insensitive_to=["/tags", "/location", "/properties/properties/scaleSettings/minNodeCount"],
     since="0.1.0",
     applies=lambda given: bool(_rooms(given)),
 )

@@ -11,14 +11,10 @@
 #   severity: medium
 #   judges: [{type: Microsoft.MachineLearningServices/workspaces/computes, where: {/properties/computeType: [
 #     VirtualMachine, Databricks, HDInsight, DataLakeAnalytics, Kubernetes, SynapseSpark, AKS, Batch]}}]
-#   inspects: [/properties/resourceId, /properties/isAttachedCompute]
-#   consults: [{through: /properties/resourceId, reads: [/type]}]
-#   when_absent: {/properties/resourceId: fail, /properties/isAttachedCompute: pass}
 #   remediation: >-
 #     If the resource that `properties.resourceId` names is there, add it to the snapshot; else detach the compute
 #     (`az ml compute detach --name <compute> --workspace-name <workspace>`) and attach what replaces it.
 #   source: '001 "Unmanaged compute", 002 "Unmanaged Compute"'
-#   insensitive_to: [/tags, /location, /properties/properties]
 #   since: 0.1.0
 package operations.attached_target
 

@@ -14,15 +14,11 @@
 #     - type: Microsoft.MachineLearningServices/workspaces/computes
 #       where:
 #         /properties/computeType: [ComputeInstance]
-#   inspects: [/properties/computeType]
-#   when_absent: not_judged
 #   remediation:
 #     text: >-
 #       Open a terminal of the instance and clear at least 2 GB (`df -h /`, `conda clean --all`, `docker system prune`,
 #       files outside of `~/cloudfiles`) before it is stopped or restarted.
 #   source: 001 "Training compute targets" (tip on the OS disk)
-#   insensitive_to: [/tags, /properties/properties/state, /properties/properties/vmSize]
-#   clock: compared
 #   since: 0.1.0
 package operations.free_disk
 

@@ -14,8 +14,6 @@
 #       where:
 #         /properties/computeType:
 #           [VirtualMachine, Databricks, HDInsight, DataLakeAnalytics, Kubernetes, SynapseSpark, AKS]
-#   inspects: [/tags/owner, /tags/support, /properties/isAttachedCompute]
-#   when_absent: {/tags/owner: fail, /tags/support: fail, /properties/isAttachedCompute: pass}
 #   remediation:
 #     text: >-
 #       Tag the compute with who owns it and who is called when it fails: `az resource tag --is-incremental --ids <id>
@@ -24,7 +22,6 @@
 #       - {patch: [{op: copy, from: /tags/owner, path: /tags/support}], answers: [/tags/support]}
 #       - {patch: [{op: copy, from: "workspace:/tags/owner", path: /tags/owner}], answers: [/tags/owner]}
 #   source: '001 "Unmanaged compute", 002 "Unmanaged Compute"'
-#   insensitive_to: [/location, /tags/environment, /properties/resourceId]
 #   since: 0.1.0
 package operations.named_caretakers
 

@@ -23,8 +23,6 @@ _ABSENT = {STATE: "unknown", f"{OPERATION}/operationTime": "unknown", f"{OPERATI
     related_resources=["https://learn.microsoft.com/azure/machine-learning/how-to-manage-compute-instance"],
     severity="low",
     judges=[{"type": COMPUTES, "where": {"/properties/computeType": ["ComputeInstance"]}}],
-    inspects=[*_ABSENT],
-    when_absent=_ABSENT,
     remediation={
         "text": "Stop the instance (`az ml compute stop --name <instance> --workspace-name <workspace>`), and let it "
         "stop by itself: an idle shutdown, as AML-COST-102 asks for.",
@@ -41,7 +39,6 @@ _ABSENT = {STATE: "unknown", f"{OPERATION}/operationTime": "unknown", f"{OPERATI
         }
     },
     monotone_in={"/properties/properties/state": ["Running", "Stopped"], "parameter:idle_days": "lower"},
-    insensitive_to=["/tags", "/properties/properties/idleTimeBeforeShutdown", "/properties/properties/schedules"],
     since="0.1.0",
 )
 def used_instance(given: PolicyInput) -> Iterator[Denial | Unknown]:

@@ -9,12 +9,6 @@
 #   id: AML-RBAC-101
 #   severity: critical
 #   judges: [Microsoft.Authorization/roleAssignments]
-#   inspects: [/properties/roleDefinitionId, /properties/scope, /properties/condition]
-#   consults:
-#     - {type: Microsoft.Authorization/roleDefinitions, through: /properties/roleDefinitionId, reads: [/properties/roleName,
-#       /properties/permissions/*/actions, /properties/permissions/*/notActions, /properties/permissions/*/condition]}
-#     - {type: Microsoft.MachineLearningServices/workspaces, reads: [/type]}
-#   when_absent: {/properties/roleDefinitionId: unknown, /properties/scope: pass, /properties/condition: pass}
 #   remediation:
 #     text: >-
 #       Assign a role that cannot manage compute (`az role assignment create --assignee <principal> --role <role> --scope
@@ -32,7 +26,6 @@
 #       Microsoft.MachineLearningServices/workspaces/computes/stop/action]}
 #     compute_manager_roles: {type: array, items: {type: string, pattern: '\S'}, default: [AzureML Compute Operator],
 #       description: names or ids of the roles that may manage compute}
-#   insensitive_to: [/properties/principalId, /properties/principalType, /properties/description]
 #   since: 0.1.0
 package rbac.compute_managers
 

@@ -10,8 +10,6 @@
 #   id: AML-RBAC-102
 #   severity: high
 #   judges: [Microsoft.Authorization/roleAssignments]
-#   inspects: [/properties/principalId, /properties/principalType]
-#   when_absent: {/properties/principalId: unknown, /properties/principalType: pass}
 #   remediation:
 #     text: >-
 #       Remove the assignment (`az role assignment delete --ids <id>`), or state the principal under `principals` of the
@@ -21,7 +19,6 @@
 #   controls: {mcsb-v1: [PA-4]}
 #   parameters: {allow_guests: {type: boolean, default: false, description: whether guests may hold access}}
 #   monotone_in: {"parameter:allow_guests": [true, false]}
-#   insensitive_to: [/properties/roleDefinitionId, /properties/scope, /properties/condition]
 #   since: 0.1.0
 package rbac.known_principals
 

@@ -26,8 +26,6 @@ LISTS = {"actions": "notActions", "dataActions": "notDataActions"}
     related_resources=["https://learn.microsoft.com/azure/role-based-access-control/custom-roles"],
     severity="high",
     judges=[{"type": "Microsoft.Authorization/roleDefinitions", "where": {"/properties/type": ["CustomRole"]}}],
-    inspects=["/properties/type", "/properties/permissions"],
-    when_absent={"/properties/type": "not_judged", "/properties/permissions": "unknown"},
     remediation={
         "text": "List the actions that the role's holders need in place of the wildcard (`az role definition list "
         "--name <role>` prints the role, `az role definition update --role-definition role.json` writes it back); "
@@ -39,7 +37,6 @@ LISTS = {"actions": "notActions", "dataActions": "notDataActions"}
     },
     source='002 "Role-Based Access Control (RBAC)"',
     controls={"mcsb-v1": ["PA-7"]},
-    insensitive_to=["/properties/roleName", "/properties/description", "/properties/assignableScopes"],
     since="0.1.0",
 )
 def named_actions(given: PolicyInput) -> Iterator[Denial | Unknown]:

@@ -9,13 +9,6 @@
 #   id: AML-RBAC-104
 #   severity: high
 #   judges: [approval]
-#   inspects: [/requestedBy, /approvedBy]
-#   consults:
-#     - {type: Microsoft.Authorization/roleAssignments, parameter: approver_roles, reads: [
-#       /properties/principalId, /properties/principalType, /properties/roleDefinitionId, /properties/scope,
-#       /properties/condition]}
-#     - {type: Microsoft.Authorization/roleDefinitions, parameter: approver_roles, reads: [/properties/roleName]}
-#   when_absent: unknown
 #   remediation:
 #     text: >-
 #       Have somebody else approve it, and state them as `approvedBy`: with `approver_roles`, by the object id that holds one
@@ -27,7 +20,6 @@
 #       items: {type: string, pattern: '\S'}
 #       default: []
 #       description: names or ids of roles; with none, anybody else may approve
-#   insensitive_to: [/series, /region, /grantedAt, /expiresAt]
 #   since: 0.1.0
 package rbac.other_approver
 

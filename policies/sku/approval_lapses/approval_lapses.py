@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.approvals import counts, lapse_of, needs_approval, out_of_force
-from policyeng.facts.computes import MANAGED, known_size, managed
+from policyeng.facts.computes import known_size, managed
 from policyeng.facts.ids import open_scopes, with_open
 from policyeng.facts.words import folded, trimmed
 from policyeng.models import JsonObject, lowered
@@ -54,9 +54,6 @@ def _left(given: PolicyInput, moment: datetime) -> list[tuple[str, bool]]:
     related_resources=["https://learn.microsoft.com/azure/machine-learning/how-to-manage-quotas"],
     severity="low",
     judges=["approval"],
-    inspects=["/expiresAt"],
-    consults=[{**entry, "within": "resource"} for entry in MANAGED],
-    when_absent="pass",
     remediation="Renew the approval with who granted it and state the new `expiresAt` in `approvals` of the snapshot, "
     "or move the computes to a series without restriction (`az ml compute create --size <size> ...`) before then.",
     source='001 "Supported VM series and sizes"',

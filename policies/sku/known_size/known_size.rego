@@ -14,17 +14,11 @@
 #       where:
 #         /properties/computeType: [AmlCompute, ComputeInstance]
 #     - type: Microsoft.MachineLearningServices/workspaces/onlineEndpoints/deployments
-#   inspects: [/properties/properties/vmSize, /properties/instanceType, /properties/endpointComputeType]
-#   when_absent:
-#     /properties/properties/vmSize: fail
-#     /properties/instanceType: fail
-#     /properties/endpointComputeType: pass
 #   remediation:
 #     text: >-
 #       Correct the name of the size (`az ml compute list-sizes --location <region>` prints the names), or add the size
 #       to the catalogue under `facts/vm_sizes` with its source.
 #   source: '001 "Supported VM series and sizes"'
-#   insensitive_to: [/tags, /location, /properties/properties/vmPriority]
 #   since: 0.1.0
 package sku.known_size
 

@@ -13,13 +13,6 @@
 #     - type: Microsoft.MachineLearningServices/workspaces/computes
 #       where:
 #         /properties/computeType: [AmlCompute]
-#   inspects:
-#     - /properties/properties/vmPriority
-#     - /tags/environment
-#     - /tags/stage
-#     - workspace:/tags/environment
-#     - workspace:/tags/stage
-#   when_absent: pass
 #   remediation:
 #     text: >-
 #       Recreate the cluster with dedicated nodes (`az ml compute create --type amlcompute --tier dedicated ...`); the
@@ -30,7 +23,6 @@
 #         AML-SKU-105]}
 #   source: '003 (paragraph on dedicated and low priority)'
 #   monotone_in: {/properties/properties/vmPriority: [LowPriority, Dedicated]}
-#   insensitive_to: [/tags/data-classification, /location, /properties/properties/vmSize]
 #   since: 0.1.0
 package sku.low_priority
 

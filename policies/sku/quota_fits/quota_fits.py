@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.computes import MANAGED, managed
+from policyeng.facts.computes import managed
 from policyeng.facts.ids import is_at_or_under, may_hold, open_scopes, scopes_of, segments, with_open, workspace_of
-from policyeng.facts.quotas import SCALE, Demand, FullScale, QuotaKey, demand_of, full_scale, quota_key
+from policyeng.facts.quotas import Demand, FullScale, QuotaKey, demand_of, full_scale, quota_key
 from policyeng.models import JsonObject
 
 
@@ -43,16 +43,12 @@ def _quotas(given: PolicyInput) -> Mapping[tuple[str, QuotaKey], Sequence[JsonOb
     related_resources=["https://learn.microsoft.com/azure/machine-learning/how-to-manage-quotas"],
     severity="high",
     judges=["Microsoft.MachineLearningServices/workspaces"],
-    inspects=["/location"],
-    consults=[{**entry, "within": "subscription"} for entry in (*MANAGED, *SCALE)],
-    when_absent="pass",
     remediation={
         "text": "Lower the largest scale of the clusters (`az ml compute update --name <cluster> --max-instances <n>`) "
         "or request more (Help + support > New support request > Service and subscription limits > Machine Learning) "
         "and state the new limit under `quotas` of the snapshot."
     },
     source='001 "Supported VM series and sizes"',
-    insensitive_to=["/tags", "/kind", "/properties/publicNetworkAccess"],
     since="0.1.0",
 )
 def quota_fits(given: PolicyInput) -> Iterator[Denial | Unknown]:

@@ -12,10 +12,6 @@
 #     - type: Microsoft.MachineLearningServices/workspaces/computes
 #       where: {/properties/computeType: [AmlCompute, ComputeInstance]}
 #     - type: Microsoft.MachineLearningServices/workspaces/onlineEndpoints/deployments
-#   inspects: [/properties/properties/vmSize, /properties/instanceType, /properties/endpointComputeType,
-#     /properties/computeLocation, /location, "workspace:/location"]
-#   when_absent: {/properties/properties/vmSize: unknown, /properties/instanceType: unknown, /location: pass,
-#     /properties/endpointComputeType: pass, /properties/computeLocation: pass, "workspace:/location": pass}
 #   remediation:
 #     text: >-
 #       If the denial gives a retirement date, the series can no longer be requested; recreate the compute with a size
@@ -35,8 +31,6 @@
 #       type: boolean
 #       default: true
 #       description: whether the series that the vendor lists today (`facts/offered_series`) count
-#   insensitive_to: [/tags, /properties/properties/vmPriority, /properties/properties/scaleSettings]
-#   clock: compared
 #   since: 0.1.0
 package sku.series_approval
 

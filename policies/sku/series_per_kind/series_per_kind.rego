@@ -14,8 +14,6 @@
 #     - type: Microsoft.MachineLearningServices/workspaces/computes
 #       where:
 #         /properties/computeType: [AmlCompute, ComputeInstance]
-#   inspects: [/properties/properties/vmSize]
-#   when_absent: unknown
 #   remediation:
 #     text: >-
 #       Recreate the compute with a size of a series that this kind of compute supports (`az ml compute list-sizes
@@ -41,7 +39,6 @@
 #       type: boolean
 #       default: true
 #       description: whether the series that the vendor lists today (`facts/offered_series`) count
-#   insensitive_to: [/tags, /location, /properties/properties/vmPriority]
 #   since: 0.1.0
 package sku.series_per_kind
 

@@ -14,11 +14,6 @@
 #       where:
 #         /properties/computeType: [AmlCompute, ComputeInstance]
 #     - type: Microsoft.MachineLearningServices/workspaces/onlineEndpoints/deployments
-#   inspects: [/properties/properties/vmSize, /properties/instanceType, /properties/endpointComputeType]
-#   when_absent:
-#     /properties/properties/vmSize: unknown
-#     /properties/instanceType: unknown
-#     /properties/endpointComputeType: pass
 #   remediation:
 #     text: >-
 #       Recreate the compute with a size of a supported series; of a retired size, move to the series that the denial
@@ -47,8 +42,6 @@
 #       type: boolean
 #       default: true
 #       description: whether the series that the vendor lists today (`facts/offered_series`) count
-#   insensitive_to: [/tags, /location, /properties/properties/vmPriority]
-#   clock: compared
 #   since: 0.1.0
 package sku.supported_series
 

@@ -10,8 +10,6 @@
 #   id: AML-TRN-104
 #   severity: low
 #   judges: [workload]
-#   inspects: [/runs]
-#   when_absent: pass
 #   remediation:
 #     text: >-
 #       Name a compute cluster in `compute:` of the automated ML job, or of the step, and submit it again (`az ml job
@@ -25,7 +23,6 @@
 #       default: false
 #       description: whether automated ML has to run on a compute cluster; nothing fails unless it has
 #   monotone_in: {"parameter:automl_requires_cluster": [false, true]}
-#   insensitive_to: [/tags, /accelerator, /cadence]
 #   since: 0.1.0
 package training.automl_on_cluster
 

@@ -11,8 +11,6 @@
 #   id: AML-TRN-101
 #   severity: high
 #   judges: [workload]
-#   inspects: [/runs]
-#   when_absent: pass
 #   remediation:
 #     text: >-
 #       Run the job on a compute cluster: name one in `compute:` of the job, or of the step, and submit it again (`az ml
@@ -33,7 +31,6 @@
 #       type: boolean
 #       default: true
 #       description: whether the targets that the vendor lists today (`facts/offered_targets`) count, before the documents
-#   insensitive_to: [/tags, /accelerator, /cadence]
 #   since: 0.1.0
 package training.automl_target
 

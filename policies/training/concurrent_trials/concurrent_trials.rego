@@ -11,17 +11,11 @@
 #   id: AML-TRN-107
 #   severity: low
 #   judges: [workload]
-#   inspects: [/runs]
-#   consults:
-#     - {type: Microsoft.MachineLearningServices/workspaces/computes, through: /runs/*/computeId,
-#       reads: [/properties/computeType, /properties/properties/scaleSettings/maxNodeCount]}
-#   when_absent: unknown
 #   remediation:
 #     text: >-
 #       Lower `limits.max_concurrent_trials` of the sweep to the cluster's `max_instances`, or let the cluster grow (`az
 #       ml compute update --name <cluster> --max-instances <trials>`).
 #   source: 004 "Choose a compute target for scalability"
-#   insensitive_to: [/tags, /purpose, /accelerator]
 #   since: 0.1.0
 package training.concurrent_trials
 

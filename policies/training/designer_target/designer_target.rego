@@ -11,8 +11,6 @@
 #   id: AML-TRN-103
 #   severity: high
 #   judges: [workload]
-#   inspects: [/runs]
-#   when_absent: pass
 #   remediation:
 #     text: >-
 #       Choose a compute cluster in the settings of the designer pipeline; if there is none, create one (`az ml compute
@@ -33,7 +31,6 @@
 #       type: boolean
 #       default: true
 #       description: whether the targets that the vendor lists today (`facts/offered_targets`) count, before the documents
-#   insensitive_to: [/tags, /accelerator, /cadence]
 #   since: 0.1.0
 package training.designer_target
 

@@ -9,11 +9,6 @@
 #   id: AML-TRN-106
 #   severity: medium
 #   judges: [workload]
-#   inspects: [/runs]
-#   consults:
-#     - {type: Microsoft.MachineLearningServices/workspaces/computes, through: /runs/*/computeId,
-#       reads: [/properties/computeType, /properties/properties/scaleSettings/maxNodeCount]}
-#   when_absent: not_judged
 #   remediation:
 #     text: >-
 #       Run it on a compute cluster of two nodes or more (`az ml compute update --name <cluster> --max-instances 4`), or
@@ -24,7 +19,6 @@
 #       - {patch: [{op: test, path: /purpose, value: batch-inference}, {op: replace, path: /target,
 #         value: compute-cluster}], provided: [AML-ISO-102, AML-INF-110, AML-TRN-107]}
 #   source: 004 "Choose a compute target for scalability"; 001 "Azure Machine Learning compute (managed)"; 002 "Compute Clusters"
-#   insensitive_to: [/tags, /purpose, /accelerator]
 #   since: 0.1.0
 package training.distributed_target
 

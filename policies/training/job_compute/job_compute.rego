@@ -10,11 +10,6 @@
 #   id: AML-TRN-109
 #   severity: high
 #   judges: [Microsoft.MachineLearningServices/workspaces/jobs]
-#   inspects:
-#     [/properties/computeId, /properties/compute_id, /properties/compute/target, /properties/settings/defaultCompute,
-#     /properties/settings/default_compute, /properties/jobs/*/computeId, /properties/jobs/*/compute_id]
-#   consults: [{type: Microsoft.MachineLearningServices/workspaces/computes, within: subscription, reads: [/type]}]
-#   when_absent: pass
 #   remediation:
 #     text: >-
 #       If the compute is there (`az ml compute list --workspace-name <workspace>`), add it to the snapshot; else name one
@@ -23,7 +18,6 @@
 #       - {patch: [{op: remove, path: /properties/computeId}], answers: [/properties/computeId], provided: [inference,
 #         isolation, training]}
 #   source: 001 (introduction)
-#   insensitive_to: [/tags, /properties/tags, /properties/experimentName, /properties/description]
 #   since: 0.1.0
 package training.job_compute
 

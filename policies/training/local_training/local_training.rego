@@ -11,13 +11,6 @@
 #   severity: high
 #   judges:
 #     - {type: workload, where: {/purpose: [training]}}
-#   inspects:
-#     [/purpose, /runs, /tags/environment, /tags/stage, /tags/data-classification, "workspace:/tags/environment",
-#     "workspace:/tags/stage", "workspace:/properties/hbiWorkspace", "workspace:/tags/data-classification"]
-#   when_absent:
-#     {/purpose: unknown, /runs: pass, /tags/environment: fail, /tags/stage: pass, /tags/data-classification: pass,
-#     "workspace:/tags/environment": pass, "workspace:/tags/stage": pass, "workspace:/properties/hbiWorkspace": pass,
-#     "workspace:/tags/data-classification": pass}
 #   remediation:
 #     text: >-
 #       Run the job on a compute cluster of the workspace (`compute: azureml:<cluster>` of the job, or of the step).
@@ -27,7 +20,6 @@
 #   parameters:
 #     regulated_classifications: {type: array, items: {type: string, pattern: '\S'}, default: [regulated, restricted,
 #       confidential], description: the values of the tag `data-classification` that make work regulated}
-#   insensitive_to: [/accelerator, /cadence, /model]
 #   since: 0.1.0
 package training.local_training
 

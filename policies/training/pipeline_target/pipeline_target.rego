@@ -11,8 +11,6 @@
 #   id: AML-TRN-102
 #   severity: high
 #   judges: [workload]
-#   inspects: [/runs]
-#   when_absent: pass
 #   remediation:
 #     text: >-
 #       Run every step on a target of the workspace, such as a compute cluster: name it in `settings.default_compute` of
@@ -33,7 +31,6 @@
 #       type: boolean
 #       default: true
 #       description: whether the targets that the vendor lists today (`facts/offered_targets`) count, before the documents
-#   insensitive_to: [/tags, /accelerator, /cadence]
 #   since: 0.1.0
 package training.pipeline_target
 

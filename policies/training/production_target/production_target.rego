@@ -11,11 +11,6 @@
 #   severity: medium
 #   judges:
 #     - {type: workload, where: {/purpose: [training]}}
-#   inspects:
-#     [/purpose, /runs, /tags/environment, /tags/stage, "workspace:/tags/environment", "workspace:/tags/stage"]
-#   when_absent:
-#     {/purpose: unknown, /runs: pass, /tags/environment: pass, /tags/stage: pass, "workspace:/tags/environment": pass,
-#     "workspace:/tags/stage": pass}
 #   remediation:
 #     text: >-
 #       Run the job on a compute cluster or on serverless compute (`compute:` of the job, or of the step); if it is no
@@ -23,7 +18,6 @@
 #     patches:
 #       - {patch: [{op: replace, path: /target, value: compute-cluster}], provided: [AML-ISO-102, AML-TRN-107]}
 #   source: 000 "Choose a compute target for production"; 003 (paragraph on compute targets); 004 "Choose a compute target for production"
-#   insensitive_to: [/tags/data-classification, /accelerator, /features]
 #   since: 0.1.0
 package training.production_target
 

@@ -139,14 +139,14 @@ def _reads_nothing_else(key: Key, states: Iterable[State]) -> bool:
     """Whether the policy, on both sides, surely sees nothing but what it judges and its workspace."""
     for state in states:
         for policy, reach in zip(state.bundle.policies, state.bundle.reaches, strict=True):
-            if policy.id == key.policy and (reach.others or _is_stated(policy)):
+            if policy.id == key.policy and (reach.others or _is_derived(policy)):
                 return False
     return True
 
 
-def _is_stated(policy: Policy) -> bool:
-    """Whether a policy consults others, or judges what is worked out of several resources."""
-    return bool(policy.header.consults) or any(lowered(judged.type) == "workload" for judged in policy.header.judges)
+def _is_derived(policy: Policy) -> bool:
+    """Whether a policy evaluates what is derived from several resources."""
+    return any(lowered(judged.type) == "workload" for judged in policy.header.judges)
 
 
 def _policy(key: Key, state: State) -> Policy | None:

@@ -47,7 +47,8 @@ class Estates:
     @cached_property
     def scenes(self) -> dict[str, list[Scene]]:
         """By policy id, every case; policies without cases are not in it."""
-        found = {policy.id: list(scenes_of(policy, self.baselines, self.links)) for policy in self.bundle.policies}
+        given = self.baselines, self.links
+        found = {policy.id: list(scenes_of(self.bundle, policy, *given)) for policy in self.bundle.policies}
         return {identity: scenes for identity, scenes in found.items() if scenes}
 
     @cached_property

@@ -9,11 +9,12 @@ from datetime import datetime
 
 import orjson
 
-from policyeng.bundle import Policy
-from policyeng.bundle.header import Consulted, Verdict
-from policyeng.models import WORKSPACE_TYPE, JsonObject, Model, lowered
+from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.header import Verdict
+from policyeng.models import JsonObject, Model, lowered
 from policyeng.strict.merge_patch import merged
 from policyeng.verify.cases import DEFAULT_AS_OF, STATED, Baselines, Case, estate, read_cases
+from policyeng.verify.observing import observe
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,6 @@ class Links:
     def __init__(self, baselines: Baselines) -> None:
         self._ids = {stem: lowered(str(one.get("id"))).encode() for stem, one in baselines.resources.items()}
         self._names = {stem: _as_value(identity.rpartition(b"/")[2]) for stem, identity in self._ids.items()}
-        self._types = {stem: lowered(str(one.get("type"))) for stem, one in baselines.resources.items()}
         self._named = {stem: self.named(resource) for stem, resource in baselines.resources.items()}
 
     def named(self, document: JsonObject) -> frozenset[str]:
@@ -67,18 +67,10 @@ class Links:
             waiting |= self._named.get(stem, frozenset()) - found
         return frozenset(found)
 
-    def consulted(self, entry: Consulted, stems: Collection[str]) -> Iterator[str]:
-        """The baselines that an entry of `consults` reaches from others, but for those that they name themselves."""
-        if entry.judging and lowered(entry.judging) not in {self._types.get(stem) for stem in stems}:
-            return
-        reached = set(stems)
-        if entry.through:
-            reached.update(named for stem in stems for named in self._named.get(stem, ()))
-            reached = {stem for stem in reached if self._types.get(stem) != WORKSPACE_TYPE}
-        for stem, kind in self._types.items():
-            names = bool(self._named[stem] & reached) if entry.naming else not entry.through
-            if names and kind == lowered(entry.type):
-                yield stem
+    def of_ids(self, ids: Iterable[str]) -> Iterator[str]:
+        """The stems of the baselines with some lower-case ids."""
+        wanted = {identity.encode() for identity in ids}
+        return (stem for stem, identity in self._ids.items() if identity in wanted)
 
 
 def _as_value(name: bytes) -> re.Pattern[bytes]:
@@ -86,18 +78,21 @@ def _as_value(name: bytes) -> re.Pattern[bytes]:
     return re.compile(rb'"(?:[^":]*:)?' + re.escape(name) + rb'"(?!\s*:)')
 
 
-def scenes_of(policy: Policy, baselines: Baselines, links: Links) -> Iterator[Scene]:
+def scenes_of(bundle: Bundle, policy: Policy, baselines: Baselines, links: Links) -> Iterator[Scene]:
     """Every case of a policy; none of one without cases.
 
     Raises:
         BundleError: its `cases.yaml` is not well formed.
     """
-    file = read_cases(policy)
+    file, read = read_cases(policy), observe(bundle, policy).resources
     for verdict, name, case in file.named() if file else ():
-        yield _scene(policy, verdict, case, baselines, links, f"{policy.cases}: {name}")
+        stems = set(links.of_ids(read.get(name, ())))
+        yield _scene(stems, verdict, case, baselines, links, f"{policy.cases}: {name}")
 
 
-def _scene(policy: Policy, verdict: Verdict, case: Case, baselines: Baselines, links: Links, place: str) -> Scene:
+def _scene(
+    read: Collection[str], verdict: Verdict, case: Case, baselines: Baselines, links: Links, place: str
+) -> Scene:
     edits = dict(case.with_)
     if case.baseline is not None:
         edits[case.baseline] = merged(edits.get(case.baseline, {}), case.patch, keep_null=True)
@@ -107,9 +102,8 @@ def _scene(policy: Policy, verdict: Verdict, case: Case, baselines: Baselines, l
     given = [kind for kind in STATED if getattr(case, kind) is not None]
     stated = {kind: [plain(entry) for entry in getattr(snapshot, kind)] for kind in given}
     said = [*edits.values(), *(entry for entries in stated.values() for entry in entries)]
-    stems = {*edited, *(stem for document in said for stem in links.called(document))}
+    stems = {*edited, *read, *(stem for document in said for stem in links.called(document))}
     stems |= {stem for document in (*edited.values(), *said) for stem in links.named(document)}
-    stems |= {stem for entry in policy.header.consults for stem in links.consulted(entry, edited)}
     return Scene(
         verdict=verdict,
         edits=edits,

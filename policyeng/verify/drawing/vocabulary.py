@@ -24,6 +24,7 @@ from policyeng.strict.json_pointer import keys_of
 from policyeng.verify.drawing.edits import Json
 from policyeng.verify.drawing.python_words import LONGEST, code_of
 from policyeng.verify.drawing.reads import constants_of, pointer_of, reads_of
+from policyeng.verify.observing import observe
 
 #: By what `input` is, where the judged document and its workspace stand in it, and how pointers into them begin.
 _ROOTS: Mapping[str, Sequence[tuple[tuple[str, ...], str]]] = {
@@ -82,7 +83,8 @@ def _words(policy: Policy, bundle: Bundle, standing: _Standing) -> Words:
     asked = {read.split(".")[2] for read in named if read.startswith("data.facts.")}
     read = sorted(asked | set(code.asked).intersection(tables))
     near = _near(policy, trees)
-    pointers = tuple(dict.fromkeys([*policy.header.inspects, *_further(policy, near)]))
+    observed = (*policy.header.inspects, *observe(bundle, policy).pointers)
+    pointers = tuple(dict.fromkeys([*observed, *_further(observed, near)]))
     narrowing = tuple(dict.fromkeys(pointer for judged in policy.header.judges for pointer in judged.where))
     own = [*_stated(policy), *_constants(trees), *_less(code.own, pointers)]
     return Words(
@@ -113,9 +115,9 @@ def _near(policy: Policy, trees: Sequence[Module]) -> dict[str, tuple[Json, ...]
     return {pointer: _distinct(words) for pointer, words in found.items()}
 
 
-def _further(policy: Policy, near: Mapping[str, tuple[Json, ...]]) -> Iterator[str]:
-    """What Rego reads and `inspects` does not say; what lies above something else that is read is none of it."""
-    known = {*policy.header.inspects, *near}
+def _further(observed: Iterable[str], near: Mapping[str, tuple[Json, ...]]) -> Iterator[str]:
+    """What Rego reads and no case does; what lies above something else that is read is none of it."""
+    known = {*observed, *near}
     for pointer in near:
         if not any(other.startswith(f"{pointer}/") for other in known):
             yield pointer

@@ -25,6 +25,7 @@ from policyeng.verify.drawing.edits import Json, Place, place_of
 from policyeng.verify.drawing.estates import copied_object
 from policyeng.verify.drawing.vocabulary import Vocabulary, vocabulary_of
 from policyeng.verify.laws.law import Grounds, Trial, by_pair
+from policyeng.verify.observing import observe
 
 #: Where the tags of what a workload is derived from may stand.
 _TAGS = ("/tags", "/properties/tags", "/properties/kvTags")
@@ -63,7 +64,7 @@ def attempts(trial: Trial, random: Random, stated: Mapping[str, Sequence[str]], 
     workspaces, approvals, what stands in the workspace, and policies that consult other resources.
     """
     before = by_pair(trial.evaluation)
-    alone = [policy for policy in trial.bundle.policies if policy.id in stated and is_alone(policy)]
+    alone = [policy for policy in trial.bundle.policies if policy.id in stated and is_alone(trial.bundle, policy)]
     found = []
     for subject in estate_of(trial.snapshot, trial.bundle.facts).subjects:
         is_workload = subject.judged_type == "workload"
@@ -80,10 +81,10 @@ def judges(policy: Policy, subject: Subject) -> bool:
     return any(lowered(judged.type) == subject.judged_type for judged in policy.header.judges)
 
 
-def is_alone(policy: Policy) -> bool:
+def is_alone(bundle: Bundle, policy: Policy) -> bool:
     """Whether a policy reads nothing but what it judges and the workspace, and judges what nobody else reads."""
     kinds = {lowered(judged.type) for judged in policy.header.judges}
-    return not policy.header.consults and kinds.isdisjoint(("approval", WORKSPACE_TYPE))
+    return not observe(bundle, policy).others and kinds.isdisjoint(("approval", WORKSPACE_TYPE))
 
 
 def fields_of(snapshot: Snapshot, subject: Subject, pointer: str) -> Iterator[Field]:
@@ -190,16 +191,15 @@ def vocabulary(grounds: Grounds) -> Vocabulary:
 
 
 def looked_at(grounds: Grounds) -> Sequence[str]:
-    """The JSON Pointers that any policy inspects or consults, whether it is in the resource itself or in another."""
+    """The JSON Pointers that any policy reads, in the resource itself or in another."""
     found: Sequence[str] = grounds.once("what policies look at", lambda: _looked_at(grounds.bundle))
     return found
 
 
 def _looked_at(bundle: Bundle) -> Sequence[str]:
-    headers = [policy.header for policy in bundle.policies]
-    inspected = [pointer for header in headers for pointer in header.inspects]
-    consulted = [pointer for header in headers for one in header.consults for pointer in one.reads]
-    return sorted({pointer.removeprefix(WORKSPACE) for pointer in (*inspected, *consulted)})
+    observed = [observe(bundle, policy) for policy in bundle.policies]
+    elsewhere = (pointer for one in observed for pointers in one.others.values() for pointer in pointers)
+    return sorted({*elsewhere, *(pointer for one in observed for pointer in (*one.own, *one.workspace))})
 
 
 def tried(grounds: Grounds) -> Counter[tuple[str, str, str]]:

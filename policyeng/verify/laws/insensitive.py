@@ -52,7 +52,7 @@ def _violated(trial: Trial) -> Violation | None:
     random = trial.random("insensitive")
     findings = {finding.policy for finding in trial.evaluation.findings}
     stated = [policy for policy in trial.bundle.policies if policy.header.insensitive_to and policy.id in findings]
-    bound = [policy for policy in stated if not is_alone(policy)]
+    bound = [policy for policy in stated if not is_alone(trial.bundle, policy)]
     kind = random.random()
     if not stated or kind < 0.25:
         return _with_other_case(trial, random)
@@ -96,7 +96,7 @@ def _of_each(trial: Trial, random: Random, made: Iterable[Attempt]) -> Violation
         written += [(attempt.subject, pointer, done)] if done else []
     after = by_pair(trial.judged(snapshot)) if written else {}
     for subject, pointer, done in written:
-        for policy in filter(is_alone, trial.bundle.policies):
+        for policy in (one for one in trial.bundle.policies if is_alone(trial.bundle, one)):
             places = [place for place in policy.header.insensitive_to if is_below(pointer, place)]
             pair = pair_of(policy, subject)
             if not places or not judges(policy, subject) or (pair not in before and pair not in after):

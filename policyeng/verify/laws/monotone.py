@@ -49,7 +49,7 @@ def _violated(trial: Trial) -> Violation | None:
     findings = {finding.policy for finding in trial.evaluation.findings}
     stated = [policy for policy in trial.bundle.policies if policy.header.monotone_in and policy.id in findings]
     fields = {policy.id: places for policy in stated if (places := _fields(policy))}
-    bound = [policy for policy in stated if policy.id in fields and not is_alone(policy)]
+    bound = [policy for policy in stated if policy.id in fields and not is_alone(trial.bundle, policy)]
     kind = random.random()
     if kind < 0.2:
         return _with_stricter_parameters(trial, random, stated)

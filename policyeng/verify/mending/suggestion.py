@@ -30,6 +30,7 @@ from policyeng.verify.mending.values import (
     replacements,
     standing_values,
 )
+from policyeng.verify.observing import observe_finding
 
 #: How many edits of one finding are judged by its own policy, and how many of those that it passes by all policies.
 MOST_TRIED = 60
@@ -169,7 +170,9 @@ class _Search:
 
     def _drafts(self) -> Iterator[Draft]:
         """Edits, the smallest first."""
-        for target in targets(self.policy, self.finding, self.judged, self.mender.snapshot):
+        mender, finding = self.mender, self.finding
+        read = observe_finding(mender.bundle, mender.snapshot, finding, mender.as_of, mender.parameters)
+        for target in targets(self.policy, read, finding, self.judged, mender.snapshot):
             for step in self._steps(target):
                 draft = Draft(self.mender.snapshot)
                 if draft.do(target.place, step):

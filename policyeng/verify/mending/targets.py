@@ -14,6 +14,7 @@ from policyeng.models import Denial, Finding, JsonObject, Snapshot, lowered
 from policyeng.strict.json_pointer import escaped, keys_of, member
 from policyeng.verify.mending.patching import document_of
 from policyeng.verify.mending.subjects import Judged, Place
+from policyeng.verify.observing import Observed
 
 #: What says which resource it is, where it is, and of which kind: changing it is another resource.
 _IDENTITY = frozenset({"/id", "/type", "/name", "/location", "/kind", "/properties/resourceid"})
@@ -63,25 +64,25 @@ class Target:
     is_compute: bool = False
 
 
-def targets(policy: Policy, finding: Finding, judged: Judged, snapshot: Snapshot) -> Iterator[Target]:
-    """The places, those that denials name first; each once."""
+def targets(policy: Policy, read: Observed, finding: Finding, judged: Judged, snapshot: Snapshot) -> Iterator[Target]:
+    """The places, those that denials name first; each once. `read` is what the evaluation of the finding reads."""
     kind = lowered(str(judged.document.get("type", "")))
     if judged.place[0] == "approval" or kind.startswith(_DECIDED):
         return
     seen: set[tuple[Place, str]] = set()
-    for found in (*_named(policy, finding, judged, snapshot), *_inspected(policy, finding, judged, snapshot)):
+    for found in (*_named(read, finding, judged, snapshot), *_inspected(read, finding, judged, snapshot)):
         if (found.place, found.pointer) not in seen and not _is_hiding(policy, found, judged):
             seen.add((found.place, found.pointer))
             yield found
 
 
-def _named(policy: Policy, finding: Finding, judged: Judged, snapshot: Snapshot) -> Iterator[Target]:
+def _named(read: Observed, finding: Finding, judged: Judged, snapshot: Snapshot) -> Iterator[Target]:
     for denial in finding.denials:
         if judged.derived and not denial.path.startswith(WORKSPACE):
             yield from _source(denial, judged)
             continue
         place, pointer = _placed(denial.path, judged, snapshot)
-        if place is not None and pointer.startswith("/") and _is_declared(policy, denial.path):
+        if place is not None and pointer.startswith("/") and _is_read(read, denial.path):
             yield Target(place, pointer, denial, is_tag=_is_tag(pointer))
 
 
@@ -95,9 +96,9 @@ def _source(denial: Denial, judged: Judged) -> Iterator[Target]:
         )
 
 
-def _inspected(policy: Policy, finding: Finding, judged: Judged, snapshot: Snapshot) -> Iterator[Target]:
-    """What the policy inspects beside what it denies; of derived work its fields are not those of a resource."""
-    for pointer in policy.header.inspects:
+def _inspected(read: Observed, finding: Finding, judged: Judged, snapshot: Snapshot) -> Iterator[Target]:
+    """What the policy reads besides what it denies; of derived work its fields are not those of a resource."""
+    for pointer in read.pointers:
         place, inside = _placed(pointer, judged, snapshot)
         own = not (judged.derived or judged.place[0] == "workload") or pointer.startswith(WORKSPACE)
         document = document_of(snapshot, *place) if place and own else None
@@ -134,13 +135,11 @@ def _placed(path: str, judged: Judged, snapshot: Snapshot) -> tuple[Place | None
     return judged.place, path
 
 
-def _is_declared(policy: Policy, path: str) -> bool:
-    header = policy.header
+def _is_read(read: Observed, path: str) -> bool:
     if NEIGHBOUR in path and not path.startswith(WORKSPACE):
         inside = f"/{path.partition(NEIGHBOUR)[2]}"
-        return any(is_at_or_below(inside, one) for consulted in header.consults for one in consulted.reads)
-    made_of = ["/target"] if "/runs" in header.inspects else []
-    return any(is_at_or_below(path, one) for one in (*header.inspects, *made_of))
+        return any(is_at_or_below(inside, one) for pointers in read.others.values() for one in pointers)
+    return any(is_at_or_below(path, one) for one in read.pointers)
 
 
 def _is_tag(pointer: str) -> bool:

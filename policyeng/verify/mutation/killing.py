@@ -12,6 +12,7 @@ from random import Random
 from types import FrameType
 
 from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.header import Verdict
 from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import Judgement, Work, judge
 from policyeng.errors import PolicyengError
@@ -20,11 +21,10 @@ from policyeng.evaluation.marking import marking_of
 from policyeng.evaluation.plan import Planned, plan
 from policyeng.models import JsonObject, lowered
 from policyeng.verify.agreement.differential import outcome_of
-from policyeng.verify.case_runs import Prepared, prepared_absence, prepared_cases
+from policyeng.verify.case_runs import Prepared, absences_of, prepared_absence, prepared_cases
 from policyeng.verify.cases import Baselines, required_cases
 from policyeng.verify.drawing.examples import Examples
 from policyeng.verify.laws.law import Grounds, Law, Trial
-from policyeng.verify.mutation.deciding import deciding_case, still_read
 
 #: Seconds that a mutant in Python may take for a case; Rego has the deadline of its engine.
 _LONGEST = 5.0
@@ -61,7 +61,6 @@ class Examination:
         ordered = sorted(prepared, key=lambda case: _ORDER.index(case.expected))
         self._cases = [self._ready(case) for case in ordered]
         self._absences: dict[str, _Ready] = {}
-        self._deciding: dict[str, str] = {}
 
     def killer(self, mutant: Bundle) -> str:
         """The case or absent test that does not hold of a mutant, the policy in force of its bundle; empty if none.
@@ -74,29 +73,16 @@ class Examination:
                 # What noticed one fault is likely to notice the next one.
                 self._cases.insert(0, self._cases.pop(place))
                 return ready.prepared.name
-        header = mutant.policies[0].header
-        for pointer in header.inspects:
-            ready = self._absence(mutant.policies[0], pointer)
-            if self._differs(mutant, ready, header.absent(pointer)):
+        for pointer, expected in absences_of(self._policy, self._file).items():
+            ready = self._absence(mutant.policies[0], pointer, expected)
+            if self._differs(mutant, ready, expected):
                 return ready.prepared.name
-        unread = (pointer for pointer in self._policy.header.inspects if not still_read(header, pointer))
-        return next((f"inspects: {case}" for case in map(self._decided, unread) if case), "")
+        return ""
 
-    def _decided(self, pointer: str) -> str:
-        """The case that shows that what stands at a pointer decides."""
-        if pointer not in self._deciding:
-            cases = [ready.prepared for ready in self._cases]
-            found = deciding_case(pointer, self._policy.header, cases, self._baselines, self._holds)
-            self._deciding[pointer] = found
-        return self._deciding[pointer]
-
-    def _holds(self, prepared: Prepared) -> bool:
-        return _outcome(self._ready(prepared).judgement) == prepared.expected
-
-    def _absence(self, policy: Policy, pointer: str) -> _Ready:
-        """The absent test of a pointer, which another mutant may have asked for; its header says what is expected."""
+    def _absence(self, policy: Policy, pointer: str, expected: Verdict) -> _Ready:
+        """The absent test of a pointer, which another mutant may have asked for."""
         if pointer not in self._absences:
-            prepared = prepared_absence(self._bundle, policy, pointer, self._file, self._baselines)
+            prepared = prepared_absence(self._bundle, policy, pointer, expected, self._file, self._baselines)
             self._absences[pointer] = self._ready(prepared)
         return self._absences[pointer]
 

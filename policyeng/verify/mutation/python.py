@@ -24,7 +24,7 @@ _COMPARISONS: dict[type[ast.cmpop], tuple[str, tuple[str, ...]]] = {
     ast.IsNot: ("is not", ("is",)),
 }
 #: The parts of a header that decide something; the rest is for people, or is proved by laws.
-_DECIDING = frozenset({"judges", "inspects", "when_absent", "parameters", "applies"})
+_DECIDING = frozenset({"judges", "parameters", "applies"})
 _EVERY_VERDICT: tuple[str, ...] = get_args(Verdict)
 #: Keys by which a table is a JSON Schema, of which only the default decides.
 _OF_SCHEMAS = frozenset({"default", "items", "properties", "additionalProperties", "minimum", "pattern", "enum"})

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Set
-from typing import get_args
+from collections.abc import Iterator
 
 import orjson
 import yaml
 
-from policyeng.bundle.header import Verdict
 from policyeng.verify.mutation.edits import Edit, Mutation, Spoken, mutation, without_member
 
 #: A run of comments, with what makes it the one above the package.
@@ -48,11 +46,7 @@ class _Header:
 
     def mutations(self, tree: yaml.Node | None) -> Iterator[Mutation]:
         fields = {**_fields(tree), **_fields(_fields(tree).get("custom"))}
-        judged = _listed(fields.get("judges"))
-        narrowed = {pointer for entry in judged for pointer in _fields(_fields(entry).get("where"))}
         yield from self._judges(fields.get("judges"))
-        yield from self._inspects(fields.get("inspects"), fields.get("when_absent"), narrowed)
-        yield from self._absence(fields.get("when_absent"))
         schemas = _fields(fields.get("parameters"))
         for schema in _fields(schemas.get("properties", fields.get("parameters"))).values():
             yield from self._default(_fields(schema).get("default"))
@@ -74,29 +68,6 @@ class _Header:
             if len(pairs) > 1:
                 yield Mutation("drop what is judged", (self._dropped(where, index),))
             yield from self._set(allowed)
-
-    def _inspects(
-        self, inspects: yaml.Node | None, absence: yaml.Node | None, narrowed: Set[str]
-    ) -> Iterator[Mutation]:
-        """What is not inspected any more; what narrows the policy is read all the same."""
-        entries = _entries(inspects)
-        if not isinstance(inspects, yaml.SequenceNode) or len(entries) < 2:
-            return
-        verdicts = [key.value for key, _ in _pairs(absence)]
-        for index, entry in enumerate(entries):
-            if entry.value in narrowed:
-                continue
-            edits = [self._dropped(inspects, index)]
-            if entry.value in verdicts and absence is not None and len(verdicts) > 1:
-                edits.append(self._dropped(absence, verdicts.index(entry.value)))
-            yield Mutation("drop what is inspected", tuple(sorted(edits)))
-
-    def _absence(self, absence: yaml.Node | None) -> Iterator[Mutation]:
-        verdicts: list[yaml.Node | None] = [value for _, value in _pairs(absence)]
-        for verdict in verdicts or [absence]:
-            if isinstance(verdict, yaml.ScalarNode):
-                for other in get_args(Verdict):
-                    yield mutation("change an absence", *_span(verdict), other)
 
     def _default(self, default: yaml.Node | None) -> Iterator[Mutation]:
         if isinstance(default, yaml.SequenceNode):

@@ -19,6 +19,7 @@ from policyeng.verify.mutation.edits import Mutant, Mutation, Spoken, mutants
 from policyeng.verify.mutation.python import python_mutations, same_program
 from policyeng.verify.mutation.rego import Places, rego_mutations
 from policyeng.verify.mutation.rego_headers import header_mutations
+from policyeng.verify.observing import observe
 
 #: Longer texts are messages.
 _LONGEST = 40
@@ -78,7 +79,7 @@ class Written:
             return
         header, file = self.policy.header, self.policy.file
         yield from header_mutations(self._source, self._spoken())
-        places = Places(header.inspects, tuple(header.parameters), self._spoken())
+        places = Places(observe(self.bundle, self.policy).pointers, tuple(header.parameters), self._spoken())
         yield from rego_mutations(self._source, file in self.bundle.rego_v0, places)
 
     def _tree_of(self, source: str) -> tuple[object, ...]:

@@ -135,8 +135,6 @@ def _of_values(policy: Policy, name: str, said: Sequence[_Said], told: str, obse
 
 def _is_never_read(policy: Policy, name: str, bundle: Bundle, estates: Estates) -> bool:
     """Whether the name of a parameter stands nowhere that the policy could read it; False where that cannot be said."""
-    if any(consulted.parameter == name for consulted in policy.header.consults):
-        return False
     if not policy.rules:
         words = estates.vocabulary.words[policy.id]
         stated = policy.python.functions.judge.__globals__.values() if policy.python else ()

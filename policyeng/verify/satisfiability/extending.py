@@ -18,6 +18,7 @@ from policyeng.models import Denial, JsonObject
 from policyeng.strict.json_pointer import escaped
 from policyeng.verify.drawing.estates import Estates as DrawnEstates
 from policyeng.verify.drawing.vocabulary import Words
+from policyeng.verify.observing import observe
 from policyeng.verify.satisfiability.estates import REMOVED, Assignment, Edit, Estates
 from policyeng.verify.satisfiability.judging import Reason
 from policyeng.verify.satisfiability.searching import Search, Tried
@@ -123,7 +124,7 @@ class _Source:
                             known.setdefault(words, value)
 
     def _asked(self, policy: Policy, reason: Reason, assignment: Assignment) -> Iterator[tuple[str, str, list[object]]]:
-        pointers = [reason.said.path] if reason.said.path else list(policy.header.inspects)
+        pointers = [reason.said.path] if reason.said.path else list(observe(self.estates.bundle, policy).pointers)
         patches = [patch for patch in _patches(policy) if patch["path"] not in pointers]
         for pointer in (*pointers, *(patch["path"] for patch in patches)):
             identity = workspace_of(reason.resource) if pointer.startswith(WORKSPACE) else reason.resource
