@@ -29,7 +29,6 @@ class Subject:
         case: the first line of `cases.yaml`, which names what is judged.
         edit: what gives the field the value `VALUE` in a case, as YAML.
         where: a pointer and a value that would narrow it, as an example.
-        inspects: a pointer that a rule would read, as an example.
     """
 
     type: str
@@ -37,7 +36,6 @@ class Subject:
     field: tuple[str, ...] = ("properties", "x")
     edit: str = "patch: {properties: {x: VALUE}}"
     where: tuple[str, str] = ("/properties/x", "value")
-    inspects: str = "/properties/x"
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,6 @@ class Scaffold:
             pointer=self._pointer,
             steps=json.dumps(self.subject.field),
             where=f"{self.subject.where[0]}: [{self.subject.where[1]}]",
-            inspects=self.subject.inspects,
         )
 
     def _python(self) -> str:
@@ -99,7 +96,6 @@ class Scaffold:
             pointer=self._pointer,
             found=found,
             where=f'"{self.subject.where[0]}": ["{self.subject.where[1]}"]',
-            inspects=self.subject.inspects,
         )
 
     def _cases(self) -> str:
@@ -137,8 +133,6 @@ _REGO = textwrap.dedent(
     #   judges:
     #     - type: {type}
     #       where: {{}} # narrows it: {{{where}}}
-    #   inspects: [] # the fields that the rule reads: [{inspects}, workspace:/tags/y]
-    #   when_absent: unknown # when that is missing: pass, fail, unknown or not_judged; once, or by pointer
     #   remediation: null # {{text: the setting or the command that mends it}}, and with a `patch` a JSON Patch
     #   source: "" # the document and its section
     #   controls: {{}} # {{framework: [ids]}}
@@ -181,8 +175,6 @@ _PYTHON = textwrap.dedent(
         severity="{severity}",  # info, low, medium, high or critical
         # Or narrowed: {{"type": "...", "where": {{{where}}}}}
         judges=["{type}"],
-        inspects=[],  # the fields that it reads: "{inspects}", "workspace:/tags/y"
-        when_absent="unknown",  # when that is missing: pass, fail, unknown or not_judged; once, or by pointer
         remediation=None,  # {{"text": "the setting or the command that mends it"}}, and with a "patch" a JSON Patch
         source="",  # the document and its section
         controls={{}},  # {{"framework": ["ids"]}}
@@ -203,7 +195,10 @@ _PYTHON = textwrap.dedent(
 _CASES = textwrap.dedent(
     """\
     {case}
-    # Each case edits what is named above, and its neighbours under `with`; `patch` is a JSON Merge Patch.
+    # The outcome without each field that the policy reads; `policyeng test` prints the lines that are missing.
+    absent:
+      {pointer}: unknown
+    # Each case edits what is named above, and other resources under `with`; `patch` is a JSON Merge Patch.
     pass:
       what is as it should be: {{{right}}}
     fail:

@@ -40,7 +40,6 @@ _SUBJECTS = {
         ("tags", "x"),
         "patch: {tags: {x: VALUE}}",
         ("/purpose", "realtime-inference"),
-        "/target",
     ),
     "approval": Subject(
         "approval",
@@ -48,7 +47,6 @@ _SUBJECTS = {
         ("series",),
         "approvals: [{id: A-1, scope: /subscriptions/s, series: VALUE, status: granted}]",
         ("/status", "granted"),
-        "/series",
     ),
 }
 
