@@ -19,7 +19,7 @@ from policyeng.sources.azure_cli.kinds import UNKNOWN_ID
 from policyeng.sources.azure_cli.shapes import NOT_CARRIED
 from policyeng.sources.reading import Placed, Surroundings
 from policyeng.sources.service_made import service_made
-from policyeng.verify.writers import azure_cli as writer
+from tests.writers import azure_cli as writer
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 ML = f"{GROUP}/providers/Microsoft.MachineLearningServices"

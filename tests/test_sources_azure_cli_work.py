@@ -21,10 +21,10 @@ from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import stands_for_value
 from policyeng.sources.azure_cli import KINDS, read
 from policyeng.sources.reading import Placed
-from policyeng.verify.writers import azure_cli_work
-from policyeng.verify.writers.azure_cli_work import seconds
 from tests.azure_cli_work import WORKSPACE, around, kind_of
 from tests.growth import assert_linear
+from tests.writers import azure_cli_work
+from tests.writers.azure_cli_work import seconds
 
 ROOT = Path(__file__).resolve().parents[1]
 _ML = "Microsoft.MachineLearningServices/workspaces/"

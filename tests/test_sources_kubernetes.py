@@ -16,7 +16,7 @@ from policyeng.models import JsonObject
 from policyeng.sources import FORMATS, Given, kubernetes, read_inputs
 from policyeng.sources.kubernetes.kinds import KINDS
 from policyeng.sources.reading import ALONE, UNKNOWN_SCOPE, Placed, Surroundings
-from policyeng.verify.writers import kubernetes as writer
+from tests.writers import kubernetes as writer
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 WORKSPACE = f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces/ws"

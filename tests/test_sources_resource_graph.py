@@ -16,7 +16,7 @@ from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject
 from policyeng.sources import FORMATS, arm_rest, read_inputs, resource_graph
 from policyeng.sources.reading import Placed
-from policyeng.verify.writers import resource_graph as writer
+from tests.writers import resource_graph as writer
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 WORKSPACE: JsonObject = {

@@ -1,7 +1,7 @@
 """Take over from the last run of an estate what still holds, because all that it rests on is the same.
 
 Whether a part is the same is asked of the bytes that it was read from, never of the time of a file. What is taken over
-is what judging anew would give, byte for byte; law 16 tries that of evaluations.
+is what judging anew would give, byte for byte; `tests/laws/clock.py` tries that of evaluations.
 """
 
 from __future__ import annotations

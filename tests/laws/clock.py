@@ -1,4 +1,4 @@
-"""Law 16: what is said to hold until a moment is what judging anew gives at every clock before it."""
+"""What is said to hold until a moment is what judging anew gives at every clock before it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from policyeng.evaluation.holding import Holding, held, taken_over
 from policyeng.evaluation.terms import Terms
 from policyeng.models import Evaluation
 from policyeng.report import json
-from policyeng.verify.laws.law import Law, Trial, Violation, first_difference
+from policyeng.verify.laws.law import Trial, Violation, first_difference
 
 _OTHERWISE = "at a clock before the moment until which its finding holds, it is another one; correct its `clock`"
 _WATCHED = "it says something else while it is watched what it asks of the clock"
@@ -25,7 +25,8 @@ _REACHES = (-1.0, 9.0)
 _FURTHER = 4
 
 
-def _violated(trial: Trial) -> Violation | None:
+def violated(trial: Trial) -> Violation | None:
+    """What is taken over to a later clock and is not what judging anew gives."""
     random, whole = trial.random("clock"), trial.prepared
     terms = Terms(trial.example.as_of, trial.example.exemptions)
     clocks = dict(zip((policy.id for policy in trial.bundle.policies), trial.bundle.clocks, strict=True))
@@ -89,12 +90,3 @@ def _unlike(expected: Evaluation, found: Evaluation, message: str) -> Violation 
         return None
     difference = first_difference(expected, found, lambda finding: finding)
     return replace(difference, message=message) if difference else Violation(_SUMMED)
-
-
-LAW = Law(
-    16,
-    "clock",
-    "what is said to hold until a moment is what judging anew gives at every clock before it, byte for byte",
-    "validity of temporal data: R. T. Snodgrass, Developing Time-Oriented Database Applications in SQL (1999), 2",
-    _violated,
-)
