@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.verify.cases import Baselines
 from tests.databases import postgres, store_url
+from tests.lending import compile_only_named_libraries
 
 __all__ = ["postgres", "store_url"]
 
@@ -30,6 +31,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 
 #: Building the commands takes longer than most runs that tests make in this process, and always gives the same.
 typer.main.get_command = cache(typer.main.get_command)
+compile_only_named_libraries()
 
 
 @pytest.fixture(scope="session")
