@@ -34,6 +34,7 @@ from policyeng.verify.case_runs import prepared_cases
 from policyeng.verify.cases import baselines_of, read_cases
 from policyeng.verify.drawing.changing import changes_of_estate
 from policyeng.verify.drawing.examples import Examples
+from policyeng.verify.observing import observe
 from tests.carriers import CHANGE_WRAPPINGS, wrapped
 from tests.cluster import READ_KINDS as CLUSTER_KINDS
 from tests.cluster import object_of_resource, review_of
@@ -174,13 +175,13 @@ def inspected(denied: Denied) -> frozenset[str]:
     """The pointers that policies look at in a resource of the type of what is changed."""
     own = denied.arm_type
     found: set[str] = set()
-    for header in (policy.header for policy in denied.bundle.policies):
-        consulted = [pointer for one in header.consults if lowered(one.type) in (own, "") for pointer in one.reads]
-        pointers = [*header.inspects, *consulted]
-        if any(lowered(judged.type) == own for judged in header.judges) or consulted:
-            found.update(pointer for pointer in pointers if not pointer.startswith(_WORKSPACE))
+    for policy in denied.bundle.policies:
+        read = observe(denied.bundle, policy)
+        found.update(read.others.get(own, ()))
+        if any(lowered(judged.type) == own for judged in policy.header.judges):
+            found.update(read.own)
         if own == WORKSPACE_TYPE:
-            found.update(one.removeprefix(_WORKSPACE) for one in pointers if one.startswith(_WORKSPACE))
+            found.update(read.workspace)
     return frozenset(found)
 
 
@@ -699,9 +700,7 @@ def denied_cases(bundle: Bundle, random: Random) -> Iterator[Denied]:
 def denied_drawn(bundle: Bundle, random: Random) -> Iterator[Denied]:
     """Drawn changes of drawn estates, as far as they are denied."""
     examples = Examples(bundle)
-    looked = sorted(
-        {pointer.removeprefix(_WORKSPACE) for policy in bundle.policies for pointer in policy.header.inspects}
-    )
+    looked = sorted({pointer for policy in bundle.policies for read in observe(bundle, policy)[:2] for pointer in read})
     while True:
         example = examples.drawn(random)
         before = example.snapshot

@@ -26,10 +26,10 @@ from policyeng.models import JsonObject, Snapshot
 from policyeng.sources import given, read_inputs
 from policyeng.verify.case_runs import prepared_cases
 from policyeng.verify.cases import STATED, baselines_of, read_cases
-from policyeng.verify.laws.formats import written
-from policyeng.verify.writers import WRITERS
-from policyeng.verify.writers.arm_template import SCOPE
 from tests.bypassing import leaves, objects, other_letters, with_value
+from tests.laws.formats import written
+from tests.writers import WRITERS
+from tests.writers.arm_template import SCOPE
 
 _STATED = ("scope", "taken_at", *STATED, "incomplete")
 _WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws"

@@ -14,13 +14,17 @@ from hypothesis import HealthCheck, settings
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.verify.cases import Baselines
 from tests.databases import postgres, store_url
+from tests.effort import effort
+from tests.lending import compile_only_named_libraries
 
 __all__ = ["postgres", "store_url"]
 
 ROOT = Path(__file__).resolve().parents[1]
 
 # How long an example takes depends on what else the machine does.
-settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "any-machine", deadline=None, max_examples=effort(30, 100), suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("any-machine")
 
 #: The suite neither reads nor fills the cache of whoever runs it; its processes share one.
@@ -30,6 +34,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 
 #: Building the commands takes longer than most runs that tests make in this process, and always gives the same.
 typer.main.get_command = cache(typer.main.get_command)
+compile_only_named_libraries()
 
 
 @pytest.fixture(scope="session")

@@ -21,9 +21,9 @@ from policyeng.evaluation.tracing import Reads
 from policyeng.models import JsonObject, Snapshot
 from policyeng.sources import load_snapshot
 from policyeng.verify.drawing.examples import Examples
-from policyeng.verify.laws import admitting
 from policyeng.verify.laws.law import Grounds, Trial
 from tests.bundles import WORKSPACE, deny_when, rego, snapshot, workspace, write
+from tests.laws import admitting
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 JUDGING = Judging(AS_OF)
@@ -113,7 +113,7 @@ def test_the_law_finds_what_is_left_out(broken: str, monkeypatch: pytest.MonkeyP
 
 
 def test_decisions_are_those_from_everything_judged() -> None:
-    """On drawn changes of drawn estates; `policyeng verify --law gate` draws thousands."""
+    """On drawn changes of drawn estates."""
     assert not list(_violations(load_bundle(), range(12)))
 
 

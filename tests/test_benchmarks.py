@@ -69,7 +69,7 @@ def test_a_tiny_run_is_a_page(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> 
     """Every contestant is in the tables, the charts are drawn, and the figures survive as JSON."""
     few = {"all 5": selections()["5"]}  # with all policies, Conftest alone would take most of a minute
     monkeypatch.setattr("benchmarks.runs.selections", lambda: few)
-    outcome = measured(Program("tiny", (1, 12), ONCE, ONCE, 12, ONCE, (6, 12)), tools, None, "A trial.")
+    outcome = measured(Program("tiny", (12,), ONCE, ONCE, 12, ONCE, (6, 12)), tools, None, "A trial.")
 
     page = render(outcome)
     contestants = {measure.contestant for measure in outcome.measures}
@@ -82,7 +82,7 @@ def test_a_tiny_run_is_a_page(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> 
     assert render(again) == page
     write_charts(again, tools.folder)
     for name in ("benchmarks-warm.svg", "benchmarks-process.svg"):
-        assert (tools.folder / name).read_text(encoding="utf-8").count("<circle") >= 8
+        assert (tools.folder / name).read_text(encoding="utf-8").count("<circle") >= 4
         assert "<script" not in (tools.folder / name).read_text(encoding="utf-8")
 
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks.compiler import Figures, measured, page
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def test_a_small_estate_is_measured_against_this_checkout_itself(tmp_path: Path, opa: Path) -> None:
+def test_a_small_estate_is_measured_against_this_checkout_itself(
+    tmp_path: Path, opa: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Equal verdicts, then a figure for each target."""
+    monkeypatch.setattr("benchmarks.compiler._ROUNDS", 1)
     figures = measured(tmp_path, opa, 12, ROOT, most=2)
 
     assert figures is not None

@@ -14,9 +14,9 @@ from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, JsonObject, Snapshot
 from policyeng.sources import given, parse_changes, read_inputs
 from policyeng.verify.drawing.examples import Example, Examples
-from policyeng.verify.writers.arm_template import write
 from tests.carriers import CHANGE_WRAPPINGS, SCOPE, WRAPPINGS, Wrapped, wrapped
 from tests.effort import effort
+from tests.writers.arm_template import write
 
 #: Templates that fail, of those drawn.
 _COUNT = effort(2, 40)

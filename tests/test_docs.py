@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -23,6 +22,7 @@ from policyeng.bundle.parsing import bundle_yaml
 from policyeng.cli.app import app
 from tests.bundles import write
 from tests.command import policyeng
+from tests.warm import write_program
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -54,9 +54,7 @@ def folder(tmp_path: Path) -> Path:
     shutil.copy(ROOT / "samples/workspaces/regulated.json", tmp_path / "snapshot.json")
     binaries = tmp_path / ".venv" / "bin"
     binaries.mkdir(parents=True)
-    program = binaries / "policyeng"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m policyeng "$@"\n', encoding="utf-8")
-    program.chmod(0o755)
+    write_program(binaries / "policyeng")
     return tmp_path
 
 

@@ -1,4 +1,4 @@
-"""Law 12 on every case of every policy: each is an estate, written in each format and read back.
+"""Every case of every policy says the same in each format: it is written in each and read back.
 
 The suite takes some of them; `python -m tests.test_formats_agree` takes all, and `... FORMAT` those of a format.
 """
@@ -16,9 +16,9 @@ from policyeng.bundle import load_bundle
 from policyeng.sources import FORMATS
 from policyeng.verify.drawing.estates import Estates
 from policyeng.verify.drawing.examples import Example
-from policyeng.verify.laws.formats import compared
 from policyeng.verify.laws.law import Grounds, Trial, spelled
-from policyeng.verify.writers import WRITERS
+from tests.laws.formats import compared
+from tests.writers import WRITERS
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 GROUNDS = Grounds(load_bundle())

@@ -39,9 +39,9 @@ def allocated_after(bundle: Bundle, number: int, threads: int) -> int:
         {
             "id": f"{WORKSPACE}{number}/computes/c{index}",
             "type": COMPUTES,
-            "properties": {"computeType": "AmlCompute", "description": f"{number}-{index} " * 1200},
+            "properties": {"computeType": "AmlCompute", "description": f"{number}-{index} " * 18_000},
         }
-        for index in range(30)
+        for index in range(4)
     ]
     found = evaluate(bundle, snapshot(*computes), as_of=AS_OF, threads=threads).findings
     assert len(found) > len(computes)

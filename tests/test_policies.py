@@ -15,10 +15,13 @@ from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject
 from policyeng.verify.case_runs import run_cases
 from policyeng.verify.cases import DEFAULT_AS_OF, baselines_of, estate, read_cases
+from policyeng.verify.observing import observe
 from tests.bundles import deny_when, rego, write
 
 POLICIES = load_bundle().policies
 #: Policies that only some of their denials owe to a flag, a tag or a default.
+#: Policies that read tags of other kinds.
+UNTAGGED = ("AML-OPS-102",)
 PARTLY = {"AML-COST-104", "AML-INF-112", "AML-ISO-103"}
 EACH = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.id)
 
@@ -49,7 +52,7 @@ def test_the_header_is_complete(policy: Policy) -> None:
     header = policy.header
 
     assert header.description
-    assert not (header.inspects or header.consults or header.insensitive_to or header.clock)
+    assert (header.inspects, header.consults, header.insensitive_to, header.clock) == ((), (), (), "")
     assert header.remediation
     assert header.source
     assert re.match(r"(\d{3} |[A-Z]+-\d\d)", header.source), header.source
@@ -93,9 +96,8 @@ def test_what_regulated_work_or_a_stage_decides_explains_itself(bundle: Bundle, 
 
     A denial of a tag itself needs no such reason, and those of `PARTLY` need it where it decides.
     """
-    inspected = {pointer.lower() for pointer in policy.header.inspects}
-    tags = ("/tags/data-classification", "/hbiworkspace", "/tags/environment", "/tags/stage")
-    if not any(pointer.endswith(tags) for pointer in inspected):
+    read = {pointer.lower() for pointer in observe(bundle, policy).pointers}
+    if policy.id in UNTAGGED or not any(pointer.endswith(("/tags", "/hbiworkspace")) for pointer in read):
         return
     baselines, file, alone = baselines_of(bundle), read_cases(policy), bundle.only([policy])
     explained = False

@@ -19,6 +19,7 @@ from policyeng.bundle.parsing import bundle_yaml
 from policyeng.sources import FORMATS
 from tests.bundles import write
 from tests.conftest import ROOT
+from tests.warm import write_program
 
 RECIPES = ROOT / "deploy" / "ci"
 PAGE = ROOT / "docs" / "recipes.md"
@@ -113,7 +114,7 @@ class Repository:
         self.folder.mkdir()
         self.programs = folder / "bin"
         self.programs.mkdir()
-        self.program("policyeng", f'exec "{sys.executable}" -m policyeng "$@"')
+        write_program(self.programs / "policyeng")
         self.program("python", f'exec "{sys.executable}" "$@"')
         self.environ = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("POLICYENG_", "GIT_"))},

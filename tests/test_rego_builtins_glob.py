@@ -82,5 +82,5 @@ def test_globs_match_as_in_opa(opa: Path) -> None:
 def test_globs_take_linear_time() -> None:
     """Many stars on a text that nearly matches."""
     match = load_function("glob.match")
-    assert_linear(lambda size: match("*a*a*a*a*a*b", None, "a" * size), 50_000)
-    assert_linear(lambda size: match("{*a,*b}{*a,*b}{*a,*b}c", [], "ab" * size), 50_000)
+    assert_linear(lambda size: match("*a*a*a*a*a*b", None, "a" * size), 20_000)
+    assert_linear(lambda size: match("{*a,*b}{*a,*b}{*a,*b}c", [], "ab" * size), 20_000)

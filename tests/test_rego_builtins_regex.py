@@ -269,7 +269,7 @@ def test_usual_patterns_are_quick(pattern: str) -> None:
 def test_matching_takes_linear_time() -> None:
     """Patterns that are slow by backtracking, and globs that are slow by recursion."""
     match, globs = load_function("regex.match"), load_function("regex.globs_match")
-    assert_linear(lambda size: match("(a*)*c|(a|aa)+$", "a" * size + "b"), 20_000)
+    assert_linear(lambda size: match("(a*)*c|(a|aa)+$", "a" * size + "b"), 10_000)
     assert_linear(lambda size: globs("a*b*.*" * 30, "b*a*.*" * (size // 100) + "c"), 4_000)
 
 

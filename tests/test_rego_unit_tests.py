@@ -11,9 +11,7 @@ import pytest
 
 from policyeng.bundle import load_bundle
 from policyeng.bundle.tree import built_in_root
-from policyeng.engines.embedded import using
 from policyeng.rego.syntax import lines_of
-from policyeng.verify.case_runs import run_cases
 from policyeng.verify.rego_tests import lines_missed, open_session, run_unit_tests
 from tests.bundles import write
 from tests.command import policyeng
@@ -242,19 +240,6 @@ def test_coverage_of_our_library_is_that_of_opa(opa: Path) -> None:
 def rows(spans: list[dict[str, dict[str, int]]]) -> list[int]:
     """The lines of spans."""
     return [row for span in spans for row in range(span["start"]["row"], span["end"]["row"] + 1)]
-
-
-def test_every_line_of_our_policies_is_reached() -> None:
-    """By the cases of the policies and the unit tests of the library."""
-    bundle = load_bundle()
-    session = open_session(bundle, print, cover=True)
-    with using(session.program, bundle):
-        runs = list(run_cases(bundle))
-    list(run_unit_tests(session))
-
-    assert len(session.modules) == len(bundle.modules)
-    assert len(runs) > 2_000
-    assert lines_missed(session) == {}
 
 
 def test_lines_that_nothing_reaches_fail_the_run(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from policyeng.sources.service_made import service_made
 from policyeng.sources.template_parameters import Unresolved
 from policyeng.sources.texts import read_text
 from policyeng.strict.json_text import DEFAULT_MAX_BYTES
+from policyeng.verify.observing import observe
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 ML = "Microsoft.MachineLearningServices"
@@ -706,7 +707,7 @@ def test_what_no_template_can_say(kind: str, bundle: Bundle) -> None:
         pointer
         for policy in bundle.policies
         if any(lowered(judged.type) == lowered(kind) for judged in policy.header.judges)
-        for pointer in policy.header.inspects
+        for pointer in observe(bundle, policy).pointers
     }
     found = {
         pointer

@@ -14,7 +14,7 @@ from policyeng.models import JsonObject
 from policyeng.sources import arm_template
 from policyeng.sources.reading import Reading, Surroundings
 from policyeng.sources.service_made import service_made, with_attachment
-from policyeng.verify.writers.arm_template import SCOPE, expressible, write
+from tests.writers.arm_template import SCOPE, expressible, write
 
 BASELINES = sorted((Path(__file__).resolve().parents[1] / "samples" / "baselines").glob("*.json"))
 

@@ -17,7 +17,6 @@ from policyeng.models import JsonObject, Outcome
 from policyeng.sources import FORMATS, az_output, azure_cli, read_inputs
 from policyeng.sources.azure_cli.kinds import Kind, identity
 from policyeng.sources.reading import Placed, Refusal, Surroundings
-from policyeng.verify.writers import az_output as writer
 from tests.test_sources_azure_cli import (
     AROUND,
     ID,
@@ -32,6 +31,7 @@ from tests.test_sources_azure_cli import (
     leaves,
     overlap,
 )
+from tests.writers import az_output as writer
 
 CLUSTER: JsonObject = {
     "id": f"{WORKSPACE}/computes/c",

@@ -19,7 +19,8 @@ from policyeng.sources.azure_cli.kinds import UNKNOWN_ID
 from policyeng.sources.azure_cli.shapes import NOT_CARRIED
 from policyeng.sources.reading import Placed, Surroundings
 from policyeng.sources.service_made import service_made
-from policyeng.verify.writers import azure_cli as writer
+from policyeng.verify.observing import observe
+from tests.writers import azure_cli as writer
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 ML = f"{GROUP}/providers/Microsoft.MachineLearningServices"
@@ -608,7 +609,7 @@ def inspected(resource: JsonObject, bundle: Bundle) -> set[str]:
         for policy in bundle.policies
         for judged in policy.header.judges
         if lowered(judged.type) == kind and compute in judged.where.get(f"{P}/computeType", (compute,))
-        for pointer in policy.header.inspects
+        for pointer in observe(bundle, policy).pointers
         if not pointer.startswith("workspace:")
     }
 

@@ -16,7 +16,8 @@ from policyeng.models import JsonObject
 from policyeng.sources import FORMATS, Given, kubernetes, read_inputs
 from policyeng.sources.kubernetes.kinds import KINDS
 from policyeng.sources.reading import ALONE, UNKNOWN_SCOPE, Placed, Surroundings
-from policyeng.verify.writers import kubernetes as writer
+from policyeng.verify.observing import observe
+from tests.writers import kubernetes as writer
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 WORKSPACE = f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces/ws"
@@ -950,13 +951,14 @@ def test_kubernetes_goes_before_arm() -> None:
 
 
 def inspected(resource_type: str) -> set[str]:
-    """The pointers into resources of a type that our policies look at."""
+    """The pointers into resources of a type that our policies read."""
+    bundle = policyeng.load_bundle()
     return {
         pointer
-        for policy in policyeng.load_bundle().policies
+        for policy in bundle.policies
         for judged in policy.header.judges
         if judged.type.lower() == resource_type.lower()
-        for pointer in policy.header.inspects
+        for pointer in observe(bundle, policy).pointers
         if not pointer.startswith("workspace:")
     }
 

@@ -16,7 +16,8 @@ from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject
 from policyeng.sources import FORMATS, arm_rest, read_inputs, resource_graph
 from policyeng.sources.reading import Placed
-from policyeng.verify.writers import resource_graph as writer
+from policyeng.verify.observing import observe
+from tests.writers import resource_graph as writer
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 WORKSPACE: JsonObject = {
@@ -243,8 +244,9 @@ def test_findings_stand_in_their_cell(tmp_path: Path) -> None:
 
 def test_a_whole_answer_leaves_no_gap() -> None:
     """Every column of a resource is a column of a row."""
-    for policy in policyeng.load_bundle().policies:
-        for pointer in policy.header.inspects:
+    bundle = policyeng.load_bundle()
+    for policy in bundle.policies:
+        for pointer in observe(bundle, policy).pointers:
             top = f"/{pointer.removeprefix('workspace:').split('/')[1]}"
             assert top not in only(rows(WORKSPACE)[0]).unreadable
     assert not writer.expressible({"type": "Microsoft.MachineLearningServices/workspaces/computes"})

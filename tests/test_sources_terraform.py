@@ -11,6 +11,7 @@ from policyeng.models import JsonObject
 from policyeng.sources import FORMATS, read_inputs, terraform
 from policyeng.sources.reading import ALONE
 from policyeng.sources.terraform.estate import KINDS
+from policyeng.verify.observing import observe
 from tests.terraform_parts import (
     CLUSTER,
     INSTANCE,
@@ -459,12 +460,13 @@ def test_declared_gaps_are_those_that_policies_meet(kind: str) -> None:
     placed = one(kind, SPECIMENS[kind])
     carried = placed.carried
     assert carried is not None
+    bundle = load_bundle()
     inspected = {
         pointer
-        for policy in load_bundle().policies
+        for policy in bundle.policies
         for judged in policy.header.judges
         if judged.type.lower() == placed.resource["type"].lower()
-        for pointer in policy.header.inspects
+        for pointer in observe(bundle, policy).pointers
         if not pointer.startswith("workspace:")
     }
 

@@ -45,12 +45,16 @@ UNREADABLE = {
 }
 
 
+#: What Java starts with: to compile thoroughly what runs for seconds takes longer than it saves.
+JAVA = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+
+
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
     """A session with two workers, which see this checkout and nothing of the machine."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.fail("Spark runs on Java, and there is none: run `make packages`")
-    given = {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}
+    given = {**JAVA, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}
     with pytest.MonkeyPatch.context() as patch:
         for name, value in given.items():
             patch.setenv(name, value)
@@ -236,8 +240,14 @@ def test_what_does_not_fit_is_said_before_anything_runs(spark: SparkSession, bun
 def test_the_sample_judges_a_folder(tmp_path: Path) -> None:
     """As `spark-submit` starts it; the findings are in a table afterwards, and the exit is that of check."""
     submit = Path(sys.executable).with_name("spark-submit")
-    environ = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}
-    options = ["--master", "local[2]", "--conf", "spark.ui.enabled=false"]
+    environ = {
+        **os.environ,
+        **JAVA,
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": str(ROOT),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    options = ["--master", "local[1]", "--conf", "spark.ui.enabled=false"]
     snapshots, findings = str(SAMPLES / "workspaces"), str(tmp_path / "findings")
 
     ran = subprocess.run(

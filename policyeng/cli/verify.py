@@ -42,7 +42,7 @@ def verify(
 
     Examples:
       policyeng verify --policy my-policies --examples 10000 --seed 7 --counterexample smallest.json
-      policyeng verify --law order,gate
+      policyeng verify --law order,total
       policyeng verify --engines --policy my-policies --pairs 10000
       policyeng verify --redundancy --policy my-policies
       policyeng verify --satisfiable --class batch-scoring --as-of 2028-01-01 --witness witnesses

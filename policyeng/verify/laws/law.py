@@ -147,7 +147,7 @@ class Law:
     """A law of `docs/laws.md`.
 
     Attributes:
-        number: 1 to 13 are those of the design; those beyond it follow.
+        number: it stays; the numbers that are missing were laws of the engine, which its tests try.
         name: one word, or several joined by hyphens, for `--law`.
         sentence: what holds.
         reference: where the law, or the way of proving it, comes from.

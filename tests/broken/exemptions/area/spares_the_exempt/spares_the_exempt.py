@@ -18,7 +18,7 @@ from policyeng.facts.words import inside
     inspects=["/properties/publicNetworkAccess"],
     when_absent="fail",
     remediation="Disable it.",
-    source="a policy that breaks law 5",
+    source="a policy that looks at exemptions, as a broken engine would",
     since="0.1.0",
 )
 def spares_the_exempt(given: PolicyInput) -> Iterator[Denial]:

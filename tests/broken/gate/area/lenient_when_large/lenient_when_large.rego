@@ -12,7 +12,7 @@
 #   consults: [{type: Microsoft.MachineLearningServices/workspaces, reads: [/id]}]
 #   when_absent: fail
 #   remediation: Disable it.
-#   source: a policy that breaks law 6
+#   source: a policy that lets large estates off, as a broken gate would
 #   since: 0.1.0
 package area.lenient_when_large
 

@@ -1,4 +1,4 @@
-"""Law 12: an estate says the same in every format, and what a format cannot say is left out."""
+"""An estate says the same in every format, and what a format cannot say is left out."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from policyeng.bundle.selection import selected
 from policyeng.models import JsonObject
 from policyeng.verify.cases import DEFAULT_AS_OF
 from policyeng.verify.drawing.examples import Example, examples_of
-from policyeng.verify.laws.formats import LAW, compared, written
 from policyeng.verify.laws.law import Grounds, Trial, Violation
-from policyeng.verify.writers import WRITERS, sayable
-from policyeng.verify.writers.arm_template import SCOPE
+from tests.laws.formats import compared, violated, written
+from tests.writers import WRITERS, sayable
+from tests.writers.arm_template import SCOPE
 
 WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws"
 
@@ -29,7 +29,7 @@ def workspace(**properties: object) -> JsonObject:
 def violations(grounds: Grounds, examples: int) -> list[Violation]:
     """What the law finds on the first examples of a seed."""
     tried = (Trial(grounds, example, str(number)) for number, example in enumerate(examples_of(grounds.bundle, 1)))
-    return [found for trial in islice(tried, examples) if (found := LAW.violated(trial))]
+    return [found for trial in islice(tried, examples) if (found := violated(trial))]
 
 
 def test_our_policies_say_the_same_in_every_format() -> None:
@@ -98,7 +98,7 @@ def test_an_estate_that_no_format_can_say_is_said_aloud() -> None:
     grounds = Grounds(load_bundle())
     trial = Trial(grounds, Example({"resources": [{"id": "x", "type": "y"}]}, {}, DEFAULT_AS_OF))
 
-    assert LAW.violated(trial) is None
+    assert violated(trial) is None
     assert grounds.remarks == {"formats: examples of which no format says what is decided": 1}
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from policyeng.models import JsonObject
-from policyeng.verify.writers.terraform_fields import CannotSayError, Fields
+from tests.writers.terraform_fields import CannotSayError, Fields
 
 _ML = "azurerm_machine_learning"
 

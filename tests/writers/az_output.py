@@ -9,9 +9,9 @@ import json
 from collections.abc import Sequence
 
 from policyeng.models import JsonObject
-from policyeng.verify.writers import azure_cli
-from policyeng.verify.writers.azure_cli import CARRIES
-from policyeng.verify.writers.azure_cli_values import at, opened, snake
+from tests.writers import azure_cli
+from tests.writers.azure_cli import CARRIES
+from tests.writers.azure_cli_values import at, opened, snake
 
 __all__ = ["CARRIES", "expressible", "loses", "write"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from policyeng.models import JsonObject
-from policyeng.verify.writers.azure_cli_values import at, filled, minutes, opened, plain, seconds, snake
+from tests.writers.azure_cli_values import at, filled, minutes, opened, plain, seconds, snake
 
 SCHEMA = "https://azuremlschemas.azureedge.net/latest/{}.schema.json"
 CARRIES = {

@@ -1,4 +1,4 @@
-"""Law 5: an exemption changes nothing but its mark, and only while it is in force."""
+"""An exemption changes nothing but its mark, and only while it is in force."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 
 from policyeng.facts.ids import is_at_or_under, scopes_of
 from policyeng.models import Evaluation, Exemption, Finding, Outcome
-from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, first_difference
+from policyeng.verify.laws.law import Trial, Violation, by_pair, first_difference
 
 #: Days by which the middle of an exemption's life is off the clock: in force, expired, and not yet begun.
 _SHIFTS = (0, 0, -400, 400)
@@ -43,7 +43,8 @@ def _is_at_home(finding: Finding) -> bool:
     return finding.resource.startswith("/") and finding.resource_type != "approval"
 
 
-def _violated(trial: Trial) -> Violation | None:
+def violated(trial: Trial) -> Violation | None:
+    """What an exemption changes beside its mark, or marks that it does not cover."""
     plain = trial.evaluation
     exemption = drawn(trial.random("exemptions"), plain)
     if exemption is None:
@@ -77,12 +78,3 @@ def _covers(exemption: Exemption, finding: Finding, as_of: datetime) -> bool:
         and exemption.created_at <= as_of < exemption.expires_at
         and is_at_or_under(finding.resource, exemption.scope)
     )
-
-
-LAW = Law(
-    5,
-    "exemptions",
-    "an exemption changes nothing but its mark, on what it covers and while it is in force",
-    "Azure Policy, exemption structure: an exempt resource is still evaluated (learn.microsoft.com)",
-    _violated,
-)

@@ -1,4 +1,4 @@
-"""Law 12: the same estate in two formats gives the same findings where both can carry the fields."""
+"""The same estate in two formats gives the same findings where both can carry the fields."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from policyeng.models import Evaluation, Finding, JsonObject, Outcome, Snapshot,
 from policyeng.sources import Inputs, given, read_inputs
 from policyeng.sources.service_made import service_made, with_attachment
 from policyeng.verify.cases import STATED
-from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, spelled
-from policyeng.verify.writers import WRITERS, sayable
-from policyeng.verify.writers.arm_template import SCOPE
+from policyeng.verify.laws.law import Trial, Violation, by_pair, spelled
+from tests.writers import WRITERS, sayable
+from tests.writers.arm_template import SCOPE
 
 #: Which workspace files are of that do not say it; the writers take no other.
 _WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws"
@@ -128,7 +128,8 @@ def _denials(finding: Finding) -> Counter[str]:
     return Counter(lowered(str(denial)) for denial in said)
 
 
-def _violated(trial: Trial) -> Violation | None:
+def violated(trial: Trial) -> Violation | None:
+    """What another format says otherwise; one of those that decide anything."""
     chance = trial.random(_NAME)
     for name in chance.sample(sorted(WRITERS), len(WRITERS)):
         outcome = compared(trial, name)
@@ -148,13 +149,3 @@ def _difference(name: str, arm: Finding | None, other: Finding | None) -> Violat
     lines = (f"in ARM shape: {spelled(arm)}", f"as {name}: {spelled(other)}")
     message = "what another format says is judged otherwise than the same in ARM shape"
     return Violation(message, shown.policy if shown else "", shown.resource if shown else "", lines)
-
-
-LAW = Law(
-    12,
-    _NAME,
-    "the same estate in two formats gives the same findings where both can carry the fields",
-    "T. Chen et al., Metamorphic Testing, ACM Computing Surveys 51 (2018)",
-    _violated,
-    every=2,
-)

@@ -1,4 +1,4 @@
-"""Law 13: check, admission and audit agree, and every other path by which the same thing is judged."""
+"""Check, admission and audit agree, and every other path by which the same thing is judged."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from policyeng.models import Evaluation, Exemption, JsonObject, Outcome
 from policyeng.report.json import render
 from policyeng.sources import load_snapshot, read_exemptions
 from policyeng.verify.example_documents import snapshot_text
-from policyeng.verify.laws.admitting import admitted, unlike_the_whole
-from policyeng.verify.laws.asked import Answer, Asked
-from policyeng.verify.laws.law import Grounds, Law, Trial, Violation
-from policyeng.verify.laws.processes import audited, can_audit, checked
+from policyeng.verify.laws.law import Grounds, Trial, Violation
 from policyeng.verify.toml_text import is_sayable, toml_of
+from tests.laws.admitting import admitted, unlike_the_whole
+from tests.laws.asked import Answer, Asked
+from tests.laws.processes import audited, can_audit, checked
 
 _NAME = "paths"
 
@@ -64,7 +64,8 @@ PATHS: Mapping[str, Callable[[Asked], Answer | None]] = {
 }
 
 
-def _violated(trial: Trial) -> Violation | None:
+def violated(trial: Trial) -> Violation | None:
+    """The first path that says something else."""
     naming = trial.grounds.once(_NAME, lambda: _naming(trial.grounds))
     with TemporaryDirectory() as folder:
         asked = _asked(trial, Path(folder).resolve(), naming)
@@ -164,14 +165,3 @@ def _lost(bundle: Bundle, roots: Sequence[str]) -> str:
     headers = {policy.id: policy.header for policy in again.policies}
     same = all(headers.get(policy.id) == policy.header for policy in bundle.policies)
     return "" if same and again.digest == bundle.digest else "the bundle is not what its directories hold"
-
-
-LAW = Law(
-    13,
-    _NAME,
-    "check, admission and audit agree: every path by which the same is judged says the same, and a decision from what "
-    "a change affects is that from everything judged before and after it, byte for byte",
-    "W. McKeeman, Differential Testing for Software, Digital Technical Journal 10 (1998)",
-    _violated,
-    every=100,
-)

@@ -1,4 +1,4 @@
-"""The command line as a path of law 13: a process in a directory and an environment that hold nothing else."""
+"""The command line as a path of judging: a process in a directory and an environment that hold nothing else."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import policyeng
 from policyeng.models import JsonObject
-from policyeng.verify.laws.asked import Answer, Asked
+from tests.laws.asked import Answer, Asked
 
 #: Seconds that a process has for one estate.
 _PATIENCE = 600
@@ -74,7 +74,7 @@ def _judging(asked: Asked) -> Sequence[str]:
 def _ended(asked: Asked, command: str, *words: str) -> subprocess.CompletedProcess[bytes]:
     kept = {name: os.environ[name] for name in _NEEDED if name in os.environ}
     sources = os.pathsep.join(filter(None, [str(Path(policyeng.__file__).parents[1]), kept.get("PYTHONPATH")]))
-    return subprocess.run(  # noqa: S603  # our own command line, with files that we wrote
+    return subprocess.run(  # our own command line, with files that we wrote
         [sys.executable, "-P", "-m", "policyeng", *command.split(), *words],
         input=asked.file.read_bytes() if words[-1] == "-" else b"",
         capture_output=True,

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import yaml
 
 from policyeng.models import JsonObject
-from policyeng.verify.writers.azure_cli import WORKSPACE
-from policyeng.verify.writers.azure_cli_values import plain
+from tests.writers.azure_cli import WORKSPACE
+from tests.writers.azure_cli_values import plain
 
 _TYPE = "Microsoft.MachineLearningServices/workspaces/"
 _HOST = "https://azuremlschemas.azureedge.net/latest/"

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import types_of
-from policyeng.verify.writers import (
+from tests.writers import (
     arm_template,
     az_output,
     azure_cli,
@@ -21,7 +21,7 @@ from policyeng.verify.writers import (
     resource_graph,
     terraform,
 )
-from policyeng.verify.writers.noting import Noting, passed_over
+from tests.writers.noting import Noting, passed_over
 
 
 class Writer(Protocol):

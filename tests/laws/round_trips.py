@@ -1,4 +1,4 @@
-"""Law 7: every model and every report survives its round trip."""
+"""Every model and every report survives its round trip."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from policyeng.sources import read_exemptions
 from policyeng.verify.cases import STATED
 from policyeng.verify.drawing.scenes import plain
 from policyeng.verify.example_documents import document_of, example_of, read, text_of
-from policyeng.verify.laws import exemptions
-from policyeng.verify.laws.law import Law, Trial, Violation, first_difference
-from policyeng.verify.laws.reports_read import READERS, said
+from policyeng.verify.laws.law import Trial, Violation, first_difference
+from tests.laws import exemptions
+from tests.laws.reports_read import READERS, said
 
 
-def _violated(trial: Trial) -> Violation | None:
+def violated(trial: Trial) -> Violation | None:
+    """The first thing that is another one after it was read back."""
     random = trial.random("round-trips")
     return (
         _of_evaluation(trial.evaluation)
@@ -50,7 +51,7 @@ def _of_report(evaluation: Evaluation, random: Random) -> Violation | None:
     name = random.choice(sorted(READERS))
     try:
         told = READERS[name](FORMATS[name](evaluation))
-    except Exception as error:  # a parser's own error, of whatever class, is what the law looks for
+    except Exception as error:  # a parser's own error, of whatever class, is what is looked for
         lines = (f"format {name}: {type(error).__name__}: {error}",)
         return Violation("a report cannot be written, or not be read back", lines=lines)
     expected = said(evaluation, name)
@@ -99,13 +100,3 @@ def _of_exemption(exemption: Exemption | None, random: Random) -> Violation | No
     if problems or exempted == (exemption,):
         return None
     return Violation("an exemption is another one after it was written and read back", exemption.policy)
-
-
-LAW = Law(
-    7,
-    "round-trips",
-    "snapshots, evaluations, exemptions, examples and machine reports say the same after they were read back",
-    "round-trip properties: J. Hughes, How to Specify It! (2019)",
-    _violated,
-    every=4,
-)

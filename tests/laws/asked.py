@@ -1,4 +1,4 @@
-"""An example as each path of law 13 is asked about it, and what a path says."""
+"""An example as each path of judging is asked about it, and what a path says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Law 13: every path by which an estate is judged says the same."""
+"""Every path by which an estate is judged says the same."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.models import JsonObject
 from policyeng.verify.cases import DEFAULT_AS_OF
 from policyeng.verify.drawing.examples import Example, examples_of
-from policyeng.verify.laws import paths
 from policyeng.verify.laws.law import Grounds, Trial, Violation
-from policyeng.verify.laws.paths import LAW, PATHS
 from tests.bundles import deny_when, rego, snapshot, workspace, write
+from tests.laws import paths
+from tests.laws.paths import PATHS, violated
 
 BROKEN = Path(__file__).parent / "broken" / "paths"
 
 
 def tried(grounds: Grounds, document: JsonObject, parameters: JsonObject | None = None) -> Violation | None:
     """What the law says of an estate."""
-    return LAW.violated(Trial(grounds, Example(document, parameters or {}, DEFAULT_AS_OF), "1"))
+    return violated(Trial(grounds, Example(document, parameters or {}, DEFAULT_AS_OF), "1"))
 
 
 def alike(grounds: Grounds) -> set[str]:
@@ -37,7 +37,7 @@ def test_every_path_says_the_same_of_our_policies() -> None:
     examples = (example for example in islice(examples_of(grounds.bundle, 5), 2, 40) if example.parameters)
     trial = Trial(grounds, next(examples), "exempted")
 
-    assert LAW.violated(trial) is None
+    assert violated(trial) is None
     assert alike(grounds) == set(PATHS)
 
 
@@ -79,7 +79,7 @@ def test_the_process_is_given_directories_data_selection_and_parameters(tmp_path
         ("T-A-1", "fail"),
         ("T-A-2", "fail"),
     ]
-    assert LAW.violated(trial) is None
+    assert violated(trial) is None
     assert alike(grounds) == set(PATHS)
 
 
