@@ -692,7 +692,7 @@ GAPS = {
     "Microsoft.ContainerService/managedClusters": {"/properties/powerState/code"},
     f"{ML}/workspaces/onlineEndpoints": set(),
     f"{ML}/workspaces/onlineEndpoints/deployments": set(),
-    f"{ML}/workspaces/jobs": set(),
+    f"{ML}/workspaces/jobs": {"/properties"},
     "Microsoft.Authorization/roleAssignments": set(),
 }
 
