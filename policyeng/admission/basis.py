@@ -79,14 +79,12 @@ class Basis:
 def _is_odd(prepared: Prepared, held: Mapping[str, JsonObject]) -> bool:
     """Whether changes are decided wholly.
 
-    So it is where policies judge documents, ids do not tell subjects apart, or types are not all there: then what a
-    resource names may be anything. So it is, too, where the state has an error, which a change may take away or keep.
+    So it is where policies evaluate documents, or ids do not tell subjects apart. So it is, too, where the state has an
+    error, which a change may take away or keep.
     """
     snapshot, view = prepared.snapshot, prepared.estate.view
     if (
         snapshot.documents
-        or prepared.estate.gaps
-        or prepared.estate.covers is not None
         or any(problem.level == "error" for problem in prepared.estate.problems)
         or any(policy.input_form != "policy" for policy in prepared.bundle.policies)
     ):

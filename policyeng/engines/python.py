@@ -50,7 +50,8 @@ def judge_pair(work: Work, pair: Pair, recording: RecordedView | None = None) ->
     resource, workspace = subjects[pair.subject], subjects[pair.workspace] if pair.workspace >= 0 else None
     if recording is not None:
         snapshot, resource = recording, recording.wrap(resource, "/resource")
-        workspace = recording.wrap(workspace, "/workspace")
+        if work.bundle.reaches[pair.policy].workspace:  # an attribute is read without a trace
+            workspace = recording.wrap(workspace, "/workspace")
     given = PolicyInput(
         resource=resource,
         workspace=workspace,
