@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.evaluation import evaluate
 from policyeng.models import Approval, Finding, JsonObject, Outcome, Snapshot
+from tests.effort import effort
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 NOTICE = timedelta(days=30)
@@ -91,7 +92,7 @@ def _expected(relying: dict[str, Outcome], after: dict[str, Outcome]) -> Outcome
     return Outcome.UNKNOWN if left else Outcome.PASS
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=effort(30, 150))
 @given(COMPUTES, APPROVALS, st.booleans())
 def test_an_approval_is_in_use_where_alone_it_makes_a_compute_pass(
     computes: list[JsonObject], approvals: list[Approval], has_homes: bool

@@ -19,7 +19,7 @@ from tests.drawn import BUNDLE
 from tests.effort import effort
 
 SOURCE = Examples(BUNDLE)
-LAW = settings(deadline=None, derandomize=True, max_examples=effort(40, 400), suppress_health_check=list(HealthCheck))
+LAW = settings(deadline=None, derandomize=True, max_examples=effort(20, 400), suppress_health_check=list(HealthCheck))
 
 
 def pair_of(seed: int) -> tuple[Given, Given]:

@@ -17,6 +17,7 @@ from policyeng.engines.python import judge_pair
 from policyeng.evaluation.estate import estate_of
 from policyeng.evaluation.plan import plan
 from policyeng.models import JsonObject, Snapshot
+from tests.effort import effort
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "real" / "rbac" / "custom_roles_docs"
 WS = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.MachineLearningServices/workspaces/ws"
@@ -98,7 +99,7 @@ SCOPES = st.sampled_from(
 LISTED = st.lists(st.sampled_from(["role", " ROLE ", "r", f"{ROLES}R", "AzureML Compute Operator", "/"]), max_size=2)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=effort(60, 300))
 @given(
     permissions=PERMISSIONS | st.lists(BLOCKS | ODD, max_size=3) | ODD,
     name=st.sampled_from(["Role", " role", "", None, 5]),

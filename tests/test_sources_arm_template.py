@@ -23,6 +23,7 @@ from policyeng.sources.template_parameters import Unresolved
 from policyeng.sources.texts import read_text
 from policyeng.strict.json_text import DEFAULT_MAX_BYTES
 from policyeng.verify.observing import observe
+from tests.effort import effort
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 ML = "Microsoft.MachineLearningServices"
@@ -830,7 +831,7 @@ def mutants(draw: st.DrawFn) -> object:
     return holder.get("", holder)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=effort(60, 300), deadline=None)
 @given(mutants() | VALUES)
 def test_whatever_the_document_says_it_is_read(document: object) -> None:
     """Nothing is raised, and every resource has an id, a type and places that are pointers."""

@@ -14,6 +14,7 @@ from policyeng.models import JsonObject
 from policyeng.sources import arm_template
 from policyeng.sources.reading import Reading, Surroundings
 from policyeng.sources.service_made import service_made, with_attachment
+from tests.effort import effort
 from tests.writers.arm_template import SCOPE, expressible, write
 
 BASELINES = sorted((Path(__file__).resolve().parents[1] / "samples" / "baselines").glob("*.json"))
@@ -96,7 +97,7 @@ def test_what_lies_elsewhere_comes_back() -> None:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=effort(30, 150), deadline=None)
 @given(st.lists(changed(), max_size=5, unique_by=lambda resource: resource["id"]))
 def test_any_estate_comes_back(resources: list[JsonObject]) -> None:
     """Whatever the values are, texts in brackets, quotes and braces among them."""

@@ -17,6 +17,7 @@ from policyeng.models import JsonObject, Outcome
 from policyeng.sources import FORMATS, az_output, azure_cli, read_inputs
 from policyeng.sources.azure_cli.kinds import Kind, identity
 from policyeng.sources.reading import Placed, Refusal, Surroundings
+from tests.effort import effort
 from tests.test_sources_azure_cli import (
     AROUND,
     ID,
@@ -341,7 +342,7 @@ def test_findings_point_at_the_key_of_the_output(tmp_path: Path, bundle: Bundle)
     assert (Path(access.file).name, access.line, access.column) == ("workspace.yaml", 8, 27)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=effort(30, 150), deadline=None)
 @given(estates())
 def test_an_estate_that_is_printed_comes_back(resources: list[JsonObject]) -> None:
     """Every field of it is equal where the output says it, and unreadable where the output loses it."""
@@ -361,7 +362,7 @@ def test_an_estate_that_is_printed_comes_back(resources: list[JsonObject]) -> No
                 assert value_at(placed.resource, pointer) == value, pointer
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=effort(40, 200), deadline=None)
 @given(
     st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=6),
     st.sampled_from([CLUSTER, INSTANCE, SPARK, HOME]),

@@ -20,6 +20,7 @@ from policyeng.sources.azure_cli.shapes import NOT_CARRIED
 from policyeng.sources.reading import Placed, Surroundings
 from policyeng.sources.service_made import service_made
 from policyeng.verify.observing import observe
+from tests.effort import effort
 from tests.writers import azure_cli as writer
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
@@ -993,7 +994,7 @@ def estates(draw: st.DrawFn) -> list[JsonObject]:
     return resources
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=effort(30, 150), deadline=None)
 @given(estates())
 def test_an_estate_that_is_written_comes_back(resources: list[JsonObject]) -> None:
     """Every field of it that a file says is equal, and none of them is unreadable."""
@@ -1030,7 +1031,7 @@ KEYS = sorted({row.source.split("/")[1] for kind in azure_cli.KINDS if kind.shap
 SCHEMAS = sorted({schema for kind in azure_cli.KINDS for schema in kind.schemas})
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=effort(60, 300), deadline=None)
 @given(
     st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=6),
     st.sampled_from([CLUSTER, INSTANCE, KUBERNETES, MACHINE, SPARK, HOME, STORE, LINK, REGISTRY]),

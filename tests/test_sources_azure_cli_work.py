@@ -23,6 +23,7 @@ from policyeng.sources.azure_cli import KINDS, read
 from policyeng.sources.reading import Placed
 from policyeng.verify.observing import observe
 from tests.azure_cli_work import WORKSPACE, around, kind_of
+from tests.effort import effort
 from tests.growth import assert_linear
 from tests.writers import azure_cli_work
 from tests.writers.azure_cli_work import seconds
@@ -122,7 +123,7 @@ def _leaves(value: object, at: str = "") -> dict[str, object]:
     return {at: seconds(str(value)) if is_span else value}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=effort(30, 150), deadline=None)
 @drawn(ESTATE)
 def test_what_is_written_comes_back(resource: JsonObject) -> None:
     """Every field of an ARM resource that its file can have is read as it was, and none is unreadable."""
@@ -216,7 +217,7 @@ def test_no_two_kinds_take_one_document() -> None:
         assert sum(kind.takes(sample) for kind in KINDS) == 1
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=effort(60, 300), deadline=None)
 @drawn(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),

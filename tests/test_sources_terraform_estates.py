@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from policyeng.models import JsonObject
 from policyeng.sources import read_inputs
 from policyeng.sources.reading import ALONE
+from tests.effort import effort
 from tests.terraform_parts import HERE, SCOPE, SUBNET_ID, WORKSPACE_ID, read
 from tests.writers import terraform
 
@@ -164,7 +165,7 @@ def estates(draw: st.DrawFn) -> list[JsonObject]:
     return list(draw(st.permutations(every)))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=effort(40, 200), deadline=None)
 @given(estates())
 def test_an_estate_comes_back_as_it_was(estate: list[JsonObject]) -> None:
     """Every resource with every field that was written, at the id that it will have."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from policyeng.models import JsonObject, Snapshot
 from policyeng.workloads import derive
+from tests.effort import effort
 from tests.workload_parts import CLUSTER, FACTS, ML, WS, job, one, online, service
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "real"
@@ -112,7 +113,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
 
 
 @given(snapshot=snapshots(), shuffled=st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=effort(60, 300))
 def test_no_input_raises_and_nothing_is_left_unsaid(snapshot: Snapshot, shuffled: Any) -> None:
     """Whatever stands in the resources and in whatever order: a field is decided, or it has its reason."""
     found = derive(snapshot, FACTS)

@@ -31,7 +31,9 @@ report = json.load(open("report.json"))
 assert report["summary"]["fail"] > 0 and report["summary"]["error"] == 0, report["summary"]
 print(f"the installed wheel gave {len(report['findings'])} findings with {report['bundle']['name']} {report['bundle']['revision']}")
 PYTHON
-venv/bin/policyeng test | tail -1
+venv/bin/policyeng test --select AML-NET-001 | tail -1
+cases() { (cd "$1" && find . -name cases.yaml | sort); }
+diff <(cases "$root/policies") <(cases venv/lib/python*/site-packages/policyeng/policies) >&2 || { echo "the wheel lacks cases" >&2; exit 1; }
 venv/bin/policyeng bundle build --output bundle.tar.gz >/dev/null
 venv/bin/policyeng bundle verify bundle.tar.gz >/dev/null
 code=0
