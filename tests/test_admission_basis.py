@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -20,12 +21,14 @@ from policyeng.evaluation.affected import Affecting
 from policyeng.evaluation.tracing import Reads
 from policyeng.models import JsonObject, Snapshot
 from policyeng.sources import load_snapshot
+from policyeng.verify.drawing.edits import happens
 from policyeng.verify.drawing.examples import Examples
 from policyeng.verify.laws.law import Grounds, Trial
 from tests.bundles import WORKSPACE, deny_when, rego, snapshot, workspace, write
 from tests.laws import admitting
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
+KIND = "Microsoft.MachineLearningServices/workspaces"
 JUDGING = Judging(AS_OF)
 NEIGHBOUR = "input.snapshot.by_id[lower(input.resource.properties.hub)].properties.x > 1"
 
@@ -122,8 +125,25 @@ def _violations(bundle: Bundle, numbers: Iterable[int]) -> Iterable[tuple[int, o
     for number in numbers:
         example = examples.numbered(20261121, number, "estate" if number % 4 == 0 else None)
         trial = Trial(grounds, example, str(number))
-        if found := admitting.unlike_the_whole(trial, "test", trial.snapshot):
+        if found := admitting.unlike_the_whole(trial, "test", partly_listed(trial.snapshot, Random(number))):
             yield number, found
+
+
+def partly_listed(snapshot: Snapshot, random: Random) -> Snapshot:
+    """The same, or one of which not all lists were read."""
+    ids = [str(resource.get("id")) for resource in snapshot.resources]
+    scopes = [f"/subscriptions/{one.split('/')[2]}" for one in ids if one.lower().startswith("/subscriptions/")] or [
+        "/"
+    ]
+    types = [*(str(one.get("type")) for one in snapshot.resources), "Microsoft.Consumption/budgets", f"{KIND}/jobs"]
+    chance = random.random()
+    if chance < 0.3:
+        covers = (f"{kind} at {random.choice(scopes)}" for kind in types if happens(random, 0.6))
+        return snapshot.model_copy(update={"covers": tuple(covers)})
+    if chance < 0.5:
+        lines = (f"{random.choice(types)} at {random.choice(scopes)}: not allowed" for _ in range(2))
+        return snapshot.model_copy(update={"incomplete": tuple(lines)})
+    return snapshot
 
 
 def test_what_is_asked_again_is_not_prepared_again(tmp_path: Path, estate: Snapshot, monkeypatch: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
@@ -14,7 +15,7 @@ from policyeng.bundle import Bundle
 from policyeng.engines import engine_version
 from policyeng.evaluation import Prepared, prepare
 from policyeng.evaluation.findings import order_of
-from policyeng.facts.ids import folded_id
+from policyeng.facts.ids import folded_id, scopes_of
 from policyeng.garbage import uncollected
 from policyeng.models import BundleRef, Change, Decision, EngineRef, JsonObject, Snapshot, SnapshotRef
 
@@ -40,6 +41,8 @@ class Basis:
         #: The ids of what is judged and is no resource of the snapshot: approvals, and workloads that stand alone.
         self._stated = frozenset(_other_ids(prepared)) - frozenset(self._held)
         self._grounds = _grounds(prepared)
+        #: How many resources there are in each subscription, where it matters: lists are read by subscription.
+        self._subscriptions = Counter(map(_subscription_of, self._held)) if prepared.estate.covers is not None else None
 
     def decide(self, change: Changes, judging: Judging, before: Changes = ()) -> Decision:
         """Decide whether a change may be made of the state after other changes, which are `before` it.
@@ -52,9 +55,19 @@ class Basis:
             state = self._held, self._state
             given = made_of(earlier, *state, spellings=self.bundle.spellings) if earlier else NOTHING_MADE
             made = made_of(changes, *state, given, self.bundle.spellings)
-            if self._stated.isdisjoint({*made.becomes, *made.changed}):
+            is_stated = not self._stated.isdisjoint({*made.becomes, *made.changed})
+            if not is_stated and not self._changes_subscriptions(given) and not self._changes_subscriptions(made):
                 return self._decided(self._sides, changes, given, made, judging)
         return decided_wholly(self.bundle, self.snapshot, changes, judging, self.parameters, earlier)
+
+    def _changes_subscriptions(self, made: Made) -> bool:
+        """Return whether changes add a subscription to the state, or delete the last resource of one."""
+        if self._subscriptions is None:
+            return False
+        after = Counter(self._subscriptions)
+        for key, becomes in made.becomes.items():
+            after[_subscription_of(key)] += (becomes.resource is not None) - (key in self._held)
+        return {one for one, number in after.items() if number} != self._subscriptions.keys()
 
     @uncollected()
     def _decided(self, sides: Sides, changes: Sequence[Change], given: Made, made: Made, judging: Judging) -> Decision:
@@ -100,6 +113,10 @@ def _other_ids(prepared: Prepared) -> list[str]:
     """The ids of workloads, approvals and documents, in their order."""
     others = prepared.estate.subjects[len(prepared.estate.view.resources) :]
     return [folded_id(subject.reported_id) for subject in others]
+
+
+def _subscription_of(key: str) -> str:
+    return next(iter(scopes_of(key)), "")
 
 
 def _grounds(prepared: Prepared) -> Grounds:

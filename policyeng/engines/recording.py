@@ -42,6 +42,10 @@ class _Recorded:
         self._read("keys")
         return len(self._value)
 
+    def __bool__(self) -> bool:
+        self._read("keys")
+        return bool(self._value)
+
     def __eq__(self, other: object) -> bool:
         return bool(self.whole() == _plain(other))
 

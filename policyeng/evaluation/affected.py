@@ -10,7 +10,7 @@ from policyeng.evaluation.changing import Changed, Layout
 from policyeng.evaluation.narrowing import Taking
 from policyeng.evaluation.rows import Row
 from policyeng.evaluation.selectors import Judging, selector_of
-from policyeng.evaluation.tracing import Differences, Numbers, Reads
+from policyeng.evaluation.tracing import Differences, Numbers, Reads, comes_or_goes
 from policyeng.facts.ids import folded_id
 
 #: By the number of a policy, positions of subjects.
@@ -109,7 +109,7 @@ class Affecting:
         """The pairs in workspaces that come or go, of the policies that read these."""
         reaches = self._layout.prepared.bundle.reaches
         for row in rows:
-            for at in self._layout.inside.get(row.key, ()) if not (row.before and row.after) else ():
+            for at in self._layout.inside.get(row.key, ()) if comes_or_goes(row) else ():
                 yield from ((number, at) for number in self._policies_of.get(at, ()) if reaches[number].workspace)
 
     def _taking(self, row: Row) -> Iterator[int]:

@@ -18,6 +18,7 @@ from policyeng.evaluation.indices import OF_RESOURCES, indexed_again
 from policyeng.evaluation.plan import plan
 from policyeng.evaluation.prepared import Prepared
 from policyeng.evaluation.rows import Row
+from policyeng.evaluation.selectors import selector_of
 from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
 from policyeng.models import JsonObject, lowered
 from policyeng.rego.tracing import Read, escape
@@ -93,7 +94,7 @@ class Differences:
             return read.document in self._by_name and self.meets_in(read)
         pointer, kind = read.pointer, read.kind
         if pointer == "/workspace":
-            return any(row.key == workspace and (row.before is None or row.after is None) for row in self.rows)
+            return any(row.key == workspace and comes_or_goes(row) for row in self.rows)
         above = pointer.rpartition("/")[0]
         if pointer in self.keys or above in self.keys or above in self.members:
             return True
@@ -151,8 +152,8 @@ class Differences:
                 if len(sides) == 1:
                     self.members.add(f"/snapshot/{sides[0].judged_type}s")
                 continue
-            if len(sides) == 1:
-                self.members.add("/snapshot/resources")
+            if comes_or_goes(row):
+                self.members |= {"/snapshot/resources", f"/snapshot/by_type/{escape(sides[0].judged_type)}"}
                 self.keys.add(f"/snapshot/by_id/{escape(row.key)}")
             kinds = [side and side.judged_type for side in (row.before, row.after)]
             if kinds[0] != kinds[1]:
@@ -263,11 +264,16 @@ def touched_pairs(
     Args:
         prepared: the earlier state.
         moment: the evaluation clock, in UTC.
-        wanted: by number of the policy, positions of subjects.
+        wanted: by number of the policy, positions of subjects; those of types that it does not evaluate are left out.
         differences: of the later state.
     """
-    subjects = prepared.estate.subjects
-    planned = tuple(plan(prepared.bundle, prepared.estate, wanted))
+    subjects, policies = prepared.estate.subjects, prepared.bundle.policies
+    kinds = {number: {one.kind for one in selector_of(policies[number].header).judges} for number in wanted}
+    evaluated = {
+        number: [at for at in positions if subjects[at].judged_type in kinds[number]]
+        for number, positions in wanted.items()
+    }
+    planned = tuple(plan(prepared.bundle, prepared.estate, evaluated))
     # What is not evaluated depends on its subject alone.
     found = {
         (entry.pair.policy, entry.pair.subject)
@@ -279,6 +285,12 @@ def touched_pairs(
         if reads is None or any(differences.meets(read, workspace) for read in reads):
             found.add((pair.policy, pair.subject))
     return found
+
+
+def comes_or_goes(row: Row) -> bool:
+    """Return whether a subject is there on one side only, or is as a whole not known on one side only."""
+    before, after = row.before, row.after
+    return before is None or after is None or ("" in before.unreadable) != ("" in after.unreadable)
 
 
 def _name_of(row: Row) -> str:

@@ -119,7 +119,7 @@ def _differing(
             lines += _only("judging everything", one[member], other[member])
             lines += _only("judging what it can affect", other[member], one[member])
             first = next(iter(_apart(one[member], other[member])), {})
-            message = "a change is decided otherwise when everything is judged; declare what is read under `consults`"
+            message = "a change is decided otherwise when everything is judged"
             return Violation(message, str(first.get("policy", "")), str(first.get("resource", "")), tuple(lines))
     return None
 
