@@ -18,6 +18,7 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.engines import Judgement, Work, judge
 from policyeng.evaluation import Prepared, prepare
 from policyeng.evaluation.tracing import Reads
+from policyeng.facts.ids import scopes_of
 from policyeng.models import JsonObject, Snapshot
 from policyeng.sources import load_snapshot
 from policyeng.verify.drawing.edits import happens
