@@ -90,7 +90,7 @@ def test_names_that_only_policies_know_are_read_as_they_spell_them(bundle: Bundl
     assert change.resource["properties"]["ourOwn"] == 1
     with pytest.raises(InputError, match="/properties/ourown: the member is there twice, as"):
         changes_of(opened(closed, ourOwn=1, ourown=2), spellings)
-    assert bundle.spellings["microsoft.machinelearningservices/workspaces"]["publicnetworkaccess"]
+    assert bundle.spellings[""]["publicnetworkaccess"] == "publicNetworkAccess"
 
 
 @pytest.mark.parametrize(

@@ -382,7 +382,8 @@ def test_policies_have_pages_in_markdown(tmp_path: Path) -> None:
 def test_cases_are_run_and_counted(tmp_path: Path) -> None:
     """A case that does not hold fails the command, is named with its reason, and stands in the JUnit report."""
     edit = "{patch: {properties: {n: 1}}"
-    cases = f"baseline: workspace\npass:\n  good: {edit}}}\nfail:\n  bad: {edit}, path: /x}}\n"
+    cases = "baseline: workspace\nabsent: {/properties/n: pass}\n"
+    cases += f"pass:\n  good: {edit}}}\nfail:\n  bad: {edit}, path: /x}}\n"
     policies = write(
         tmp_path, {"area/a/a.rego": rego("a", deny_when("input.resource.properties.n > 1")), "area/a/cases.yaml": cases}
     )
@@ -391,7 +392,7 @@ def test_cases_are_run_and_counted(tmp_path: Path) -> None:
 
     assert ran.returncode == 1
     assert "FAIL T-A-1 bad: expected fail, found pass" in ran.stdout
-    assert ran.stdout.endswith("1 passed, 1 failed\n")
+    assert ran.stdout.endswith("2 passed, 1 failed\n")
     assert 'failures="1"' in (tmp_path / "junit.xml").read_text(encoding="utf-8")
 
 

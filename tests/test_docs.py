@@ -127,7 +127,7 @@ def test_the_cases_of_the_authoring_page_hold(tmp_path: Path) -> None:
 
     runs = list(run_cases(load_bundle(tmp_path)))
 
-    assert [run.reason for run in runs] == [""] * 5
+    assert [run.reason for run in runs] == [""] * 6
 
 
 @pytest.mark.parametrize("text", blocks("yaml"))

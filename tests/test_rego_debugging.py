@@ -127,14 +127,14 @@ MISTAKES = {
     "missing brace": (
         "most\n}\n",
         "most\n",
-        ":28:101: rego_parse_error: ",
-        "hint: a `}` is missing for the one that line 24 opens",
+        ":26:101: rego_parse_error: ",
+        "hint: a `}` is missing for the one that line 22 opens",
     ),
     "misspelt key": ("severity:", "serverity:", ":7:5: unknown field `serverity`", "did you mean `severity`\n  #   "),
     "unknown builtin": (
         ":= object.get(",
         ":= object.gett(",
-        ":29:9: rego_type_error: undefined function object.gett",
+        ":27:9: rego_type_error: undefined function object.gett",
         "  kept := object.gett(input",
     ),
 }
@@ -160,7 +160,14 @@ def test_a_mistake_is_shown_where_it_is(name: str, command: str, folder: Path) -
 
 def test_a_pointer_that_no_baseline_has_is_remarked_on(folder: Path) -> None:
     """With the one that was meant."""
-    write(folder, {PLACE: RULE.replace("minNodeCount]\n#   when", "minNodesCount]\n#   when")})
+    write(
+        folder,
+        {
+            PLACE: RULE.replace(
+                "#   remediation", "#   inspects: [/properties/properties/scaleSettings/minNodesCount]\n#   remediation"
+            )
+        },
+    )
 
     ran = policyeng("test", "--policy", ".", folder=folder)
 
@@ -175,7 +182,7 @@ def test_a_case_that_fails_names_its_line_and_what_it_changes(folder: Path) -> N
     ran = policyeng("test", "--policy", ".", folder=folder)
 
     assert "FAIL ACME-CLUSTER-001 one node stays: expected fail, found pass\n" in ran.stdout
-    place = "  acme/scale_to_zero/cases.yaml:5: patch: "
+    place = "  acme/scale_to_zero/cases.yaml:8: patch: "
     assert f"{place}{{properties: {{properties: {{scaleSettings: {{minNodeCount: 0}}}}}}}}\n" in ran.stdout
 
 

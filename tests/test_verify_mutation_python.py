@@ -80,10 +80,10 @@ def test_denials_are_dropped_and_what_they_say_stays() -> None:
 
 def test_of_a_header_only_what_decides_is_mutated() -> None:
     """Titles, severities and sources are for people."""
-    source = "@policy(title='t', severity='low', inspects=['/x'], when_absent='fail')\ndef f(given):\n    pass"
+    source = "@policy(title='t', severity='low', judges=['x', 'y'])\ndef f(given):\n    pass"
     made = mutants("T-1", "p.py", source, python_mutations(source, Spoken([])))
-    assert {mutant.kind for mutant in made} == {"narrow a set", "change an absence"}
-    assert "inspects=[]" in made[0].after
+    assert {mutant.kind for mutant in made} == {"narrow a set"}
+    assert "judges=['y']" in made[0].after
 
 
 def test_the_same_program_in_other_words_is_known() -> None:

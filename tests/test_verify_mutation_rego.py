@@ -163,23 +163,6 @@ def test_headers_judge_otherwise() -> None:
     assert narrowed == ["where: {/kind: [b]}", "where: {/kind: [a]}", "names: {type: array, default: []}"]
 
 
-def test_headers_inspect_and_decide_otherwise() -> None:
-    """A pointer goes with what its absence means; every absence becomes each other verdict."""
-    assert of_header("drop what is inspected") == [
-        (
-            "inspects: [/x, /y] ... when_absent: {/x: fail, /y: pass}",
-            "inspects: [/y] ... when_absent: {/y: pass}",
-        ),
-        (
-            "inspects: [/x, /y] ... when_absent: {/x: fail, /y: pass}",
-            "inspects: [/x] ... when_absent: {/x: fail}",
-        ),
-    ]
-    first = [after for _, after in of_header("change an absence")[:3]]
-    assert first == [f"when_absent: {{/x: {verdict}, /y: pass}}" for verdict in ("not_judged", "pass", "unknown")]
-    assert len(of_header("change an absence")) == 6
-
-
 def test_headers_have_other_defaults() -> None:
     """The default of a parameter, and nothing else of its schema."""
     assert [after for _, after in of_header("shift a number")] == [

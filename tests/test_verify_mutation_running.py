@@ -67,8 +67,8 @@ def test_thorough_cases_notice_everything(tmp_path: Path) -> None:
     (tally,) = made.tallies
 
     assert (made.score, tally.survivors, tally.stale) == (100.0, [], [])
-    assert tally.killed >= 10
-    assert {"exactly", "just under", "absent /properties/x"} == set(tally.killers)
+    assert tally.killed >= 8
+    assert {"exactly", "just under"} == set(tally.killers)
 
 
 def test_without_the_boundary_its_mutants_survive(tmp_path: Path) -> None:
@@ -85,19 +85,6 @@ def test_a_python_policy_is_mutated_and_bounded(tmp_path: Path, monkeypatch: pyt
 
     assert "while True:" not in [entry.mutant.after for entry in tally.survivors]
     assert tally.killed >= 10
-
-
-def test_a_dropped_pointer_is_noticed_by_what_it_decides(tmp_path: Path) -> None:
-    """A case that edits it, and would else have another outcome, shows that the policy reads it."""
-    more = "inspects: [/properties/x, /properties/on]\nwhen_absent: {/properties/x: pass, /properties/on: pass}"
-    text = rego("a", deny_when("input.resource.properties.on == true; input.resource.properties.x < 3"), more=more)
-    cases = "baseline: nodes\npath: /properties/x\nfail:\n  low: {patch: {properties: {x: 2, ON: true}}}\n"
-    folder = bundle(tmp_path)
-    write(folder, {"area/a/a.rego": text, "area/a/cases.yaml": cases.replace("ON", "on")})
-    (tally,) = run(load_bundle(folder)).tallies
-
-    assert tally.killers["inspects: low"] == 2
-    assert not [entry for entry in tally.survivors if entry.mutant.kind == "drop what is inspected"]
 
 
 def test_justified_survivors_count_out_and_must_be_true(tmp_path: Path) -> None:

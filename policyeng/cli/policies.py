@@ -170,9 +170,11 @@ def _print_markdown(bundle: Bundle, given: Sequence[str], output: Path | None) -
 def _pages(bundle: Bundle, given: Sequence[str]) -> list[Page]:
     from policyeng.pages import Page, cited
     from policyeng.verify.cases import read_cases
-    from policyeng.verify.observing import observe
+    from policyeng.verify.observing import UNOBSERVED, observe
 
-    return [
-        Page(entry, read_cases(entry), given=given, cited=cited(entry, bundle), observed=observe(bundle, entry))
-        for entry in bundle.policies
-    ]
+    def page(policy: Policy) -> Page:
+        # Describing the policies of others runs none of their Python.
+        observed = observe(bundle, policy) if policy.rules or not given else UNOBSERVED
+        return Page(policy, read_cases(policy), given=given, cited=cited(policy, bundle), observed=observed)
+
+    return list(map(page, bundle.policies))

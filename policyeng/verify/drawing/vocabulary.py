@@ -21,10 +21,10 @@ from policyeng.evaluation.pointers import has_value, value_at
 from policyeng.models import Denial, JsonObject, Unknown
 from policyeng.rego.syntax import Module
 from policyeng.strict.json_pointer import keys_of
+from policyeng.verify.cases import read_cases
 from policyeng.verify.drawing.edits import Json
 from policyeng.verify.drawing.python_words import LONGEST, code_of
 from policyeng.verify.drawing.reads import constants_of, pointer_of, reads_of
-from policyeng.verify.observing import observe
 
 #: By what `input` is, where the judged document and its workspace stand in it, and how pointers into them begin.
 _ROOTS: Mapping[str, Sequence[tuple[tuple[str, ...], str]]] = {
@@ -83,9 +83,11 @@ def _words(policy: Policy, bundle: Bundle, standing: _Standing) -> Words:
     asked = {read.split(".")[2] for read in named if read.startswith("data.facts.")}
     read = sorted(asked | set(code.asked).intersection(tables))
     near = _near(policy, trees)
-    observed = (*policy.header.inspects, *observe(bundle, policy).pointers)
-    pointers = tuple(dict.fromkeys([*observed, *_further(observed, near)]))
     narrowing = tuple(dict.fromkeys(pointer for judged in policy.header.judges for pointer in judged.where))
+    cases = read_cases(policy)
+    pinned = [pointer for pointer in (cases.absent if cases else ()) if pointer not in narrowing]
+    inspected = (*policy.header.inspects, *pinned)
+    pointers = tuple(dict.fromkeys([*inspected, *_further(inspected, near)]))
     own = [*_stated(policy), *_constants(trees), *_less(code.own, pointers)]
     return Words(
         pointers=pointers,
@@ -115,9 +117,9 @@ def _near(policy: Policy, trees: Sequence[Module]) -> dict[str, tuple[Json, ...]
     return {pointer: _distinct(words) for pointer, words in found.items()}
 
 
-def _further(observed: Iterable[str], near: Mapping[str, tuple[Json, ...]]) -> Iterator[str]:
-    """What Rego reads and no case does; what lies above something else that is read is none of it."""
-    known = {*observed, *near}
+def _further(inspected: Iterable[str], near: Mapping[str, tuple[Json, ...]]) -> Iterator[str]:
+    """What Rego reads and nothing states; what lies above something else that is read is none of it."""
+    known = {*inspected, *near}
     for pointer in near:
         if not any(other.startswith(f"{pointer}/") for other in known):
             yield pointer

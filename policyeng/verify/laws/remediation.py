@@ -129,7 +129,7 @@ LAW = Law(
     11,
     "remediation",
     "where the patch of a policy applies, its finding passes after it and no other finding gets worse; it changes only "
-    "what the policy inspects, and done twice it does what it does once",
+    "what the policy reads, and done twice it does what it does once",
     "design, section 8, law 11; JSON Patch: RFC 6902",
     _violated,
 )
