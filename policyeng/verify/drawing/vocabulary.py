@@ -85,7 +85,9 @@ def _words(policy: Policy, bundle: Bundle, standing: _Standing) -> Words:
     near = _near(policy, trees)
     narrowing = tuple(dict.fromkeys(pointer for judged in policy.header.judges for pointer in judged.where))
     cases = read_cases(policy)
-    pinned = [pointer for pointer in (cases.absent if cases else ()) if pointer not in narrowing]
+    # Without all of its properties, a resource is none.
+    left_out = {*narrowing, "/properties"}
+    pinned = [pointer for pointer in (cases.absent if cases else ()) if pointer not in left_out]
     inspected = (*policy.header.inspects, *pinned)
     pointers = tuple(dict.fromkeys([*inspected, *_further(inspected, near)]))
     own = [*_stated(policy), *_constants(trees), *_less(code.own, pointers)]
