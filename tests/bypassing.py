@@ -32,12 +32,12 @@ from policyeng.sources.kubernetes.beside_snapshot import BesideSnapshot
 from policyeng.strict.json_pointer import escaped
 from policyeng.verify.case_runs import prepared_cases
 from policyeng.verify.cases import baselines_of, read_cases
-from policyeng.verify.drawing.changing import changes_of_estate
 from policyeng.verify.drawing.examples import Examples
 from policyeng.verify.observing import observe
 from tests.carriers import CHANGE_WRAPPINGS, wrapped
 from tests.cluster import READ_KINDS as CLUSTER_KINDS
 from tests.cluster import object_of_resource, review_of
+from tests.laws.changing import changes_of_estate
 
 Place = tuple[str | int, ...]
 _WORKSPACE = "workspace:"

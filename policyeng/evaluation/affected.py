@@ -9,7 +9,7 @@ from typing import NamedTuple
 from policyeng.evaluation.changing import Changed, Layout
 from policyeng.evaluation.narrowing import Taking
 from policyeng.evaluation.rows import Row
-from policyeng.evaluation.selectors import Judging, selector_of
+from policyeng.evaluation.selectors import Judging, judging_of
 from policyeng.evaluation.tracing import Differences, Numbers, Reads, comes_or_goes
 from policyeng.facts.ids import folded_id
 
@@ -64,7 +64,7 @@ class Affecting:
         """The policies that judge subjects of a lower-case type, with what they narrow it to."""
         found: dict[str, list[tuple[int, Judging]]] = {}
         for number, policy in enumerate(self._layout.prepared.bundle.policies):
-            for judging in selector_of(policy.header).judges:
+            for judging in judging_of(policy.header):
                 found.setdefault(judging.kind, []).append((number, judging))
         return found
 

@@ -18,7 +18,7 @@ from policyeng.evaluation.indices import OF_RESOURCES, indexed_again
 from policyeng.evaluation.plan import plan
 from policyeng.evaluation.prepared import Prepared
 from policyeng.evaluation.rows import Row
-from policyeng.evaluation.selectors import selector_of
+from policyeng.evaluation.selectors import judging_of
 from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
 from policyeng.models import JsonObject, lowered
 from policyeng.rego.tracing import Read, escape
@@ -268,7 +268,7 @@ def touched_pairs(
         differences: of the later state.
     """
     subjects, policies = prepared.estate.subjects, prepared.bundle.policies
-    kinds = {number: {one.kind for one in selector_of(policies[number].header).judges} for number in wanted}
+    kinds = {number: {one.kind for one in judging_of(policies[number].header)} for number in wanted}
     evaluated = {
         number: [at for at in positions if subjects[at].judged_type in kinds[number]]
         for number, positions in wanted.items()

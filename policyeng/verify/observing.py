@@ -16,7 +16,7 @@ from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.errors import PolicyengError
 from policyeng.evaluation import Prepared, prepare
 from policyeng.evaluation.pointers import values_at
-from policyeng.evaluation.selectors import selector_of
+from policyeng.evaluation.selectors import judging_of
 from policyeng.evaluation.tracing import name_of, trace_pairs
 from policyeng.models import Finding, JsonObject, Snapshot, lowered
 from policyeng.rego.tracing import Read
@@ -133,7 +133,7 @@ class _Observing:
     """Collects what a policy reads, by where it is: the resource, its workspace, or the type of another."""
 
     def __init__(self, policy: Policy) -> None:
-        narrowed = {pointer for judging in selector_of(policy.header).judges for pointer, _ in judging.where}
+        narrowed = {pointer for judging in judging_of(policy.header) for pointer, _ in judging.where}
         #: By place and pointer, whether the keys of an object are read there.
         self._found: dict[str, dict[str, bool]] = {_OWN: dict.fromkeys(narrowed, False), _ABOVE: {}}
 

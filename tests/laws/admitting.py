@@ -29,12 +29,12 @@ from policyeng.models import (
     lowered,
 )
 from policyeng.report.json import render
-from policyeng.verify.drawing.changing import changes_of_estate
 from policyeng.verify.drawing.edits import happens
 from policyeng.verify.drawing.examples import Examples
 from policyeng.verify.laws.fields import looked_at
 from policyeng.verify.laws.law import Trial, Violation
 from tests.laws.asked import Answer, Asked
+from tests.laws.changing import changes_of_estate
 
 #: How many changes of one state are tried.
 _CHANGES = 4

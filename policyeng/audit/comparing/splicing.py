@@ -19,7 +19,7 @@ from policyeng.evaluation.changing import Layout
 from policyeng.evaluation.estate import Becomes, Notes, Subject
 from policyeng.evaluation.narrowing import Taking
 from policyeng.evaluation.plan import plan
-from policyeng.evaluation.selectors import selector_of
+from policyeng.evaluation.selectors import judging_of
 from policyeng.facts.ids import folded_id
 from policyeng.models import lowered
 from policyeng.sources.spelling import as_arm_reads
@@ -83,7 +83,7 @@ class Splicing:
             subject = prepared.estate.subjects[at]
             taking = Taking(subject)
             for number in self._policies.get(_key(subject), ()):
-                judges = selector_of(prepared.bundle.policies[number].header).judges
+                judges = judging_of(prepared.bundle.policies[number].header)
                 if any(one.kind == subject.judged_type and taking.takes(one) for one in judges):
                     wanted.setdefault(number, set()).add(at)
         pairs = plan(prepared.bundle, prepared.estate, wanted)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from policyeng.evaluation import Prepared
 from policyeng.evaluation.pointers import has_value
-from policyeng.evaluation.selectors import selector_of
+from policyeng.evaluation.selectors import judging_of
 from policyeng.evaluation.tracing import Differences, rows_of, touched_pairs
 from policyeng.models import Finding, JsonObject, Snapshot, lowered
 from policyeng.strict.json_pointer import escaped
@@ -85,7 +85,7 @@ def _key(prepared: Prepared, number: int, at: int) -> tuple[str, str, str]:
 def _is_narrowed(trial: Trial, identity: str) -> bool:
     """Whether a policy takes only some of the resources of a type."""
     policy = next(policy for policy in trial.bundle.policies if policy.id == identity)
-    return any(one.where for one in selector_of(policy.header).judges)
+    return any(one.where for one in judging_of(policy.header))
 
 
 def _outcome(finding: Finding | None) -> object:
