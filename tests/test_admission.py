@@ -11,7 +11,7 @@ import pytest
 import policyeng
 from policyeng.admission import decided_wholly
 from policyeng.admission.changes import changed, changes_of
-from policyeng.admission.wholly import Judging
+from policyeng.admission.decide import Judging
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.errors import InputError, UsageError
 from policyeng.models import Blame, Change, Decision, Enforcement, Exemption, JsonObject, Mode, Severity

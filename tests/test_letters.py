@@ -9,7 +9,7 @@ import pytest
 
 from policyeng.admission import admit, decided_wholly
 from policyeng.admission.changes import changes_of
-from policyeng.admission.wholly import Judging
+from policyeng.admission.decide import Judging
 from policyeng.bundle import Bundle
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.letters_read import approval_read, resource_read, tags_read, unreadable_read

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 from policyeng.admission.blame import sorted_out
 from policyeng.admission.changes import NOTHING_MADE, Changes, Made, changes_of, held_of, made_of
+from policyeng.admission.decide import Judging, decided_wholly
 from policyeng.admission.deciding import Grounds, brought, decided
 from policyeng.admission.sides import Sides, compared
-from policyeng.admission.wholly import Judging, decided_wholly
 from policyeng.bundle import Bundle
 from policyeng.engines import engine_version
 from policyeng.evaluation import Prepared, prepare

@@ -16,8 +16,7 @@ from policyeng.audit.store.kept_snapshots import kept_snapshot, snapshot_of
 from policyeng.bundle import Bundle, Policy
 from policyeng.engines import OpaOptions, judge
 from policyeng.errors import InputError
-from policyeng.evaluation import Prepared, concluded, evaluate, prepare
-from policyeng.evaluation import terms as evaluation_terms
+from policyeng.evaluation import EvaluationOptions, Prepared, concluded, evaluate, prepare
 from policyeng.evaluation.findings import findings_of, order_of
 from policyeng.exemptions import in_force_of
 from policyeng.in_force import Held
@@ -41,9 +40,9 @@ class Terms:
     fail_on: Severity
     strict_unknown: bool
 
-    def with_problems(self, problems: Sequence[Problem]) -> evaluation_terms.Terms:
+    def with_problems(self, problems: Sequence[Problem]) -> EvaluationOptions:
         """The same for one snapshot, with what went wrong on the way to it."""
-        return evaluation_terms.Terms(
+        return EvaluationOptions(
             self.as_of,
             self.exemptions,
             self.engine,

@@ -1,4 +1,4 @@
-"""On what, beside policies, parameters and snapshot, an evaluation hangs."""
+"""How to evaluate: all that an evaluation depends on besides policies, parameters and snapshot."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from policyeng.models import Exemption, Problem, Severity
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """The clock, and how failures are taken; see the arguments of `policyeng.evaluation.evaluate`."""
+class EvaluationOptions:
+    """The clock, and how failures count; see the arguments of `policyeng.evaluation.evaluate`."""
 
     as_of: datetime
     exemptions: Sequence[Exemption] = ()

@@ -1,4 +1,4 @@
-"""The decision from everything judged before and after a change: what every quicker way is held against."""
+"""Decide by evaluating everything before and after a change; every faster way must give the same."""
 
 from __future__ import annotations
 
