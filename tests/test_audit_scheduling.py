@@ -236,7 +236,11 @@ def test_a_second_signal_ends_it_at_once(folder: Folder, slow: SlowServer) -> No
 def test_the_configuration_is_read_again(folder: Folder, slow: SlowServer) -> None:
     """A faulty one changes nothing; an estate that waits and is gone then is dropped, and a new one is audited."""
     kept = estate("slow", slow.url, every="PT1H")
-    folder.configure(kept, estate("waiting", "b.json", every="PT1H"), estate("later", "b.json", cron="0 3 * * *"))
+    folder.configure(
+        kept,
+        estate("waiting", "b.json", every="PT1H"),
+        estate("later", "b.json", cron=f"0 {(datetime.now(UTC).hour + 12) % 24} * * *"),
+    )
     with scheduled(folder) as schedule:
         assert slow.asked.wait(_PATIENCE)
         folder.configure(kept, estate("bad", "b.json", cron="0 3 * * 9"))

@@ -160,14 +160,7 @@ def test_a_mistake_is_shown_where_it_is(name: str, command: str, folder: Path) -
 
 def test_a_pointer_that_no_baseline_has_is_remarked_on(folder: Path) -> None:
     """With the one that was meant."""
-    write(
-        folder,
-        {
-            PLACE: RULE.replace(
-                "#   remediation", "#   inspects: [/properties/properties/scaleSettings/minNodesCount]\n#   remediation"
-            )
-        },
-    )
+    write(folder, {PLACE: RULE.replace('"minNodeCount"], 0', '"minNodesCount"], 0')})
 
     ran = policyeng("test", "--policy", ".", folder=folder)
 

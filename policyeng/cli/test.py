@@ -42,7 +42,7 @@ def test(
     *,
     trust: Mapping[str, object],
 ) -> int:
-    """Run the cases of every policy, for every inspected field the test of its absence, and the Rego unit tests."""
+    """Run the cases of every policy, the tests of the fields that are absent, and the Rego unit tests."""
     from policyeng.engines.embedded import using  # only this command pays for these
     from policyeng.rego.syntax import lines_of
     from policyeng.verify.case_runs import misspelt_pointers, run_cases

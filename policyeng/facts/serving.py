@@ -18,6 +18,10 @@ from policyeng.models import JsonObject, lowered
 HEADROOM = 1.5
 
 
+#: The targets that run on machines of a size; Container Instances, Functions and the like have none.
+SIZED_TARGETS = ("managed-online", "kubernetes", "aks", "compute-cluster", "serverless", None)
+
+
 @dataclass(frozen=True, slots=True)
 class Machine:
     """The machine that work is served by; `size` is None where it cannot be told, for the reason."""

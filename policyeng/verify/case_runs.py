@@ -136,18 +136,19 @@ def _found(alone: Bundle, policy: Policy, prepared: Prepared) -> Finding | None:
 
 
 def misspelt_pointers(bundle: Bundle) -> Iterator[str]:
-    """Yield a remark for each inspected pointer that no judged baseline has, but for a letter or two."""
+    """Yield a remark for each pointer that a policy reads and no evaluated baseline has, but for a letter or two."""
     resources = baselines_of(bundle).resources.values()
     for policy in bundle.policies:
         judged = {lowered(kind.type) for kind in policy.header.judges}
         documents = [resource for resource in resources if lowered(str(resource.get("type"))) in judged]
-        # Other spellings of what is inspected anyway are no mistakes.
-        known = {pointer for document in documents for pointer in _pointers(document)} - set(policy.header.inspects)
-        for pointer in policy.header.inspects:
+        # Other spellings of what is read anyway are no mistakes.
+        read = dict.fromkeys((*policy.header.inspects, *observe(bundle, policy).own))
+        known = {pointer for document in documents for pointer in _pointers(document)} - read.keys()
+        for pointer in read:
             if "*" in pointer or any(has_value(document, pointer) for document in documents):
                 continue
             if close := get_close_matches(pointer, known, n=1, cutoff=0.85):
-                said = f"no judged baseline has `{pointer}` of `inspects`; did you mean `{close[0]}`"
+                said = f"no judged baseline has `{pointer}`, which it reads; did you mean `{close[0]}`"
                 yield f"{policy.file}: {policy.id}: {said}"
 
 

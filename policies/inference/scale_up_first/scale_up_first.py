@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.computes import max_instances
-from policyeng.facts.serving import HEADROOM, has_room, serving_machine
+from policyeng.facts.serving import HEADROOM, SIZED_TARGETS, has_room, serving_machine
 from policyeng.facts.siblings import larger_siblings
 from policyeng.models import lowered
 
@@ -59,7 +59,11 @@ def scale_up_first(given: PolicyInput) -> Iterator[Denial | Unknown]:
     larger = larger_siblings(given.facts, machine.size.name, given.as_of)
     if larger and model["memoryGiB"] is None:
         yield Unknown(msg="the memory that the model needs is not known", path=_MEMORY)
-    elif larger and not has_room(machine.size.memory_gib, model["memoryGiB"]):
+    elif (
+        larger
+        and given.resource["target"] in SIZED_TARGETS
+        and not has_room(machine.size.memory_gib, model["memoryGiB"])
+    ):
         yield Denial(
             msg="the deployment scales out on machines that are short of memory",
             path=_MEMORY,

@@ -3,17 +3,15 @@
 from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.serving import HEADROOM, has_room, serving_machine
+from policyeng.facts.serving import HEADROOM, SIZED_TARGETS, has_room, serving_machine
 from policyeng.facts.siblings import larger_siblings
 
 _MEMORY = "/model/memoryGiB"
-#: The targets that run on machines of a size; Container Instances, Functions and the like have none.
-_TARGETS = ("managed-online", "kubernetes", "aks", "compute-cluster", "serverless", None)
 
 
 def _applies(given: PolicyInput) -> bool:
-    """Where a work runs is looked at only when its model is known; so neither `target` nor `computeId` is inspected."""
-    return given.resource["model"].get("memoryGiB") is not None and given.resource["target"] in _TARGETS
+    """Where a work runs is read only where its model is known."""
+    return given.resource["model"].get("memoryGiB") is not None and given.resource["target"] in SIZED_TARGETS
 
 
 @policy(
