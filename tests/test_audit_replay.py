@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from unittest.mock import patch
 
@@ -87,7 +88,7 @@ def test_what_differs_is_named_with_its_likely_cause(audited: Audited) -> None:
         f"run 1: 4 parts judged again, the same bytes\ncontent {run.content}\n",
     )
     with (
-        patch("policyeng.evaluation.engine_version", lambda *_: "99.0"),
+        patch.object(sys.modules["policyeng.evaluation.evaluate"], "engine_version", lambda *_: "99.0"),
         patch("policyeng.audit.running.replaying.engine_version", lambda *_: "99.0"),
     ):
         other = policyeng(*words)

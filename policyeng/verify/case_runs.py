@@ -147,7 +147,8 @@ def misspelt_pointers(bundle: Bundle) -> Iterator[str]:
         for pointer in read:
             if "*" in pointer or any(has_value(document, pointer) for document in documents):
                 continue
-            if close := get_close_matches(pointer, known, n=1, cutoff=0.85):
+            others = [one for one in known if not pointer.startswith(f"{one}/")]
+            if close := get_close_matches(pointer, others, n=1, cutoff=0.85):
                 said = f"no judged baseline has `{pointer}`, which it reads; did you mean `{close[0]}`"
                 yield f"{policy.file}: {policy.id}: {said}"
 
