@@ -1,7 +1,7 @@
-# Two commands: `make check` installs policyeng and checks a sample workspace, `make test` runs every test.
-# Both set up what they need and are quick the second time. `make check` needs Python alone. `make thorough` has the tests try many more examples, `make
-# docs` writes the pages of the policies, `make bench` measures it beside OPA and Conftest, `make bench-serving` its server
-# under load, `make kubernetes-test` tries the webhook in a real kube-apiserver, `make container-test` performs the steps
+# Two commands: `make check` installs policyeng and checks a sample workspace, `make test` runs the tests for every change.
+# Both set up what they need and are quick the second time. `make check` needs Python alone. `make test-slow` runs the other
+# tests, as CI does, `make thorough` has the tests try many more examples, `make docs` writes the pages of the policies,
+# `make bench` measures it beside OPA and Conftest, `make bench-serving` its server under load, `make kubernetes-test` tries the webhook in a real kube-apiserver, `make container-test` performs the steps
 # of the Containerfile.
 # Compiled modules are kept: the tests start some thousand processes.
 unexport PYTHONDONTWRITEBYTECODE
@@ -35,7 +35,7 @@ KUBERNETES_VERSION := $(shell sed -n 's|^\tk8s.io/kubernetes ||p' tests/kubernet
 OUTPUT_SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 say = @echo "== $(1)"
 
-.PHONY: check test thorough packages setup setup-tests lint rego python conformance wheel container-test kubernetes-test docs bench bench-compiler bench-serving lock \
+.PHONY: check test test-slow thorough packages setup setup-tests lint rego python conformance wheel container-test kubernetes-test docs bench bench-compiler bench-serving lock \
 	advisories sbom pin-images clean
 
 check: setup
@@ -45,9 +45,15 @@ check: setup
 
 # What takes one core each runs two at a time; pytest then has both.
 test: packages setup-tests
-	@$(MAKE) --no-print-directory --jobs=2 $(OUTPUT_SYNC) VERIFY=--verify lint rego conformance wheel
-	@$(MAKE) --no-print-directory python
-	$(call say,all tests passed)
+	@$(MAKE) --no-print-directory --jobs=2 $(OUTPUT_SYNC) lint rego
+	@$(MAKE) --no-print-directory python SELECTED='-m "not slow" --junitxml=junit.xml'
+	$(call say,the quick tests passed: make test-slow runs the others)
+
+# What tries everything of a kind, or drives other programs for long.
+test-slow: packages setup-tests
+	@$(MAKE) --no-print-directory --jobs=2 $(OUTPUT_SYNC) VERIFY=--verify conformance wheel
+	@$(MAKE) --no-print-directory python SELECTED='-m slow --junitxml=junit-slow.xml'
+	$(call say,the slow tests passed)
 
 # The browser, the database and the Java that tests start, on Debian and its kin; elsewhere CONTRIBUTING.md names them.
 packages:
@@ -121,7 +127,7 @@ rego: setup-tests $(OPA)
 
 python: setup-tests $(OPA) $(CONFTEST)
 	$(call say,pytest)
-	@$(BIN)/python -m pytest -q -n auto --dist worksteal --junitxml=junit.xml
+	@$(BIN)/python -m pytest -q -n auto --dist worksteal $(SELECTED)
 
 conformance: setup-tests $(OPA)
 	$(call say,the cases of OPA on the Rego engine)

@@ -22,7 +22,7 @@ import orjson
 from benchmarks import batch, estates
 from benchmarks.opa_server import Server
 from benchmarks.preparing import AS_OF, MOMENT, Prepared, prepared, selections, whole_bundle
-from policyeng.admission import Basis, Judging, changes_of
+from policyeng.admission import AdmissionOptions, Basis, changes_of
 from policyeng.admission.changes import changed, held_of, made_of
 from policyeng.evaluation.estate import estate_of
 from policyeng.evaluation.plan import plan
@@ -96,7 +96,7 @@ def changes(snapshot: Snapshot) -> dict[str, JsonObject | str]:
 def measured(made: Prepared, snapshot: Snapshot, server: Server, rounds: int) -> Iterator[Measured]:
     """Decisions and queries in turns, kind by kind."""
     server.send("PUT", "estate", orjson.dumps(batch.asked(made).estate))
-    basis, judging = Basis(whole_bundle(), snapshot), Judging(AS_OF)
+    basis, judging = Basis(whole_bundle(), snapshot), AdmissionOptions(AS_OF)
     for name, change in changes(snapshot).items():
         body = orjson.dumps({"input": question(made, snapshot, change)})
         ours: Callable[[], object] = partial(basis.decide, change, judging)
@@ -160,7 +160,7 @@ def other_clock(snapshot: Snapshot, rounds: int) -> Sequence[float]:
     seconds = []
     for number in range(rounds):
         began = time.process_time()
-        basis.decide(change, Judging(AS_OF + timedelta(seconds=number)))
+        basis.decide(change, AdmissionOptions(AS_OF + timedelta(seconds=number)))
         seconds.append(time.process_time() - began)
     return sorted(seconds[1:])
 
@@ -172,7 +172,9 @@ def after_another(snapshot: Snapshot, rounds: int) -> Sequence[float]:
     seconds = []
     for _ in range(rounds):
         began = time.process_time()
-        basis.decide(change, Judging(AS_OF), {**held, "properties": {**held["properties"], "description": "held"}})
+        basis.decide(
+            change, AdmissionOptions(AS_OF), {**held, "properties": {**held["properties"], "description": "held"}}
+        )
         seconds.append(time.process_time() - began)
     return sorted(seconds[1:])
 

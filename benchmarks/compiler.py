@@ -249,7 +249,7 @@ def alone(what: str) -> None:
 
     from policyeng.bundle import load_bundle
     from policyeng.engines import embedded
-    from policyeng.rego.program import link
+    from policyeng.rego.linking import link
 
     bundle = load_bundle()
     if what == "text":

@@ -20,10 +20,12 @@ changed resource; on the document, every statement (policy, resource, message, p
 to be the one that was compared.
 
 * **A decision on a change**: `POST /v1/admit` to a server with `--snapshot`, five changes in turn: a tag, a new
-  deployment, a setting of a workspace, one that is denied, a network. policyeng applies the change, judges all that it
-  affects, compares it with before, and answers with every failure that stands, some 70 KB. OPA has the state of before
-  in its store, and is asked for the policies in Rego that judge the changed resource, which are named in the question;
-  it is told neither what else the change affects nor what was wrong before, and answers with some 200 bytes.
+  deployment, a setting of a workspace, one that is denied, a network. Each is a dry run: the server otherwise counts
+  changes that it allowed as part of the state, and OPA keeps nothing of what it is asked. policyeng applies the
+  change, judges all that it affects, compares it with before, and answers with every failure that stands, some 70 KB.
+  OPA has the state of before in its store, and is asked for the policies in Rego that judge the changed resource, which
+  are named in the question; it is told neither what else the change affects nor what was wrong before, and answers with
+  some 200 bytes.
 * **A whole document**: `POST /v1/check` with the snapshot as it is written; reading, validating, planning and the whole
   report, some 800 KB, are part of it. OPA gets the [batched query](benchmarks.md#how-it-is-measured), planned and
   indexed before, and answers with the failures alone, some 30 KB.

@@ -5,8 +5,9 @@ The names below are the public interface; they are loaded when first used, so th
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from policyeng.later import attributes
 
 if TYPE_CHECKING:
     from policyeng.bundle import Bundle, PolicyInput, load_bundle, policy
@@ -53,10 +54,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module `policyeng` has no attribute `{name}`")
-    return getattr(import_module(f"policyeng.{_HOMES[name]}"), name)
+__getattr__ = attributes(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

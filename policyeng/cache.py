@@ -25,7 +25,7 @@ _SUFFIX = ".entry"
 _HEAD = len(_MAGIC) + hashlib.sha256().digest_size
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 #: Bounds: the entries that are kept, their bytes together, and the seconds after which a half-written one is litter.
-MOST_ENTRIES = 64
+MOST_ENTRIES = 1024
 MOST_BYTES = 256 << 20
 _LITTER_AGE = 3600
 

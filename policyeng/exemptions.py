@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime
 
 from policyeng.bundle import Policy
 from policyeng.errors import nearest
 from policyeng.facts.ids import is_at_or_under
-from policyeng.models import Exemption, ExemptionMark, Finding, Outcome, Problem
+from policyeng.models import Exemption, ExemptionMark, Finding, Findings, Outcome, Problem
 
 
 def apply(
@@ -17,7 +18,7 @@ def apply(
     policies: Sequence[Policy],
     homes: Mapping[tuple[str, str], str],
     as_of: datetime,
-) -> tuple[list[Finding], list[Problem]]:
+) -> tuple[Findings, list[Problem]]:
     """Mark the failures that an exemption in force covers.
 
     An exemption is in force from `created_at` until just before `expires_at`. It covers the failures of its one
@@ -35,7 +36,9 @@ def apply(
     """
     in_force, problems = in_force_of(exemptions, policies, as_of)
     used: set[str] = set()
-    marked = [marked_by(finding, in_force, homes, used.add) for finding in findings]
+    marked = Findings.of(findings)
+    if in_force:
+        marked = marked.changed(lambda finding: marked_by(finding, in_force, homes, used.add))
     return marked, [*problems, *unused(in_force, used)]
 
 
@@ -91,9 +94,15 @@ def marked_by(
     for entry in covering:
         use(entry.id)
     last = max(covering, key=lambda entry: entry.expires_at)
-    mark = ExemptionMark.model_validate(last.model_dump(include=set(ExemptionMark.model_fields)))
+    mark = ExemptionMark(**{entry.name: getattr(last, entry.name) for entry in fields(ExemptionMark)})
     return finding.model_copy(update={"exemption": mark})
 
 
 def _warning(exemption: Exemption, reason: str) -> Problem:
-    return Problem(level="warning", message=f"the exemption {reason}", place=f"exemption {exemption.id}")
+    message = f"the exemption {reason}"
+    return Problem(level="warning", message=message, place=place_of(exemption), kind="exemption")
+
+
+def place_of(exemption: Exemption) -> str:
+    """Return how problems name an exemption."""
+    return f"exemption {exemption.id}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from policyeng.bundle import Bundle, Verification, load_bundle
@@ -12,11 +12,11 @@ from policyeng.bundle.profiles import with_profile
 from policyeng.bundle.selection import selected
 from policyeng.configuration import Settings
 from policyeng.configuration.applied import applied_settings
+from policyeng.frozen import frozen
 from policyeng.models import AppliedSettings, Exemption, JsonObject, Problem
-from policyeng.sources import read_exemptions
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Held:
     """What is in force.
 
@@ -106,6 +106,8 @@ def _exemptions(settings: Settings) -> tuple[list[Exemption], list[Problem]]:
     """Exemptions of every file; an entry that cannot be read is a problem and hides no other."""
     read: list[Exemption] = []
     problems: list[Problem] = []
+    if settings.exemptions:
+        from policyeng.sources import read_exemptions  # most runs have none
     for path in settings.exemptions:
         exemptions, faults = read_exemptions(path, max_days=settings.max_exemption_days)
         read += exemptions

@@ -7,7 +7,7 @@ describes one (its type, its name) stays, because policies deny on it and people
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from policyeng.secret_shapes import SHAPES, WORDS
@@ -44,6 +44,8 @@ _SHORTEST, _SIGNS = 15, re.compile("[=: ]")
 # Characters from which on all shapes are searched for at once: RE2 reads fifty times as many in a second as `re`, which
 # lets no other thread run meanwhile.
 _LONG = 1 << 12
+# Characters from which on it is not remembered whether a name is one of secrets.
+_LONGEST_KEPT = 100
 
 
 def masked(value: object, path: str = "") -> object:
@@ -55,6 +57,8 @@ def masked(value: object, path: str = "") -> object:
 
     Idempotent: masking twice is masking once.
     """
+    if value is None or isinstance(value, int | float):
+        return value
     secret = doubtful = False
     for segment in path.split("/")[1:]:
         name = segment.replace("~1", "/").replace("~0", "~")
@@ -142,10 +146,17 @@ def _names_a_secret(value: dict[object, object]) -> bool:
 
 def _is_secret(name: str, above: bool) -> bool:
     """Whether text under this name is secret, given whether text beside the name is; an array index changes nothing."""
+    return _is_known_secret(name, above) if len(name) < _LONGEST_KEPT else _is_new_secret(name, above)
+
+
+def _is_new_secret(name: str, above: bool) -> bool:
     plain = _SEPARATORS.sub("", name.lower())
     if _SECRET_NAME.search(plain) or _last_word(name) in _SECRET_WORDS:
         return True
     return above and _DESCRIBING_NAME.search(plain) is None
+
+
+_is_known_secret = lru_cache(maxsize=4096)(_is_new_secret)
 
 
 def _is_doubtful(name: str, above: bool) -> bool:

@@ -58,7 +58,7 @@ def workload(document: JsonObject, *resources: JsonObject, files: Mapping[str, o
 def snapshot_of(found: Iterable[Placed], resources: Iterable[JsonObject] = ()) -> Snapshot:
     """A snapshot of what was brought, beside resources of another format."""
     every = list(found)
-    return Snapshot.model_construct(
+    return Snapshot(
         resources=(*resources, *(placed.resource for placed in every)),
         unreadable={lowered(placed.resource["id"]): placed.unreadable for placed in every},
         carried={lowered(placed.resource["id"]): placed.carried for placed in every if placed.carried},

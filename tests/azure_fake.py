@@ -127,7 +127,7 @@ class Azure:
         Budgets are those of the scope alone.
         """
         scope, found, kind = folded.rpartition("/providers/")
-        if not found or kind.startswith("microsoft.consumption/") or kind.count("/") != 1:
+        if not found or kind.endswith("/budgets") or kind.count("/") != 1:
             return []
         extends = kind.startswith(("microsoft.authorization/", "microsoft.advisor/"))
         if "/providers/" in scope and not extends:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from functools import cache
 from pathlib import Path
@@ -35,6 +36,12 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 #: Building the commands takes longer than most runs that tests make in this process, and always gives the same.
 typer.main.get_command = cache(typer.main.get_command)
 compile_only_named_libraries()
+
+
+def pytest_collection_finish() -> None:
+    """Leave what is there when all tests are collected out of every garbage collection: it stays until the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -35,7 +35,6 @@ def assert_linear(work: Callable[[int], object], size: int) -> None:
 
 
 def _cpu_seconds(work: Callable[[int], object], size: int) -> float:
-    gc.collect()
     gc.disable()  # how often it runs depends on what the process did before
     try:
         started = time.thread_time()

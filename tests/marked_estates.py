@@ -17,8 +17,9 @@ from policyeng import rego
 from policyeng.engines.embedded import modules_of
 from policyeng.models import lowered
 from policyeng.rego.deciding import Outcome
+from policyeng.rego.linking import link
 from policyeng.rego.markers import MarkedList, MarkedObject, show
-from policyeng.rego.program import Thread, link
+from policyeng.rego.program import Thread
 from policyeng.rego.tracing import Read
 from policyeng.rego.values import UNDEFINED
 from tests.markings import ODD, Marking, Tally, find, pointers

@@ -1,4 +1,4 @@
-"""Assert that a pytest run ran the tests it means to run: every module present, nothing skipped, enough of them."""
+"""Assert that runs of pytest together ran every test: every module present, nothing skipped, enough of them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 FEWEST = 9300
 
 
-def main(report: str) -> int:
-    """Read a JUnit file of pytest and print the closing count; 1 when tests are missing or skipped."""
-    cases = list(ET.parse(report).iter("testcase"))  # noqa: S314  # our own file
+def main(*reports: str) -> int:
+    """Read JUnit files of pytest and print the closing count; 1 when tests are missing or skipped."""
+    cases = [case for report in reports for case in ET.parse(report).iter("testcase")]  # noqa: S314  # our own files
     skipped = [case for case in cases if case.find("skipped") is not None]
     failed = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
     ran = {(case.get("classname") or "").split(".")[1] for case in cases if "." in (case.get("classname") or "")}
@@ -25,4 +25,4 @@ def main(report: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

@@ -16,6 +16,7 @@ from policyeng.models import (
     Evaluation,
     ExemptionMark,
     Finding,
+    JsonObject,
     Location,
     Outcome,
     Place,
@@ -147,13 +148,13 @@ def evaluation_of(
             azure_compliance=round(100 * (good + exempt + outcomes[Outcome.UNKNOWN]) / total, 2),
         ),
         findings=tuple(sorted(findings, key=lambda finding: (finding.policy, finding.resource.lower()))),
-        problems=list(problems),
+        problems=tuple(problems),
     )
 
 
 def _every_outcome() -> list[Finding]:
     job = f"{WORKSPACE}/jobs/nightly-churn"
-    undecided = {
+    undecided: JsonObject = {
         "severity": Severity.MEDIUM,
         "resource": job,
         "resource_type": f"{ML}/workspaces/jobs",
@@ -221,7 +222,7 @@ def _hostile() -> list[Finding]:
             "location": Location(file=HOSTILE, line=3, fields={HOSTILE: Place(file=HOSTILE + HOSTILE, line=4)}),
         }
     )
-    undecided = {"policy": "AML-ISO-103", "denials": ()}
+    undecided: JsonObject = {"policy": "AML-ISO-103", "denials": ()}
     return [
         hostile,
         hostile.model_copy(update={"policy": "AML-ISO-102", "exemption": mark}),

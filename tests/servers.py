@@ -51,7 +51,7 @@ def service_of(
     if tokens is not None:
         known = Watched("tokens", lambda: read_tokens(tokens), (tokens,))
     watched = None if state is None else Watched("state", lambda: state, ())
-    server = replace(ServerOptions(), tokens=tokens, workers=2, **options) if options else ServerOptions(tokens=tokens)
+    server = replace(ServerOptions(), tokens=tokens, **options)
     return Service(server, Watched("policies", lambda: in_force, ()), watched, known)
 
 

@@ -11,10 +11,10 @@ import pytest
 import policyeng
 from policyeng.admission import decided_wholly
 from policyeng.admission.changes import changed, changes_of
-from policyeng.admission.decide import Judging
+from policyeng.admission.decide import AdmissionOptions
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.errors import InputError, UsageError
-from policyeng.models import Blame, Change, Decision, Enforcement, Exemption, JsonObject, Mode, Severity
+from policyeng.models import Blame, Change, Decision, Enforcement, Exemption, JsonObject, Mode, Operation, Severity
 from tests.bundles import WORKSPACE, deny_when, rego, snapshot, workspace, write
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
@@ -218,7 +218,7 @@ def test_the_last_resource_may_go(bundle: Bundle) -> None:
     decision = admitted(bundle, [workspace("w")], WORKSPACE)
 
     assert (decision.allowed, decision.exit_code) == (True, 0)
-    assert decision == decided_wholly(bundle, snapshot(workspace("w")), changes_of(WORKSPACE), Judging(AS_OF))
+    assert decision == decided_wholly(bundle, snapshot(workspace("w")), changes_of(WORKSPACE), AdmissionOptions(AS_OF))
 
 
 def test_what_could_not_be_judged_before_either_denies_its_change(bundle: Bundle) -> None:
@@ -274,7 +274,7 @@ def test_a_resource_that_a_format_does_not_say_whole_is_undecided(tmp_path: Path
         )
     )
     change = Change(
-        operation="create", id=WORKSPACE, resource=workspace("w"), unreadable={"/properties/x": "an expression"}
+        operation=Operation.CREATE, id=WORKSPACE, resource=workspace("w"), unreadable={"/properties/x": "an expression"}
     )
 
     lenient, strict = (admitted(bundle, [], change, strict_unknown=strict) for strict in (False, True))

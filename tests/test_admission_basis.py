@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 import policyeng
-from policyeng.admission import Basis, Judging, basis, changes_of, decided_wholly, told
+from policyeng.admission import AdmissionOptions, Basis, basis, changes_of, decided_wholly, told
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.engines import Judgement, Work, judge
-from policyeng.evaluation import Prepared, prepare
+from policyeng.evaluation import EvaluationContext, prepare
 from policyeng.evaluation.tracing import Reads
 from policyeng.facts.ids import scopes_of
 from policyeng.models import JsonObject, Snapshot
@@ -29,7 +29,7 @@ from tests.laws import admitting
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 KIND = "Microsoft.MachineLearningServices/workspaces"
-JUDGING = Judging(AS_OF)
+JUDGING = AdmissionOptions(AS_OF)
 NEIGHBOUR = "input.snapshot.by_id[lower(input.resource.properties.hub)].properties.x > 1"
 
 
@@ -38,7 +38,9 @@ def bundle_of(folder: Path, *policies: str) -> Bundle:
     return load_bundle(write(folder, {f"area/p{number}.rego": text for number, text in enumerate(policies)}))
 
 
-def both(bundle: Bundle, state: Snapshot, change: Any, judging: Judging = JUDGING, before: Any = ()) -> tuple[str, str]:
+def both(
+    bundle: Bundle, state: Snapshot, change: Any, judging: AdmissionOptions = JUDGING, before: Any = ()
+) -> tuple[str, str]:
     """The decision from what a change can affect, and from everything, as JSON."""
     quick = Basis(bundle, state).decide(change, judging, before)
     whole = decided_wholly(bundle, state, changes_of(change), judging, {}, changes_of(before))
@@ -106,6 +108,7 @@ def test_what_is_read_elsewhere_has_no_places_where_it_was(tmp_path: Path) -> No
         assert [bool(one["location"]["fields"]) for one in standing] == places, standing
 
 
+@pytest.mark.slow
 def test_the_law_finds_what_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Decisions from too few pairs differ from those from all, within a few examples."""
     monkeypatch.setattr(Reads, "affected_by", lambda *_: set())
@@ -123,11 +126,13 @@ def test_what_is_in_a_new_workspace_is_evaluated_again(tmp_path: Path) -> None:
     assert [one["resource"] for one in json.loads(quick)["cleared"]] == [compute["id"]]
 
 
+@pytest.mark.slow
 def test_decisions_are_those_from_everything_judged() -> None:
     """On drawn changes of drawn estates."""
     assert not list(_violations(load_bundle(), range(9)))
 
 
+@pytest.mark.slow
 def test_decisions_on_partly_listed_states_are_those_from_everything_judged() -> None:
     """States of which not all lists were read, and changes that add a subscription or delete one."""
     assert not list(_violations(load_bundle(), range(12, 21), partly_listed))
@@ -161,9 +166,9 @@ def partly_listed(snapshot: Snapshot, random: Random) -> Snapshot:
 
 def test_what_is_asked_again_is_not_prepared_again(tmp_path: Path, estate: Snapshot, monkeypatch: Any) -> None:
     """`admit` keeps the basis of the very same bundle and snapshot, from several threads at once."""
-    made: list[Prepared] = []
+    made: list[EvaluationContext] = []
 
-    def counting(*given: Any) -> Prepared:
+    def counting(*given: Any) -> EvaluationContext:
         made.append(prepare(*given))
         return made[-1]
 
@@ -230,7 +235,8 @@ def test_no_finding_is_of_another_clock(tmp_path: Path) -> None:
     late = f'time.parse_rfc3339_ns(input.as_of) > time.parse_rfc3339_ns("{(AS_OF + timedelta(days=1)).isoformat()}")'
     state = Basis(bundle_of(tmp_path, rego("p0", deny_when(late))), snapshot(workspace("a"), workspace("b")))
     standing = [
-        len(state.decide(workspace("b", n=1), Judging(AS_OF + timedelta(days=days))).standing) for days in (0, 2, 0)
+        len(state.decide(workspace("b", n=1), AdmissionOptions(AS_OF + timedelta(days=days))).standing)
+        for days in (0, 2, 0)
     ]
 
     assert standing == [0, 1, 0]

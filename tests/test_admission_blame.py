@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from policyeng.admission import Basis, Judging, changes_of, decided_wholly
+from policyeng.admission import AdmissionOptions, Basis, changes_of, decided_wholly
 from policyeng.admission.blame import Sorted, sorted_out
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.models import Blame, Decision, Denial, ExemptionMark, Finding, JsonObject, Outcome, Severity, Snapshot
@@ -196,7 +196,7 @@ def bundle_reading(folder: Path, condition: str = "", more: str = "") -> Bundle:
 
 def decisions(bundle: Bundle, change: Any, before: Any = (), state: Snapshot = STATE, **options: Any) -> Decision:
     """The decision that blames what is introduced; the same from what the change affects and from everything."""
-    judging = Judging(AS_OF, blame=Blame.INTRODUCED, **options)
+    judging = AdmissionOptions(AS_OF, blame=Blame.INTRODUCED, **options)
     quick = Basis(bundle, state).decide(change, judging, before)
     assert decided_wholly(bundle, state, changes_of(change), judging, {}, changes_of(before)) == quick
     return quick
@@ -288,7 +288,7 @@ def test_what_is_read_only_with_a_parameter_counts_with_it_alone(
     """As the condition has it."""
     more = "parameters: {roles: {type: array, default: []}}"
     bundle = bundle_reading(tmp_path, f"count(input.parameters.roles) > 0; {ANY}", more)
-    judging = Judging(AS_OF, strict_unknown=True, blame=Blame.INTRODUCED)
+    judging = AdmissionOptions(AS_OF, strict_unknown=True, blame=Blame.INTRODUCED)
 
     basis = Basis(bundle, STATE, {"T-A-1": {"roles": given}})
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 import policyeng
-from policyeng.admission import Judging, changes_of, decided_wholly
+from policyeng.admission import AdmissionOptions, changes_of, decided_wholly
 from policyeng.admission.changes import changed
 from policyeng.admission.problems import with_problems
 from policyeng.bundle import Bundle
@@ -44,7 +44,7 @@ def decided(bundle: Bundle, change: object, *before: JsonObject, strict: bool = 
     """The decision in process, which is the one of evaluating everything before and after the change."""
     snapshot = Snapshot(resources=before)
     decision = policyeng.admit(bundle, snapshot, change, as_of=AS_OF, strict_unknown=strict)  # type: ignore[arg-type]
-    judging = Judging(AS_OF, strict_unknown=strict)
+    judging = AdmissionOptions(AS_OF, strict_unknown=strict)
     wholly = decided_wholly(bundle, snapshot, changes_of(change, bundle.spellings), judging)  # type: ignore[arg-type]
     assert wholly.model_dump() == decision.model_dump()
     return decision

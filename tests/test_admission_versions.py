@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 import policyeng
-from policyeng.admission import Judging
+from policyeng.admission import AdmissionOptions
 from policyeng.admission.changes import changed
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.selection import selected
 from policyeng.cli import run
-from policyeng.evaluation import evaluated, prepare
+from policyeng.evaluation import EvaluationOptions, evaluate_prepared, prepare
 from policyeng.models import Blame, Change, Decision, JsonObject, Operation, Snapshot, lowered
 from policyeng.server.admission_review import review
 from policyeng.sources import parse_changes, read_inputs
@@ -29,6 +29,7 @@ from policyeng.verify.case_runs import prepared_cases
 from policyeng.verify.cases import baselines_of, read_cases
 from tests.cluster import GROUP, object_of_resource, review_of, workspace_object
 from tests.cluster import READ_KINDS as READ
+from tests.effort import sweep
 
 #: How much an outcome stands in the way; what is not judged does not.
 RANK = {"not_judged": 0, "pass": 0, "unknown": 1, "fail": 2, "error": 2}
@@ -118,7 +119,7 @@ def outcome(policy: Policy, snapshot: Snapshot, identity: str, case: Any) -> str
     """What one policy says of a resource."""
     alone = selected(built_in(), [policy.id])
     prepared = prepare(alone, snapshot, {policy.id: case.case.parameters})
-    found = evaluated(prepared, as_of=case.as_of).findings
+    found = evaluate_prepared(prepared, EvaluationOptions(case.as_of)).findings
     return next((one.outcome.value for one in found if lowered(one.resource) == lowered(identity)), "not_judged")
 
 
@@ -142,7 +143,7 @@ def failing_cases(policy: Policy) -> Iterator[Any]:
 POLICIES = list(policyeng.load_bundle().policies)
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.id)
+@pytest.mark.parametrize("policy", sweep(POLICIES, 8, lambda policy: policy.id))
 def test_a_violation_in_any_version_is_never_weaker_than_in_the_newest(policy: Policy) -> None:
     """Of the policy's own failing cases, with all that lies around them read in that version, too."""
     seen = 0
@@ -213,7 +214,7 @@ def decided(document: JsonObject, *, strict: bool = False) -> tuple[bool, list[s
 
     def admit(held: Sequence[Change], changes: Sequence[Change]) -> Decision:
         options = {"strict_unknown": strict, "blame": Blame.INTRODUCED}
-        judging = Judging(datetime(2026, 6, 1, tzinfo=UTC), **options)  # type: ignore[arg-type]  # of one each
+        judging = AdmissionOptions(datetime(2026, 6, 1, tzinfo=UTC), **options)  # type: ignore[arg-type]  # of one each
         decision = policyeng.admit(
             bundle, state, changes, as_of=judging.as_of, before=held, strict_unknown=strict, blame=judging.blame
         )

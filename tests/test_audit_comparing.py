@@ -271,7 +271,7 @@ def test_another_engine_is_a_cause_where_it_judges_otherwise(bundle: Bundle, mon
     def fails(*_: object, **__: object) -> None:
         raise EngineError("no")
 
-    monkeypatch.setattr("policyeng.audit.comparing.worlds.evaluated", fails)
+    monkeypatch.setattr("policyeng.audit.comparing.worlds.evaluate_pairs", fails)
     assert only_flip(compared(before, state(bundle, workspace("w", x=0)))).causes == ()
 
 

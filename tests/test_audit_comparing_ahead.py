@@ -87,6 +87,7 @@ def test_an_approval_that_lapses_is_named(root: Path) -> None:
     assert (one.flip.causes[0][0].subject, one.flip.causes[0][0].change) == ("A-1", "lapsed")
 
 
+@pytest.mark.slow
 @settings(deadline=None, derandomize=True, max_examples=effort(12, 120), suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 2**32))
 def test_what_is_foreseen_is_what_is_found_then(seed: int) -> None:

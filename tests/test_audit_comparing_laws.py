@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from unittest.mock import patch
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +14,7 @@ from policyeng.audit.comparing.comparison import compared
 from policyeng.audit.comparing.nouns import Comparison, Flip
 from policyeng.audit.comparing.splicing import Splicing
 from policyeng.audit.comparing.states import Key, Status, judged, keyed, status_of
+from policyeng.facts.coverage import LISTED
 from policyeng.models import Evaluation, Outcome
 from policyeng.verify.drawing.examples import Examples
 from tests.comparing import Given, drifted, given_of, undone
@@ -52,6 +55,7 @@ def words(comparison: Comparison, *, mirrored: bool = False) -> list[tuple[objec
     return sorted(found, key=repr)
 
 
+@pytest.mark.slow
 @LAW
 @given(st.integers(0, 2**32))
 def test_every_finding_is_in_one_list_and_the_way_back_mirrors_it(seed: int) -> None:
@@ -67,6 +71,7 @@ def test_every_finding_is_in_one_list_and_the_way_back_mirrors_it(seed: int) -> 
     assert (same.flips, len(same.persisting)) == ((), len(standing(judged(after))))
 
 
+@pytest.mark.slow
 @LAW
 @given(st.integers(0, 2**32))
 def test_a_cause_undone_undoes_the_flip(seed: int) -> None:
@@ -87,6 +92,11 @@ def test_a_cause_undone_undoes_the_flip(seed: int) -> None:
 def test_sharing_what_stays_changes_no_cause(seed: int) -> None:
     """States that differ in resources are spliced; made ready one by one they give the same causes."""
     before, after = (one.state for one in pair_of(seed))
+    if seed % 2:  # of these, lists were not read
+        covers = tuple(f"{kind} at /" for kind in LISTED[: seed % len(LISTED)])
+        before, after = (
+            replace(one, snapshot=one.snapshot.model_copy(update={"covers": covers})) for one in (before, after)
+        )
     spliced = compared(before, after)
 
     with patch.object(Splicing, "fits", lambda _: False):

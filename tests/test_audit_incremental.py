@@ -299,6 +299,7 @@ _DATED: Mapping[str, str] = {
 }
 
 
+@pytest.mark.slow
 def test_courses_of_audits_come_to_the_same(tmp_path: Path, judged: list[str]) -> None:
     """Random estates, edits, clocks, policies, parameters and exemptions."""
     assert courses(effort(1, 20), 7, tmp_path / "courses", judged, steps=effort(5, 8)) > 0

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.effort import effort
 from tests.killing import Killing, Kills
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_killed_audit_leaves_the_store_as_it_was(tmp_path: Path, store_url: str) -> None:

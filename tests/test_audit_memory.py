@@ -6,6 +6,8 @@ import gc
 from pathlib import Path
 from unittest.mock import patch
 
+import pytest
+
 from benchmarks.estates import fleet
 from policyeng.audit.running import processes
 from policyeng.audit.running.judging import JudgedPart, read_and_judged
@@ -13,6 +15,7 @@ from policyeng.models import Evaluation, Snapshot
 from tests.command import policyeng
 
 
+@pytest.mark.slow
 def test_an_audit_keeps_one_part_at_a_time(tmp_path: Path) -> None:
     """What a part is read into and evaluated to is gone before the next part but one, where batches are short."""
     for name, content in fleet(20, 10):

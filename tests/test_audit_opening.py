@@ -22,6 +22,8 @@ from policyeng.errors import StoreError, UsageError
 from tests.command import policyeng
 from tests.databases import Postgres
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_migrations_make_the_tables_that_are_used(store_url: str) -> None:
     """Nothing is missing, and nothing is of another type; messages that wait to be sent are looked at elsewhere."""

@@ -69,6 +69,7 @@ def test_what_was_judged_and_holds_nothing_now_is_an_error(folder: Path) -> None
     assert "w.json: it was part of run 1, and holds nothing to judge now" in ran.stderr
 
 
+@pytest.mark.slow
 def test_processes_judge_as_one_does(folder: Path) -> None:
     """Each gets the policies as they are stored, and the content of the run is the same."""
     for number in range(5):

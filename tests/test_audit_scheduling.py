@@ -193,6 +193,7 @@ def test_estates_are_audited_again_and_again_until_the_end(folder: Folder) -> No
     assert folder.runs("two") == []
 
 
+@pytest.mark.slow
 def test_the_audit_under_way_is_ended_before_the_schedule(folder: Folder, slow: SlowServer) -> None:
     """It is kept, as is another that ended before."""
     folder.configure(estate("slow", slow.url, every="PT1H"), estate("then", "b.json", every="PT1H"))
@@ -208,6 +209,7 @@ def test_the_audit_under_way_is_ended_before_the_schedule(folder: Folder, slow: 
     assert [len(folder.runs(name)) for name in ("slow", "then")] == [1, 1]
 
 
+@pytest.mark.slow
 def test_an_audit_that_does_not_end_in_time_is_left(folder: Folder, slow: SlowServer) -> None:
     """The schedule ends with exit 0 all the same, says so, and the store has no half of it."""
     folder.configure(estate("slow", slow.url, every="PT1H"))
@@ -220,6 +222,7 @@ def test_an_audit_that_does_not_end_in_time_is_left(folder: Folder, slow: SlowSe
     assert folder.runs("slow") == []
 
 
+@pytest.mark.slow
 def test_a_second_signal_ends_it_at_once(folder: Folder, slow: SlowServer) -> None:
     """With the exit that shells give for it."""
     folder.configure(estate("slow", slow.url, every="PT1H"))
@@ -233,6 +236,7 @@ def test_a_second_signal_ends_it_at_once(folder: Folder, slow: SlowServer) -> No
     assert folder.runs("slow") == []
 
 
+@pytest.mark.slow
 def test_the_configuration_is_read_again(folder: Folder, slow: SlowServer) -> None:
     """A faulty one changes nothing; an estate that waits and is gone then is dropped, and a new one is audited."""
     kept = estate("slow", slow.url, every="PT1H")
@@ -264,6 +268,7 @@ def test_the_configuration_is_read_again(folder: Folder, slow: SlowServer) -> No
     assert [len(folder.runs(name)) for name in ("slow", "waiting", "later", "new")] == [1, 1, 0, 1]
 
 
+@pytest.mark.slow
 def test_an_estate_that_waits_for_a_server_holds_up_no_other(folder: Folder, slow: SlowServer) -> None:
     """The other is audited again and again meanwhile."""
     folder.configure(estate("slow", slow.url, every="PT1H"), estate("quick", "b.json", every="PT1S"))
@@ -289,6 +294,7 @@ def test_an_estate_that_was_removed_while_it_waited_is_not_audited(folder: Folde
     assert lines == ["gone: dropped while it waited"]
 
 
+@pytest.mark.slow
 def test_no_estate_is_audited_twice_at_once(folder: Folder, slow: SlowServer) -> None:
     """Neither by this schedule, whose next time is passed over, nor beside another process."""
     folder.configure(estate("slow", slow.url, every="PT1S"), estate("taken", "b.json", every="PT1H"))
@@ -301,6 +307,7 @@ def test_no_estate_is_audited_twice_at_once(folder: Folder, slow: SlowServer) ->
         assert schedule.ended() == 0
 
 
+@pytest.mark.slow
 def test_an_estate_that_cannot_be_audited_is_told_and_keeps_no_other_from_it(folder: Folder) -> None:
     """Also to those whom it concerns; policies are read anew for each audit."""
     with listening(WebServer()) as web:

@@ -23,6 +23,8 @@ from tests.command import policyeng
 from tests.databases import Postgres
 from tests.effort import effort
 
+pytestmark = pytest.mark.slow
+
 TABLES = sorted(METADATA.tables)
 
 

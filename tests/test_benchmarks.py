@@ -65,6 +65,7 @@ def test_an_estate_is_met_from_every_side(made: Prepared) -> None:
     assert expected.judged > len({said[:2] for said in expected.said})
 
 
+@pytest.mark.slow
 def test_a_tiny_run_is_a_page(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every contestant is in the tables, the charts are drawn, and the figures survive as JSON."""
     few = {"all 5": selections()["5"]}  # with all policies, Conftest alone would take most of a minute

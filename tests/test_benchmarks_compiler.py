@@ -11,6 +11,7 @@ from benchmarks.compiler import Figures, measured, page
 ROOT = Path(__file__).resolve().parents[1]
 
 
+@pytest.mark.slow
 def test_a_small_estate_is_measured_against_this_checkout_itself(
     tmp_path: Path, opa: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,6 +46,7 @@ def test_what_a_family_takes_is_that_of_all_its_members() -> None:
     assert cpu_seconds(os.getpid()) > 0
 
 
+@pytest.mark.slow
 def test_audits_are_measured_when_they_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     """One process and two, each in a process of its own."""
     assert scale.main(["--workspaces", "3", "--resources", "4", "--rounds", "1"]) == 0
@@ -74,6 +75,7 @@ def test_an_audit_that_does_not_judge_is_no_figure(tmp_path: Path) -> None:
         scale.audited(tmp_path, 1)
 
 
+@pytest.mark.slow
 def test_the_cost_in_spark_is_held_against_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process judges what Spark does, and ratios are taken round by round."""
     monkeypatch.setattr(spark, "_bundles", [])

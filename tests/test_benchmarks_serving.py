@@ -66,6 +66,7 @@ def test_a_server_that_sustains_nothing_ends_the_search() -> None:
         assert len(search.tried) < 12
 
 
+@pytest.mark.slow
 def test_a_tiny_run_is_a_page(tmp_path: Path) -> None:
     """Real servers that agree are all in the tables, and the figures survive as JSON."""
     outcome = Outcome("tiny", "A trial.", "today", {"cores": "2"}, {"OPA": "1"}, 60)
@@ -82,6 +83,7 @@ def test_a_tiny_run_is_a_page(tmp_path: Path) -> None:
     assert render(adapter.validate_json(adapter.dump_json(outcome))) == page
 
 
+@pytest.mark.slow
 def test_servers_that_say_different_things_stop_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same policies, other words."""
     write_bundle = admission.write_bundle

@@ -39,6 +39,7 @@ def test_refusals_are_counted_from_the_thousandth_on() -> None:
     assert len(reading_of(Refusal("", f"{number}") for number in range(MAX_REFUSALS)).refusals) == MAX_REFUSALS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["resources", "approvals"])
 def test_a_list_of_numbers_takes_no_more_than_itself(key: str) -> None:
     """Of what it holds no refusal is kept for each."""

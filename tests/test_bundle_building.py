@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -45,7 +46,7 @@ def manifest(path: Path) -> dict[str, object]:
     return read
 
 
-def findings(bundle: Bundle, root: Path) -> tuple[Finding, ...]:
+def findings(bundle: Bundle, root: Path) -> Sequence[Finding]:
     """What a bundle says of the samples."""
     snapshot = load_snapshot(root / "samples" / "workspaces" / "regulated.json")
     return evaluate(bundle, snapshot, as_of=datetime(2026, 6, 1, tzinfo=UTC)).findings

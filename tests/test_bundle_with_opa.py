@@ -44,6 +44,7 @@ def signed(path: Path, key: Keys, algorithm: str, *origins: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "algorithm"), KINDS)
 def test_opa_takes_our_signed_archive_and_refuses_it_altered(
     opa: Path, pairs: dict[str, Keys], tmp_path: Path, kind: str, algorithm: str

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from policyeng.bundle import load_bundle
 from tests.bundles import deny_when, rego, write
 from tests.bypassing import EDITS, run
 
 
+@pytest.mark.slow
 def test_no_edit_gets_a_denied_change_allowed() -> None:
     """Of the built-in policies, in hundreds of edits of every kind."""
     seen, past = run(500, 8)

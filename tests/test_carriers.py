@@ -51,6 +51,7 @@ def admitted(bundle: Bundle, example: Example, document: JsonObject, *, is_place
     return with_problems(decision, read.problems).exit_code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_wrapped_template_fails_as_it_does_alone(bundle: Bundle, *, strict: bool) -> None:
     """Drawn templates in every carrier and format; where it is placed alike, the same policies fail at the same ids."""

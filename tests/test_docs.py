@@ -33,8 +33,8 @@ SERVED = "127.0.0.1:8180"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def blocks(language: str) -> list[ParameterSet]:
-    """Every fenced block of a language, named by page and line."""
+def blocks(language: str, *, runs: bool = False) -> list[ParameterSet]:
+    """Every fenced block of a language, named by page and line; outside of the README, those that run are slow."""
     found = []
     for page in PAGES:
         if page.parent == GENERATED:
@@ -43,7 +43,8 @@ def blocks(language: str) -> list[ParameterSet]:
         for fence in FENCE.finditer(text):
             if fence[1] == language:
                 line = text[: fence.start()].count("\n") + 1
-                found.append(pytest.param(fence[2], id=f"{page.relative_to(ROOT)}:{line}"))
+                marks = [pytest.mark.slow] if runs and page.name != "README.md" else []
+                found.append(pytest.param(fence[2], marks=marks, id=f"{page.relative_to(ROOT)}:{line}"))
     return found
 
 
@@ -58,7 +59,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("text", blocks("console"))
+@pytest.mark.parametrize("text", blocks("console", runs=True))
 def test_commands_print_what_the_documents_say(text: str, folder: Path) -> None:
     """Lines after `$ ` are run; what follows is what they print, `...` standing for any lines.
 

@@ -35,6 +35,7 @@ LAWS: dict[str, tuple[Law, int, int]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LAWS)
 def test_a_law_holds_of_what_hypothesis_draws(name: str) -> None:
     """No example that hypothesis draws breaks it, the same ones each time."""

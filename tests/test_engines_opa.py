@@ -80,6 +80,7 @@ def test_samples_have_the_same_findings(bundle: Bundle, options: OpaOptions, pat
     assert judged.engine.version == engine.version(options) == "1.22.0"
 
 
+@pytest.mark.slow
 def test_the_cases_of_every_policy_have_the_same_judgements(
     bundle: Bundle, baselines: Baselines, options: OpaOptions
 ) -> None:
@@ -106,6 +107,7 @@ def test_the_cases_of_every_policy_have_the_same_judgements(
     assert not outcomes["error"]
 
 
+@pytest.mark.slow
 @settings(
     max_examples=effort(5, 50),
     deadline=None,

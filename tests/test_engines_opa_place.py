@@ -23,6 +23,8 @@ from policyeng.sources import load_snapshot
 from tests.bundles import deny_when, rego, snapshot, workspace, write
 from tests.opa_servers import Server, free_port, running, until
 
+pytestmark = pytest.mark.slow
+
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 
 
@@ -73,6 +75,7 @@ def served(folder: Path, bundle: Bundle, *, digest: str = "", revision: str = ""
     return str(folder)
 
 
+@pytest.mark.slow
 def test_a_pushed_bundle_judges_as_the_embedded_engine(bundle: Bundle, empty: Server, root: Path) -> None:
     """The built-in policies, whose modules call each other's functions."""
     shot = load_snapshot(root / "samples/workspaces/regulated.json")

@@ -25,6 +25,8 @@ from policyeng.models import Evaluation, Snapshot
 from tests.bundles import deny_when, rego, snapshot, workspace, write
 from tests.opa_servers import listens, until
 
+pytestmark = pytest.mark.slow
+
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 #: So much work that nobody waits for its end.
 ENDLESS = deny_when(
@@ -197,6 +199,7 @@ os.kill(place.server._guard.pid, signal.SIGKILL)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["return", "raise"])
 def test_it_ends_although_its_shell_was_killed(tmp_path: Path, opa: Path, root: Path, end: str) -> None:
     """Without waiting for a pipe that nobody closes."""

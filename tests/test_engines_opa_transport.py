@@ -27,6 +27,8 @@ from tests.bundles import deny_when, rego, snapshot, workspace, write
 from tests.command import policyeng
 from tests.opa_servers import Reply, answering, free_port, lying, reply, running
 
+pytestmark = pytest.mark.slow
+
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 TOKEN = "s3cr3t-t0k3n-of-the-test"  # noqa: S105  # made up
 AUTHORIZATION = f"""\

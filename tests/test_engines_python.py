@@ -18,8 +18,8 @@ from policyeng.cli import run
 from policyeng.engines.python import MOST_YIELDED
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.changing import Layout
+from policyeng.evaluation.context import prepare
 from policyeng.evaluation.estate import Becomes
-from policyeng.evaluation.prepared import prepare
 from policyeng.models import Finding, Outcome, Snapshot
 from tests.bundles import snapshot, workspace, write
 from tests.test_cli import file

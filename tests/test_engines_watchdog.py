@@ -58,6 +58,7 @@ def test_what_takes_too_long_is_ended_where_it_is() -> None:
     assert raised.value.line in range(spin.__code__.co_firstlineno, spin.__code__.co_firstlineno + 4)
 
 
+@pytest.mark.slow
 def test_what_takes_too_much_memory_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before it has much more than the limit; what takes less is left alone."""
     limit = watchdog.MEMORY_LIMIT

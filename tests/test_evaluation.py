@@ -192,7 +192,7 @@ def test_two_documents_with_one_name_are_a_problem(tmp_path: Path) -> None:
     bundle = load_bundle(write(tmp_path, {"p.rego": 'package p\n\ndeny contains "no" if input.bad\n'}))
     documents = [Document(file="a", content={"bad": bad}, index=index) for bad, index in ((1, 0), (0, 0), (1, 1))]
 
-    evaluation = judged(bundle, Snapshot(documents=documents))
+    evaluation = judged(bundle, Snapshot(documents=tuple(documents)))
 
     assert [(finding.resource, finding.outcome) for finding in evaluation.findings] == [("a", "fail"), ("a#1", "fail")]
     assert evaluation.exit_code == 2

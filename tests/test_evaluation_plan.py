@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policyeng.bundle import Bundle, Policy, PolicyHeader
-from policyeng.evaluation.estate import Estate, Subject, estate_of
+from policyeng.evaluation.estate import Estate, Resource, estate_of
 from policyeng.evaluation.plan import plan
 from policyeng.evaluation.pointers import value_at
 from policyeng.facts import Facts
@@ -65,12 +65,12 @@ def snapshot_of(given: list[tuple[dict[str, Any], dict[str, str]]]) -> Snapshot:
     return Snapshot.model_validate({"resources": [body for body, _ in rows], "unreadable": unreadable})
 
 
-def takes(where: Mapping[str, Any], subject: Subject) -> bool:
+def takes(where: Mapping[str, Any], subject: Resource) -> bool:
     """Whether a subject has an allowed value at every pointer; one that is unreadable may have it."""
     return all(is_allowed(subject, pointer, allowed) for pointer, allowed in where.items())
 
 
-def is_allowed(subject: Subject, pointer: str, allowed: tuple[str | bool | int, ...]) -> bool:
+def is_allowed(subject: Resource, pointer: str, allowed: tuple[str | bool | int, ...]) -> bool:
     """Texts compare without case, whole numbers by value, everything else only with itself."""
     if any(overlap(pointer, other) for other in subject.unreadable):
         return True
@@ -110,7 +110,7 @@ def test_columns_give_what_a_walk_gives(given: list[Policy], rows: list[tuple[di
         assert bool(entry.unknowns) is not is_taken
 
 
-def surely_takes(where: Mapping[str, Any], subject: Subject) -> bool:
+def surely_takes(where: Mapping[str, Any], subject: Resource) -> bool:
     """Whether a subject has an allowed value at every pointer, and all of them can be read."""
     lost = any(overlap(pointer, other) for other in subject.unreadable for pointer in where)
     return not lost and takes(where, subject)

@@ -119,7 +119,7 @@ def test_an_exemption_without_effect_says_why(bundle: Bundle, changes: dict[str,
     """Nothing about exemptions is silent."""
     _, problems = apply([finding()], [exemption(**changes)], bundle.policies, {}, datetime(2026, 6, 1, tzinfo=UTC))
 
-    assert problems == [Problem(level="warning", message=said, place="exemption E-1")]
+    assert problems == [Problem(level="warning", message=said, place="exemption E-1", kind="exemption")]
 
 
 def test_exemptions_without_effect_are_listed_by_their_ids(bundle: Bundle) -> None:

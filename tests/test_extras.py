@@ -63,6 +63,7 @@ def test_a_command_without_its_extra_says_how_to_install_it(extra: str) -> None:
     assert "Traceback" not in answer.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", ["check --as-of 2026-06-01", "diff samples/workspaces/exempted.json", "audit ahead --days 3 --input"]
 )

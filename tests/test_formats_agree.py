@@ -45,6 +45,7 @@ def trials() -> list[tuple[str, Trial]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FLOORS)
 def test_one_estate_has_the_same_findings_in_each_format(name: str) -> None:
     """What the format decides at all, it decides as ARM does, denial for denial."""

@@ -32,6 +32,7 @@ def violations(grounds: Grounds, examples: int) -> list[Violation]:
     return [found for trial in islice(tried, examples) if (found := violated(trial))]
 
 
+@pytest.mark.slow
 def test_our_policies_say_the_same_in_every_format() -> None:
     """On random examples nothing differs, and the remarks say how many findings were compared with each format."""
     grounds = Grounds(load_bundle())

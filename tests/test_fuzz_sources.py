@@ -16,7 +16,7 @@ from hypothesis import seed as beginning
 from hypothesis import strategies as st
 
 from policyeng.bundle import Bundle
-from tests.effort import effort
+from tests.effort import effort, sweep
 from tests.fuzzing import SAMPLES, fault, kept, mutant, seeds
 from tests.real_files import FOLDERS, REAL
 
@@ -30,7 +30,7 @@ _SPARE = 1.15
 FUZZED = [folder for folder in (*FOLDERS, SAMPLES) if folder != "terraform"]
 
 
-@pytest.mark.parametrize("folder", FUZZED)
+@pytest.mark.parametrize("folder", sweep(FUZZED, 7))
 def test_no_mutant_breaks_a_reader(folder: str, bundle: Bundle, capsys: pytest.CaptureFixture[str]) -> None:
     """Each is read by detection, by every format and, now and then, judged; one with a fault is kept for replay."""
     if folder != SAMPLES and not REAL.is_dir():

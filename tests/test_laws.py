@@ -16,6 +16,7 @@ from tests.effort import THOROUGH, effort
 GROUNDS = Grounds(BUNDLE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [law for law in LAWS if law.whole is None], ids=lambda law: law.name)
 def test_a_law_holds_of_what_hypothesis_draws(law: Law) -> None:
     """No example that hypothesis draws breaks it, the same ones each time; `policyeng verify` draws others."""
@@ -29,6 +30,7 @@ def test_a_law_holds_of_what_hypothesis_draws(law: Law) -> None:
     holds()
 
 
+@pytest.mark.slow
 def test_every_law_holds_of_the_examples_of_a_seed() -> None:
     """What `policyeng verify --examples 12 --seed 1` does: every law is tried, and none is violated."""
     examples = effort(12, 120)

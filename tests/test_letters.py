@@ -9,7 +9,7 @@ import pytest
 
 from policyeng.admission import admit, decided_wholly
 from policyeng.admission.changes import changes_of
-from policyeng.admission.decide import Judging
+from policyeng.admission.decide import AdmissionOptions
 from policyeng.bundle import Bundle
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.letters_read import approval_read, resource_read, tags_read, unreadable_read
@@ -140,7 +140,7 @@ def test_a_change_is_decided_on_the_same_letters(tags: JsonObject, bundle: Bundl
 
     assert decision.exit_code == 1
     assert any("letters" in problem.message for problem in decision.problems)
-    assert decision == decided_wholly(only, before, changes_of(change), Judging(AS_OF))
+    assert decision == decided_wholly(only, before, changes_of(change), AdmissionOptions(AS_OF))
 
 
 def test_a_tag_in_other_letters_is_not_the_one_that_is_required(bundle: Bundle) -> None:
@@ -403,5 +403,7 @@ def test_a_change_remarks_on_the_words_that_it_brings(bundle: Bundle) -> None:
     for earlier in ([], [{**first, "tags": {}}]):
         for change in changes:
             quick = admit(bundle, before, change, as_of=AS_OF, before=earlier)
-            whole = decided_wholly(bundle, before, changes_of(change), Judging(AS_OF), before=changes_of(earlier))
+            whole = decided_wholly(
+                bundle, before, changes_of(change), AdmissionOptions(AS_OF), before=changes_of(earlier)
+            )
             assert quick.problems == whole.problems

@@ -277,6 +277,7 @@ def test_under_a_doubtful_name_only_random_text_is_masked(name: str, value: str,
     assert masked({name: {"inner": value, "0": value}}) == {name: {"inner": value, "0": value}}
 
 
+@pytest.mark.slow
 def test_what_the_repository_holds_reads_as_before() -> None:
     """Samples and the values in the cases of policies: nothing of them is masked that is no secret."""
     files = [path for folder in ("samples", "policies") for path in (ROOT / folder).rglob("*") if path.suffix in _DATA]

@@ -17,6 +17,8 @@ from tests.bundles import deny_when, rego, snapshot, workspace, write
 from tests.laws import paths
 from tests.laws.paths import PATHS, violated
 
+pytestmark = pytest.mark.slow
+
 BROKEN = Path(__file__).parent / "broken" / "paths"
 
 
@@ -30,6 +32,7 @@ def alike(grounds: Grounds) -> set[str]:
     return {name for name in PATHS if grounds.remarks[f"paths: examples judged alike by `{name}`"]}
 
 
+@pytest.mark.slow
 def test_every_path_says_the_same_of_our_policies() -> None:
     """An example with parameters, an exemption and every path."""
     grounds = Grounds(load_bundle())
@@ -51,6 +54,7 @@ def test_a_policy_that_looks_at_the_directory_is_found() -> None:
     assert '"outcome": "fail"' in violation.lines[1]
 
 
+@pytest.mark.slow
 def test_what_the_reader_refuses_is_refused_on_every_path(tmp_path: Path) -> None:
     """One resource is none, so `load_snapshot` raises, the processes exit 2, and the rest is judged alike."""
     text = rego("a", deny_when("input.resource.properties.x == 1"))

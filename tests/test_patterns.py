@@ -10,6 +10,8 @@ import pytest
 
 from tests.product_patterns import ROOT, Pattern, product_patterns, slowest
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def patterns() -> tuple[list[Pattern], list[str]]:
@@ -29,6 +31,7 @@ def test_every_pattern_is_found(patterns: tuple[list[Pattern], list[str]]) -> No
     }
 
 
+@pytest.mark.slow
 def test_every_pattern_takes_linear_time(patterns: tuple[list[Pattern], list[str]]) -> None:
     """Hostile texts, made of the parts of each pattern and of what has stalled other engines.
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 import policyeng
-from policyeng import errors
+from policyeng import Denial, Exemption, errors
 
 
 def test_every_public_name_exists_and_no_more() -> None:
@@ -67,8 +68,29 @@ def test_an_error_names_place_and_remedy() -> None:
     assert errors.nearest("zzz", ["network"]) == ""
 
 
+@pytest.mark.slow
 def test_every_point_of_quality_is_met(root: Path) -> None:
     """The measures of CONTRIBUTING.md stand above their bars."""
     ran = subprocess.run([sys.executable, "tests/quality.py"], capture_output=True, text=True, check=False, cwd=root)
 
     assert ran.returncode == 0, ran.stdout
+
+
+def test_a_reason_takes_its_message_and_path_without_names() -> None:
+    """Anything else without a name, or given twice, is refused and not dropped."""
+    assert Denial("m", "/x", actual=1) == Denial(msg="m", path="/x", actual=1)
+    given: tuple[tuple[tuple[object, ...], dict[str, object]], ...] = ((("m", "/x", 1), {}), (("m",), {"msg": "n"}))
+    make: Callable[..., Denial] = Denial
+    for values, fields in given:
+        with pytest.raises(TypeError, match="argument"):
+            make(*values, **fields)
+
+
+def test_an_exemption_has_times_with_a_zone() -> None:
+    """Without one nothing says when it begins and ends; `Exemption.model_validate` reads text."""
+    texts = {"id": "e", "policy": "P-1", "scope": "/s", "category": "waiver", "reason": "r", "owner": "o"}
+    texts |= {"approved_by": "p", "created_at": "2026-01-01T00:00:00Z", "expires_at": "2026-02-01T00:00:00Z"}
+    make: Callable[..., Exemption] = Exemption
+    assert Exemption.model_validate(texts).created_at == datetime(2026, 1, 1, tzinfo=UTC)
+    with pytest.raises(TypeError, match="a datetime with a zone"):
+        make(**texts)

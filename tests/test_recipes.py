@@ -21,6 +21,8 @@ from tests.bundles import write
 from tests.conftest import ROOT
 from tests.warm import write_program
 
+pytestmark = pytest.mark.slow
+
 RECIPES = ROOT / "deploy" / "ci"
 PAGE = ROOT / "docs" / "recipes.md"
 HOOKS = ROOT / ".pre-commit-hooks.yaml"

@@ -16,6 +16,8 @@ from tests.bundles import write
 from tests.conftest import ROOT
 from tests.test_recipes import GROUP, OPEN, PLAN, WORKSPACE, Repository, terraform
 
+pytestmark = pytest.mark.slow
+
 CI, GIT = ROOT / "deploy" / "ci", ROOT / "deploy" / "git"
 PAGE = ROOT / "docs" / "recipes-admission.md"
 CLOSED = OPEN.replace('"Enabled"', '"Disabled"')

@@ -177,6 +177,7 @@ def _private_forms() -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_keys_are_read_as_opa_does(opa: Path) -> None:
     """Alone, as JWKs, and with certificates for them and for others."""
     random = seeded(4)

@@ -213,6 +213,7 @@ def _draw_signing(random: Random) -> Call:
     return ("io.jwt.encode_sign_raw", (text, payload, json.dumps(key)))
 
 
+@pytest.mark.slow
 def test_tokens_are_verified_as_opa_does(opa: Path) -> None:
     """Good and bad tokens with keys of every form."""
     random = seeded(6)

@@ -18,7 +18,7 @@ import pytest
 
 from policyeng import rego
 from policyeng.bundle import load_bundle
-from policyeng.rego.program import link
+from policyeng.rego.linking import link
 from tests.bundles import write
 from tests.command import policyeng
 from tests.conftest import ROOT

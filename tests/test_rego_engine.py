@@ -325,7 +325,7 @@ def test_a_stored_program_finds_its_constants_in_another_process(tmp_path: Path)
     stored.write_bytes(rego.compile({"p.rego": text}).compiled.dump())
     reading = (
         "import sys; from pathlib import Path;"
-        "from policyeng import rego; from policyeng.rego.compiler import Compiled;"
+        "from policyeng import rego; from policyeng.rego.compiled import Compiled;"
         "program = rego.Program(Compiled.load(Path(sys.argv[1]).read_bytes()), {});"
         "given = {'x': {'a', 'b'}, 'y': {'k': {'c'}}};"
         "print(program.query('data.p.v', given), program.query('data.p.w', given))"

@@ -14,7 +14,7 @@ import pytest
 
 from policyeng import rego
 from policyeng.rego.builtins import REFUSED, load_function, signatures
-from policyeng.rego.compiler import Compiled
+from policyeng.rego.compiled import Compiled
 from policyeng.rego.deciding import LENIENT, guard
 from policyeng.rego.markers import MarkedSet, deep_causes, show
 from policyeng.rego.values import equal, make_set

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.effort import effort
 from tests.rego_programs import Program, Result, agree, draw_programs, run_opa, run_ours
 
@@ -23,6 +25,7 @@ def test_programs_are_the_same_for_a_seed() -> None:
     assert {program.old for program in programs} == {True, False}
 
 
+@pytest.mark.slow
 def test_programs_mean_what_they_mean_in_opa(opa: Path) -> None:
     """The same are refused, the others have the same value or are both in error."""
     count = effort(200, 20_000)

@@ -14,6 +14,8 @@ from tests.browser import FAINT, Visit, chromium, file_of, visit
 from tests.report_pages import ABOUT, HOSTILE_ABOUT, many
 from tests.report_samples import SAMPLES
 
+pytestmark = pytest.mark.slow
+
 Open = Callable[..., Visit]
 OUTCOMES = ("fail", "error", "unknown", "exempt", "pass")
 

@@ -13,7 +13,7 @@ import pytest
 from policyeng.bundle import load_bundle
 from policyeng.configuration import Settings
 from policyeng.in_force import Held
-from policyeng.models import Blame, Change, JsonObject
+from policyeng.models import Blame, Change, JsonObject, Operation
 from policyeng.server import service as serving
 from policyeng.server.allowed import Allowed, counting
 from policyeng.server.metrics import Metrics
@@ -111,7 +111,9 @@ def test_a_state_that_is_newer_than_what_was_allowed_takes_its_place(service: Se
     [first, _] = service.allowed.entries
 
     for since, allowed in ((NOW, False), (first.at - timedelta(seconds=1), False), (first.at, True)):
-        service.allowed._entries = tuple(entry._replace(at=first.at) for entry in service.allowed.entries)
+        service.allowed._kept.replace(
+            lambda kept: kept._replace(entries=tuple(entry._replace(at=first.at) for entry in kept.entries))
+        )
         service.state = Watched("state", lambda since=since: empty(since), ())  # type: ignore[misc]
         assert admitted(service, {"change": resource("c"), "dryRun": True}) is allowed
     assert admitted(service, resource("c"))
@@ -135,7 +137,7 @@ def test_two_at_a_time_do_not_get_past(service: Service, monkeypatch: pytest.Mon
     held, state = service.holding.current, empty(NOW)
 
     def put(name: str) -> bool:
-        change = Change(operation="create", id=resource(name)["id"], resource=resource(name))
+        change = Change(operation=Operation.CREATE, id=resource(name)["id"], resource=resource(name))
         return service.decided(held, state, [change], datetime.now(UTC), Blame.TOUCHED).allowed
 
     with ThreadPoolExecutor(2) as pool:
@@ -146,7 +148,7 @@ def test_two_at_a_time_do_not_get_past(service: Service, monkeypatch: pytest.Mon
 def change(name: str, operation: str = "replace") -> Change:
     """A change of a workspace."""
     written: Any = {"replace": {"resource": resource(name)}, "patch": {"patch": {}}, "delete": {}}
-    return Change(operation=operation, id=resource(name)["id"], **written[operation])
+    return Change(operation=Operation(operation), id=resource(name)["id"], **written[operation])
 
 
 def test_what_is_put_again_is_decided_on_anew() -> None:
@@ -163,6 +165,17 @@ def test_what_is_put_again_is_decided_on_anew() -> None:
     assert counting(entries, NOW, [change("c")]) == []
     assert allowed.add([change("a")], NOW, long_ago, entries)
     assert [entry.change for entry in allowed.entries] == [first[0], first[3], change("a")]
+
+
+def test_of_equal_changes_the_last_counts() -> None:
+    """What is allowed again and again takes one place."""
+    allowed = Allowed()
+    for name in ("a", "b", "a"):
+        for operation in ("patch", "delete"):
+            assert allowed.add([change(name, operation)], NOW, NOW - timedelta(1), allowed.entries)
+
+    expected = [change(name, operation) for name in "ba" for operation in ("patch", "delete")]
+    assert [entry.change for entry in allowed.entries] == expected
 
 
 def test_only_so_many_count(caplog: pytest.LogCaptureFixture) -> None:

@@ -19,6 +19,7 @@ from policyeng.models import JsonObject
 from policyeng.report.json import render
 from policyeng.server import service as serving
 from policyeng.server.app import application
+from policyeng.server.metrics import Metrics
 from policyeng.server.options import Route
 from policyeng.server.service import Service
 from policyeng.server.state import Standing
@@ -347,8 +348,9 @@ def test_reviews_are_answered_without_a_state(tmp_path: Path) -> None:
 def test_those_who_want_to_know_hear_of_every_answer(tmp_path: Path) -> None:
     """Of verdicts and of refusals, and metrics are shown."""
 
-    class Listener:
+    class Listener(Metrics):
         def __init__(self) -> None:
+            super().__init__()
             self.heard: list[serving.Answered] = []
 
         def answered(self, answered: serving.Answered) -> None:
@@ -357,6 +359,9 @@ def test_those_who_want_to_know_hear_of_every_answer(tmp_path: Path) -> None:
 
         def exposition(self) -> bytes:
             return b"one 1\n"
+
+        def start(self) -> None:
+            """There is nothing to begin."""
 
         def close(self) -> None:
             self.heard.clear()

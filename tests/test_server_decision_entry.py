@@ -29,6 +29,9 @@ class Heard:
     def __init__(self) -> None:
         self.all: list[Answered] = []
 
+    def start(self) -> None:
+        """There is nothing to begin."""
+
     def answered(self, answered: Answered) -> None:
         """Keep it."""
         self.all.append(answered)

@@ -229,6 +229,7 @@ def said(connection: socket.socket) -> bytes:
             return b""
 
 
+@pytest.mark.slow
 def test_answers_that_nobody_takes_are_let_go(tmp_path: Path) -> None:
     """The connection is broken off, and what waited for it is no more held."""
     command = [sys.executable, "-c", QUICK.replace(f'"{LONGEST}"', '"9000000"').replace('"2",', '"20",')]
@@ -281,6 +282,7 @@ class Answers:
                     self.wrong.append(answer.text)
 
 
+@pytest.mark.slow
 def test_what_is_killed_under_load_goes_on_where_it_was(tmp_path: Path) -> None:
     """On the same port: every answer that came is right, before and after, and the log has whole entries alone."""
     options = ("--snapshot", "state.json", "--decision-log", "log")

@@ -18,6 +18,8 @@ from tests.browser import FAINT, chromium, visit
 from tests.bundles import workspace
 from tests.command import ROOT
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:

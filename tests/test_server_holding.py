@@ -158,7 +158,7 @@ def test_the_state_is_read_again_for_other_policies(tmp_path: Path) -> None:
         return standing(since=datetime.now(UTC))
 
     service.state = Watched("state", load, ())
-    service.start()
+    service.watch()
     try:
         of_documents = POLICY.replace("[Microsoft.MachineLearningServices/workspaces]", "[document]")
         write(tmp_path, {"bundle/area/limit.rego": of_documents})

@@ -79,6 +79,7 @@ def status(app: FastAPI, method: str, path: str, headers: tuple[tuple[bytes, byt
     return int(sent[0]["status"])
 
 
+@pytest.mark.slow
 def test_every_route_answers_hostile_requests(app: FastAPI) -> None:
     """Whatever the number, the name, the headers and the body are."""
     paths = {route.path for route in app.routes if hasattr(route, "path")}

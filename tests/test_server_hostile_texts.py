@@ -97,6 +97,7 @@ def test_a_request_is_done_soon(
     assert busy(process) - before < MOST
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("route", ["check", "admit"])
 @pytest.mark.parametrize("body", BODIES)
 def test_health_is_answered_while_a_request_is_at_work(

@@ -69,6 +69,7 @@ async def flood(address: str, requests: Sequence[bytes]) -> list[Answer]:
         )
 
 
+@pytest.mark.slow
 def test_a_flood_is_answered_or_refused_and_leaves_nothing_behind(folder: Path) -> None:
     """Each request has an answer, none is wrong, the places are used, memory stays, and then all is as before."""
     bodies = [document(failing=False), document(failing=True)]

@@ -112,6 +112,16 @@ def test_a_resource_that_is_none_is_refused(tmp_path: Path, content: JsonObject,
     assert answer.json()["place"] == f"body: /resourceDetails/resourceContent/{key}"
 
 
+@pytest.mark.parametrize("content", [None, [], "workspace"])
+def test_content_that_is_not_an_object_is_refused(tmp_path: Path, content: object) -> None:
+    """With its place."""
+    body = {"resourceDetails": {"resourceContent": content, "scope": GROUP}}
+    answer = asked(service(tmp_path), "/v1/check-policy-restrictions", body)
+
+    assert answer.status_code == 422
+    assert answer.json()["place"] == "body: /resourceDetails/resourceContent"
+
+
 def test_pending_fields_are_refused(tmp_path: Path) -> None:
     """An empty list of restrictions would say that there are none."""
     body = {

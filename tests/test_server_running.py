@@ -115,6 +115,7 @@ class Load:
             return False
 
 
+@pytest.mark.slow
 def test_a_reload_is_asked_for_and_a_bad_one_is_said(folder: Path) -> None:
     """By SIGHUP or a change, while it answers; the log, the metrics and readiness say why nothing changed."""
     bad, good = "package area.limit\n\ndeny contains {", rego("limit", deny_when("input.resource.properties.x > 5"))
@@ -144,6 +145,7 @@ def test_a_reload_is_asked_for_and_a_bad_one_is_said(folder: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_restart_under_load_loses_nothing(folder: Path) -> None:
     """One that is told to end is unready first, answers all that was asked, half-sent bodies too, and ends with 0."""
     options = ("--snapshot", "state.json", "--deadline", "60", "--drain-seconds")
@@ -177,7 +179,7 @@ def test_a_connection_that_nobody_has_accepted_yet_is_answered(tmp_path: Path) -
 
     async def asked_at_the_end(bound: socket.socket) -> socket.socket:
         config.load()
-        server = DrainingServer(config, service, lambda: None)
+        server = DrainingServer(config, service, lambda _: None)
         server.lifespan = config.lifespan_class(config)
         await server.startup([bound])
         client = socket.create_connection(bound.getsockname(), timeout=60)
@@ -214,6 +216,7 @@ def test_what_is_killed_leaves_whole_lines(folder: Path) -> None:
     assert len(list((folder / "log").iterdir())) > 1
 
 
+@pytest.mark.slow
 def test_certificates_change_without_a_dropped_connection(folder: Path) -> None:
     """Bad ones are for nobody; callers are who their certificates say, and need one for verdicts."""
     root = Root()

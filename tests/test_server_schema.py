@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 
 from policyeng.models import JsonObject
 from policyeng.server.app import application
+from policyeng.server.metrics import Metrics
 from policyeng.server.options import Route
 from policyeng.server.routes import admit
 from tests.servers import held, service_of, standing
@@ -45,19 +46,8 @@ def served(folder: Path) -> Any:
     known = [line("all", "check,admit,metrics", "one"), line("watch", "metrics", "watching")]
     tokens.write_text("\n".join(known), encoding="utf-8")
     service = service_of(held(folder), standing(since=datetime.now(UTC)), tokens)
-    service.metrics = Counted()
+    service.metrics = Metrics()
     return schemathesis.openapi.from_asgi("/openapi.json", application(service))
-
-
-class Counted:
-    """Metrics of nothing."""
-
-    def answered(self, answered: object) -> None:
-        """Count it not."""
-
-    def exposition(self) -> bytes:
-        """One sample."""
-        return b"one 1\n"
 
 
 def operations(schema: Any) -> Iterator[Any]:
@@ -109,6 +99,7 @@ def schema(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return served(tmp_path_factory.mktemp("server"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=lambda mode: mode.value)
 def test_the_document_tells_what_is_taken_and_answered(schema: Any, mode: GenerationMode) -> None:
     """What it allows is answered with 200, and what it does not with a refusal, each of the described form."""
@@ -175,6 +166,7 @@ def tried_alone(operation: Any, headers: Mapping[str, str]) -> Counter[int]:
     return statuses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=lambda mode: mode.value)
 def test_the_document_of_an_open_server_holds_too(tmp_path: Path, mode: GenerationMode) -> None:
     """Of one without tokens and without a state, to which a change brings it."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from policyeng.errors import UsageError
 from policyeng.server.segments import NAME, Segments
+from tests.test_server_shared import ended, forked
 
 
 def lines_in(folder: Path) -> list[str]:
@@ -89,3 +93,36 @@ def test_a_folder_has_one_writer(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(UsageError, match=r"the decision log cannot be written \(file exists\)"):
         Segments(tmp_path / "file")
+
+
+def test_a_worker_that_is_killed_while_it_writes_leaves_whole_lines(tmp_path: Path) -> None:
+    """The next one to write takes away what is torn, and knows how much that was."""
+    segments = Segments(tmp_path)
+    segments.write(b"before\n")
+
+    def die_in_a_line() -> None:
+        with segments._writing:
+            os.write(segments._file, b"torn")
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    assert ended(forked(die_in_a_line)) == [-signal.SIGKILL]
+    segments.write(b"after\n")
+
+    assert lines_in(tmp_path) == ["before", "after"]
+    assert segments.torn == len("torn")
+
+
+def test_workers_write_one_file_together(tmp_path: Path) -> None:
+    """No line is lost or mixed with another when the file is rotated at the same time."""
+    segments = Segments(tmp_path, longest=2000, keep=1000)
+
+    def write(name: int) -> Callable[[], None]:
+        def writing() -> None:
+            for number in range(300):
+                segments.write(b"%d %05d\n" % (name, number))
+
+        return writing
+
+    ended(*(forked(write(name)) for name in range(3)))
+
+    assert sorted(lines_in(tmp_path)) == [f"{name} {number:05}" for name in range(3) for number in range(300)]

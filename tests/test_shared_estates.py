@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,6 +72,7 @@ COMPUTES = Probe(
 )
 
 
+@pytest.mark.slow
 @LAW
 @given(ESTATES)
 def test_computes_are_the_same_in_both_languages(estate: Estate) -> None:

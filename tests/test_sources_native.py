@@ -12,6 +12,7 @@ from policyeng.sources import native, read_inputs
 from policyeng.sources.reading import Reading
 
 SUBSCRIPTION = "/subscriptions/11111111-1111-1111-1111-111111111111"
+COMPUTES = "Microsoft.MachineLearningServices/workspaces/computes"
 WORKSPACE = f"{SUBSCRIPTION}/resourceGroups/rg-ml/providers/Microsoft.MachineLearningServices/workspaces/ws"
 RESOURCE: JsonObject = {
     "id": WORKSPACE,
@@ -70,6 +71,39 @@ def test_what_is_covered_can_be_stated() -> None:
     assert read.covers == ("A.B/others at /", "a.b/things at /subscriptions/s")
 
 
+@pytest.mark.parametrize(
+    ("kind", "close"),
+    [
+        ("Microsoft.MachineLearningServices/workspaces/compute", COMPUTES),
+        ("microsoft.machinelearningservice/workspaces/computes", COMPUTES),
+        ("Microsoft.MachineLearningServices/workspaces/job", "Microsoft.MachineLearningServices/workspaces/jobs"),
+        ("Microsoft.Compute/virtualMachineScaleSets", ""),
+        ("Microsoft.Network/virtualNetworkGateways", ""),
+        ("Microsoft.MachineLearning/workspaces", ""),
+        ("Microsoft.MachineLearningServices/workspaces/models", ""),
+        (COMPUTES.upper(), ""),
+    ],
+)
+def test_a_type_that_is_surely_misspelled_is_a_warning(kind: str, close: str) -> None:
+    """It covers what it names all the same: it may be a type that we do not know."""
+    read = native.read({"snapshotVersion": 1, "covers": ["A.B/c at /", f"{kind} at /", f"{kind} at /subscriptions/s"]})
+    assert read.covers == ("A.B/c at /", f"{kind} at /", f"{kind} at /subscriptions/s")
+    expected = [("/covers/1", f"no policy looks up `{kind}`; did you mean `{close}`")] if close else []
+    assert list(read.remarks) == expected
+
+
+def test_a_thing_that_is_wrong_in_the_header_covers_nothing_more() -> None:
+    """A fault beside `covers` does not make the snapshot a whole one."""
+    assert native.read(changed(covers=["A.B/c at /"], takenAt="x", resources=[])).covers == ("A.B/c at /",)
+
+
+def test_a_type_beyond_the_listed_ones_is_covered_where_there_is_one() -> None:
+    """Without `covers`, in its subscription; the listed ones are covered everywhere."""
+    vault = {"id": "/subscriptions/s/providers/A.B/vaults/v", "type": "A.B/vaults", "properties": {}}
+    read = native.read({"snapshotVersion": 1, "resources": [vault, RESOURCE]})
+    assert read.covers == (*EVERYTHING, "a.b/vaults at /subscriptions/s")
+
+
 def changed(**keys: object) -> JsonObject:
     """The snapshot with other values under some keys."""
     return {**SNAPSHOT, **keys}
@@ -98,6 +132,37 @@ REFUSED: dict[str, tuple[object, str, str, str]] = {
     "resources that are no list": (changed(resources={}), "/resources", "is an object, not a list", "as a list"),
     "approvals that are null": (changed(approvals=None), "/approvals", "is null, not a list", "as a list"),
     "incomplete that is text": (changed(incomplete="x"), "/incomplete", "`incomplete` does not fit", "it should be"),
+    "covers that is text": (changed(covers="x"), "/covers", "`covers` is a string, not a list", "as a list"),
+    "an entry of covers that is no text": (
+        changed(covers=[f"{COMPUTES} at /", 1]),
+        "/covers/1",
+        "an entry of `covers` is a number, not a string",
+        "write `TYPE at ID`",
+    ),
+    "an entry of covers without a place": (
+        changed(covers=[COMPUTES]),
+        "/covers/0",
+        f"`{COMPUTES}` does not state what is covered and where",
+        "write `TYPE at ID`",
+    ),
+    "an entry of covers with a type alone": (
+        changed(covers=["Computes at /"]),
+        "/covers/0",
+        f"`Computes` is not an ARM type; did you mean `{COMPUTES}`",
+        "write its namespace",
+    ),
+    "an entry of covers with a relative id": (
+        changed(covers=[f"{COMPUTES} at resourceGroups/g"]),
+        "/covers/0",
+        "the id `resourceGroups/g` does not begin with a slash",
+        "write `/` for everything",
+    ),
+    "an entry of covers with an id that is none": (
+        changed(covers=[f"{COMPUTES} at /resourceGroups/g"]),
+        "/covers/0",
+        "`/resourceGroups/g` is not the id of a scope or a resource",
+        "as ARM does",
+    ),
     "a resource that is no object": (changed(resources=[1]), "/resources/0", "a number where an object", "REST API"),
     "a resource without id": (changed(resources=[{"type": "A/b"}]), "/resources/0", "without `id`", "ARM `id`"),
     "a resource without type": (changed(resources=[{"id": WORKSPACE}]), "/resources/0", "without `type`", "ARM `type`"),

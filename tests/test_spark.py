@@ -32,6 +32,8 @@ from tests.effort import effort
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
+pytestmark = pytest.mark.slow
+
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 SAMPLES = ROOT / "samples"
 #: What cannot be read, by the reason.
@@ -133,6 +135,8 @@ def checked(name: str, content: bytes, folder: Path, *options: str) -> JsonObjec
     for finding in said["findings"]:
         del finding["location"]["fields"]
         finding["exemption"] = finding["exemption"] and finding["exemption"]["id"]
+    for problem in said["problems"]:
+        del problem["kind"]
     taken = said["snapshot"]["takenAt"]
     return {
         "findings": said["findings"],

@@ -26,7 +26,7 @@ from policyeng.models import JsonObject, Snapshot, lowered
 from policyeng.sources.reading import UNKNOWN_SCOPE
 from policyeng.verify.case_runs import without
 from policyeng.verify.cases import DEFAULT_AS_OF, Case, baselines_of, estate, read_cases
-from tests.effort import effort
+from tests.effort import effort, sweep
 
 REASON = "nobody says"
 WORKSPACE = "microsoft.machinelearningservices/workspaces"
@@ -332,7 +332,7 @@ def holes_of(policy: str, most: int | None = None, seed: int = 7) -> list[str]:
     return [hole for trial in trials(one, drawn) for hole in holes(trial)]
 
 
-@pytest.mark.parametrize("policy", [policy.id for policy in built_in().policies[:: effort(3, 1)]])
+@pytest.mark.parametrize("policy", sweep([policy.id for policy in built_in().policies[:: effort(3, 1)]], 8))
 def test_an_unread_field_that_makes_a_difference_is_unknown(policy: str) -> None:
     """In a case of every third policy, or some of each; all of them by hand."""
     assert holes_of(policy, effort(1, 4)) == []
@@ -361,7 +361,7 @@ def moved(document: JsonObject, place: str) -> Snapshot:
     return Snapshot.model_validate({**document, **there, "resources": resources, "unreadable": marks})
 
 
-@pytest.mark.parametrize("policy", [policy.id for policy in built_in().policies])
+@pytest.mark.parametrize("policy", sweep([policy.id for policy in built_in().policies], 8))
 def test_what_hangs_on_the_place_is_unknown_until_it_is_stated(policy: str) -> None:
     """Where nobody says to which resource group the estate is deployed, what differs between groups is not decided."""
     one = next(one for one in built_in().policies if one.id == policy)

@@ -1,8 +1,10 @@
-"""The absent tests of what is no resource."""
+"""The tests of absent fields, and what cases are observed to read."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -10,7 +12,7 @@ from policyeng.bundle import load_bundle
 from policyeng.errors import BundleError
 from policyeng.models import JsonObject
 from policyeng.verify.case_runs import run_cases, without
-from tests.bundles import rego, write
+from tests.bundles import rego, workspace, write
 
 POLICY = """# METADATA
 # title: t
@@ -91,3 +93,43 @@ def test_a_case_says_what_could_not_be_read(tmp_path: Path) -> None:
     cases = 'baseline: workspace\npath: ""\npass: {whole: {}}\nfail: {cut: {incomplete: ["roles: forbidden"]}}\n'
     bundle = load_bundle(write(tmp_path, {"area/a/a.rego": text, "area/a/cases.yaml": cases}))
     assert [(run.name, run.reason) for run in run_cases(bundle)] == [("whole", ""), ("cut", "")]
+
+
+UNPINNED = """from policyeng import Denial, policy
+
+
+@policy(id="T-A-1", title="t", severity="low", judges=["Microsoft.MachineLearningServices/workspaces"])
+def check(given):
+    if BODY:
+        yield Denial("m", path="/tags")
+"""
+CASES = """
+    baseline: workspace
+    pass:
+      tagged: {patch: {tags: {owner: a, empty: {}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "name", "reason"),
+    [
+        ("not given.resource['tags']['owner']", "absent /tags/owner", "make the policy decide without it, which is an"),
+        (
+            "not given.resource.get('tags', {}).get('owner')",
+            "absent /tags/owner",
+            "add this line to `absent` in its cases: `/tags/owner: fail`",
+        ),
+        ("type(given.resource).__name__ != 'ReadOnlyDict'", "absent", "while reads are recorded"),
+    ],
+)
+def test_what_cases_read_and_do_not_pin_is_reported(tmp_path: Path, body: str, name: str, reason: str) -> None:
+    """With the line to add, or that the policy fails without the field, or that reads cannot be recorded."""
+    files = {
+        "area/p/p.py": UNPINNED.replace("BODY", body),
+        "area/p/cases.yaml": dedent(CASES),
+        "baselines/workspace.json": json.dumps(workspace("w")),
+    }
+    runs = [run for run in run_cases(load_bundle(write(tmp_path, files))) if run.reason]
+
+    assert [run.name for run in runs] == [name]
+    assert reason in runs[0].reason

@@ -48,6 +48,7 @@ def test_a_stricter_value_that_fails_is_found() -> None:
     assert all(violation.lines[-1].startswith("after:  fail") for violation in violations)
 
 
+@pytest.mark.slow
 def test_a_tag_that_is_read_and_ids_that_are_compared_with_case_are_found() -> None:
     """Both are blamed on their own policy; the field that was changed is named."""
     _, violations = found(insensitive.LAW, policyeng.load_bundle(BROKEN / "insensitive"), 300)
@@ -105,6 +106,7 @@ def test_a_later_moment_is_higher() -> None:
     assert all(datetime.fromisoformat(str(one)) < at for one in stricter(chance(0), "lower", text, []))
 
 
+@pytest.mark.slow
 def test_our_contracts_hold_and_every_law_is_put_to_the_test() -> None:
     """On a few examples; `python -m tests.test_verify_contracts` tries thousands."""
     bundle = policyeng.load_bundle()

@@ -26,7 +26,9 @@ from policyeng.verify.drawing.examples import Example
 from policyeng.verify.example_documents import read, snapshot_text
 from policyeng.verify.strategies import examples
 from tests.bundles import deny_when, rego, workspace, write
-from tests.effort import effort
+from tests.effort import effort, sweep
+
+pytestmark = pytest.mark.slow
 
 BUNDLE = load_bundle()
 IN_PROCESS = contestants(BUNDLE, without=["opa"])
@@ -69,6 +71,7 @@ def size_of(work: Work, pair: Pair) -> object:
     return inner.get("vmSize") if isinstance(inner, dict) else None
 
 
+@pytest.mark.slow
 def test_engines_in_this_process_agree() -> None:
     """Thousands of pairs of all policies: no difference, and no error."""
     tally = compare(BUNDLE, IN_PROCESS, pairs=effort(2_000, 20_000), seed=SEED)
@@ -79,7 +82,7 @@ def test_engines_in_this_process_agree() -> None:
     assert {policy: outcomes for policy, outcomes in tally.outcomes.items() if outcomes["error"]} == {}
 
 
-@pytest.mark.parametrize("policy", [policy.id for policy in BUNDLE.policies if policy.rules])
+@pytest.mark.parametrize("policy", sweep([policy.id for policy in BUNDLE.policies if policy.rules], 8))
 def test_every_policy_is_met_from_both_sides(policy: str) -> None:
     """Many pairs of each policy: it passes and fails among them, and nothing is an error."""
     bundle, (embedded_engine, *_) = alone(policy)
@@ -92,6 +95,7 @@ def test_every_policy_is_met_from_both_sides(policy: str) -> None:
     assert tally.outcomes[policy]["fail"]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=effort(10, 100), suppress_health_check=[HealthCheck.too_slow])
 @given(examples(BUNDLE))
 def test_engines_agree_on_what_hypothesis_draws(example: Example) -> None:
@@ -100,6 +104,7 @@ def test_engines_agree_on_what_hypothesis_draws(example: Example) -> None:
         assert not differs(comparison), comparison
 
 
+@pytest.mark.slow
 def test_opa_agrees(opa: Path) -> None:
     """A real server says the same as the engines in this process, on other examples than theirs."""
     engines = contestants(BUNDLE, opa=OpaOptions(binary=opa))
@@ -221,6 +226,7 @@ def test_the_counterexample_is_a_snapshot_that_is_read_and_shows_the_same(tmp_pa
     }
 
 
+@pytest.mark.slow
 def test_what_depends_on_a_parameter_and_the_clock_keeps_both() -> None:
     """A lie under one parameter and after one date shrinks to that parameter and a date after it."""
     after = datetime(2026, 6, 2, tzinfo=UTC)
@@ -320,6 +326,7 @@ deny contains {"msg": "m", "path": "/properties/mode", "actual": input.resource.
 """
 
 
+@pytest.mark.slow
 def test_a_bundle_that_is_not_ours_is_met_from_both_sides_by_its_own_words(tmp_path: Path) -> None:
     """Nothing knows its type, pointers and constants but its own header and Rego."""
     text = rego("a", FOREIGN, more="inspects: [/properties/mode, /properties/level]\nwhen_absent: pass")

@@ -45,6 +45,7 @@ def met(bundle: Bundle, examples: Iterable[Example]) -> tuple[Mapping[str, Count
     return counts, sizes
 
 
+@pytest.mark.slow
 def test_every_policy_is_met_from_both_sides_in_nearly_compliant_examples() -> None:
     """A fifth of the run that `python -m tests.test_verify_generators` makes, in which each is met 30 times."""
     counts, sizes = met(BUNDLE, (SOURCE.numbered(SEED, number, "nearly-compliant") for number in range(200)))
@@ -58,6 +59,7 @@ def test_every_policy_is_met_from_both_sides_in_nearly_compliant_examples() -> N
     assert max(sizes) > 120
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files", [RESOURCES, DOCUMENTS], ids=["resources", "documents"])
 def test_policies_without_cases_are_met_from_both_sides(tmp_path: Path, files: dict[str, str]) -> None:
     """Nothing but `inspects` and the constants of their code says where their branches are."""
@@ -141,6 +143,7 @@ def test_estates_have_several_workspaces_and_everything_beside_them() -> None:
         assert [len(each) for each in ids] == [len(set(each)) for each in ids], kind
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=2, suppress_health_check=list(HealthCheck))
 @given(st.data())
 @pytest.mark.parametrize("name", ["wild", "plausible", "nearly_compliant", "estates", "examples"])

@@ -11,6 +11,8 @@ from junitparser import JUnitXml
 from tests.bundles import deny_when, rego, write
 from tests.command import policyeng
 
+pytestmark = pytest.mark.slow
+
 BROKEN = Path(__file__).parent / "broken"
 QUICK = ("verify", "--seed", "7", "--examples", "40", "--no-database")
 

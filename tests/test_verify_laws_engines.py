@@ -23,6 +23,7 @@ def violations(grounds: Grounds, examples: int) -> list[Violation]:
     return [found for trial in islice(tried, examples) if (found := LAW.violated(trial))]
 
 
+@pytest.mark.slow
 def test_our_engines_agree() -> None:
     """On our policies no engine says otherwise than another, and pairs were compared."""
     grounds = Grounds(load_bundle())

@@ -17,6 +17,8 @@ from policyeng.verify.mutation.running import run
 from tests.bundles import deny_when, rego, workspace, write
 from tests.command import policyeng
 
+pytestmark = pytest.mark.slow
+
 RULE = deny_when("input.resource.properties.x < 3")
 CASES = """\
 baseline: nodes
@@ -76,9 +78,8 @@ def test_without_the_boundary_its_mutants_survive(tmp_path: Path) -> None:
     assert survivors(bundle(tmp_path, CASES.replace("x: 3", "x: 9"))) == UNTOLD
 
 
-def test_a_python_policy_is_mutated_and_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_python_policy_is_mutated_and_bounded(tmp_path: Path) -> None:
     """Its header, too; a mutant that never ends is an error that a case sees."""
-    monkeypatch.setattr("policyeng.verify.mutation.killing._LONGEST", 0.2)
     endless = PYTHON.replace("        return\n", "        stated += 1\n")
     files = {"area/p/p.py": endless, "area/p/cases.yaml": CASES, "baselines/nodes.json": json.dumps(workspace(x=9))}
     (tally,) = run(load_bundle(write(tmp_path, files))).tallies
@@ -158,6 +159,7 @@ def test_a_case_that_does_not_hold_is_no_judge(tmp_path: Path) -> None:
         run(load_bundle(bundle(tmp_path, CASES.replace("x: 3", "x: 1"))))
 
 
+@pytest.mark.slow
 def test_the_command_exits_by_its_minimum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """0 without one, 1 below it, 2 where a policy has no cases; every format carries the survivors."""
     monkeypatch.setattr("policyeng.verify.mutation.running.LAW_EXAMPLES", 3)  # that laws notice has a test of its own

@@ -38,6 +38,7 @@ def violations(bundle: Bundle, examples: int, seed: int = 3) -> list[Violation]:
     return [violation for violation in found if violation]
 
 
+@pytest.mark.slow
 def test_our_policies_depend_on_what_they_were_observed_to_read() -> None:
     """In Rego and in Python; `policyeng verify --law observed` draws thousands."""
     assert violations(load_bundle(), 25) == []
@@ -61,6 +62,7 @@ def test_python_policies_are_observed_whatever_they_use(tmp_path: Path, body: st
     assert violations(bundle, 40) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("owner", "name"),
     [

@@ -22,6 +22,8 @@ from policyeng.verify.redundancy.observing import Observed, cases_of
 from policyeng.verify.redundancy.remarks import Analysis, Remark
 from tests.bundles import deny_when, rego, write
 
+pytestmark = pytest.mark.slow
+
 BROKEN = Path(__file__).parent / "broken" / "redundancy"
 
 
@@ -147,6 +149,7 @@ def test_a_default_that_switches_off_is_a_remark(tmp_path: Path) -> None:
     assert not remark.is_fault
 
 
+@pytest.mark.slow
 def test_work_that_cannot_be_is_proved_vacuous(tmp_path: Path) -> None:
     """The words of workloads are known; so is a field that is spelt wrong."""
     judges = "  judges: [Microsoft.MachineLearningServices/workspaces]"
@@ -186,6 +189,7 @@ def test_policies_that_judge_documents_are_said_to_be_left_out(tmp_path: Path) -
     assert found.faults == []
 
 
+@pytest.mark.slow
 def test_built_in_policies_that_look_implied_are_told_apart(bundle: Bundle) -> None:
     """By the cases of the two alone and the search; a policy that refines another stays beside it."""
     pairs = bundle.only(

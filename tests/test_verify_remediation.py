@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 import jsonpatch
+import pytest
 
 from policyeng.bundle import Bundle, Policy, load_bundle
 from policyeng.evaluation import evaluate
@@ -70,6 +71,7 @@ def test_at_least_forty_policies_have_a_patch() -> None:
     assert len(PATCHED) >= 40
 
 
+@pytest.mark.slow
 def test_every_patch_mends_its_cases_and_breaks_nothing() -> None:
     """Each patch is tried on one case at least; none is there that no case needs."""
     grounds, baselines = Grounds(BUNDLE), baselines_of(BUNDLE)
@@ -120,6 +122,7 @@ def done(documents: dict[tuple[str, str], JsonObject], edits: list[JsonObject]) 
     return documents
 
 
+@pytest.mark.slow
 def test_patches_hold_on_random_estates() -> None:
     """A few here; thousands with the driver."""
     grounds = Grounds(BUNDLE)

@@ -48,6 +48,7 @@ def told(done: Run) -> object:
     return done.tally.examples, done.tally.findings, done.tally.tried, done.tally.outcomes, found, done.exit_code
 
 
+@pytest.mark.slow
 def test_the_number_of_processes_changes_nothing(turned: Bundle) -> None:
     """Examples, counts, violations and their smallest snapshots are those of the seed."""
     one, three = (run(turned, laws_named(["total", "monotone"]), examples=45, seed=7, jobs=jobs) for jobs in (1, 3))
@@ -56,6 +57,7 @@ def test_the_number_of_processes_changes_nothing(turned: Bundle) -> None:
     assert one.exit_code == 1
 
 
+@pytest.mark.slow
 def test_a_longer_run_begins_as_the_shorter_one(turned: Bundle) -> None:
     """Both meet the same first violation."""
     (first,) = run(turned, laws_named(["monotone"]), examples=45, seed=7).found

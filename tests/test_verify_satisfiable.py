@@ -191,6 +191,7 @@ def documented(column: int = 1) -> Mapping[str, str]:
     return {row[1].strip(" `"): row[1 + column].strip() for row in rows}
 
 
+@pytest.mark.slow
 def test_our_classes_are_answered_as_documented() -> None:
     """What needs the documents' isolated GPU sizes ends with these; all else is possible at all known dates."""
     bundle = load_bundle()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policyeng.models import JsonObject, Snapshot
+from policyeng.models import DeclaredWorkload, JsonObject, Snapshot
 from policyeng.workloads import derive
 from tests.effort import effort
 from tests.workload_parts import CLUSTER, FACTS, ML, WS, job, one, online, service
@@ -66,7 +66,7 @@ def test_what_cannot_be_read_of_a_compute_is_undecided_in_its_jobs() -> None:
 
 def test_workloads_are_sorted_and_lie_in_their_workspace() -> None:
     """One per source, by id without case; the workspace is the part of the id, as spelled there."""
-    listed = derive(Snapshot(resources=(service({}), job({}), CLUSTER), workloads=[{"id": "/A"}]), FACTS)
+    listed = derive(Snapshot(resources=(service({}), job({}), CLUSTER), workloads=(DeclaredWorkload(id="/A"),)), FACTS)
     assert [workload.reported_id for workload in listed] == ["/A", f"{WS}/jobs/j", service({})["id"]]
     assert [workload.document["workspaceId"] for workload in listed] == [None, WS, WS]
     assert listed[1].document["name"] == "j"
@@ -109,9 +109,11 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
         {}, optional={"accelerator": st.sampled_from(["none", "gpu"]), "target": st.sampled_from(["aci", "local"])}
     )
     declared = [{"id": f"w{index}", "sourceId": source, **draw(fields)} for index, source in enumerate(sources)]
-    return Snapshot(resources=tuple(resources), unreadable=unreadable, workloads=declared)
+    workloads = tuple(map(DeclaredWorkload.model_validate, declared))
+    return Snapshot(resources=tuple(resources), unreadable=unreadable, workloads=workloads)
 
 
+@pytest.mark.slow
 @given(snapshot=snapshots(), shuffled=st.randoms(use_true_random=False))
 @settings(deadline=None, max_examples=effort(60, 300))
 def test_no_input_raises_and_nothing_is_left_unsaid(snapshot: Snapshot, shuffled: Any) -> None:

@@ -71,5 +71,5 @@ AKS = compute("aks", "AKS", agentVmSize="Standard_FPGA")
 
 def one(*resources: JsonObject, **snapshot: Any) -> Workload:
     """The only workload of a snapshot."""
-    (found,) = derive(Snapshot(resources=resources, **snapshot), FACTS)
+    (found,) = derive(Snapshot.model_validate({"resources": resources, **snapshot}), FACTS)
     return found

@@ -11,7 +11,7 @@ import orjson
 
 from policyeng.admission.basis import Basis
 from policyeng.admission.changes import Changes, changes_of
-from policyeng.admission.decide import Judging, decided_wholly
+from policyeng.admission.decide import AdmissionOptions, decided_wholly
 from policyeng.bundle import Bundle
 from policyeng.engines import OpaOptions
 from policyeng.models import Blame, Decision, Enforcement, Exemption, JsonObject, Severity, Snapshot
@@ -65,15 +65,17 @@ def admit(
         UsageError: a parameter, the engine or a mode does not exist or does not fit.
         EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
     """
-    judging = Judging(as_of, exemptions, engine, opa, threads, fail_on, strict_unknown, modes, blame)
+    options = AdmissionOptions(
+        as_of, exemptions, engine, opa, threads, fail_on, strict_unknown, modes=modes, blame=blame
+    )
     if engine != "embedded":
         changes, earlier = (changes_of(given, bundle.spellings) for given in (change, before))
-        return decided_wholly(bundle, snapshot, changes, judging, parameters, earlier)
-    return _BASES.basis(bundle, snapshot, parameters or {}).decide(change, judging, before)
+        return decided_wholly(bundle, snapshot, changes, options, parameters, earlier)
+    return _BASES.basis(bundle, snapshot, parameters or {}).decide(change, options, before)
 
 
 class _Entry:
-    """A basis that is made by the first who asks for it, while others who do wait; of no others anybody waits."""
+    """A basis that the first thread that asks for it makes, while others that ask for it wait."""
 
     def __init__(self, bundle: Bundle, snapshot: Snapshot, parameters: Mapping[str, JsonObject]) -> None:
         self._given = (bundle, snapshot, parameters)

@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 
 from policyeng.admission.blame import sorted_out
 from policyeng.admission.changes import NOTHING_MADE, Changes, Made, changes_of, held_of, made_of
-from policyeng.admission.decide import Judging, decided_wholly
+from policyeng.admission.decide import AdmissionOptions, decided_wholly
 from policyeng.admission.deciding import Grounds, brought, decided
 from policyeng.admission.sides import Sides, compared
 from policyeng.bundle import Bundle
 from policyeng.engines import engine_version
-from policyeng.evaluation import Prepared, prepare
+from policyeng.evaluation import EvaluationContext, prepare
 from policyeng.evaluation.findings import order_of
-from policyeng.facts.ids import folded_id, scopes_of
+from policyeng.facts.ids import folded_id, scopes_of, workspace_of
 from policyeng.garbage import uncollected
 from policyeng.models import BundleRef, Change, Decision, EngineRef, JsonObject, Snapshot, SnapshotRef
 
@@ -41,45 +41,46 @@ class Basis:
         #: The ids of what is judged and is no resource of the snapshot: approvals, and workloads that stand alone.
         self._stated = frozenset(_other_ids(prepared)) - frozenset(self._held)
         self._grounds = _grounds(prepared)
-        #: How many resources there are in each subscription, where it matters: lists are read by subscription.
-        self._subscriptions = Counter(map(_subscription_of, self._held)) if prepared.estate.covers is not None else None
+        #: How many resources, and workspaces, each subscription has, where it matters: lists are read by subscription.
+        self._subscriptions = Counter(map(_counted_as, self._held)) if prepared.estate.covers is not None else None
 
-    def decide(self, change: Changes, judging: Judging, before: Changes = ()) -> Decision:
+    def decide(self, change: Changes, options: AdmissionOptions, before: Changes = ()) -> Decision:
         """Decide whether a change may be made of the state after other changes, which are `before` it.
 
         Raises:
             InputError, UsageError, EngineError: as `admit` says.
         """
         changes, earlier = (changes_of(given, self.bundle.spellings) for given in (change, before))
-        if judging.engine == "embedded" and self._sides is not None:
+        if options.engine == "embedded" and self._sides is not None:
             state = self._held, self._state
             given = made_of(earlier, *state, spellings=self.bundle.spellings) if earlier else NOTHING_MADE
             made = made_of(changes, *state, given, self.bundle.spellings)
             is_stated = not self._stated.isdisjoint({*made.becomes, *made.changed})
             if not is_stated and not self._changes_subscriptions(given) and not self._changes_subscriptions(made):
-                return self._decided(self._sides, changes, given, made, judging)
-        return decided_wholly(self.bundle, self.snapshot, changes, judging, self.parameters, earlier)
+                return self._decided(self._sides, changes, given, made, options)
+        return decided_wholly(self.bundle, self.snapshot, changes, options, self.parameters, earlier)
 
     def _changes_subscriptions(self, made: Made) -> bool:
-        """Return whether changes add a subscription to the state, or delete the last resource of one."""
+        """Return whether changes add or delete the only resource, or the only workspace, of a subscription."""
         if self._subscriptions is None:
             return False
         after = Counter(self._subscriptions)
         for key, becomes in made.becomes.items():
-            after[_subscription_of(key)] += (becomes.resource is not None) - (key in self._held)
+            after[_counted_as(key)] += (becomes.resource is not None) - (key in self._held)
         return {one for one, number in after.items() if number} != self._subscriptions.keys()
 
     @uncollected()
-    def _decided(self, sides: Sides, changes: Sequence[Change], given: Made, made: Made, judging: Judging) -> Decision:
+    def _decided(
+        self, sides: Sides, changes: Sequence[Change], given: Made, made: Made, options: AdmissionOptions
+    ) -> Decision:
         """Hold the state after all of the changes against that after the `given` ones alone."""
-        gate, as_of = judging.gate(self.bundle, self.snapshot), judging.as_of
-        moment = as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC)
-        told = sides.told(moment, tuple(judging.exemptions))
+        gate, moment = options.gate(self.bundle, self.snapshot), options.moment
+        told = sides.told(moment, tuple(options.exemptions))
         earlier = sides.after(told, given) if given.becomes else sides.untouched
         later = sides.after(told, made)
         pairs = compared(earlier, later)
         before, after = (sides.found(told, side, pairs, moment) for side in (earlier, later))
-        touches = sides.touches(earlier, later, before, moment)
+        touches = sides.touches(told, earlier, later, before, moment)
         said = sorted_out(before.findings, after.findings, made.changed, touches)
         elsewhere = told.elsewhere(pairs)
         if said.elsewhere:
@@ -89,7 +90,7 @@ class Basis:
         return decided(changes, self._grounds._replace(as_of=moment), said, problems, gate)
 
 
-def _is_odd(prepared: Prepared, held: Mapping[str, JsonObject]) -> bool:
+def _is_odd(prepared: EvaluationContext, held: Mapping[str, JsonObject]) -> bool:
     """Whether changes are decided wholly.
 
     So it is where policies evaluate documents, or ids do not tell subjects apart. So it is, too, where the state has an
@@ -109,17 +110,18 @@ def _is_odd(prepared: Prepared, held: Mapping[str, JsonObject]) -> bool:
     return not (named and apart and held.keys().isdisjoint(approvals))
 
 
-def _other_ids(prepared: Prepared) -> list[str]:
+def _other_ids(prepared: EvaluationContext) -> list[str]:
     """The ids of workloads, approvals and documents, in their order."""
     others = prepared.estate.subjects[len(prepared.estate.view.resources) :]
     return [folded_id(subject.reported_id) for subject in others]
 
 
-def _subscription_of(key: str) -> str:
-    return next(iter(scopes_of(key)), "")
+def _counted_as(key: str) -> tuple[str, bool]:
+    """Return the subscription of a lower-case id, and whether the id is that of a workspace."""
+    return next(iter(scopes_of(key)), ""), workspace_of(key) == key
 
 
-def _grounds(prepared: Prepared) -> Grounds:
+def _grounds(prepared: EvaluationContext) -> Grounds:
     """What every decision says of the state; the clock is that of each."""
     bundle, snapshot = prepared.bundle, prepared.snapshot
     return Grounds(

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from datetime import datetime
 from functools import cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 import orjson
 
-from policyeng.evaluation import Prepared
-from policyeng.evaluation.estate import Subject
-from policyeng.evaluation.tracing import Differences, touched_pairs
+from policyeng.engines.tracing import Traced
+from policyeng.evaluation import EvaluationContext
+from policyeng.evaluation.estate import Resource
+from policyeng.evaluation.tracing import Differences, Numbers, touched_pairs
 from policyeng.facts.ids import folded_id
 from policyeng.models import Denial, Finding, Outcome
 
@@ -88,12 +90,13 @@ def sorted_out(before: Iterable[Finding], after: Iterable[Finding], changed: Set
 
 def touches_of(
     findings: Iterable[Finding],
-    prepared: Prepared,
+    prepared: EvaluationContext,
     moment: datetime,
     differences: Differences,
     positions_of: Callable[[tuple[str, str]], Iterable[int]],
+    traced: Mapping[Numbers, Traced] = MappingProxyType({}),
 ) -> Touches:
-    """Return a function that tells whether what the policy of a finding reads is changed.
+    """Return a function that decides whether what the policy of a finding reads is changed.
 
     Args:
         findings: of the earlier state, all that it may be asked about.
@@ -101,10 +104,11 @@ def touches_of(
         moment: the evaluation clock, in UTC.
         differences: of the later state.
         positions_of: finds subjects of the earlier state by what `reported` gives.
+        traced: pairs of the earlier state that need not be traced again.
     """
 
     @cache
-    def touched() -> set[_Key]:
+    def untouched() -> set[_Key]:
         numbers = {policy.id: number for number, policy in enumerate(prepared.bundle.policies)}
         keys: dict[tuple[int, int], _Key] = {}
         for finding in findings:
@@ -114,12 +118,16 @@ def touches_of(
         wanted: dict[int, list[int]] = {}
         for number, at in keys:
             wanted.setdefault(number, []).append(at)
-        return {keys[one] for one in touched_pairs(prepared, moment, wanted, differences)}
+        found = touched_pairs(prepared, moment, wanted, differences, traced)
+        kept, touched = (
+            {keys[pair] for pair, is_touched in found.items() if is_touched is one} for one in (False, True)
+        )
+        return kept - touched
 
-    return lambda finding: bool(differences.rows) and _key(finding) in touched()
+    return lambda finding: bool(differences.rows) and _key(finding) not in untouched()
 
 
-def reported(subject: Subject) -> tuple[str, str]:
+def reported(subject: Resource) -> tuple[str, str]:
     """Return the type of a subject as findings have it, and its id without case."""
     return subject.reported_type, folded_id(subject.reported_id)
 

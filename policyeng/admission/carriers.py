@@ -15,8 +15,8 @@ from policyeng.evaluation.estate import Becomes
 from policyeng.facts.ids import folded_id
 from policyeng.models import Change, JsonObject, Operation, Origin, Problem, lowered
 from policyeng.sources.arm_template import Contents
-from policyeng.sources.arm_template.carriers import APPLICATION, DEPLOYMENT, STACK, carrier_of, member
 from policyeng.sources.reading import Placed, Reading
+from policyeng.sources.template_carriers import APPLICATION, DEPLOYMENT, STACK, carrier_of, member
 
 #: What takes the resources that it deployed away with it, if it was created so or is deleted so.
 _MANAGING = (STACK, APPLICATION)

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import Any, NamedTuple
 
 from policyeng.admission.blame import reported, sorted_out, touches_of
 from policyeng.admission.changes import changed
 from policyeng.admission.deciding import Gate, Grounds, brought, decided
 from policyeng.admission.modes import Modes
 from policyeng.bundle import Bundle
-from policyeng.engines import OpaOptions
-from policyeng.evaluation import evaluated, prepare
+from policyeng.evaluation import EvaluationOptions, evaluate_prepared, prepare
 from policyeng.evaluation.estate import estate_of
 from policyeng.evaluation.member_names import with_known_names
 from policyeng.evaluation.tracing import Differences, rows_of
+from policyeng.frozen import frozen
 from policyeng.models import (
     Blame,
     Change,
     Decision,
     Enforcement,
-    Exemption,
     JsonObject,
     Problem,
-    Severity,
     Snapshot,
     SnapshotRef,
 )
@@ -36,16 +32,10 @@ _NO_POLICY = Problem(
 )
 
 
-class Judging(NamedTuple):
-    """How a change is judged and what denies it; the attributes are the arguments of `admit`."""
+@frozen
+class AdmissionOptions(EvaluationOptions):
+    """How a change is evaluated and what denies it; the attributes are the arguments of `admit`."""
 
-    as_of: datetime
-    exemptions: Sequence[Exemption] = ()
-    engine: str = "embedded"
-    opa: OpaOptions | None = None
-    threads: int = 1
-    fail_on: Severity = Severity.LOW
-    strict_unknown: bool = False
     modes: Sequence[Enforcement] = ()
     blame: Blame = Blame.TOUCHED
 
@@ -64,17 +54,15 @@ def decided_wholly(
     bundle: Bundle,
     snapshot: Snapshot,
     changes: Sequence[Change],
-    judging: Judging,
+    options: AdmissionOptions,
     parameters: Mapping[str, JsonObject] | None = None,
     before: Sequence[Change] = (),
 ) -> Decision:
-    """Decide on changes by judging every pair before and after them; see `admit`."""
-    gate, state = judging.gate(bundle, snapshot), changed(snapshot, before, bundle.spellings)
+    """Decide on changes by evaluating every pair before and after them; see `admit`."""
+    gate, state = options.gate(bundle, snapshot), changed(snapshot, before, bundle.spellings)
     after = changed(state.snapshot, changes, bundle.spellings)
-    options: dict[str, Any] = judging._asdict()
-    del options["modes"], options["blame"]
     sides = [prepare(bundle, side.snapshot, parameters) for side in (state, after)]
-    standing, judged = (evaluated(side, **options) for side in sides)
+    standing, judged = (evaluate_prepared(side, options) for side in sides)
     earlier, later = (side.estate.subjects for side in sides)
     positions: dict[tuple[str, str], list[int]] = {}
     for at, subject in enumerate(earlier):

@@ -28,9 +28,6 @@ from policyeng.models import (
     made,
 )
 
-#: How the one error begins whose text counts resources: it says nothing about a change.
-_NOTHING = "nothing was evaluated"
-
 
 @dataclass(frozen=True, slots=True)
 class Gate:
@@ -104,7 +101,7 @@ def decided(
         standing=tuple(standing) if gate.blame is Blame.TOUCHED else _ordered(standing),
         cleared=_ordered(said.cleared),
         problems=problems,
-        settings=AppliedSettings.model_construct(),
+        settings=AppliedSettings(),
     )
 
 
@@ -133,8 +130,9 @@ def brought(known: Container[Problem], after: Iterable[Problem], changed: Contai
         after: those after.
         changed: the ids of what the changes name, as `folded_id` gives them.
     """
-    said = (problem for problem in after if not problem.message.startswith(_NOTHING))
-    return [problem for problem in said if problem not in known or _is_error_of(problem, changed)]
+    # This error counts resources: its text changes although the change does not cause it.
+    others = (problem for problem in after if problem.kind != "nothing_evaluated")
+    return [problem for problem in others if problem not in known or _is_error_of(problem, changed)]
 
 
 def _is_error_of(problem: Problem, changed: Container[str]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import ChainMap, Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from policyeng import exemptions as exempting
@@ -13,10 +13,10 @@ from policyeng.admission.blame import Touches, reported, touches_of
 from policyeng.admission.changes import Made
 from policyeng.admission.told import Telling, Told, in_order, judged, marked
 from policyeng.engines import embedded
-from policyeng.evaluation import Prepared, homes_of
+from policyeng.evaluation import EvaluationContext, homes_of
 from policyeng.evaluation.affected import Affected, Affecting, Pairs
 from policyeng.evaluation.changing import Changed, Layout
-from policyeng.evaluation.estate import Subject
+from policyeng.evaluation.estate import Resource
 from policyeng.evaluation.findings import order_of
 from policyeng.evaluation.plan import plan
 from policyeng.evaluation.remarks import of_classifications, of_compute, unknown_classifications
@@ -38,7 +38,7 @@ class Side(NamedTuple):
 
     changed: Changed | None
     affected: Affected
-    prepared: Prepared
+    prepared: EvaluationContext
 
 
 class Found(NamedTuple):
@@ -58,7 +58,7 @@ class Found(NamedTuple):
 class Sides:
     """A state that was made ready, and what changes make of it; threads may share it."""
 
-    def __init__(self, prepared: Prepared) -> None:
+    def __init__(self, prepared: EvaluationContext) -> None:
         self._prepared = prepared
         self._telling = Telling(prepared)
         self._layout = Layout(prepared)
@@ -82,7 +82,7 @@ class Sides:
         snapshot = ready.snapshot
         if snapshot.texts:  # where fields stand is asked of them
             snapshot = snapshot.model_copy(update={"origins": self._origins_after(made)})
-        prepared = Prepared(bundle, snapshot, ready.parameters, ready.estate, planned, ready.made)
+        prepared = EvaluationContext(bundle, snapshot, ready.parameters, ready.estate, planned, ready.made)
         return Side(changed, affected, prepared)
 
     def _origins_after(self, made: Made) -> dict[str, Origin]:
@@ -104,12 +104,15 @@ class Sides:
             found.setdefault(folded_id(key), []).append(key)
         return found
 
-    def touches(self, earlier: Side, later: Side, found: Found, moment: datetime) -> Touches:
+    def touches(self, told: Told, earlier: Side, later: Side, found: Found, moment: datetime) -> Touches:
         """Return a function that tells whether what the policy of a finding of the earlier state reads is changed."""
         rows = list(_rows_between(earlier.changed, later.changed))
         differences = Differences(rows, earlier.prepared.estate.view)
         undecided = found.findings if rows else ()
-        return touches_of(undecided, earlier.prepared, moment, differences, lambda key: self._positions(earlier, key))
+        is_first = earlier.changed is None
+        traced = ChainMap(*(reads.undecided for reads in told.reads)) if is_first else {}
+        positions_of = partial(self._positions, earlier)
+        return touches_of(undecided, earlier.prepared, moment, differences, positions_of, traced)
 
     def _positions(self, side: Side, key: tuple[str, str]) -> Sequence[int]:
         """The positions of subjects in a state, by what findings report."""
@@ -150,7 +153,7 @@ class Sides:
         fresh += exempting.unused(told.in_force, uses)
         return Found(sorted(findings, key=order_of), known.union(fresh), fresh)
 
-    def _unknown(self, subjects: Iterable[Subject | None]) -> Counter[str]:
+    def _unknown(self, subjects: Iterable[Resource | None]) -> Counter[str]:
         """The classifications of resources that are not known."""
         documents = (subject.document for subject in subjects if subject is not None)
         return unknown_classifications(documents, self._prepared.known_classifications)
@@ -189,7 +192,7 @@ def _used(told: Told, gone: Pairs, covering: Mapping[tuple[int, int], Sequence[s
     return +uses
 
 
-def _remarks(subjects: Iterable[Subject | None]) -> list[Problem]:
+def _remarks(subjects: Iterable[Resource | None]) -> list[Problem]:
     """What is said of resources as they are written, then of computes."""
     there = [subject for subject in subjects if subject is not None]
     computes = (subject for subject in there if subject.judged_type == COMPUTE_TYPE)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from policyeng import exemptions as exempting
 from policyeng.engines import Pair, judge
-from policyeng.evaluation import Prepared, homes_of, problems_of
+from policyeng.evaluation import EvaluationContext, homes_of, problems_of
 from policyeng.evaluation.affected import Pairs
 from policyeng.evaluation.findings import findings_by_pair, order_of
 from policyeng.evaluation.places import held_by
@@ -67,7 +67,7 @@ class Told(NamedTuple):
 class Telling:
     """What is found of a state, judged once for each clock as far as policies can read it; threads may share it."""
 
-    def __init__(self, prepared: Prepared) -> None:
+    def __init__(self, prepared: EvaluationContext) -> None:
         self._prepared = prepared
         #: By type and id as findings report them, what the scopes of exemptions are held against.
         self.homes = homes_of(prepared.estate.subjects)
@@ -119,21 +119,21 @@ class Telling:
         return self._without_clock
 
     @cached_property
-    def _clocked(self) -> Prepared:
+    def _clocked(self) -> EvaluationContext:
         return self._only(clock=True)
 
-    def _only(self, *, clock: bool) -> Prepared:
+    def _only(self, *, clock: bool) -> EvaluationContext:
         reaches = self._prepared.bundle.reaches
         planned = [entry for entry in self._prepared.planned if reaches[entry.pair.policy].clock is clock]
         return replace(self._prepared, planned=planned)
 
 
-def judged(prepared: Prepared, moment: datetime) -> Judged:
+def judged(prepared: EvaluationContext, moment: datetime) -> Judged:
     """The findings of all pairs that are planned."""
     return findings_by_pair(prepared, judge(prepared.work(moment)))
 
 
-def _judged_with_reads(prepared: Prepared, moment: datetime) -> tuple[Judged, Reads]:
+def _judged_with_reads(prepared: EvaluationContext, moment: datetime) -> tuple[Judged, Reads]:
     """The findings of all pairs that are planned, and what the policies read that can read more than their subjects."""
     reaches, work = prepared.bundle.reaches, prepared.work(moment)
     reads_more = [reach.others or reach.workspace for reach in reaches]

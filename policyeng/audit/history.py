@@ -19,16 +19,16 @@ from policyeng.models import (
     Evaluation,
     Exemption,
     JsonObject,
-    Model,
     Outcome,
     Problem,
     Severity,
     Snapshot,
     Summary,
 )
+from policyeng.models.validated import ValidatedModel
 
 
-class Run(Model):
+class Run(ValidatedModel):
     """One audit of an estate; its JSON is what the chain of hashes is made over.
 
     Attributes:
@@ -64,13 +64,13 @@ class Run(Model):
     summary: Summary
     parts: int
     problems: tuple[Problem, ...] = ()
-    settings: AppliedSettings = AppliedSettings.model_construct()
+    settings: AppliedSettings = AppliedSettings()
     content: str
     previous: str
     hash: str
 
 
-class Part(Model):
+class Part(ValidatedModel):
     """What a run read under one name.
 
     Attributes:
@@ -86,7 +86,7 @@ class Part(Model):
     summary: Summary
 
 
-class Span(Model):
+class Span(ValidatedModel):
     """For how long a finding other than a pass has stood without a break; at its end it passed or was judged no more.
 
     Attributes:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from policyeng.errors import BundleError
-
-#: An analysis as JSON.
-Stored: TypeAlias = tuple[bool, str, list[tuple[str, str, int]], list[str], list[str]]
 
 #: Modules whose analysis is kept in memory; a bundle rarely has as many.
 _MOST_KEPT = 2048
@@ -31,6 +28,7 @@ class Analysis(NamedTuple):
         rules: in their order; several bodies of one head are one rule.
         reads: references to `input` and `data`, through imports too, as far as their parts are constant.
         words: the parts of references, and the texts, that are names.
+        types: the lower-case ARM types, and namespaces, outside `facts.coverage.LISTED` that texts name.
     """
 
     rego_v0: bool
@@ -38,17 +36,7 @@ class Analysis(NamedTuple):
     rules: tuple[Rule, ...]
     reads: frozenset[str]
     words: frozenset[str]
-
-    @classmethod
-    def load(cls, stored: Stored) -> Analysis:
-        """Return the analysis that `dump` gave."""
-        rego_v0, package, rules, reads, words = stored
-        return cls(rego_v0, package, tuple(Rule(*rule) for rule in rules), frozenset(reads), frozenset(words))
-
-    def dump(self) -> Stored:
-        """Return it as JSON."""
-        rules = [(rule.name, rule.form, rule.line) for rule in self.rules]
-        return self.rego_v0, self.package, rules, sorted(self.reads), sorted(self.words)
+    types: frozenset[str]
 
 
 _kept: dict[tuple[str, bool | None], Analysis] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from policyeng.bundle.header import PolicyHeader
 from policyeng.facts import Facts
+from policyeng.frozen import frozen
 from policyeng.models import Denial, JsonObject, Unknown
 
 _Value = TypeVar("_Value")
@@ -23,7 +24,7 @@ Role = Literal["applies", "deny", "exception", "unknown"]
 InputForm = Literal["policy", "document", "review"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SnapshotView:
     """The snapshot as a policy sees it: plain JSON values with camelCase keys, indexed by id and by type.
 
@@ -82,7 +83,7 @@ class SnapshotView:
 _SEEN = tuple(member.name for member in fields(SnapshotView) if member.init)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PolicyInput:
     """What a Python policy judges; the attributes carry the names of the Rego `input` document."""
 
@@ -98,7 +99,7 @@ Judge = Callable[[PolicyInput], Iterable[Denial | Unknown]]
 Applies = Callable[[PolicyInput], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Declaration:
     """What `@policy(...)` leaves on a function, for the reader of the bundle."""
 
@@ -113,7 +114,7 @@ class Functions(NamedTuple):
     applies: Applies | None
 
 
-@dataclass(frozen=True)
+@frozen
 class PythonPolicy:
     """The Python form of a policy; its module runs when one of its functions is first needed, and not before.
 
@@ -147,7 +148,7 @@ class PythonPolicy:
         return fresh
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Policy:
     """One requirement with one id.
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from policyeng.bundle.analysis import Analysis
 from policyeng.bundle.declaration import Declaration, Functions, Policy, PythonPolicy, Role
@@ -79,7 +79,7 @@ def _with_line(error: BundleError, source: str, place: str) -> BundleError:
 def _python_policy(root: Path, path: PurePosixPath, content: bytes, twin: Policy | None, headers: Headers) -> Policy:
     place = str(root / path)
     stated = headers.of_module(content, place, is_twin=twin is not None)
-    run = partial(_functions_of, path, content, place, stated)
+    run = partial(_functions_of, path, content, place, stated, headers.code_of(content, place))
     python = PythonPolicy(run, stated.has_applies, content)
     if twin is not None:
         return replace(twin, python=python)
@@ -87,9 +87,11 @@ def _python_policy(root: Path, path: PurePosixPath, content: bytes, twin: Policy
     return Policy(stated.header, _area(path), path.stem, str(path), python=python, cases=_cases(root, path))
 
 
-def _functions_of(path: PurePosixPath, content: bytes, place: str, stated: ModuleHeader) -> Functions:
+def _functions_of(
+    path: PurePosixPath, content: bytes, place: str, stated: ModuleHeader, code: CodeType | None
+) -> Functions:
     """Run a module for the functions of the policy that it declares."""
-    module = _execute(path, content, place)
+    module = _execute(path, content, place, code)
     declared = [value for value in vars(module).values() if hasattr(value, "__policy__")]
     if len(declared) != 1:
         what = f"{len(declared)} functions carry `@policy(...)` once the module has run"
@@ -101,14 +103,14 @@ def _functions_of(path: PurePosixPath, content: bytes, place: str, stated: Modul
     return Functions(declared[0], declaration.applies)
 
 
-def _execute(path: PurePosixPath, content: bytes, place: str) -> ModuleType:
+def _execute(path: PurePosixPath, content: bytes, place: str, code: CodeType | None) -> ModuleType:
     """Run a policy's module without leaving compiled files beside it."""
     module = ModuleType(f"policyeng_policy_{hashlib.sha256(content).hexdigest()[:16]}_{path.stem}")
     module.__file__ = place
     sys.modules[module.__name__] = module  # dataclasses look their module up there
     try:
         with printing_to_standard_error:
-            exec(compile(content, place, "exec"), module.__dict__)  # noqa: S102  # policies are trusted code, ADR 5
+            exec(code or compile(content, place, "exec"), module.__dict__)  # noqa: S102  # policies are trusted code, ADR 5
     except (Exception, SystemExit) as error:
         raise BundleError(f"the module cannot be loaded: {type(error).__name__}: {error}", place=(place,)) from error
     return module

@@ -10,8 +10,6 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from pydantic import ValidationError, field_validator
-
 from policyeng.bundle.analysis import Rule
 from policyeng.bundle.declaration import InputForm, Policy, Role
 from policyeng.bundle.header import PolicyHeader, metadata_blocks
@@ -19,6 +17,7 @@ from policyeng.bundle.outlines import JUDGING, Outline
 from policyeng.bundle.parsing import bundle_yaml
 from policyeng.bundle.tree import TEST_FOLDERS
 from policyeng.errors import BundleError
+from policyeng.frozen import frozen
 from policyeng.models import JsonObject, Severity
 
 _JUDGING = re.compile(rf"({'|'.join(JUDGING)})(?:_([a-zA-Z0-9_]*[a-zA-Z0-9]))?")
@@ -32,13 +31,11 @@ _NO_MESSAGES = {
 }
 
 
+@frozen(kw_only=True)
 class ForeignHeader(PolicyHeader):
     """The header that a policy of others is given: its id is its package and rule, `main.deny_run_as_root`."""
 
-    @field_validator("id")
-    @classmethod
-    def _well_formed_id(cls, value: str) -> str:
-        return value
+    id: str
 
 
 def foreign_policies(
@@ -220,7 +217,7 @@ def _header(package: str, name: str, places: Sequence[tuple[Outline, Rule]]) -> 
     }
     try:
         return ForeignHeader.model_validate({**fields, "related_resources": said.get("related_resources", [])})
-    except ValidationError:
+    except ValueError:
         return ForeignHeader.model_validate(fields)
 
 

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Literal
-
-from pydantic import Field, ValidationError, field_validator, model_validator
+from dataclasses import field, fields
+from typing import Annotated, Any, Literal
 
 from policyeng.bundle.header_parts import PARAMETER, Clock, RelatedResource, Strict, require_parameters, require_pointer
 from policyeng.bundle.parameter_schemas import misfit
-from policyeng.bundle.remediation import Remediation, require_declared
+from policyeng.bundle.remediation import Remediation, as_written, require_declared
 from policyeng.errors import BundleError, nearest
-from policyeng.models import JsonObject, Severity
+from policyeng.frozen import frozen
+from policyeng.models import Checked, JsonObject, Limited, Severity
 
 #: What a case or the deletion of an inspected pointer can lead to.
 Verdict = Literal["pass", "fail", "unknown", "not_judged"]
@@ -25,6 +25,13 @@ _ID = re.compile(r"[A-Z][A-Z0-9]*(-[A-Z0-9]+)+")
 _OPA_ONLY = frozenset({"scope", "entrypoint", "authors", "organizations", "schemas", "custom"})
 
 
+def _own_pointers(value: dict[str, object]) -> dict[str, object]:
+    for pointer in value:
+        require_pointer(pointer, own=True)
+    return value
+
+
+@frozen(kw_only=True)
 class Judged(Strict):
     """A resource type that a policy judges, without case, optionally narrowed.
 
@@ -33,17 +40,15 @@ class Judged(Strict):
         where: JSON Pointer to the values it may have, compared without case; all must hold.
     """
 
-    type: str = Field(min_length=1)
-    where: dict[str, tuple[str | bool | int, ...]] = Field(default={})
-
-    @field_validator("where")
-    @classmethod
-    def _are_pointers(cls, value: dict[str, object]) -> dict[str, object]:
-        for pointer in value:
-            require_pointer(pointer, own=True)
-        return value
+    type: Annotated[str, Limited(min_length=1)]
+    where: Annotated[dict[str, tuple[str | bool | int, ...]], Checked(_own_pointers)] = field(default_factory=dict)
 
 
+def _one_step(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+@frozen(kw_only=True)
 class Consulted(Strict):
     """Resources beside the judged one and its workspace that a policy reads, and which of their fields.
 
@@ -62,29 +67,60 @@ class Consulted(Strict):
     """
 
     type: str = ""
-    reads: tuple[str, ...] = Field(min_length=1)
-    through: tuple[str, ...] = ()
+    reads: Annotated[tuple[str, ...], Limited(min_length=1)]
+    through: Annotated[tuple[str, ...], Checked(_one_step, before=True)] = ()
     naming: str = ""
     within: Literal["", "resource", "subscription"] = ""
     judging: str = ""
     parameter: str = ""
 
-    @field_validator("through", mode="before")
-    @classmethod
-    def _one_step(cls, value: object) -> object:
-        return (value,) if isinstance(value, str) else value
-
-    @model_validator(mode="after")
-    def _are_told_apart(self) -> Consulted:
+    def __post_init__(self) -> None:
         for pointer in (*self.reads, *self.through[:1]):
             require_pointer(pointer)
         for pointer in (*self.through[1:], *filter(None, [self.naming])):
             require_pointer(pointer, own=True)
         if not self.type and (not self.through or self.naming):
             raise ValueError("`type` is left out only where `through` alone names the resource")
-        return self
 
 
+def _well_formed_id(value: str) -> str:
+    if not _ID.fullmatch(value):
+        raise ValueError("an id is upper-case parts joined by hyphens, such as `AML-NET-001`")
+    return value
+
+
+def _type_alone(value: object) -> object:
+    entries = value if isinstance(value, list | tuple) else [value]
+    return [{"type": entry} if isinstance(entry, str) else entry for entry in entries]
+
+
+def _ref_alone(value: object) -> object:
+    entries = value if isinstance(value, list | tuple) else [value]
+    return [{"ref": entry} if isinstance(entry, str) else entry for entry in entries]
+
+
+def _pointers(value: tuple[str, ...]) -> tuple[str, ...]:
+    for pointer in value:
+        require_pointer(pointer)
+    return value
+
+
+def _schema_per_name(value: object) -> object:
+    """Accept one object schema as well as a schema per name."""
+    if isinstance(value, dict) and value.get("type") == "object" and isinstance(value.get("properties"), dict):
+        return value["properties"]
+    return value
+
+
+def _with_defaults(value: dict[str, JsonObject]) -> dict[str, JsonObject]:
+    for name, schema in value.items():
+        if "default" not in schema:
+            raise ValueError(f"parameter `{name}` has no default")
+        _require_fitting_default(name, schema)
+    return value
+
+
+@frozen(kw_only=True)
 class PolicyHeader(Strict):
     """What a policy says about itself; see `docs/policy-authoring.md` for every field.
 
@@ -96,89 +132,37 @@ class PolicyHeader(Strict):
         refines: ids of policies that fail wherever this one does, and which this one is meant to say more than.
     """
 
-    id: str
-    title: str = Field(min_length=1, max_length=150)
+    id: Annotated[str, Checked(_well_formed_id)]
+    title: Annotated[str, Limited(min_length=1, max_length=150)]
     description: str = ""
-    related_resources: tuple[RelatedResource, ...] = ()
+    related_resources: Annotated[tuple[RelatedResource, ...], Checked(_ref_alone, before=True)] = ()
     severity: Severity
-    judges: tuple[Judged, ...] = Field(min_length=1)
-    inspects: tuple[str, ...] = ()
+    judges: Annotated[tuple[Judged, ...], Limited(min_length=1), Checked(_type_alone, before=True)]
+    inspects: Annotated[tuple[str, ...], Checked(_pointers)] = ()
     consults: tuple[Consulted, ...] = ()
     when_absent: Verdict | dict[str, Verdict] = "unknown"
-    remediation: Remediation | None = None
+    remediation: Annotated[Remediation | None, Checked(as_written, before=True)] = None
     source: str = ""
-    controls: dict[str, tuple[str, ...]] = Field(default={})
-    parameters: dict[str, JsonObject] = Field(default={})
-    monotone_in: dict[str, Literal["lower", "higher"] | tuple[str | bool | int | float, ...]] = Field(default={})
-    insensitive_to: tuple[str, ...] = ()
+    controls: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    parameters: Annotated[dict[str, JsonObject], Checked(_with_defaults), Checked(_schema_per_name, before=True)] = (
+        field(default_factory=dict)
+    )
+    monotone_in: dict[str, Literal["lower", "higher"] | tuple[str | bool | int | float, ...]] = field(
+        default_factory=dict
+    )
+    insensitive_to: Annotated[tuple[str, ...], Checked(_pointers)] = ()
     clock: Clock = ""
     refines: tuple[str, ...] = ()
     since: str = ""
     exemptable: bool = True
 
-    @field_validator("id")
-    @classmethod
-    def _well_formed_id(cls, value: str) -> str:
-        if not _ID.fullmatch(value):
-            raise ValueError("an id is upper-case parts joined by hyphens, such as `AML-NET-001`")
-        return value
-
-    @field_validator("judges", mode="before")
-    @classmethod
-    def _type_alone(cls, value: Any) -> Any:
-        entries = value if isinstance(value, list | tuple) else [value]
-        return [{"type": entry} if isinstance(entry, str) else entry for entry in entries]
-
-    @field_validator("related_resources", mode="before")
-    @classmethod
-    def _ref_alone(cls, value: Any) -> Any:
-        return [{"ref": entry} if isinstance(entry, str) else entry for entry in value]
-
-    @field_validator("remediation", mode="before")
-    @classmethod
-    def _text_alone(cls, value: Any) -> Any:
-        return {"text": value} if isinstance(value, str) else value
-
-    @field_validator("inspects", "insensitive_to")
-    @classmethod
-    def _pointers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for pointer in value:
-            require_pointer(pointer)
-        return value
-
-    @field_validator("parameters", mode="before")
-    @classmethod
-    def _schema_per_name(cls, value: Any) -> Any:
-        """Accept one object schema as well as a schema per name."""
-        if isinstance(value, dict) and value.get("type") == "object" and isinstance(value.get("properties"), dict):
-            return value["properties"]
-        return value
-
-    @field_validator("parameters")
-    @classmethod
-    def _defaults(cls, value: dict[str, JsonObject]) -> dict[str, JsonObject]:
-        for name, schema in value.items():
-            if "default" not in schema:
-                raise ValueError(f"parameter `{name}` has no default")
-            _require_fitting_default(name, schema)
-        return value
-
-    @model_validator(mode="after")
-    def _absence_is_decided(self) -> PolicyHeader:
+    def __post_init__(self) -> None:
         if isinstance(self.when_absent, dict) and set(self.when_absent) != set(self.inspects):
             raise ValueError("`when_absent` per pointer must name exactly the pointers of `inspects`")
-        return self
-
-    @model_validator(mode="after")
-    def _named_parameters_exist(self) -> PolicyHeader:
         require_parameters(self.clock, self.parameters)
         for consulted in self.consults:
             if consulted.parameter and consulted.parameter not in self.parameters:
                 raise ValueError(f"`consults` names a parameter `{consulted.parameter}` that there is not")
-        return self
-
-    @model_validator(mode="after")
-    def _contracts_are_well_formed(self) -> PolicyHeader:
         for place, way in self.monotone_in.items():
             parameter = place.removeprefix(PARAMETER)
             if parameter == place:
@@ -187,13 +171,8 @@ class PolicyHeader(Strict):
                 raise ValueError(f"`monotone_in` names a parameter `{parameter}` that there is not")
             if isinstance(way, tuple) and len(way) < 2:
                 raise ValueError(f"`monotone_in` of `{place}` lists the values from the least to the most strict")
-        return self
-
-    @model_validator(mode="after")
-    def _patches_change_what_is_declared(self) -> PolicyHeader:
         if self.remediation is not None and self.inspects:
             require_declared(self.remediation, self.inspects, [judged.type for judged in self.judges])
-        return self
 
     def absent(self, pointer: str) -> Verdict:
         """The outcome when an inspected pointer is deleted from a compliant resource."""
@@ -271,22 +250,24 @@ def header_from_metadata(metadata: object, place: str) -> PolicyHeader | None:
     return parse_header({**outer, **custom}, place)
 
 
-def parse_header(fields: dict[str, Any], place: str) -> PolicyHeader:
+def parse_header(stated: dict[str, Any], place: str) -> PolicyHeader:
     """A header from its fields.
 
     Raises:
         BundleError: naming the place, the field and what is wrong with it.
     """
+    from pydantic import ValidationError  # loaded when a header is read that is not stored yet
+
     try:
-        return PolicyHeader.model_validate(fields)
+        return PolicyHeader.model_validate(stated)
     except ValidationError as error:
         # A key that is misspelt is also missing: its spelling is what to correct.
-        first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-        field = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            known = nearest(field, PolicyHeader.model_fields)
-            remedy = known.removeprefix("; ") or f"the fields are {', '.join(PolicyHeader.model_fields)}"
-            raise BundleError(f"unknown field `{field}` in the header", place=(place,), remedy=remedy) from error
+        first = min(error.errors(), key=lambda one: one["type"] != "unexpected_keyword_argument")
+        name = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "unexpected_keyword_argument":
+            names = [entry.name for entry in fields(PolicyHeader)]
+            remedy = nearest(name, names).removeprefix("; ") or f"the fields are {', '.join(names)}"
+            raise BundleError(f"unknown field `{name}` in the header", place=(place,), remedy=remedy) from error
         reason = first["msg"].removeprefix("Value error, ")
-        where = f"`{field}`: " if field else ""
+        where = f"`{name}`: " if name else ""
         raise BundleError(f"{where}{reason[:1].lower()}{reason[1:]}", place=(place, "header")) from error

@@ -6,9 +6,13 @@ import re
 from collections.abc import Container
 from datetime import timedelta
 from functools import cache
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
+from policyeng.frozen import frozen
+from policyeng.models import Checked, Model
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 _POINTER = re.compile(r"(workspace:)?(/([^~/]|~[01])*)+")
 
@@ -18,10 +22,11 @@ WORKSPACE = "workspace:"
 PARAMETER = "parameter:"
 
 
-class Strict(BaseModel):
-    """A part of a header: frozen, and without unknown fields."""
+class Strict(Model):
+    """A part of a header: frozen, and without unknown fields; names are written as in Python."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    __slots__ = ()
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012  # pydantic takes a mapping
 
 
 def require_pointer(pointer: str, *, own: bool = False) -> None:
@@ -31,6 +36,7 @@ def require_pointer(pointer: str, *, own: bool = False) -> None:
         raise ValueError(f"`{pointer}` is not a JSON Pointer such as `/properties/x`{also}")
 
 
+@frozen(kw_only=True)
 class RelatedResource(Strict):
     """A page that explains more."""
 
@@ -46,7 +52,7 @@ def duration(text: str) -> timedelta:
     """
     try:
         read = _durations().validate_python(text) if text.startswith("P") else None
-    except ValidationError:
+    except ValueError:
         read = None
     if read is None or read < timedelta():
         raise ValueError(f"`{text}` is no duration such as `P30D` or `PT6H`, and no `{PARAMETER}NAME`")
@@ -56,6 +62,8 @@ def duration(text: str) -> timedelta:
 @cache
 def _durations() -> TypeAdapter[timedelta]:
     """What reads them; made when a header that is not stored yet needs it, as making it loads much of pydantic."""
+    from pydantic import TypeAdapter
+
     return TypeAdapter(timedelta)
 
 
@@ -78,4 +86,4 @@ def _well_formed_clock(clock: object) -> object:
 
 #: What a policy does with `as_of`: it holds it against times that stand in what it reads (`compared`), or against such
 #: times moved either way by ISO 8601 durations, and by as many days as parameters say; empty where nothing is promised.
-Clock = Annotated[Literal["", "compared"] | tuple[str, ...], BeforeValidator(_well_formed_clock)]
+Clock = Annotated[Literal["", "compared"] | tuple[str, ...], Checked(_well_formed_clock, before=True)]

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePosixPath
 
 import orjson
 
 from policyeng.bundle.parsing import bundle_json
 from policyeng.errors import BundleError
+from policyeng.frozen import frozen
 from policyeng.models import JsonObject
 
 MANIFEST = PurePosixPath(".manifest")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Manifest:
     """What a bundle says of itself.
 

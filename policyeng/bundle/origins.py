@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from policyeng.bundle.header import carries_our_header, rego_metadata
@@ -13,13 +12,14 @@ from policyeng.bundle.parsing import bundle_json, bundle_yaml
 from policyeng.bundle.tree import DATA_NAMES, built_in_root, counted, every_file_of, files_of, text_of
 from policyeng.bundle.verification import SIGNATURES, Signature, Verification
 from policyeng.errors import BundleError
+from policyeng.frozen import frozen
 
 #: Roots that our own bundle lends to one that does not bring them.
 _LENT = ("lib", "facts")
 _PACKAGE = re.compile(rb"^package[ \t]+(\w+)", re.MULTILINE)
 
 
-@dataclass(frozen=True)
+@frozen
 class Origin:
     """A directory or archive that a bundle is read from.
 

@@ -63,7 +63,7 @@ def outlines_of(root: Path, tree: Mapping[PurePosixPath, bytes], ours: Collectio
         if version is not False or (str(path) not in ours and _may_judge(analysis)):
             block = rego_metadata(source)
             metadata = bundle_yaml(block, place) if block is not None else None
-            v0, package, rules, reads, _ = analysis
+            v0, package, rules, reads = analysis[:4]
             found.append(Outline(root, path, source, v0, package, rules, reads, metadata))
     return found
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from policyeng.bundle.parameters import fault_of, spread
 from policyeng.bundle.reader import Bundle
 from policyeng.errors import BundleError, UsageError, nearest
+from policyeng.frozen import frozen
 from policyeng.models import JsonObject
 
 _TEXTS = ("title", "description", "source")
 _KEYS = (*_TEXTS, "parameters")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Profile:
     """A named set of parameters.
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from policyeng.bundle.analysis import Analysis, analysis_of, leads_to
 from policyeng.bundle.declaration import Policy
+from policyeng.bundle.looked_up import find_referenced, types_in_python
 
 #: The members of `input.snapshot` that no change of a resource changes.
 _STATED = frozenset(
@@ -38,6 +39,7 @@ class Reach(NamedTuple):
         others: what a snapshot holds of other resources.
         workloads: workloads among that, by their own name.
         collected: `metrics` and `quotas`, where its text or one that it leads to names them at all.
+        types: ARM types outside `facts.coverage.LISTED` that it may look up, in lower case, and namespaces.
     """
 
     workspace: bool
@@ -45,6 +47,7 @@ class Reach(NamedTuple):
     others: bool
     workloads: bool
     collected: frozenset[str] = frozenset()
+    types: frozenset[str] = frozenset()
 
 
 EVERYTHING = Reach(workspace=True, clock=True, others=True, workloads=True, collected=frozenset(_COLLECTED))
@@ -68,6 +71,7 @@ class _Reads(NamedTuple):
     inputs: frozenset[str]
     packages: frozenset[str]
     words: frozenset[str]
+    types: frozenset[str]
 
     @classmethod
     def of(cls, analyses: Iterable[Analysis], packages: Iterable[str]) -> _Reads:
@@ -76,24 +80,28 @@ class _Reads(NamedTuple):
         named = {name for root, _, name in reads if root == "data"}
         led = frozenset(package for package in packages if any(leads_to(name, package) for name in named))
         words = frozenset(word for analysis in analyses for word in analysis.words)
-        return cls(frozenset(name for root, _, name in reads if root == "input"), led, words)
+        types = frozenset(kind for analysis in analyses for kind in analysis.types)
+        return cls(frozenset(name for root, _, name in reads if root == "input"), led, words, types)
 
 
 def _in_rego(package: str, reads: Mapping[str, _Reads]) -> Reach:
     """What is reached from a package, through all the packages that it names."""
-    seen, waiting, inputs, words = set[str](), [package], set[str](), set[str]()
+    seen, waiting, inputs, words, types = set[str](), [package], set[str](), set[str](), set[str]()
     while waiting:
         here = waiting.pop()
         if here not in seen and here in reads:
             seen.add(here)
             inputs |= reads[here].inputs
             words |= reads[here].words
+            types |= reads[here].types
             waiting += reads[here].packages
+    looked_up = frozenset((*types, *find_referenced(words)))
     if "" in inputs:
-        return EVERYTHING
+        return EVERYTHING._replace(types=looked_up)
     parts = [tuple(name.split(".")) for name in inputs]
     collected = frozenset(name for name, named in _COLLECTED.items() if not words.isdisjoint(named))
-    return _reach({part[0] for part in parts}, {part[1:2] for part in parts if part[0] == _SNAPSHOT}, collected)
+    of_snapshot = {part[1:2] for part in parts if part[0] == _SNAPSHOT}
+    return _reach({part[0] for part in parts}, of_snapshot, collected)._replace(types=looked_up)
 
 
 def _reach(members: set[str], of_snapshot: set[tuple[str, ...]], collected: frozenset[str]) -> Reach:
@@ -111,14 +119,14 @@ def _in_python(policy: Policy) -> Reach:
     text = policy.python.text if policy.python else b""
     tree = ast.parse(text)
     if not (text and _is_plain(tree)):
-        return EVERYTHING
+        return EVERYTHING._replace(types=types_in_python(tree))
     read = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     further = [node for node in read if isinstance(node.value, ast.Attribute) and node.value.attr == _SNAPSHOT]
     collected = frozenset(name for name, named in _IN_PYTHON.items() if named.search(text.decode()))
     of_snapshot: set[tuple[str, ...]] = {(node.attr,) for node in further}
     if len(further) < sum(node.attr == _SNAPSHOT for node in read):  # it is given away whole
         of_snapshot.add(())
-    return _reach({node.attr for node in read}, of_snapshot, collected)
+    return _reach({node.attr for node in read}, of_snapshot, collected)._replace(types=types_in_python(tree))
 
 
 def _is_plain(tree: ast.AST) -> bool:

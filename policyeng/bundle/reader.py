@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, TypedDict
@@ -25,6 +25,7 @@ from policyeng.bundle.gatekeeper import (
     refuse_undeclared,
     with_templates,
 )
+from policyeng.bundle.looked_up import names_types
 from policyeng.bundle.origins import Origin, open_origins
 from policyeng.bundle.outlines import Outline, outlines_of
 from policyeng.bundle.reaching import Reach, reaches_of
@@ -33,6 +34,7 @@ from policyeng.bundle.tree import DATA_NAMES, is_gatekeepers, text_of
 from policyeng.bundle.verification import Verification
 from policyeng.errors import BundleError
 from policyeng.facts import Facts
+from policyeng.frozen import frozen
 from policyeng.models import JsonObject, lowered
 
 _NO_POLICY = "a policy is a Rego module with our header, or with a rule `deny`, `warn` or `violation`"
@@ -45,7 +47,7 @@ class Wanted(TypedDict):
     resources: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class Bundle:
     """Policies with everything they need, as read from one or several directories and archives.
 
@@ -95,6 +97,14 @@ class Bundle:
     def reaches(self) -> tuple[Reach, ...]:
         """What of its input each policy in force can read."""
         return reaches_of(self.policies, self.modules, self.rego_v0)
+
+    @cached_property
+    def asked_types(self) -> Mapping[int, frozenset[str]]:
+        """By the number of a policy in force, the ARM types that it may look up and that not every snapshot lists."""
+        analyses = (analysis_of(source, path in self.rego_v0, path) for path, source in self.modules)
+        if not names_types(self.policies, analyses):
+            return {}
+        return {number: reach.types for number, reach in enumerate(self.reaches) if reach.types}
 
     @cached_property
     def clocked(self) -> tuple[bool, ...]:

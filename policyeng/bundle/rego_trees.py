@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 
 from policyeng.bundle.analysis import Analysis, Rule, analysis_of
+from policyeng.bundle.looked_up import find_types
 from policyeng.rego import Diagnostic, RegoError, parse_module
 from policyeng.rego.syntax import Head, Module, Ref, Scalar, Var, dotted_name, walk
 from policyeng.rego.syntax import Rule as RuleNode
@@ -103,10 +104,11 @@ def analyzed(tree: Module) -> Analysis:
     package = ".".join(str(part.value) for part in tree.package.path if isinstance(part, Scalar))
     # A further body of a rule begins behind its head.
     rules = tuple(_outlined(rule, tree) for rule in tree.rules if rule.start <= rule.head.start)
-    texts = {node.value for node in walk([tree.imports, tree.rules]) if isinstance(node, Scalar)}
-    words = frozenset(text for text in texts if isinstance(text, str) and _WORD.fullmatch(text))
+    values = {node.value for node in walk([tree.imports, tree.rules]) if isinstance(node, Scalar)}
+    texts = [value for value in values if isinstance(value, str)]
+    words = frozenset(filter(_WORD.fullmatch, texts))
     reads = frozenset(names_read(tree))
-    return Analysis(tree.version == 0, package, rules, reads, words)
+    return Analysis(tree.version == 0, package, rules, reads, words, frozenset(find_types(texts)))
 
 
 def _outlined(rule: RuleNode, tree: Module) -> Rule:

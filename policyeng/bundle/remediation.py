@@ -6,11 +6,11 @@ A patch is a claim that `policyeng verify` proves: where it applies, the finding
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-
-from pydantic import Field, field_validator, model_validator
+from typing import Annotated
 
 from policyeng.bundle.header_parts import WORKSPACE, Strict, require_pointer
-from policyeng.models import JsonObject, lowered
+from policyeng.frozen import frozen
+from policyeng.models import Checked, JsonObject, Limited, lowered
 
 #: The members of each operation beside `op` and `path`. A `move` is written as `copy` and `remove`.
 _MEMBERS = {"add": ("value",), "replace": ("value",), "test": ("value",), "copy": ("from",), "remove": ()}
@@ -20,6 +20,21 @@ _IDENTITY = frozenset({"/id", "/type", "/name"})
 _MADE_OF = {"/runs": "/target"}
 
 
+def _operations(steps: tuple[JsonObject, ...]) -> tuple[JsonObject, ...]:
+    for step in steps:
+        _require_operation(step)
+    if any(step["path"] == "" for step in steps) and len(steps) > 1:
+        raise ValueError("what takes the resource away stands alone")
+    return steps
+
+
+def _pointers(pointers: tuple[str, ...]) -> tuple[str, ...]:
+    for pointer in pointers:
+        require_pointer(pointer)
+    return pointers
+
+
+@frozen(kw_only=True)
 class Patch(Strict):
     """A JSON Patch, and where it is the remedy.
 
@@ -34,26 +49,10 @@ class Patch(Strict):
             worse after it, the patch is none for that estate.
     """
 
-    patch: tuple[JsonObject, ...] = Field(min_length=1)
-    answers: tuple[str, ...] = ()
+    patch: Annotated[tuple[JsonObject, ...], Limited(min_length=1), Checked(_operations)]
+    answers: Annotated[tuple[str, ...], Checked(_pointers)] = ()
     of: str = ""
     provided: tuple[str, ...] = ()
-
-    @field_validator("patch")
-    @classmethod
-    def _are_operations(cls, value: tuple[JsonObject, ...]) -> tuple[JsonObject, ...]:
-        for step in value:
-            _require_operation(step)
-        if any(step["path"] == "" for step in value) and len(value) > 1:
-            raise ValueError("what takes the resource away stands alone")
-        return value
-
-    @field_validator("answers")
-    @classmethod
-    def _are_pointers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for pointer in value:
-            require_pointer(pointer)
-        return value
 
     @property
     def written(self) -> Iterator[str]:
@@ -61,24 +60,27 @@ class Patch(Strict):
         return (step["path"] for step in self.patch if step["op"] != "test")
 
 
+@frozen(kw_only=True)
 class Remediation(Strict):
     """How to mend a failure: text, and JSON Patches. For each denial the first one that answers it and applies counts.
 
     A single patch may be written as `patch: [operations]`.
     """
 
-    text: str = Field(min_length=1)
+    text: Annotated[str, Limited(min_length=1)]
     patches: tuple[Patch, ...] = ()
 
-    @model_validator(mode="before")
-    @classmethod
-    def _one_patch(cls, value: object) -> object:
-        if not isinstance(value, dict) or "patch" not in value:
-            return value
-        if "patches" in value:
-            raise ValueError("there are both `patch` and `patches`; write `patch` as one of the `patches`")
-        rest = {key: given for key, given in value.items() if key != "patch"}
-        return {**rest, "patches": [{"patch": value["patch"]}] if value["patch"] else []}
+
+def as_written(value: object) -> object:
+    """Return a remediation that is written as text alone, or with one patch, in its whole form."""
+    if isinstance(value, str):
+        return {"text": value}
+    if not isinstance(value, dict) or "patch" not in value:
+        return value
+    if "patches" in value:
+        raise ValueError("there are both `patch` and `patches`; write `patch` as one of the `patches`")
+    rest = {key: given for key, given in value.items() if key != "patch"}
+    return {**rest, "patches": [{"patch": value["patch"]}] if value["patch"] else []}
 
 
 def require_declared(remediation: Remediation, inspects: Iterable[str], judged: Iterable[str]) -> None:

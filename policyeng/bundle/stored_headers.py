@@ -1,30 +1,24 @@
-"""What an earlier run read from the same text: validated headers, and analyses of Rego modules."""
+"""What an earlier run read from the same text: validated headers, code of Python policies, analyses of Rego modules."""
 
 from __future__ import annotations
 
 import hashlib
+import marshal
 import os
+import pickle
+import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
+from types import CodeType
 from typing import Any, NamedTuple
-
-import orjson
 
 from policyeng import __version__, cache
 from policyeng.bundle.analysis import Analysis, analysis_of, keep
-from policyeng.bundle.header import (
-    Consulted,
-    Judged,
-    PolicyHeader,
-    header_from_metadata,
-    parse_header,
-)
-from policyeng.bundle.header_parts import RelatedResource
+from policyeng.bundle.header import PolicyHeader, header_from_metadata, parse_header
 from policyeng.bundle.parsing import bundle_yaml
 from policyeng.bundle.python_headers import read_header
-from policyeng.bundle.remediation import Patch, Remediation
 from policyeng.errors import BundleError
-from policyeng.models import JsonObject, Severity
 
 
 class ModuleHeader(NamedTuple):
@@ -54,9 +48,9 @@ class Headers:
     def __init__(self, tree: Mapping[PurePosixPath, bytes]) -> None:
         texts = [(str(path), hashlib.sha256(content).hexdigest()) for path, content in sorted(tree.items())]
         own = (part for path, digest in texts if path.endswith((".rego", ".py")) for part in (path, digest))
-        self._key = cache.key_of("headers", __version__, _code(), *own)
+        self._key = cache.key_of("headers", __version__, sys.version, _code(), *own)
         parts = cache.load(self._key)
-        self._known: dict[str, Any] = orjson.loads(parts[0]) if parts else {}
+        self._known: dict[str, Any] = pickle.loads(parts[0]) if parts else {}  # noqa: S301  # from a private file, its digest verified
         self._fresh = False
 
     def of_metadata(self, text: str, place: str) -> PolicyHeader | None:
@@ -75,18 +69,28 @@ class Headers:
         """
         digest = f"module:{is_twin}:{hashlib.sha256(content).hexdigest()}"
         if (stored := self._known.get(digest)) is not None:
-            header = None if is_twin else _rebuilt(self._known[stored["fields"]])
-            return ModuleHeader(header, stored["has_applies"], stored["fields"])
+            found: ModuleHeader = stored
+            return found
         stated = read_header(content, place)
         if is_twin and stated.fields:
             remedy = "write `@policy()` alone"
             raise BundleError("the twin of a Rego policy repeats the header", place=(place,), remedy=remedy)
         fields = digest_of(stated.fields)
         header = None if is_twin else parse_header(dict(stated.fields), place)
-        if header is None or self._kept(fields, header):
-            self._known[digest] = {"fields": fields, "has_applies": stated.has_applies}
-            self._fresh = True
-        return ModuleHeader(header, stated.has_applies, fields)
+        read = ModuleHeader(header, stated.has_applies, fields)
+        self._add(digest, read)
+        return read
+
+    def code_of(self, content: bytes, place: str) -> CodeType | None:
+        """Return the code of a Python module; None for one that Python refuses."""
+        digest = f"code:{place}:{hashlib.sha256(content).hexdigest()}"
+        if digest not in self._known:
+            try:
+                self._add(digest, marshal.dumps(compile(content, place, "exec")))
+            except (SyntaxError, ValueError):
+                return None
+        code: CodeType = marshal.loads(self._known[digest])  # noqa: S302  # from a private file, its digest verified
+        return code
 
     def analysis(self, source: str, rego_v0: bool | None, place: str) -> Analysis:
         """Return the analysis of a Rego module; see `analysis_of`.
@@ -96,81 +100,29 @@ class Headers:
         """
         digest = f"analysis:{rego_v0}:{hashlib.sha256(source.encode('utf-8', 'surrogatepass')).hexdigest()}"
         if digest in self._known:
-            analysis = Analysis.load(self._known[digest])
+            analysis: Analysis = self._known[digest]
             keep(source, rego_v0, analysis)
         else:
             analysis = analysis_of(source, rego_v0, place)
-            self._known[digest] = analysis.dump()
-            self._fresh = True
+            self._add(digest, analysis)
         return analysis
 
     def keep(self) -> None:
         """Store what is new for later runs."""
         if self._fresh:
-            cache.store(self._key, [orjson.dumps(self._known)])
+            with suppress(TypeError, AttributeError, pickle.PicklingError):  # a value that a Python policy makes, say
+                cache.store(self._key, [pickle.dumps(self._known)])
 
     def _of(self, text: str, read: Callable[[], PolicyHeader | None]) -> PolicyHeader | None:
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-        if digest in self._known:
-            stored = self._known[digest]
-            return None if stored is None else _rebuilt(stored)
-        header = read()
-        self._kept(digest, header)
+        if digest not in self._known:
+            self._add(digest, read())
+        header: PolicyHeader | None = self._known[digest]
         return header
 
-    def _kept(self, digest: str, header: PolicyHeader | None) -> bool:
-        """Keep a header, if JSON can: a tuple among the values of a Python policy, for example, it cannot."""
-        stored = None if header is None else header.model_dump(mode="json", exclude_unset=True)
-        if stored is not None and repr(_rebuilt(stored)) != repr(header):
-            return False
-        self._known[digest] = stored
+    def _add(self, digest: str, read: object) -> None:
+        self._known[digest] = read
         self._fresh = True
-        return True
-
-
-def _rebuilt(stored: JsonObject) -> PolicyHeader:
-    """The header of a validated one's JSON, without validating it again."""
-    fields = dict(stored)
-    fields["severity"] = Severity(stored["severity"])
-    fields["judges"] = tuple(_judged(entry) for entry in stored["judges"])
-    if "related_resources" in stored:
-        fields["related_resources"] = tuple(
-            RelatedResource.model_construct(**entry) for entry in stored["related_resources"]
-        )
-    for name in ("inspects", "insensitive_to", "refines"):
-        if name in stored:
-            fields[name] = tuple(stored[name])
-    if isinstance(stored.get("clock"), list):
-        fields["clock"] = tuple(stored["clock"])
-    if "monotone_in" in stored:
-        ways = stored["monotone_in"].items()
-        fields["monotone_in"] = {place: tuple(way) if isinstance(way, list) else way for place, way in ways}
-    if "consults" in stored:
-        fields["consults"] = tuple(_consulted(entry) for entry in stored["consults"])
-    if stored.get("remediation") is not None:
-        remediation = stored["remediation"]
-        made = {"patches": tuple(map(_patch, remediation["patches"]))} if "patches" in remediation else {}
-        fields["remediation"] = Remediation.model_construct(**{**remediation, **made})
-    if "controls" in stored:
-        fields["controls"] = {framework: tuple(ids) for framework, ids in stored["controls"].items()}
-    return PolicyHeader.model_construct(**fields)
-
-
-def _judged(entry: JsonObject) -> Judged:
-    if "where" not in entry:
-        return Judged.model_construct(**entry)
-    where = {pointer: tuple(values) for pointer, values in entry["where"].items()}
-    return Judged.model_construct(**{**entry, "where": where})
-
-
-def _patch(entry: JsonObject) -> Patch:
-    fields: JsonObject = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
-    return Patch.model_construct(**fields)
-
-
-def _consulted(entry: JsonObject) -> Consulted:
-    fields: JsonObject = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
-    return Consulted.model_construct(**fields)
 
 
 def _code() -> str:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from policyeng.errors import UsageError
+from policyeng.frozen import frozen
 
 SIGNATURES = PurePosixPath(".signatures.json")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verification:
     """Which signatures are trusted.
 
@@ -45,7 +45,7 @@ class Verification:
         return self.key
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Signature:
     """A signature that holds: with which algorithm, by which key, for which scope and until when."""
 

@@ -17,7 +17,7 @@ from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.report import FORMATS, GROUPS, PROSE
 from policyeng.sources import FORMATS as SOURCES
-from policyeng.sources import given, given_parameters
+from policyeng.sources import given
 
 if TYPE_CHECKING:  # the options need typer, and a plain run does not
     from policyeng.cli import options
@@ -76,7 +76,7 @@ def check(
     flags |= {"profile": profile, "strict_unknown": strict_unknown, "exclude": exclude}
     settings = settings_of({**flags, **trust}, config)
     from_ = chosen(from_, SOURCES, "input format") if from_ else None
-    at, said = moment_of(as_of), given(scope or "", workspace or "", given_parameters(parameters or ()))
+    at, said = moment_of(as_of), given(scope or "", workspace or "", _parameters(parameters or ()))
     files, facts = policy or (), data or ()
     others = [*files, *facts, *(parameters or ()), config, baseline, *(path for _, path in outputs)]
     walk = walk_of(settings, others, gitignore=not no_gitignore)
@@ -90,6 +90,14 @@ def check(
         if minimise or suggest:
             return _minimised(judged, request, settings, config) if minimise else _suggested(judged, format_)
     return _printed(shown, format_)
+
+
+def _parameters(texts: Sequence[str]) -> Mapping[str, object]:
+    if not texts:
+        return {}
+    from policyeng.sources import given_parameters  # most runs have none
+
+    return given_parameters(texts)
 
 
 def _write(outputs: Sequence[tuple[str, Path]], shown: Shown) -> None:

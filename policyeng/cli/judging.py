@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,13 @@ from policyeng.cli.reading import reading_lines
 from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
 from policyeng.evaluation import evaluate
+from policyeng.frozen import frozen
 from policyeng.in_force import held_of
 from policyeng.models import Evaluation, Snapshot
-from policyeng.sources import Given, Walk, read_baseline, read_inputs
+from policyeng.sources import Given, Walk, read_inputs
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request:
     """What the command line asks for beyond the settings."""
 
@@ -40,7 +40,7 @@ class Request:
     baseline: Path | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judged:
     """What was judged, with what, and what came of it; `options` are those of `evaluate`."""
 
@@ -57,7 +57,11 @@ def judged_of(request: Request, settings: Settings) -> Judged:
         PolicyengError: the policies, the settings or the inputs cannot be used.
     """
     held = held_of(request.policies, request.given_data, settings, no_exemptions=request.no_exemptions)
-    earlier = read_baseline(request.baseline) if request.baseline else None
+    earlier = None
+    if request.baseline:
+        from policyeng.sources import read_baseline  # most runs have none
+
+        earlier = read_baseline(request.baseline)
     with busy("reading"):
         stdin = sys.stdin.buffer.read() if "-" in request.inputs and sys.stdin is not None else None
         read = read_inputs(

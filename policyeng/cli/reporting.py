@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from policyeng.cli.judging import Judged
+from policyeng.frozen import frozen
 from policyeng.report import INFORMED, PROFILED, PROSE
 
 
-@dataclass(frozen=True)
+@frozen
 class Shown:
     """What was judged, and how the reader wants it shown.
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable
-from mmap import mmap
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from policyeng.cli.loading import chosen
 from policyeng.errors import UsageError
+
+if TYPE_CHECKING:
+    from mmap import mmap
 
 #: What a file that may be written says where nothing may be put beside it or in its place, such as one mounted alone.
 _IN_PLACE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY}

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from policyeng.configuration.given import ENVIRONMENT_PREFIX, from_environment, from_flags
 from policyeng.configuration.settings import NAMES, Given, Settings, known
 from policyeng.configuration.toml_file import candidates, found, from_file
@@ -60,7 +58,9 @@ def _settings(given: Mapping[str, Given], file: Path | None) -> Settings:
     origins = {name: given[name].origin if name in given else "default" for name in NAMES}
     values = {name: value for name, (value, _) in given.items()}
     if not values:  # the defaults need no validator
-        return Settings.model_construct(origins=origins, file=file)
+        return Settings(origins=origins, file=file)
+    from pydantic import ValidationError
+
     try:
         return Settings.model_validate({**values, "origins": origins, "file": file})
     except ValidationError as error:

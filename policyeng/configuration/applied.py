@@ -25,7 +25,7 @@ def applied_settings(settings: Settings) -> AppliedSettings:
         here = re.compile(rf"^(!?){re.escape(Path.cwd().as_posix())}/")
         values["exclude"] = [here.sub(r"\1/", pattern) for pattern in values["exclude"]]
     changes = [
-        SettingChange.model_construct(
+        SettingChange(
             setting=name,
             value=masked(values[name]),
             origin=settings.origins[name].replace(str(settings.file), file, 1),
@@ -37,9 +37,9 @@ def applied_settings(settings: Settings) -> AppliedSettings:
             continue
         name = "template parameters" if option == "parameters" else option  # there is a setting `parameters`
         origin = _ENVIRONMENT + variable
-        changes.append(SettingChange.model_construct(setting=name, value=_harmless(option, value), origin=origin))
+        changes.append(SettingChange(setting=name, value=_harmless(option, value), origin=origin))
     environment = {change.origin.removeprefix(_ENVIRONMENT) for change in changes if _ENVIRONMENT in change.origin}
-    return AppliedSettings.model_construct(  # a validator would cost a short run more than all of this
+    return AppliedSettings(  # a validator would cost a short run more than all of this
         file=file,
         environment=tuple(sorted(environment)),
         changes=tuple(sorted(changes, key=lambda change: change.setting)),

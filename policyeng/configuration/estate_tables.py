@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -14,7 +15,7 @@ from policyeng.configuration.estates import EstateSettings
 from policyeng.configuration.places import File
 from policyeng.errors import UsageError, nearest
 
-_KEYS = tuple(EstateSettings.model_fields)
+_KEYS = tuple(entry.name for entry in fields(EstateSettings))
 _DURATIONS = ("every", "jitter", "grace", "deadline")
 _TEXTS = tuple(name for name in _KEYS if name not in (*_DURATIONS, "inputs", "together"))
 _TABLES = 'write `[[estates]]`, and below it `name = "..."` and `inputs = ["..."]`'

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from policyeng.frozen import frozen
 from policyeng.models import Model
 
 
+@frozen(kw_only=True)
 class EstateSettings(Model):
     """One `[[estates]]` table.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
 
 from pydantic import SecretStr
 
@@ -16,7 +17,7 @@ _NAME = re.compile(r"[\w.-]+", re.ASCII)
 #: A scheme and something after it, as apprise has them; what comes after is for apprise to judge when it sends.
 _URL = re.compile(r"\$\{\w+\}|[A-Za-z][\w+.-]*://.+", re.ASCII | re.DOTALL)
 _TABLES = 'write `[[notify]]`, and below it `name = "..."` and `url = "..."`'
-_KEYS = tuple(name for name in Notifying.model_fields if name != "inherited_from")
+_KEYS = tuple(entry.name for entry in fields(Notifying) if entry.name != "inherited_from")
 
 
 def targets(value: object, file: File) -> list[Notifying]:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from pydantic import SecretStr
+from typing import TYPE_CHECKING, Annotated
 
-from policyeng.models import Model, Severity
+from policyeng.frozen import frozen
+from policyeng.models import UNCHECKED, Model, Severity
+
+if TYPE_CHECKING:
+    from pydantic import SecretStr as Secret
+else:  # the table is read apart, and pydantic is loaded then
+    Secret = Annotated[object, UNCHECKED]
 
 
+@frozen(kw_only=True)
 class Notifying(Model):
     """One `[[notify]]` table: a target, and what it is told.
 
@@ -22,7 +29,7 @@ class Notifying(Model):
     """
 
     name: str
-    url: SecretStr
+    url: Secret
     estates: tuple[str, ...] = ()
     owners: tuple[str, ...] = ()
     severity: Severity = Severity.LOW

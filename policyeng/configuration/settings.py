@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field, fields
 from pathlib import Path
-from typing import Any, NamedTuple
-
-from pydantic import Field, field_validator
+from typing import Annotated, Any, NamedTuple
 
 from policyeng.configuration.estates import EstateSettings
 from policyeng.configuration.notifying import Notifying
-from policyeng.models import Blame, Enforcement, JsonObject, Model, Severity
+from policyeng.frozen import frozen
+from policyeng.models import Blame, Checked, Enforcement, JsonObject, Limited, Model, Severity
 
 
+def _in_lower_case(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
+
+
+_ANY_CASE = Checked(_in_lower_case, before=True)
+
+
+@frozen(kw_only=True)
 class Settings(Model):
     """The settings of a run.
 
@@ -44,37 +52,32 @@ class Settings(Model):
     """
 
     profile: str | None = None
-    fail_on: Severity = Severity.LOW
+    fail_on: Annotated[Severity, _ANY_CASE] = Severity.LOW
     strict_unknown: bool = False
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     exemptions: tuple[Path, ...] = ()
     exclude: tuple[str, ...] = ()
-    max_exemption_days: int = Field(default=365, ge=1, le=36500)
+    max_exemption_days: Annotated[int, Limited(ge=1, le=36500)] = 365
     verification_key: Path | None = None
     verification_algorithm: str = ""
     verification_key_id: str = ""
     verification_scope: str = ""
     require_signature: bool = False
     allow_unsigned_directory: bool = False
-    parameters: Mapping[str, JsonObject] = {}
+    parameters: Mapping[str, JsonObject] = field(default_factory=dict)
     modes: tuple[Enforcement, ...] = ()
-    blame: Blame | None = None
+    blame: Annotated[Blame | None, _ANY_CASE] = None
     store: str = "sqlite:///audits.db"
     expect: tuple[str, ...] = ()
     estates: tuple[EstateSettings, ...] = ()
     notify: tuple[Notifying, ...] = ()
-    origins: Mapping[str, str] = {}
+    origins: Mapping[str, str] = field(default_factory=dict)
     file: Path | None = None
-    variables: Mapping[str, tuple[str, Any]] = {}
-
-    @field_validator("fail_on", "blame", mode="before")
-    @classmethod
-    def _in_any_case(cls, value: object) -> object:
-        return value.lower() if isinstance(value, str) else value
+    variables: Mapping[str, tuple[str, Any]] = field(default_factory=dict)
 
 
-NAMES = tuple(name for name in Settings.model_fields if name not in ("origins", "file", "variables"))
+NAMES = tuple(entry.name for entry in fields(Settings) if entry.name not in ("origins", "file", "variables"))
 #: Settings that are lists of text, for which text alone stands, too.
 LISTS = ("select", "ignore", "exemptions", "exclude", "expect")
 #: Settings that are tables, which only a file can give.

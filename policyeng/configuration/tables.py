@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from math import isfinite
 
 from policyeng.configuration.places import File
 from policyeng.errors import UsageError, nearest
 from policyeng.models import Enforcement, Mode, lowered
 
-_KEYS = tuple(Enforcement.model_fields)
+_KEYS = tuple(entry.name for entry in fields(Enforcement))
 _TABLES = 'write `[[modes]]`, and below it `policy = "..."` and `mode = "warn"`'
 
 

@@ -28,6 +28,11 @@ def judge(work: Work, engine: str = "embedded", opa: OpaOptions | None = None) -
         UsageError: no engine has that name, or the options of the OPA server do not fit.
         EngineError: the engine cannot compile the bundle, or cannot be reached.
     """
+    if work.apart:
+        found: dict[Pair, Judgement] = {}
+        for part in work.parts():
+            found.update(zip(part.pairs, judge(part, engine, opa), strict=True))
+        return [found[pair] for pair in work.pairs]
     policies = work.bundle.policies
     rego = [pair for pair in work.pairs if policies[pair.policy].rules]
     verdicts = iter(_rego(work, rego, engine, opa) if rego else ())

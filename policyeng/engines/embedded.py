@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -31,17 +32,17 @@ from policyeng.errors import EngineError
 from policyeng.models import Denial, JsonObject, Unknown, lowered, made
 from policyeng.rego import markers
 from policyeng.rego.budget import Limits
-from policyeng.rego.compiler import Compiled, compiler_digest
+from policyeng.rego.compiled import Compiled, compiler_digest
 from policyeng.rego.errors import remember_text
 from policyeng.rego.markers import Cause
-from policyeng.rego.program import Thread, link
+from policyeng.rego.program import Thread
 from policyeng.rego.runtime import Members
-from policyeng.rego.syntax import Module
 from policyeng.rego.tracing import Read
 from policyeng.rego.values import UNDEFINED, Value, members, to_json
 
 if TYPE_CHECKING:
     from policyeng.rego.deciding import HandledThread, MarkedThread
+    from policyeng.rego.syntax import Module
 
 #: The name of the parsed snapshot in `Work.made`, and of that with markers.
 DOCUMENTS = "documents"
@@ -99,31 +100,40 @@ class Documents(NamedTuple):
             entries: of other indices; what an entry that goes leaves empty goes with it.
         """
         snapshot = dict(self.snapshot)
-        kinds: set[str] = set()
         for name, start, removed, texts in splices:
             added = [orjson.loads(text) for text in texts]
             before = snapshot[name]
             gone = before[start : start + removed]
             snapshot[name] = [*before[:start], *added, *before[start + removed :]]
             if name == "resources":
-                kinds |= {lowered(kind) for kind in _texts("type", [*gone, *added])}
+                snapshot["by_type"] = _changed_by_type(snapshot["by_type"], gone, added)
                 by_id = snapshot["by_id"] = dict(snapshot["by_id"])
                 for identifier in _texts("id", gone):
                     by_id.pop(lowered(identifier), None)
                 by_id.update((lowered(resource["id"]), resource) for resource in added if _texts("id", [resource]))
-        if kinds:
-            by_type = snapshot["by_type"] = dict(snapshot["by_type"])
-            found: dict[str, list[Any]] = {kind: [] for kind in kinds}
-            for resource in snapshot["resources"]:
-                if isinstance(kind := resource.get("type"), str) and (place := lowered(kind)) in found:
-                    found[place].append(resource)
-            for place, resources in found.items():
-                by_type.pop(place, None)
-                if resources:
-                    by_type[place] = resources
         for path, text in entries:
             _put(snapshot, list(path), UNDEFINED if text is None else orjson.loads(text))
         return Documents(snapshot, [subject for name in _SUBJECTS for subject in snapshot.get(name, ())])
+
+
+def _changed_by_type(
+    by_type: Mapping[str, Sequence[Value]], gone: Iterable[Value], added: Iterable[Value]
+) -> dict[str, Sequence[Value]]:
+    """Return the resources by type after some go and others come; each list is in the order of lower-case ids."""
+    changed = dict(by_type)
+    for resource in gone:
+        kind = lowered(resource["type"])
+        changed[kind] = [one for one in changed[kind] if one is not resource]
+    for resource in added:
+        kind = lowered(resource["type"])
+        members = list(changed.pop(kind, ()))
+        members.insert(bisect_left(members, lowered(resource["id"]), key=_lower_case_id), resource)
+        changed[kind] = members
+    return {kind: members for kind, members in changed.items() if members}
+
+
+def _lower_case_id(resource: Value) -> str:
+    return lowered(resource["id"])
 
 
 def _texts(key: str, resources: Iterable[Value]) -> list[str]:
@@ -150,10 +160,10 @@ def documents_of(work: Work) -> Documents:
     documents: Documents = work.made[DOCUMENTS]
     if work.marking is None:
         return documents
-    if _MARKED not in work.made:
-        work.made[_MARKED] = Documents(*work.marking.mark(documents.snapshot, documents.subjects))
-    marked: Documents = work.made[_MARKED]
-    return marked
+    made: dict[frozenset[str], Documents] = work.made.setdefault(_MARKED, {})
+    if work.marking.named not in made:
+        made[work.marking.named] = Documents(*work.marking.mark(documents.snapshot, documents.subjects))
+    return made[work.marking.named]
 
 
 def changed_documents(
@@ -210,7 +220,7 @@ def judge_pairs(work: Work, pairs: Sequence[Pair], recording: Recording | None =
         try:
             found.append(evaluator.judge(pair))
         except DeadlineExceededError as error:
-            found.append(Judgement(error=f"limit: {error}"))
+            found.append(Judgement(error=f"limit: {error}", is_limit=True))
             count_overrun(bundle, policy)
             evaluator = _Evaluator(work, recording, is_new=True)
     return found
@@ -508,7 +518,7 @@ def _program(key: _Key) -> rego.Program:
                 for path, text in bundle.modules:
                     remember_text(bundle.places[path], text)
                 return program
-        program = link(modules_of(bundle), data, names=names)
+        program = _linked(bundle, data, names)
     except (rego.RegoError, rego.LibraryError) as error:
         raise EngineError(f"the bundle does not compile:\n{error}", place=(bundle.name,)) from error
     if is_traced:
@@ -524,10 +534,16 @@ def _handled(bundle: Bundle, program: rego.Program | None = None) -> Compiled:
         with suppress(ValueError):
             return Compiled.load(stored[0])
     if program is None:
-        program = link(modules_of(bundle), orjson.loads(bundle.data_bytes))
+        program = _linked(bundle, orjson.loads(bundle.data_bytes))
     compiled = program.compile_handled()
     cache.store(entry, [compiled.dump()])
     return compiled
+
+
+def _linked(bundle: Bundle, data: Value, names: Mapping[str, str] | None = None) -> rego.Program:
+    from policyeng.rego.linking import link  # loaded when a bundle is compiled for the first time
+
+    return link(modules_of(bundle), data, names=names)
 
 
 def _entry(bundle: Bundle, form: str = "program") -> str:

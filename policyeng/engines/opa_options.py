@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from policyeng.frozen import frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class OpaOptions:
     """Which OPA judges, and how it is reached.
 

@@ -67,7 +67,7 @@ def judge_pair(work: Work, pair: Pair, recording: RecordedView | None = None) ->
             judgement, causes = within_deadline(space, _outcome, functions, given)
     except DeadlineExceededError as error:
         count_overrun(work.bundle, policy)
-        return Judgement(error=f"limit: {error}")
+        return Judgement(error=f"limit: {error}", is_limit=True)
     if not causes or marking is None:
         return judgement
     unknowns = (*judgement.unknowns, *marking.unknowns(causes, pair.subject, pair.workspace))
@@ -81,11 +81,12 @@ def input_of(work: Work) -> tuple[SnapshotView, Sequence[JsonObject]]:
 
 def _marked(work: Work, marking: Marking) -> tuple[SnapshotView, Sequence[JsonObject]]:
     """Return the snapshot with markers and its subjects, made once; what policies work out of it lasts as long."""
-    kept = work.made.get(MARKED_VIEW)
+    made = work.made.setdefault(MARKED_VIEW, {})
+    kept = made.get(marking.named)
     if kept is None or kept[0] is not work.snapshot:
         names = (member.name for member in fields(SnapshotView) if member.init)
         found, subjects = marking.mark({name: getattr(work.snapshot, name) for name in names}, work.subjects)
-        kept = work.made[MARKED_VIEW] = work.snapshot, SnapshotView(**found), subjects
+        kept = made[marking.named] = work.snapshot, SnapshotView(**found), subjects
     return kept[1], kept[2]
 
 

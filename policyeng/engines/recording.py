@@ -7,10 +7,11 @@ refuse it, and never see an empty collection.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, MutableMapping, MutableSequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, TypeVar
 
 from policyeng.bundle import SnapshotView
+from policyeng.frozen import frozen
 from policyeng.rego.markers import MARKERS, SCALARS
 from policyeng.rego.tracing import Kind, Recorder, escape
 from policyeng.rego.values import Value
@@ -179,7 +180,7 @@ def plain(value: Value) -> Value:
     return value.whole()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordedView(SnapshotView):
     """A snapshot as policies see it, of which reads are recorded; what they work out of it keeps its reads."""
 

@@ -33,6 +33,10 @@ def trace(work: Work, names: Sequence[str]) -> Iterator[tuple[Pair, Traced]]:
     Raises:
         EngineError: the bundle does not compile.
     """
+    if work.apart:
+        for part in work.parts():
+            yield from trace(part, names)
+        return
     policies = work.bundle.policies
     rego = [pair for pair in work.pairs if policies[pair.policy].rules]
     if rego:
@@ -46,7 +50,7 @@ def _trace_rego(work: Work, pairs: Sequence[Pair], named: Sequence[str]) -> Iter
     recorder = embedded.Recording(names)
     for pair, judgement in zip(pairs, embedded.judge_pairs(work, pairs, recorder), strict=True):
         reads = recorder.reads.pop(pair, None)
-        is_whole = reads is None or (judgement.error or "").startswith(_LIMIT)
+        is_whole = reads is None or judgement.is_limit
         yield pair, Traced(judgement, None if is_whole else reads)
 
 
@@ -61,9 +65,5 @@ def _trace_python(work: Work, pairs: Sequence[Pair], named: Sequence[str]) -> It
         recorded = python.judge_pair(work, pair, view)
         recorder.end()
         # Whatever a view does not pass for shows in another outcome.
-        is_alike = recorded == judgement and not (judgement.error or "").startswith(_LIMIT)
+        is_alike = recorded == judgement and not judgement.is_limit
         yield pair, Traced(judgement, recorder.reads if is_alike else None)
-
-
-#: How errors of evaluations begin that took too long: another one may end in time.
-_LIMIT = "limit: "

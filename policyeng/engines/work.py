@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from policyeng.bundle import Bundle, Policy, SnapshotView
+from policyeng.frozen import frozen
 from policyeng.models import Denial, ExemptionMark, JsonObject, Unknown
 from policyeng.rego.markers import Cause
 from policyeng.rego.values import Value
@@ -27,10 +28,13 @@ class Pair(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """What a policy says about a subject; `error` says why nothing else could be said.
+    """The outcome of a policy for a subject.
 
-    `excepted` marks denials that an `exception` rule beside the policy takes back. `is_partial`: the evaluation met
-    something that is not known.
+    Attributes:
+        error: why there is no other outcome.
+        excepted: marks denials that an `exception` rule of a Conftest policy takes back.
+        is_partial: the evaluation met something that is not known.
+        is_limit: the error is a limit that was exceeded; another evaluation may end in time.
     """
 
     applies: bool = True
@@ -39,10 +43,19 @@ class Judgement(NamedTuple):
     error: str | None = None
     excepted: ExemptionMark | None = None
     is_partial: bool = False
+    is_limit: bool = False
 
 
 class Marking(Protocol):
-    """What is not known of a snapshot."""
+    """What is not known of a snapshot.
+
+    Attributes:
+        named: the types outside `facts.coverage.LISTED` that policies look up.
+    """
+
+    @property
+    def named(self) -> frozenset[str]:
+        """Return them."""
 
     def mark(self, snapshot: Mapping[str, Value], documents: Sequence[Value]) -> tuple[dict[str, Value], list[Value]]:
         """Return copies with markers of a snapshot as policies see it, and of its subjects, the same objects."""
@@ -51,7 +64,7 @@ class Marking(Protocol):
         """Return what an evaluation met, for the positions of its subject and of the workspace of that."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Work:
     """Everything an engine needs.
 
@@ -62,6 +75,7 @@ class Work:
         threads: how many threads judge Rego; at least 1.
         made: by name, what engines make of `document`; whoever judges it again gives the same one again.
         marking: what is not known of the snapshot; None where all of it is.
+        apart: by the number of a policy, what is not known of the snapshot to it, where that is more.
     """
 
     bundle: Bundle
@@ -74,6 +88,14 @@ class Work:
     threads: int = 1
     made: dict[str, Any] = field(default_factory=dict)
     marking: Marking | None = None
+    apart: Mapping[int, Marking] = field(default_factory=dict)
+
+    def parts(self) -> Iterator[Work]:
+        """Yield the work in parts, in each of which the same is known to all policies."""
+        alike: dict[Marking | None, list[Pair]] = {}
+        for pair in self.pairs:
+            alike.setdefault(self.apart.get(pair.policy, self.marking), []).append(pair)
+        yield from (replace(self, pairs=pairs, marking=marking, apart={}) for marking, pairs in alike.items())
 
 
 def is_switched_off(bundle: Bundle, policy: Policy) -> bool:
@@ -89,5 +111,6 @@ def count_overrun(bundle: Bundle, policy: Policy) -> None:
 #: The outcome of every pair of a policy that is switched off.
 SWITCHED_OFF = Judgement(
     error=f"limit: not evaluated: the policy exceeded its limit {MOST_OVERRUNS} times and is switched off "
-    "until the bundle is loaded again; make it look at less"
+    "until the bundle is loaded again; make it look at less",
+    is_limit=True,
 )

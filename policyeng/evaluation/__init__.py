@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from policyeng.evaluation.conclusion import added, exit_code, fails, homes_of, is_unread, problems_of, summary_of
-from policyeng.evaluation.evaluate import concluded, evaluate, evaluated
+from policyeng.evaluation.context import EvaluationContext, prepare
+from policyeng.evaluation.evaluate import conclude, evaluate, evaluate_pairs, evaluate_prepared
 from policyeng.evaluation.options import EvaluationOptions
-from policyeng.evaluation.prepared import Prepared, prepare
 
 __all__ = [
+    "EvaluationContext",
     "EvaluationOptions",
-    "Prepared",
     "added",
-    "concluded",
+    "conclude",
     "evaluate",
-    "evaluated",
+    "evaluate_pairs",
+    "evaluate_prepared",
     "exit_code",
     "fails",
     "homes_of",

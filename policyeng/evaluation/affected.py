@@ -9,7 +9,7 @@ from typing import NamedTuple
 from policyeng.evaluation.changing import Changed, Layout
 from policyeng.evaluation.narrowing import Taking
 from policyeng.evaluation.rows import Row
-from policyeng.evaluation.selectors import Judging, judging_of
+from policyeng.evaluation.selectors import Selector, selectors_of
 from policyeng.evaluation.tracing import Differences, Numbers, Reads, comes_or_goes
 from policyeng.facts.ids import folded_id
 
@@ -60,11 +60,11 @@ class Affecting:
         return found
 
     @cached_property
-    def _by_kind(self) -> Mapping[str, Sequence[tuple[int, Judging]]]:
+    def _by_kind(self) -> Mapping[str, Sequence[tuple[int, Selector]]]:
         """The policies that judge subjects of a lower-case type, with what they narrow it to."""
-        found: dict[str, list[tuple[int, Judging]]] = {}
+        found: dict[str, list[tuple[int, Selector]]] = {}
         for number, policy in enumerate(self._layout.prepared.bundle.policies):
-            for judging in judging_of(policy.header):
+            for judging in selectors_of(policy.header):
                 found.setdefault(judging.kind, []).append((number, judging))
         return found
 

@@ -11,9 +11,9 @@ import orjson
 
 from policyeng.bundle import SnapshotView
 from policyeng.engines.embedded import changed_documents
-from policyeng.evaluation.estate import Becomes, Estate, Subject, resource_subject, workload_subject
+from policyeng.evaluation.context import EvaluationContext
+from policyeng.evaluation.estate import Becomes, Estate, Resource, resource_subject, workload_subject
 from policyeng.evaluation.indices import OF_RESOURCES, Path, indexed_again, with_ids
-from policyeng.evaluation.prepared import Prepared
 from policyeng.evaluation.rows import Row, Slot, late_first, numbered, spliced
 from policyeng.facts.ids import folded_id, workspace_of
 from policyeng.models import JsonObject, Origin, ReadOnlyDict, ReadOnlyList, lowered, read_only, with_members
@@ -30,7 +30,7 @@ class Changed(NamedTuple):
         position: by the position of a subject before, that after; what went has none.
     """
 
-    prepared: Prepared
+    prepared: EvaluationContext
     resources: Sequence[Row]
     workloads: Sequence[Row]
     position: Mapping[int, int]
@@ -42,7 +42,7 @@ class Layout:
     No two of its resources have one id, whatever its case and with or without a slash, and no two of its workloads.
     """
 
-    def __init__(self, prepared: Prepared) -> None:
+    def __init__(self, prepared: EvaluationContext) -> None:
         self.prepared = prepared
         estate = prepared.estate
         self.ids = list(estate.view.by_id)
@@ -87,7 +87,7 @@ class Layout:
         splices += [_splice("resources", row, 0) for row in resources]
         made = changed_documents(self.prepared.made, splices, entries)
         bundle, parameters = self.prepared.bundle, self.prepared.parameters
-        prepared = Prepared(bundle, self.prepared.snapshot, parameters, estate, (), made)
+        prepared = EvaluationContext(bundle, self.prepared.snapshot, parameters, estate, (), made)
         return Changed(prepared, resources, workloads, now)
 
     @cached_property
@@ -138,13 +138,13 @@ class Layout:
 
     def _subjects(
         self, rows: Sequence[Row], now: Mapping[int, int], position: Mapping[str, int], *, moved: bool
-    ) -> list[Subject]:
+    ) -> list[Resource]:
         """All subjects after the change; those that stay are told where their workspaces stand now."""
         subjects = list(self.prepared.estate.subjects)
         for home, inside in self._in_workspaces.items() if moved else ():
             if (to := now.get(home, -1)) != home:
                 for at in inside:
-                    subjects[at] = Subject._make((*subjects[at][:5], to, *subjects[at][6:]))
+                    subjects[at] = Resource._make((*subjects[at][:5], to, *subjects[at][6:]))
         after = spliced(subjects, rows, [row.after for row in rows])
         for row in rows:
             for child in self.inside.get(row.key, ()) if row.before is None else ():

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
+from policyeng.evaluation.context import EvaluationContext
 from policyeng.evaluation.coverage import is_as_asked
-from policyeng.evaluation.estate import Subject
-from policyeng.evaluation.prepared import Prepared
+from policyeng.evaluation.estate import Resource
 from policyeng.evaluation.remarks import of_classifications
-from policyeng.models import Finding, Outcome, Problem, Severity, Summary
-
-#: How a problem begins that tells of a part of the inputs which was not read; so it is known from a report, too.
-_INCOMPLETE = "the snapshot is incomplete"
-#: The same of a part that was not asked for.
-_AS_ASKED = "the snapshot is bounded"
+from policyeng.models import Finding, Findings, Outcome, Problem, Severity, Summary
 
 
-def homes_of(subjects: Iterable[Subject]) -> dict[tuple[str, str], str]:
+def homes_of(subjects: Iterable[Resource]) -> dict[tuple[str, str], str]:
     """By type and id as findings report them, the ARM ids that scopes of exemptions are held against."""
     return {(subject.reported_type, subject.reported_id): subject.home for subject in subjects}
 
@@ -46,7 +41,7 @@ def exit_code(
 
 def is_unread(problem: Problem) -> bool:
     """Whether a problem says that a part of the inputs was not read, so that nothing is known of what it may hold."""
-    return problem.message.startswith(_INCOMPLETE)
+    return problem.kind == "unread"
 
 
 def fails(finding: Finding, fail_on: Severity, *, strict_unknown: bool = False) -> bool:
@@ -56,10 +51,12 @@ def fails(finding: Finding, fail_on: Severity, *, strict_unknown: bool = False) 
     return (failed or undecided) and finding.severity.rank >= fail_on.rank
 
 
-def summary_of(findings: Sequence[Finding]) -> Summary:
-    """Counts by outcome and both ways of counting compliance."""
-    outcomes = Counter(finding.outcome.value for finding in findings)
-    return _summary(outcomes, exempt=sum(finding.exemption is not None for finding in findings))
+def summary_of(findings: Findings) -> Summary:
+    """Return counts by outcome and both ways of counting compliance."""
+    others = findings.others
+    outcomes = Counter(finding.outcome.value for finding in others)
+    outcomes[Outcome.PASS] = len(findings) - len(others)
+    return _summary(outcomes, exempt=sum(finding.exemption is not None for finding in others))
 
 
 def added(summaries: Iterable[Summary]) -> Summary:
@@ -74,7 +71,7 @@ def added(summaries: Iterable[Summary]) -> Summary:
 def _summary(outcomes: Counter[str], exempt: int) -> Summary:
     passed, unknown = outcomes[Outcome.PASS], outcomes[Outcome.UNKNOWN]
     total = outcomes.total() or 1
-    return Summary.model_construct(
+    return Summary(
         pass_=passed,
         fail=outcomes[Outcome.FAIL],
         unknown=unknown,
@@ -85,9 +82,14 @@ def _summary(outcomes: Counter[str], exempt: int) -> Summary:
     )
 
 
-def problems_of(prepared: Prepared) -> list[Problem]:
+def problems_of(prepared: EvaluationContext) -> list[Problem]:
     """What a reader must know of a snapshot, whatever is found in it."""
     snapshot = prepared.snapshot
-    said = [f"{_AS_ASKED if is_as_asked(line) else _INCOMPLETE}: {line}" for line in snapshot.incomplete]
     words = of_classifications(prepared.unknown_classifications, prepared.known_classifications)
-    return [*prepared.estate.problems, *words, *(Problem(level="warning", message=message) for message in said)]
+    return [*prepared.estate.problems, *words, *map(_incomplete, snapshot.incomplete)]
+
+
+def _incomplete(line: str) -> Problem:
+    if is_as_asked(line):
+        return Problem(level="warning", message=f"the snapshot is bounded: {line}")
+    return Problem(level="warning", message=f"the snapshot is incomplete: {line}", kind="unread")

@@ -1,7 +1,7 @@
 """Which resources a snapshot has all of, and of which it does not have all.
 
-`covers` has entries `TYPE at ID`: all resources of the type at and below the id were read. A snapshot without it has
-all of the types that policies look up. Lines of `incomplete` in one form, that collectors write, override that:
+`covers` has entries `TYPE at ID`: all resources of the type at and below the id were read. A native snapshot without it
+has all of the types in `facts.coverage.LISTED`. Lines of `incomplete` in one form, which collectors write, override it:
 
 `TYPE at ID: reason` says that not all resources of the type at and below the id could be read. What is not there may
 exist then: policies that judge the type are unknown of that scope, and those that consult it of what it may be about;
@@ -14,25 +14,30 @@ Lines of this form policies do not see: they would take one for what concerns th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
-from policyeng.facts.coverage import SPELLED
+from policyeng.facts.coverage import SPELLED, TYPE, is_whole, parse_entry
 from policyeng.facts.ids import covers, is_open, scopes_of, segments
-from policyeng.models import Unknown, lowered, made
+from policyeng.models import WORKSPACE_TYPE, Unknown, lowered, made
 from policyeng.rego.markers import Cause
 from policyeng.sources.arm_entry import types_of
 from policyeng.workloads.derive import DERIVED_FROM
 
 _LINE = re.compile(
-    r"(?P<kind>metrics|quotas|[A-Za-z]\w*(?:\.\w+)+(?:/\w+)+)"
-    r" at (?P<scope>/\S*?)(?P<asked>, as asked)?: (?P<reason>.+)",
+    rf"(?P<kind>metrics|quotas|{TYPE}) at (?P<scope>/\S*?)(?P<asked>, as asked)?: (?P<reason>.+)",
     re.S,
 )
 #: No more gaps than these are named as the reason of one unknown.
 _MOST = 5
+_SUBSCRIPTION = ("subscriptions", "ID")
+#: How to know all of a type, by whether it is one of `LISTED`.
+_REMEDIES = (
+    "add what `az rest` lists of them, or state in `covers` that there are no others",
+    "add what `policyeng snapshot collect` or `az rest` gives",
+)
 _SCOPE = re.compile(r"/(?:subscriptions/[^/]+(?:/resourceGroups/[^/]+)?)?", re.IGNORECASE)
 
 
@@ -131,6 +136,11 @@ def _said(line: str) -> re.Match[str] | None:
     return said if said and (_SCOPE.fullmatch(said["scope"]) or types_of(said["scope"])) else None
 
 
+def bounded_in(lines: Iterable[str]) -> list[str]:
+    """The entries of lists of which lines of `incomplete` say that no more was asked for: what was counts as all."""
+    return [f"{one['kind']} at {one['scope']}" for one in filter(None, map(_said, lines)) if one["asked"]]
+
+
 class Coverage:
     """Which lists of resources were read, asked by type and place.
 
@@ -140,33 +150,61 @@ class Coverage:
         lacks: by a lower-case type and an id, or the empty text for anywhere: why there may be others at and below it.
     """
 
-    def __init__(self, stated: Iterable[str] | None, ids: Iterable[str], gaps: Iterable[Gap]) -> None:
-        """Take the entries of `covers`, None for all that policies look up; the ids of the resources; and the gaps."""
-        self._is_whole = stated is None
-        self._stated: dict[str, list[str]] = {}
-        for entry in stated or ():
-            kind, _, scope = entry.partition(" at ")
-            self._stated.setdefault(lowered(kind), []).append(scope)
-        self._subscriptions = sorted({scope for one in ids for scope in scopes_of(one)[:1]}) or ["/"]
+    def __init__(
+        self,
+        covers: Collection[str] | None,
+        by_scope: Mapping[str, Collection[str]],
+        gaps: Iterable[Gap],
+        named: frozenset[str] = frozenset(),
+    ) -> None:
+        """Take what a snapshot covers, and which types policies ask for.
+
+        Args:
+            covers: as in `Snapshot`.
+            by_scope: by scope, the lower-case types of the resources there. A list without a place is that of all
+                subscriptions with workspaces, if there are any: in others lies what these name.
+            gaps: lists that could not be read.
+            named: lower-case types, and namespaces, outside `LISTED`. Where the snapshot has all of `LISTED`, no other
+                type counts as not read: nothing asks for it.
+        """
+        self._named = named if is_whole(covers) else None
+        self._covered: dict[str, set[tuple[str, ...]]] = {}
+        for covered in filter(None, map(parse_entry, covers or ())):
+            self._covered.setdefault(lowered(covered.kind), set()).add(segments(covered.scope) or ())
+        subscriptions = [one for one in by_scope if len(segments(one) or ()) == len(_SUBSCRIPTION)]
+        self._subscriptions = (
+            [one for one in subscriptions if WORKSPACE_TYPE in by_scope[one]] or subscriptions or ["/"]
+        )
         by_kind: dict[str, list[Gap]] = {}
         for gap in gaps:
             by_kind.setdefault(lowered(gap.kind), []).append(gap)
         self._gaps = {kind: Gaps(several) for kind, several in by_kind.items()}
-        self.kinds = (*SPELLED, *(kind for kind in self._gaps if kind not in SPELLED))
-        self.has_holes = not self._is_whole or bool(self._gaps)
+        further = sorted({*self._gaps, *(self._named or ())} - SPELLED.keys())
+        self.kinds = (*SPELLED, *further)
         self.lacks = cache(self._lacks)
+        self.has_holes = self._named is None or bool(self._gaps) or any(self.lacks(kind, "") for kind in self._named)
+
+    @property
+    def anywhere(self) -> Cause:
+        """Why a loop over an index is not decided."""
+        return (f"{self._subscriptions[0]}:", "the inputs do not list all resources")
 
     def _lacks(self, kind: str, scope: str) -> tuple[Cause, ...]:
         if kind in self._gaps:
             found = islice(self._gaps[kind].near(scope) if scope else self._gaps[kind], _MOST)
             if causes := tuple((gap.unknown.path, gap.unknown.msg) for gap in found):
                 return causes
-        if self._is_whole:
-            return ()
         if kind == "workload":
             return next(filter(None, (self.lacks(source, scope) for source in DERIVED_FROM)), ())
-        stated = self._stated.get(kind, ())
-        if all(any(covers(entry, asked) for entry in stated) for asked in ([scope] if scope else self._subscriptions)):
+        if self._named is not None and self._named.isdisjoint((kind, kind.partition("/")[0])):
             return ()
-        remedy = "add what `policyeng snapshot collect` or `az rest` gives"
-        return (("", f"the inputs do not list all {SPELLED.get(kind, kind)}; {remedy}"),)
+        for asked in [scope] if scope else self._subscriptions:
+            if not self._is_covered(kind, asked):
+                place = next(reversed(scopes_of(asked)), "/")
+                message = f"the inputs do not list all {SPELLED.get(kind, kind)}; {_REMEDIES[kind in SPELLED]}"
+                return ((f"{place}:", message),)
+        return ()
+
+    def _is_covered(self, kind: str, asked: str) -> bool:
+        parts, places = segments(asked), self._covered.get(kind, ())
+        return parts is not None and any(parts[:depth] in places for depth in range(len(parts) + 1 if places else 0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from policyeng.models import Approval, DeclaredWorkload, Problem, lowered
+from policyeng.models import Approval, DeclaredWorkload, Problem, lowered, to_bytes
 
 _Stated = TypeVar("_Stated", Approval, DeclaredWorkload)
 
@@ -17,7 +17,7 @@ def each_once(entries: Sequence[_Stated], called: str) -> tuple[tuple[_Stated, .
         by_id.setdefault(lowered(entry.id), []).append(entry)
     if len(by_id) == len(entries):
         return tuple(entries), []
-    kept = {key: min(alike, key=lambda entry: entry.model_dump_json()) for key, alike in by_id.items()}
+    kept = {key: min(alike, key=to_bytes) for key, alike in by_id.items()}
     problems = [twice(called, kept[key].id) for key, alike in by_id.items() for _ in alike[1:]]
     return tuple(kept.values()), sorted(problems, key=lambda problem: problem.place)
 

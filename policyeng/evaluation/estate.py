@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -12,14 +11,16 @@ import orjson
 
 from policyeng.bundle import SnapshotView
 from policyeng.errors import InputError
-from policyeng.evaluation.coverage import Gap, gaps_in, meant_for_all
+from policyeng.evaluation.coverage import Gap, bounded_in, gaps_in, meant_for_all
 from policyeng.evaluation.documents import documents_of
 from policyeng.evaluation.each_once import each_once, twice
 from policyeng.evaluation.indices import Indices, indices_of
 from policyeng.evaluation.letters_read import approval_read, resource_read, tags_read, unreadable_read
 from policyeng.evaluation.remarks import remarks
 from policyeng.facts import Facts
+from policyeng.facts.coverage import EVERYTHING, is_whole
 from policyeng.facts.ids import workspace_of
+from policyeng.frozen import frozen
 from policyeng.masking import masked_message
 from policyeng.models import (
     WORKSPACE_TYPE,
@@ -35,19 +36,21 @@ from policyeng.models import (
     ReadOnlyList,
     Snapshot,
     lowered,
+    made,
     read_only,
+    to_bytes,
 )
 from policyeng.strict.json_text import MAX_DEPTH, is_within, require_readable
 from policyeng.workloads import Derivation, Workload
 from policyeng.workloads import derivation as derivation_of
 
-_NOWHERE = Location.model_construct()
+_NOWHERE = Location()
 #: A resource: its lower-case id, its canonical JSON, itself, and what a reader must know of it.
 _Row = tuple[str, bytes, JsonObject, tuple[Problem, ...]]
 
 
-class Subject(NamedTuple):
-    """Something that can be judged.
+class Resource(NamedTuple):
+    """What policies evaluate: an ARM resource, or a workload, an approval or a document in the place of one.
 
     Attributes:
         document: what the policy sees as `input.resource`; like all that policies see, it is read-only.
@@ -77,7 +80,7 @@ class Subject(NamedTuple):
     remarks: tuple[Problem, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Estate:
     """The subjects of a snapshot with everything that is the same for all of them.
 
@@ -86,10 +89,10 @@ class Estate:
         document: the snapshot as JSON, as policies see it.
         derivation: where its workloads come from.
         gaps: types of which it does not hold all.
-        covers: as in `Snapshot`.
+        covers: as in `Snapshot`, with the lists that count as read because no more was asked for.
     """
 
-    subjects: tuple[Subject, ...]
+    subjects: tuple[Resource, ...]
     view: SnapshotView
     document: bytes
     digest: str
@@ -137,8 +140,8 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
     whole = {**stated, **said, "workloads": declared, "resources": orjson.Fragment(body)}
     given = {**stated, "workloads": [one.document for one in derived], "resources": orjson.Fragment(body)}
     gaps = gaps_in(snapshot.incomplete)
-    if snapshot.covers is not None:
-        whole["covers"] = sorted(snapshot.covers)
+    if further := set(snapshot.covers or ()) - (set(EVERYTHING) if is_whole(snapshot.covers) else set()):
+        whole["covers"] = sorted(further)
     if snapshot.carried:
         whole["carried"] = {key: _plain(entry) for key, entry in snapshot.carried.items()}
     documents, unfit = documents_of(snapshot)
@@ -161,7 +164,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
         problems=(*problems, *approved_twice, *stated_twice, *unfit, *remarks(view, snapshot.unreadable, facts)),
         derivation=derivation,
         gaps=gaps,
-        covers=snapshot.covers,
+        covers=None if snapshot.covers is None else (*snapshot.covers, *bounded_in(snapshot.incomplete)),
     )
 
 
@@ -235,7 +238,7 @@ def _view(
     )
 
 
-def _resource_subjects(snapshot: Snapshot, rows: list[_Row]) -> list[Subject]:
+def _resource_subjects(snapshot: Snapshot, rows: list[_Row]) -> list[Resource]:
     position = {row[0]: index for index, row in enumerate(rows)}
     return [
         resource_subject(key, resource, position, Notes.of(snapshot, key), remarks)
@@ -273,10 +276,10 @@ class Becomes(NamedTuple):
 
 def resource_subject(
     key: str, resource: JsonObject, position: Mapping[str, int], notes: Notes, remarks: tuple[Problem, ...]
-) -> Subject:
+) -> Resource:
     """A resource, by its lower-case id, among others of which `position` tells where they stand."""
     kind = lowered(resource["type"])
-    return Subject(
+    return Resource(
         document=resource,
         judged_type=kind,
         reported_id=resource["id"],
@@ -290,10 +293,10 @@ def resource_subject(
     )
 
 
-def workload_subject(workload: Workload, position: Mapping[str, int], origin: Origin | None) -> Subject:
+def workload_subject(workload: Workload, position: Mapping[str, int], origin: Origin | None) -> Resource:
     """A workload, among resources of which `position` tells where they stand by lower-case id."""
     workspace = workload.document.get("workspaceId") or ""
-    return Subject(
+    return Resource(
         document=workload.document,
         judged_type="workload",
         reported_id=workload.reported_id,
@@ -306,30 +309,30 @@ def workload_subject(workload: Workload, position: Mapping[str, int], origin: Or
     )
 
 
-def _document_subject(one: Document) -> Subject:
-    return Subject(
+def _document_subject(one: Document) -> Resource:
+    return Resource(
         read_only(one.content), "document", one.name, "document", "", -1, {}, Location(file=one.file, line=one.line)
     )
 
 
-def _gap_subject(gap: Gap) -> Subject:
+def _gap_subject(gap: Gap) -> Resource:
     document, unread = (
         ReadOnlyDict(id=gap.scope, type=gap.kind),
         {"": f"not all of the type could be read: {gap.reason}"},
     )
-    return Subject(document, lowered(gap.kind), gap.scope, gap.kind, gap.scope, -1, unread, _NOWHERE, is_gap=True)
+    return Resource(document, lowered(gap.kind), gap.scope, gap.kind, gap.scope, -1, unread, _NOWHERE, is_gap=True)
 
 
 def _other_subjects(
     snapshot: Snapshot, derived: Iterable[Workload], view: SnapshotView, ids: list[str]
-) -> list[Subject]:
+) -> list[Resource]:
     """Workloads, then approvals: in the order in which they stand in the view."""
     position = {key: index for index, key in enumerate(ids)}
     origins = snapshot.origins
     subjects = [workload_subject(one, position, origins.get(lowered(one.reported_id))) for one in derived]
     for approval in view.approvals:
         at = _location(origins.get(lowered(approval["id"])))
-        subjects.append(Subject(approval, "approval", approval["id"], "approval", approval["scope"], -1, {}, at))
+        subjects.append(Resource(approval, "approval", approval["id"], "approval", approval["scope"], -1, {}, at))
     return subjects
 
 
@@ -342,8 +345,9 @@ def _location(origin: Origin | None) -> Location:
     if origin is None:
         return _NOWHERE
     file = masked_message(origin.file) if "://" in origin.file else origin.file  # a URL may have a password
-    return Location.model_construct(file=file, line=origin.line, column=origin.column)
+    return made(Location, file=file, line=origin.line, column=origin.column, fields={})
 
 
 def _plain(entry: Model) -> JsonObject:
-    return entry.model_dump(mode="json", by_alias=True)
+    plain: JsonObject = orjson.loads(to_bytes(entry))
+    return plain

@@ -1,38 +1,92 @@
-"""What policies say of subjects as findings: in one order on every engine, secrets masked, with their places."""
+"""What policies give for subjects as findings: in one order on every engine, secrets masked, with their places."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
 
 from policyeng.bundle import Policy
 from policyeng.engines import Judgement, Pair
-from policyeng.evaluation.estate import Subject
+from policyeng.evaluation.context import EvaluationContext
 from policyeng.evaluation.places import with_places
-from policyeng.evaluation.prepared import Prepared
 from policyeng.masking import masked, masked_message
-from policyeng.models import Denial, Finding, Outcome, Unknown, lowered, made
+from policyeng.models import (
+    Denial,
+    Finding,
+    Findings,
+    JsonObject,
+    Outcome,
+    Passed,
+    SubjectRef,
+    Unknown,
+    lowered,
+)
+
+_Entry = Finding | Passed
 
 
-def findings_of(prepared: Prepared, judgements: Iterable[Judgement]) -> list[Finding]:
-    """The findings of all pairs that are planned, sorted; `judgements` are those of the undecided pairs, in order."""
-    return [finding for finding, _ in findings_by_pair(prepared, judgements)]
+def findings_of(prepared: EvaluationContext, judgements: Iterable[Judgement]) -> Findings:
+    """Return the findings of all pairs that are planned, sorted.
+
+    Args:
+        prepared: the pairs.
+        judgements: of the pairs that are not decided yet, in their order.
+    """
+    return Findings([entry for entry, _ in _entries(prepared, judgements)])
 
 
-def findings_by_pair(prepared: Prepared, judgements: Iterable[Judgement]) -> list[tuple[Finding, Pair]]:
-    """The findings of all pairs that are planned, sorted, each with its pair; `judgements` as for `findings_of`."""
-    bundle, estate, verdicts = prepared.bundle, prepared.estate, iter(judgements)
-    judged, pairs = [], []
+def findings_by_pair(prepared: EvaluationContext, judgements: Iterable[Judgement]) -> list[tuple[Finding, Pair]]:
+    """Return the findings of all pairs that are planned, sorted, each with its pair; see `findings_of`."""
+    return [
+        (entry.finding() if isinstance(entry, Passed) else entry, pair)
+        for entry, pair in _entries(prepared, judgements)
+    ]
+
+
+def _entries(prepared: EvaluationContext, judgements: Iterable[Judgement]) -> list[tuple[_Entry, Pair]]:
+    subjects, verdicts = prepared.estate.subjects, iter(judgements)
+    policies = prepared.bundle.policies
+    templates: dict[int, JsonObject] = {}
+    referred: dict[int, tuple[tuple[str, str], SubjectRef]] = {}
+    found: list[tuple[tuple[str, tuple[str, str]], _Entry, Pair]] = []
+    explained: list[int] = []
     for pair, unknowns in prepared.planned:
         judgement = Judgement(unknowns=unknowns) if unknowns else next(verdicts)
-        if judgement.applies:
-            pairs.append(pair)
-            judged.append(
-                (_finding(bundle.policies[pair.policy], estate.subjects[pair.subject], judgement), pair.subject)
-            )
-    findings = list(zip(with_places(judged, estate, prepared.snapshot), pairs, strict=True))
-    findings.sort(key=lambda entry: order_of(entry[0]))
-    return findings
+        if not judgement.applies:
+            continue
+        number, position = pair.policy, pair.subject
+        template = templates.get(number)
+        if template is None:
+            template = templates[number] = _template(policies[number])
+        at = referred.get(position)
+        if at is None:
+            subject = subjects[position]
+            reference = SubjectRef(subject.reported_id, subject.reported_type, subject.location)
+            at = referred[position] = (lowered(subject.reported_id), subject.reported_id), reference
+        if judgement.denials or judgement.unknowns or judgement.error is not None:
+            explained.append(len(found))
+            entry: _Entry = _finding(template, at[1], judgement)
+        else:
+            entry = Passed(template, at[1])
+        found.append(((template["policy"], at[0]), entry, pair))
+    _add_places(found, explained, prepared)
+    found.sort(key=itemgetter(0))
+    return [(entry, pair) for _, entry, pair in found]
+
+
+def _add_places(
+    found: list[tuple[tuple[str, tuple[str, str]], _Entry, Pair]],
+    explained: Sequence[int],
+    prepared: EvaluationContext,
+) -> None:
+    """Add the places of what findings deny and cannot decide, which are at the positions `explained`."""
+    without = [
+        (entry, pair.subject) for _, entry, pair in (found[at] for at in explained) if isinstance(entry, Finding)
+    ]
+    for at, finding in zip(explained, with_places(without, prepared.estate, prepared.snapshot), strict=True):
+        key, _, pair = found[at]
+        found[at] = key, finding, pair
 
 
 def order_of(finding: Finding) -> tuple[str, str, str]:
@@ -40,39 +94,45 @@ def order_of(finding: Finding) -> tuple[str, str, str]:
     return finding.policy, lowered(finding.resource), finding.resource
 
 
-def _finding(policy: Policy, subject: Subject, judgement: Judgement) -> Finding:
+def _template(policy: Policy) -> JsonObject:
+    """Return the fields of findings that their policy decides."""
     header = policy.header
+    return {
+        "policy": header.id,
+        "title": header.title,
+        "severity": header.severity,
+        "remediation": header.remediation.text if header.remediation else "",
+        "source": header.source,
+    }
+
+
+def _finding(template: JsonObject, subject: SubjectRef, judgement: Judgement) -> Finding:
+    outcome, exemption = Outcome.ERROR, None
+    denials: tuple[Denial, ...] = ()
+    unknowns: tuple[Unknown, ...] = ()
     if judgement.error is not None:
-        outcome = Outcome.ERROR
+        unknowns = (Unknown(masked_message(judgement.error)),)
     else:
-        outcome = Outcome.FAIL if judgement.denials else Outcome.UNKNOWN if judgement.unknowns else Outcome.PASS
-    failed = outcome is Outcome.FAIL
-    return made(
-        Finding,
-        policy=header.id,
-        title=header.title,
-        severity=header.severity,
-        resource=subject.reported_id,
-        resource_type=subject.reported_type,
+        if judgement.unknowns:
+            outcome, unknowns = Outcome.UNKNOWN, _ordered(judgement.unknowns)
+        if judgement.denials:
+            outcome, denials, exemption = Outcome.FAIL, _sorted(judgement.denials), judgement.excepted
+    return Finding(
+        **template,
+        **subject._asdict(),
         outcome=outcome,
-        denials=_sorted(judgement.denials) if failed else (),
-        unknowns=_ordered(judgement.unknowns)
-        if judgement.error is None
-        else (made(Unknown, msg=masked_message(judgement.error), path=""),),
-        exemption=judgement.excepted if failed else None,
-        remediation=header.remediation.text if header.remediation else "",
-        source=header.source,
-        location=subject.location,
+        denials=denials,
+        unknowns=unknowns,
+        exemption=exemption,
     )
 
 
 def _sorted(denials: Iterable[Denial]) -> tuple[Denial, ...]:
     """Denials in one order on every engine, secrets masked."""
     shown = [
-        made(
-            Denial,
-            msg=denial.msg,
-            path=denial.path,
+        Denial(
+            denial.msg,
+            denial.path,
             actual=masked(denial.actual, denial.path),
             expected=masked(denial.expected, denial.path),
         )
@@ -94,4 +154,4 @@ def _ordered(unknowns: Iterable[Unknown]) -> tuple[Unknown, ...]:
 
 def _masked(unknown: Unknown) -> Unknown:
     message = masked_message(unknown.msg)
-    return unknown if message == unknown.msg else made(Unknown, msg=message, path=unknown.path)
+    return unknown if message == unknown.msg else Unknown(message, unknown.path)

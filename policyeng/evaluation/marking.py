@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from operator import attrgetter
+from typing import NamedTuple, TypedDict
 
+from policyeng.bundle import Bundle
 from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.evaluation.coverage import Coverage, Gap
-from policyeng.evaluation.estate import Estate, Subject
+from policyeng.evaluation.estate import Estate, Resource
 from policyeng.evaluation.indices import ROLE_DEFINITION_TYPE
 from policyeng.evaluation.pointers import keys_of, unread
 from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
+from policyeng.facts.coverage import is_whole
 from policyeng.facts.subnets import SUBNET_POINTERS
 from policyeng.models import Carried, Unknown, lowered, made
 from policyeng.rego import markers
@@ -23,8 +26,9 @@ _MOST = 5
 #: Where it is not known, text with braces stands for a part of an id, which policies compare themselves.
 _SYMBOLIC = frozenset(("/id", "/type"))
 _HOST = "/properties/resourceId"
-#: Why a loop over an index is not decided.
-ANY: Cause = ("", "the inputs do not list all resources")
+
+
+_UNREADABLE, _CARRIED = attrgetter("unreadable"), attrgetter("carried")
 
 
 class _OpenObject(MarkedObject):
@@ -46,7 +50,12 @@ class EstateMarking:
     """What is not known of the subjects of an estate, and of the types of which it does not have all resources."""
 
     def __init__(
-        self, subjects: Sequence[Subject], partly: Sequence[int], coverage: Coverage, stated: Sequence[Gap]
+        self,
+        subjects: Sequence[Resource],
+        partly: Sequence[int],
+        coverage: Coverage,
+        stated: Sequence[Gap],
+        named: frozenset[str],
     ) -> None:
         """Take the subjects, the positions of those of which not all can be read, and what was read of lists.
 
@@ -55,7 +64,9 @@ class EstateMarking:
             partly: positions of those of which not all can be read.
             coverage: which lists of resources were read.
             stated: the metrics and quotas that could not be read.
+            named: the types outside `facts.coverage.LISTED` that policies ask for.
         """
+        self.named = named
         self._subjects = subjects
         self._partly = partly
         self._coverage = coverage
@@ -119,22 +130,22 @@ class EstateMarking:
 
     def _open_lists(self, marked: dict[str, Value]) -> None:
         """Open the lists of resources that were not read."""
-        lacks = self._coverage.lacks
+        lacks, anywhere = self._coverage.lacks, (self._coverage.anywhere,)
         by_type = {kind: _listed(held, lacks(kind, "")) for kind, held in marked["by_type"].items()}
         by_scope = {scope: self._scope(scope, held) for scope, held in marked.get("by_scope", {}).items()}
         marked |= {
-            "resources": MarkedList(marked["resources"], (ANY,)),
-            "by_id": _OpenObject(marked["by_id"], (ANY,), self._lacks_id),
-            "by_type": _OpenObject(by_type, (ANY,), lambda kind: lacks(kind, "")),
-            "by_scope": _OpenObject(by_scope, (ANY,), self._lacks_scope),
+            "resources": MarkedList(marked["resources"], anywhere),
+            "by_id": _OpenObject(marked["by_id"], anywhere, self._lacks_id),
+            "by_type": _OpenObject(by_type, anywhere, lambda kind: lacks(kind, "")),
+            "by_scope": _OpenObject(by_scope, anywhere, self._lacks_scope),
             "workloads": _listed(marked["workloads"], lacks("workload", "")),
         }
 
     def _scope(self, scope: str, held: Mapping[str, Value]) -> _OpenObject:
         """Return the types of the resources at a scope with their ids, open where lists were not read."""
-        lacks = self._coverage.lacks
+        lacks, anywhere = self._coverage.lacks, (self._coverage.anywhere,)
         entries = {kind: _listed(ids, lacks(kind, scope)) for kind, ids in held.items()}
-        return _OpenObject(entries, (ANY,), lambda kind: lacks(kind, scope))
+        return _OpenObject(entries, anywhere, lambda kind: lacks(kind, scope))
 
     def _lacks_id(self, key: str) -> tuple[Cause, ...]:
         """Return why a resource may exist that is not there."""
@@ -181,14 +192,39 @@ class EstateMarking:
                 yield from ((f"{one.reported_id}:{pointer}", reason) for pointer, reason in lost)
 
 
-def marking_of(estate: Estate) -> EstateMarking | None:
-    """Return what is not known of an estate; None where all of it is."""
-    partly = [at for at, one in enumerate(estate.subjects) if (one.unreadable or one.carried) and not one.is_gap]
-    if not partly and not estate.gaps and estate.covers is None:
+def marking_of(estate: Estate, named: frozenset[str] = frozenset()) -> EstateMarking | None:
+    """Return what is not known of an estate; None where all of it is.
+
+    Args:
+        estate: the subjects, and what was read.
+        named: the types outside `facts.coverage.LISTED` that policies ask for, in lower case, and namespaces.
+    """
+    subjects, partly = estate.subjects, list[int]()
+    if any(map(_UNREADABLE, subjects)) or any(map(_CARRIED, subjects)):
+        partly = [at for at, one in enumerate(subjects) if (one.unreadable or one.carried) and not one.is_gap]
+    is_known = not estate.gaps and is_whole(estate.covers) and (estate.covers is None or not named)
+    if is_known and not partly:
         return None
     stated = [gap for gap in estate.gaps if gap.is_stated]
-    coverage = Coverage(estate.covers, estate.view.by_id, estate.gaps)
-    return EstateMarking(estate.subjects, partly, coverage, stated)
+    coverage = Coverage(estate.covers, estate.view.by_scope, estate.gaps, named)
+    return EstateMarking(estate.subjects, partly, coverage, stated, named) if partly or coverage.has_holes else None
+
+
+class Markings(TypedDict):
+    """What is not known of an estate: to all policies, and by number to those to which it is more."""
+
+    marking: EstateMarking | None
+    apart: dict[int, EstateMarking]
+
+
+def markings_of(bundle: Bundle, estate: Estate) -> Markings:
+    """Return what is not known of an estate to the policies of a bundle."""
+    common = marking_of(estate)
+    if estate.covers is None or not is_whole(estate.covers):
+        return {"marking": common, "apart": {}}
+    found = {named: marking_of(estate, named) for named in frozenset(bundle.asked_types.values())}
+    apart = {number: marking for number, named in bundle.asked_types.items() if (marking := found[named])}
+    return {"marking": common, "apart": apart}
 
 
 def _listed(members: Value, causes: tuple[Cause, ...]) -> Value:
@@ -227,7 +263,7 @@ class _Place(NamedTuple):
         return _Place(f"{self.prefix}/{escaped(key)}", self.reason, inner)
 
 
-def _marked(subject: Subject, document: Value) -> Value:
+def _marked(subject: Resource, document: Value) -> Value:
     prefix = f"{subject.reported_id}:"
     found = document
     for pointer, reason in subject.unreadable.items():

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TypeAlias
 
-from policyeng.evaluation.estate import Subject
+from policyeng.evaluation.estate import Resource
 from policyeng.evaluation.pointers import unread, value_at
-from policyeng.evaluation.selectors import Judging, key_of
+from policyeng.evaluation.selectors import Selector, key_of
 from policyeng.models import Unknown, made
 
 #: The key of subjects whose value cannot be read, and may be any.
@@ -18,19 +18,19 @@ _ByKey: TypeAlias = Mapping[object, Set[int]]
 class Narrowing:
     """The subjects of an estate, looked at once for each thing that any policy is narrowed to."""
 
-    def __init__(self, subjects: Sequence[Subject]) -> None:
+    def __init__(self, subjects: Sequence[Resource]) -> None:
         self._subjects = subjects
         self._by_type: dict[str, list[int]] = {}
         for index, subject in enumerate(subjects):
             self._by_type.setdefault(subject.judged_type, []).append(index)
         self._by_value: dict[tuple[str, str], _ByKey] = {}
-        self._taken: dict[tuple[Judging, ...], Sequence[int]] = {}
+        self._taken: dict[tuple[Selector, ...], Sequence[int]] = {}
 
     def of_type(self, kind: str) -> Sequence[int]:
         """Positions of the subjects of a lower-case type, in their order."""
         return self._by_type.get(kind, ())
 
-    def taken(self, judges: tuple[Judging, ...]) -> Sequence[int]:
+    def taken(self, judges: tuple[Selector, ...]) -> Sequence[int]:
         """Positions of the subjects that one of several entries takes, in their order.
 
         An unreadable field rules a subject out only where every value that it may have would.
@@ -41,7 +41,7 @@ class Narrowing:
             known = self._taken[judges] = sorted({*first}.union(*others)) if others else sorted(first)
         return known
 
-    def _having(self, judging: Judging) -> Iterable[int]:
+    def _having(self, judging: Selector) -> Iterable[int]:
         """Positions of the subjects that have, or may have, one of the allowed values at every pointer."""
         found: Iterable[int] = self.of_type(judging.kind)
         for pointer, allowed in judging.where if found else ():
@@ -64,11 +64,11 @@ class Narrowing:
 class Taking:
     """One subject, asked what `Narrowing` is asked of all; what stands in it is looked up once for all policies."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: Resource) -> None:
         self._subject = subject
         self._keys: dict[str, Sequence[object]] = {}
 
-    def takes(self, judging: Judging) -> bool:
+    def takes(self, judging: Selector) -> bool:
         """Whether an entry takes the subject; it is one of its type."""
         for pointer, allowed in judging.where:
             keys = self._keys.get(pointer)
@@ -79,7 +79,7 @@ class Taking:
         return True
 
 
-def lost_in(judges: Iterable[Judging], subject: Subject) -> tuple[Unknown, ...]:
+def lost_in(judges: Iterable[Selector], subject: Resource) -> tuple[Unknown, ...]:
     """One unknown for every field of which it hangs whether one of several entries takes a subject."""
     found: dict[str, str] = {}
     for judging in judges:
@@ -99,7 +99,7 @@ def lost_in(judges: Iterable[Judging], subject: Subject) -> tuple[Unknown, ...]:
     return tuple(made(Unknown, msg=reason, path=path) for path, reason in sorted(found.items()))
 
 
-def _keys(subject: Subject, pointer: str) -> Iterable[object]:
+def _keys(subject: Resource, pointer: str) -> Iterable[object]:
     if any(unread(subject.document, subject.unreadable, subject.carried, (pointer,))):
         possible = subject.possible.get(pointer)
         return (_ANY,) if possible is None else map(key_of, possible)

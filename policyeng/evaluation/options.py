@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from policyeng.engines import OpaOptions
+from policyeng.frozen import frozen
 from policyeng.models import Exemption, Problem, Severity
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EvaluationOptions:
     """The clock, and how failures count; see the arguments of `policyeng.evaluation.evaluate`."""
 

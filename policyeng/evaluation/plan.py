@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from policyeng.bundle import Bundle
 from policyeng.engines import Pair
-from policyeng.evaluation.estate import Estate, Subject
+from policyeng.evaluation.estate import Estate, Resource
 from policyeng.evaluation.narrowing import Narrowing, lost_in
-from policyeng.evaluation.selectors import judging_of
+from policyeng.evaluation.selectors import selectors_of
 from policyeng.models import Unknown, made
 
 
@@ -29,7 +29,7 @@ def plan(bundle: Bundle, estate: Estate, wanted: Mapping[int, Collection[int]] |
     for number, taken in _taken(bundle, subjects) if wanted is None else sorted(wanted.items()):
         policy = bundle.policies[number]
         undecided = (Unknown(msg=policy.undecided),) if policy.undecided else ()
-        judges = judging_of(policy.header)
+        judges = selectors_of(policy.header)
         for index in sorted(taken):
             subject = subjects[index]
             unknowns: tuple[Unknown, ...] = undecided
@@ -40,7 +40,7 @@ def plan(bundle: Bundle, estate: Estate, wanted: Mapping[int, Collection[int]] |
             yield Planned(Pair(number, index, subject.workspace), unknowns)
 
 
-def _taken(bundle: Bundle, subjects: Sequence[Subject]) -> Iterator[tuple[int, Collection[int]]]:
+def _taken(bundle: Bundle, subjects: Sequence[Resource]) -> Iterator[tuple[int, Collection[int]]]:
     """The number of each policy, and what it judges."""
     narrowing = Narrowing(subjects)
-    return ((number, narrowing.taken(judging_of(policy.header))) for number, policy in enumerate(bundle.policies))
+    return ((number, narrowing.taken(selectors_of(policy.header))) for number, policy in enumerate(bundle.policies))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
-from policyeng.evaluation.estate import Subject
+from policyeng.evaluation.estate import Resource
 
 _Member = TypeVar("_Member")
 
@@ -23,8 +23,8 @@ class Row(NamedTuple):
 
     position: int
     key: str
-    before: Subject | None
-    after: Subject | None
+    before: Resource | None
+    after: Resource | None
     text: bytes = b""
     now: int = -1
 
@@ -34,7 +34,7 @@ class Slot(NamedTuple):
 
     position: int
     key: str
-    before: Subject | None
+    before: Resource | None
     stays: bool
 
 

@@ -11,16 +11,16 @@ from policyeng.identity import This
 from policyeng.models import lowered
 
 
-class Judging(NamedTuple):
+class Selector(NamedTuple):
     """One entry of `judges`: a lower-case type, and by JSON Pointer the keys of the values that are allowed."""
 
     kind: str
     where: tuple[tuple[str, frozenset[object]], ...]
 
 
-def judging_of(header: PolicyHeader) -> tuple[Judging, ...]:
+def selectors_of(header: PolicyHeader) -> tuple[Selector, ...]:
     """Return the entries of `judges` of a header, the same ones every time."""
-    return _judging(This(header))
+    return _selectors(This(header))
 
 
 def key_of(value: object) -> object:
@@ -31,9 +31,9 @@ def key_of(value: object) -> object:
 
 
 @lru_cache(maxsize=1024)
-def _judging(key: This[PolicyHeader]) -> tuple[Judging, ...]:
+def _selectors(key: This[PolicyHeader]) -> tuple[Selector, ...]:
     return tuple(
-        Judging(lowered(judged.type), tuple((at, _allowed_keys(allowed)) for at, allowed in judged.where.items()))
+        Selector(lowered(judged.type), tuple((at, _allowed_keys(allowed)) for at, allowed in judged.where.items()))
         for judged in key.held.judges
     )
 

@@ -7,18 +7,19 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from itertools import zip_longest
+from types import MappingProxyType
 
 import orjson
 
 from policyeng.bundle import SnapshotView
 from policyeng.engines.tracing import Traced, trace
 from policyeng.engines.work import Pair, Work
-from policyeng.evaluation.estate import Subject
+from policyeng.evaluation.context import EvaluationContext
+from policyeng.evaluation.estate import Resource
 from policyeng.evaluation.indices import OF_RESOURCES, indexed_again
 from policyeng.evaluation.plan import plan
-from policyeng.evaluation.prepared import Prepared
 from policyeng.evaluation.rows import Row
-from policyeng.evaluation.selectors import judging_of
+from policyeng.evaluation.selectors import selectors_of
 from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
 from policyeng.models import JsonObject, lowered
 from policyeng.rego.tracing import Read, escape
@@ -33,13 +34,13 @@ _FROM_FIELDS = ("/snapshot/by_host", "/snapshot/by_subnet")
 _NOTHING = object()
 
 
-def name_of(subject: Subject) -> str:
+def name_of(subject: Resource) -> str:
     """Return the name of a subject as a document of which reads are recorded."""
     kind = subject.judged_type if subject.judged_type in _STATED else ""
     return f"{kind}:{lowered(subject.reported_id)}"
 
 
-def trace_pairs(prepared: Prepared, work: Work) -> Iterator[tuple[Pair, Traced]]:
+def trace_pairs(prepared: EvaluationContext, work: Work) -> Iterator[tuple[Pair, Traced]]:
     """Evaluate pairs, and record what each of them reads, by the names that `name_of` gives.
 
     Args:
@@ -190,31 +191,39 @@ class Differences:
 
 
 class Reads:
-    """What pairs have read, to find those that a difference can affect."""
+    """What pairs have read, to find those that a difference can affect.
 
-    def __init__(self, traced: Iterable[tuple[Pair, Traced]], subjects: Sequence[Subject]) -> None:
+    Attributes:
+        undecided: the pairs that are unknown or an error, with all that they have read.
+    """
+
+    def __init__(self, traced: Iterable[tuple[Pair, Traced]], subjects: Sequence[Resource]) -> None:
         """Index the reads of pairs, but for what they read of their own subjects.
 
         Args:
             traced: the pairs.
             subjects: of the estate.
         """
+        self.undecided: dict[Numbers, Traced] = {}
         self._blind: list[Numbers] = []
-        #: By document and pointer, the pairs that read there, with how.
-        self._at: dict[str, dict[str, list[tuple[str, Numbers]]]] = {}
+        #: By document and pointer, the reads there with the pairs.
+        self._at: dict[str, dict[str, list[tuple[Read, Numbers]]]] = {}
         #: The pairs that read members of collections in the input, by the pointer of the collection.
         self._below: dict[str, list[Numbers]] = {}
         self._wholes: list[tuple[str, Numbers]] = []
-        for pair, (_, reads) in traced:
-            numbers = (pair.policy, pair.subject)
+        for pair, one in traced:
+            numbers, reads = (pair.policy, pair.subject), one.reads
+            if one.judgement.error is not None or one.judgement.unknowns:
+                self.undecided[numbers] = one
             if reads is None:
                 self._blind.append(numbers)
                 continue
             own = name_of(subjects[pair.subject])
-            for document, pointer, kind in reads:
+            for read in reads:
+                document, pointer, kind = read
                 if document == own or (document == "input" and not pointer.startswith("/snapshot")):
                     continue
-                self._at.setdefault(document, {}).setdefault(pointer, []).append((kind, numbers))
+                self._at.setdefault(document, {}).setdefault(pointer, []).append((read, numbers))
                 if document == "input":
                     self._below.setdefault(pointer.rpartition("/")[0], []).append(numbers)
                     if kind == "whole":
@@ -224,25 +233,21 @@ class Reads:
         """Return the pairs that may find something else; those on subjects that differ only where they read another."""
         found = set(self._blind) if differences.rows else set()
         for name in differences.documents:
-            for pointer, readers in self._at.get(name, {}).items():
-                found.update(numbers for kind, numbers in readers if differences.meets_in(_read(name, pointer, kind)))
+            for readers in self._at.get(name, {}).values():
+                found.update(numbers for read, numbers in readers if differences.meets_in(read))
         at = self._at.get("input", {})
         for place in differences.members:
-            found.update(numbers for kind, numbers in at.get(place, ()) if kind != "value")
+            found.update(numbers for read, numbers in at.get(place, ()) if read.kind != "value")
             found.update(self._below.get(place, ()))
         for place in differences.keys:
             found.update(numbers for _, numbers in at.get(place, ()))
             found.update(self._below.get(place, ()))
-            found.update(numbers for kind, numbers in at.get(place.rpartition("/")[0], ()) if kind == "keys")
+            found.update(numbers for read, numbers in at.get(place.rpartition("/")[0], ()) if read.kind == "keys")
         found.update(numbers for pointer, numbers in self._wholes if differences.meets_whole(pointer))
         return found
 
 
-def _read(document: str, pointer: str, kind: str) -> Read:
-    return Read(document, pointer, kind)  # type: ignore[arg-type]  # it was one
-
-
-def rows_of(earlier: Sequence[Subject], later: Sequence[Subject]) -> Iterator[Row]:
+def rows_of(earlier: Sequence[Resource], later: Sequence[Resource]) -> Iterator[Row]:
     """Return the subjects that may differ between two states, found by comparing all of them."""
     were, are = _by_key(earlier), _by_key(later)
     for key in {**were, **are}:
@@ -250,40 +255,50 @@ def rows_of(earlier: Sequence[Subject], later: Sequence[Subject]) -> Iterator[Ro
             yield from row_between(key[1], before, after)
 
 
-def row_between(key: str, before: Subject | None, after: Subject | None) -> Iterator[Row]:
+def row_between(key: str, before: Resource | None, after: Resource | None) -> Iterator[Row]:
     """Return one row, which has no position; none where nothing can differ."""
     if before is not after and not (before and after and _is_same(before, after)):
         yield Row(-1, key, before, after)
 
 
 def touched_pairs(
-    prepared: Prepared, moment: datetime, wanted: Mapping[int, Sequence[int]], differences: Differences
-) -> set[Numbers]:
-    """Return the pairs of which something that they read differs, or may.
+    prepared: EvaluationContext,
+    moment: datetime,
+    wanted: Mapping[int, Sequence[int]],
+    differences: Differences,
+    traced: Mapping[Numbers, Traced] = MappingProxyType({}),
+) -> dict[Numbers, bool]:
+    """Return whether something that pairs read differs, or may; without those that are not evaluated.
 
     Args:
         prepared: the earlier state.
         moment: the evaluation clock, in UTC.
         wanted: by number of the policy, positions of subjects; those of types that it does not evaluate are left out.
         differences: of the later state.
+        traced: pairs of the earlier state that need not be traced again.
     """
     subjects, policies = prepared.estate.subjects, prepared.bundle.policies
-    kinds = {number: {one.kind for one in judging_of(policies[number].header)} for number in wanted}
+    kinds = {number: {one.kind for one in selectors_of(policies[number].header)} for number in wanted}
     evaluated = {
         number: [at for at in positions if subjects[at].judged_type in kinds[number]]
         for number, positions in wanted.items()
     }
     planned = tuple(plan(prepared.bundle, prepared.estate, evaluated))
-    # What is not evaluated depends on its subject alone.
+    # What is undecided without an evaluation depends on its subject alone.
     found = {
-        (entry.pair.policy, entry.pair.subject)
+        (entry.pair.policy, entry.pair.subject): name_of(subjects[entry.pair.subject]) in differences.documents
         for entry in planned
-        if entry.unknowns and name_of(subjects[entry.pair.subject]) in differences.documents
+        if entry.unknowns
     }
-    for pair, (_, reads) in trace_pairs(prepared, replace(prepared, planned=planned).work(moment)):
+    known: dict[bool, list[Pair]] = {True: [], False: []}
+    for entry in planned:
+        if not entry.unknowns:
+            known[(entry.pair.policy, entry.pair.subject) in traced].append(entry.pair)
+    again = trace_pairs(prepared, replace(prepared.work(moment), pairs=known[False])) if known[False] else ()
+    for pair, (_, reads) in (*((pair, traced[pair.policy, pair.subject]) for pair in known[True]), *again):
         workspace = lowered(subjects[pair.workspace].reported_id) if pair.workspace >= 0 else ""
-        if reads is None or any(differences.meets(read, workspace) for read in reads):
-            found.add((pair.policy, pair.subject))
+        is_touched = reads is None or any(differences.meets(read, workspace) for read in reads)
+        found[pair.policy, pair.subject] = is_touched
     return found
 
 
@@ -354,18 +369,18 @@ def _is_equal(one: object, other: object) -> bool:
     return one == other
 
 
-def _is_same(before: Subject, after: Subject) -> bool:
+def _is_same(before: Resource, after: Resource) -> bool:
     is_read_alike = (before.unreadable, before.carried) == (after.unreadable, after.carried)
     # As JSON: in Python 1 equals true.
     return is_read_alike and _json(before) == _json(after)
 
 
-def _json(subject: Subject) -> bytes:
+def _json(subject: Resource) -> bytes:
     return orjson.dumps(subject.document, option=orjson.OPT_SORT_KEYS)
 
 
-def _by_key(subjects: Sequence[Subject]) -> Mapping[tuple[bool, str], Sequence[Subject]]:
-    found: dict[tuple[bool, str], list[Subject]] = {}
+def _by_key(subjects: Sequence[Resource]) -> Mapping[tuple[bool, str], Sequence[Resource]]:
+    found: dict[tuple[bool, str], list[Resource]] = {}
     for subject in subjects:
         key = subject.judged_type in _STATED, lowered(subject.reported_id)
         found.setdefault(key, []).append(subject)

@@ -7,7 +7,7 @@ modelled when it is loaded; a row becomes a value when it is asked for. Names co
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from typing import Any, TypeVar
@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from policyeng.errors import BundleError
 from policyeng.facts.ids import guid_of
 from policyeng.facts.words import trimmed
+from policyeng.frozen import frozen
 from policyeng.models import JsonObject, lowered, read_only
 from policyeng.models.documents import Accelerator
 
@@ -36,7 +37,7 @@ _TABLES = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class VmSize:
     """One VM size; memory in GiB, GPUs also as the share of one that a size gets (0.25)."""
 
@@ -55,7 +56,7 @@ class VmSize:
         return "gpu" if self.gpus > 0 else "fpga" if self.fpgas > 0 else "none"
 
 
-@dataclass(frozen=True)
+@frozen
 class VmSeries:
     """A series that Azure Machine Learning supports: `restriction` is `none` or `approval`."""
 
@@ -66,7 +67,7 @@ class VmSeries:
     source: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Retirement:
     """The day from which a size is no longer offered; it begins at midnight UTC.
 
@@ -90,7 +91,7 @@ class Retirement:
         return (self._begins - as_of) / timedelta(days=1) <= days
 
 
-@dataclass(frozen=True)
+@frozen
 class Role:
     """A built-in role; `permissions` are the blocks that `policyeng.facts.granted` reads.
 
@@ -104,9 +105,12 @@ class Role:
     source: str
 
 
-@dataclass(frozen=True, eq=False)
+@frozen
 class Facts:
     """The catalogue over one `data.facts` document, which is not copied and not to be changed."""
+
+    __eq__ = object.__eq__  # two are never compared by what they have
+    __hash__ = object.__hash__
 
     document: Mapping[str, Any] = field(repr=False)
 

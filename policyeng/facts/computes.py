@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from policyeng.facts.catalogue import Facts, VmSize
 from policyeng.facts.ids import folded_id, name_of, workspace_of
 from policyeng.facts.numbers import whole
 from policyeng.facts.words import Regulated, folded, inside, regulated, shown, squeezed
+from policyeng.frozen import frozen
 from policyeng.models import JsonObject, lowered
 
 COMPUTE_TYPE = "microsoft.machinelearningservices/workspaces/computes"
@@ -27,7 +27,7 @@ _SIZE_PLACES = {
 MANAGED_KINDS = ("amlcompute", "computeinstance", "deployment")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeSize:
     """A VM size of the nodes of a compute: the JSON Pointer that states it, and what stands there (None: nothing)."""
 

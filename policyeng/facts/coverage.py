@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
 
-from policyeng.facts.ids import folded_id, scopes_of
+from policyeng.facts.ids import folded_id, scopes_of, segments
 from policyeng.models import JsonObject, lowered
+
+#: The pattern of an ARM type.
+TYPE = r"[A-Za-z]\w*(?:\.\w+)+(?:/\w+)+"
+#: How much alike two names are, from 0 to 1, of which one is a misspelling of the other.
+_CLOSE = 0.85
+_ENTRY = re.compile(rf"(?P<kind>{TYPE}) at (?P<scope>/\S*)")
 
 _WORKSPACES = "Microsoft.MachineLearningServices/workspaces"
 #: The types that policies look up; a snapshot that does not state what it covers has all of these.
@@ -28,6 +36,43 @@ LISTED = (
 SPELLED = {lowered(kind): kind for kind in LISTED}
 #: What a snapshot covers that does not state it.
 EVERYTHING = tuple(f"{kind} at /" for kind in LISTED)
+
+
+class Covered(NamedTuple):
+    """An entry `TYPE at ID`: all resources of a type at and below an id were read."""
+
+    kind: str
+    scope: str
+
+
+def parse_entry(text: str) -> Covered | None:
+    """Take an entry apart; None where it is no `TYPE at ID`."""
+    found = _ENTRY.fullmatch(text)
+    return Covered(found["kind"], found["scope"]) if found and segments(found["scope"]) is not None else None
+
+
+def is_whole(covers: Collection[str] | None) -> bool:
+    """Return whether entries cover all of the types in `LISTED`; None is for everything."""
+    return covers is None or set(covers).issuperset(EVERYTHING)
+
+
+def similar_type(kind: str) -> str:
+    """Return the type that policies look up of which another is surely a misspelling; empty where there is none."""
+    parts = lowered(kind).split("/")
+    if lowered(kind) not in SPELLED:
+        for known, spelled in SPELLED.items():
+            others = known.split("/")
+            differing = [pair for pair in zip(parts, others, strict=False) if pair[0] != pair[1]]
+            if len(parts) == len(others) and len(differing) == 1 and _is_close(*differing[0]):
+                return spelled
+    return ""
+
+
+def _is_close(one: str, other: str) -> bool:
+    """Return whether two names differ in a letter or two; longer ones may be names of two types."""
+    from difflib import SequenceMatcher
+
+    return abs(len(one) - len(other)) < 2 and SequenceMatcher(None, one, other, autojunk=False).ratio() > _CLOSE
 
 
 def covered_by(resources: Iterable[JsonObject], *, is_list: bool) -> Iterator[str]:

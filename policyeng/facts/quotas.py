@@ -9,7 +9,6 @@ increase quotas and limits for resources with Azure Machine Learning".
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from policyeng.facts.catalogue import Facts
 from policyeng.facts.computes import (
@@ -20,6 +19,7 @@ from policyeng.facts.computes import (
     region_of,
 )
 from policyeng.facts.words import folded, inside, squeezed
+from policyeng.frozen import frozen
 from policyeng.models import JsonObject
 
 #: The name that Azure gives to the quota of all low-priority nodes of a region.
@@ -30,7 +30,7 @@ LOW_PRIORITY_FAMILY = "lowPriorityCores"
 QuotaKey = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Demand:
     """What a compute takes of a quota at full scale; None for what is undecided."""
 
@@ -49,7 +49,7 @@ class Demand:
         return (self.family is None or squeezed(self.family) == family) and self.region in (None, region)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FullScale:
     """The sum of demands: vCPUs per quota as far as they are known, and the demands that are not wholly known."""
 

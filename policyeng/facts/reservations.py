@@ -8,7 +8,6 @@ applied to virtual machines".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from policyeng.facts import ids
@@ -17,6 +16,7 @@ from policyeng.facts.computes import NodeSize, cluster_of, kind_of, node_sizes, 
 from policyeng.facts.numbers import whole
 from policyeng.facts.times import moment
 from policyeng.facts.words import folded, inside, squeezed
+from policyeng.frozen import frozen
 from policyeng.models import JsonObject
 
 RESERVATION_TYPE = "microsoft.capacity/reservationorders/reservations"
@@ -24,7 +24,7 @@ RESERVATION_TYPE = "microsoft.capacity/reservationorders/reservations"
 _SCOPES = ("resourceGroup", "subscription", "managementGroup")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Steady:
     """Machines of one size that run all the time; `count` is None where it cannot be read."""
 
@@ -32,7 +32,7 @@ class Steady:
     count: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Where machines run that may be reserved: the id that the scope must hold, the size, the region, and when."""
 

@@ -7,11 +7,11 @@ model requires".
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from policyeng.facts.catalogue import Facts, VmSize
 from policyeng.facts.computes import cluster_of, kind_of, node_sizes, own_size
 from policyeng.facts.words import folded, inside
+from policyeng.frozen import frozen
 from policyeng.models import JsonObject, lowered
 
 #: How much memory a machine has for each GiB that its model needs.
@@ -22,7 +22,7 @@ HEADROOM = 1.5
 SIZED_TARGETS = ("managed-online", "kubernetes", "aks", "compute-cluster", "serverless", None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Machine:
     """The machine that work is served by; `size` is None where it cannot be told, for the reason."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from policyeng.facts.catalogue import VmSize
 from policyeng.facts.ids import folded_id
 from policyeng.facts.times import moment
 from policyeng.facts.words import folded
+from policyeng.frozen import frozen
 from policyeng.models import JsonObject, lowered
 
 _ALWAYS = ("cpuUtilization", "memoryUtilization")
@@ -18,7 +18,7 @@ _GPUS = "gpuUtilization"
 UTILIZATIONS = (*_ALWAYS, _GPUS)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Usage:
     """The highest p95 of a metric in percent; None where the samples do not tell, for the reason."""
 

@@ -6,8 +6,8 @@ Every reading is three-valued where a word can be undecided, and no shape of a d
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
 
+from policyeng.frozen import frozen
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
 
 #: The tag that says how sensitive the work on a resource is, and how else it may be spelled, in lower case.
@@ -35,7 +35,7 @@ _SHOWN = 60
 SPACE = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Regulated:
     """Whether work is regulated and why; `decided` is None when something that could say so is missing."""
 
@@ -43,7 +43,7 @@ class Regulated:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stage:
     """One of dev, test, staging and production, and which tag says so, or that none does."""
 

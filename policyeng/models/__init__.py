@@ -1,6 +1,18 @@
 """The nouns of policyeng as frozen values: documents that come in, findings that go out. No I/O, no clock."""
 
-from policyeng.models.base import WORKSPACE_TYPE, JsonObject, Model, lowered, made
+from policyeng.models.base import (
+    UNCHECKED,
+    WORKSPACE_TYPE,
+    AwareDatetime,
+    Checked,
+    JsonObject,
+    Limited,
+    Model,
+    lowered,
+    made,
+    name_in_json,
+    to_bytes,
+)
 from policyeng.models.decisions import Blame, Change, Changed, Decision, Enforcement, Mode, Operation
 from policyeng.models.documents import (
     Accelerator,
@@ -29,29 +41,35 @@ from policyeng.models.findings import (
     Evaluation,
     ExemptionMark,
     Finding,
+    Findings,
     Location,
     Outcome,
+    Passed,
     Place,
     Problem,
     SettingChange,
     Severity,
     SnapshotRef,
+    SubjectRef,
     Summary,
     Unknown,
 )
 from policyeng.models.read_only import ReadOnlyDict, ReadOnlyList, read_only, with_members
 
 __all__ = [
+    "UNCHECKED",
     "WORKSPACE_TYPE",
     "Accelerator",
     "AppliedSettings",
     "Approval",
+    "AwareDatetime",
     "Blame",
     "BundleRef",
     "Cadence",
     "Carried",
     "Change",
     "Changed",
+    "Checked",
     "Decision",
     "DeclaredWorkload",
     "Denial",
@@ -63,7 +81,9 @@ __all__ = [
     "ExemptionMark",
     "Feature",
     "Finding",
+    "Findings",
     "JsonObject",
+    "Limited",
     "Location",
     "Metric",
     "Mode",
@@ -72,6 +92,7 @@ __all__ = [
     "Operation",
     "Origin",
     "Outcome",
+    "Passed",
     "Place",
     "Places",
     "Principal",
@@ -84,11 +105,14 @@ __all__ = [
     "Severity",
     "Snapshot",
     "SnapshotRef",
+    "SubjectRef",
     "Summary",
     "Target",
     "Unknown",
     "lowered",
     "made",
+    "name_in_json",
     "read_only",
+    "to_bytes",
     "with_members",
 ]

@@ -1,44 +1,194 @@
-"""What every noun is made of: frozen, camelCase in JSON, snake_case in Python, unknown keys refused by name."""
+"""What every noun is made of: frozen, camelCase in JSON, snake_case in Python, unknown keys refused by name.
+
+Nouns are dataclasses of the standard library. Pydantic validates them, writes them and describes them as JSON Schemas,
+and is loaded when something asks for that: loading it takes longer than evaluating a small snapshot.
+"""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Callable
+from dataclasses import fields, replace
+from datetime import datetime
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict
-from pydantic.alias_generators import to_camel
+import orjson
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+    from pydantic import GetCoreSchemaHandler, TypeAdapter
+    from pydantic_core import CoreSchema
+
+    _Base = DataclassInstance
+else:
+    _Base = object
 
 #: A JSON object as parsed: an Azure resource in the shape ARM returns, or a part of one.
 JsonObject = dict[str, Any]
 
 WORKSPACE_TYPE = "microsoft.machinelearningservices/workspaces"
 
+#: Names in JSON that are not those of their fields in camelCase.
+_NAMES = {"size_gib": "sizeGiB", "memory_gib": "memoryGiB", "limit_vcpus": "limitVCpus"}
 
-class Model(BaseModel):
-    """The base of every noun: frozen, camelCase in JSON, unknown keys refused.
 
-    Validators are built when the first value is validated: a run validates few of the nouns, and building them all
-    takes longer than judging a small snapshot.
+def name_in_json(field: str) -> str:
+    """Return the name that a field has in JSON: in camelCase, without the underscore that avoids a keyword."""
+    if field in _NAMES:
+        return _NAMES[field]
+    first, *others = field.rstrip("_").split("_")
+    return first + "".join(part.capitalize() for part in others)
+
+
+class Limited:
+    """Restrict the values of a field, as `Annotated[str, Limited(min_length=1)]`.
+
+    The limits are those of the core schemas of pydantic.
     """
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, defer_build=True
-    )
+    def __init__(self, **limits: object) -> None:
+        self.limits = limits
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema: Any = handler(source)
+        limited: CoreSchema = schema | self.limits
+        return limited
+
+
+class Checked:
+    """Check or convert the values of a field with a function that raises ValueError for what does not fit.
+
+    Args:
+        function: takes the value and returns it.
+        before: it takes the value as given, not as validated.
+    """
+
+    def __init__(self, function: Callable[[Any], object], *, before: bool = False) -> None:
+        self._function, self._before = function, before
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        from pydantic_core import core_schema
+
+        if self._before:
+            return core_schema.no_info_before_validator_function(self._function, handler(source))
+        return core_schema.no_info_after_validator_function(self._function, handler(source))
+
+
+class _Unchecked:
+    """Take the values of a field as they are."""
+
+    def __get_pydantic_core_schema__(self, _source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        from pydantic_core import core_schema
+
+        return core_schema.any_schema()
+
+
+UNCHECKED = _Unchecked()
+AwareDatetime = Annotated[datetime, Limited(tz_constraint="aware")]
+
+
+class Model(_Base):
+    """The base of every noun, which is a frozen dataclass; its constructor takes the values as they are."""
+
+    __slots__ = ()
+    __pydantic_config__ = {"extra": "forbid", "alias_generator": name_in_json, "populate_by_name": True}  # noqa: RUF012  # pydantic takes a mapping
+    #: Fields that are never written.
+    unwritten = frozenset[str]()
+
+    def model_copy(self, *, update: JsonObject) -> Self:
+        """Return the same with other values of some fields."""
+        return replace(self, **update)
+
+    def model_dump(self, **options: Any) -> JsonObject:
+        """Return it as a mapping; the options are those of `pydantic.TypeAdapter.dump_python`."""
+        found: JsonObject = adapter_of(type(self)).dump_python(self._whole(), **self._written(options))
+        return found
+
+    def model_dump_json(self, **options: Any) -> str:
+        """Return it as JSON; the options are those of `pydantic.TypeAdapter.dump_json`."""
+        return adapter_of(type(self)).dump_json(self._whole(), **self._written(options)).decode()
+
+    def _whole(self) -> Self:
+        """Return it with all values made that are made when they are asked for."""
+        return self
+
+    def _written(self, options: JsonObject) -> JsonObject:
+        return options | {"exclude": {*options.get("exclude", ()), *self.unwritten}} if self.unwritten else options
+
+    @classmethod
+    def model_validate(cls, value: object) -> Self:
+        """Return a value as the noun.
+
+        Raises:
+            pydantic.ValidationError: it does not fit.
+        """
+        found: Self = adapter_of(cls).validate_python(value)
+        return found
+
+    @classmethod
+    def model_validate_json(
+        cls,
+        text: str | bytes,
+        *,
+        strict: bool | None = None,
+        by_alias: bool | None = None,
+        by_name: bool | None = None,
+    ) -> Self:
+        """Return JSON as the noun; the options are those of `pydantic.TypeAdapter.validate_json`.
+
+        Raises:
+            pydantic.ValidationError: it does not fit.
+        """
+        found: Self = adapter_of(cls).validate_json(text, strict=strict, by_alias=by_alias, by_name=by_name)
+        return found
+
+    @classmethod
+    def model_json_schema(
+        cls, *, by_alias: bool = True, mode: Literal["validation", "serialization"] = "validation"
+    ) -> JsonObject:
+        """Return the JSON Schema; the options are those of `pydantic.TypeAdapter.json_schema`."""
+        return adapter_of(cls).json_schema(by_alias=by_alias, mode=mode)
+
+
+def to_bytes(value: object, option: int = 0) -> bytes:
+    """Write nouns, and JSON values with nouns in them, as JSON.
+
+    Raises:
+        TypeError: a value is none that JSON has, or a number of more than 64 bits; pydantic writes some of these.
+    """
+    passed_on = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
+    return orjson.dumps(value, _written, option | passed_on)
+
+
+def _written(value: object) -> object:
+    """Return what orjson cannot write as what it can: fields under their names in JSON, times as pydantic has them."""
+    if isinstance(value, Model):
+        return {name: getattr(value, field) for field, name in _names_of(type(value))}
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    raise TypeError(f"{type(value).__name__} is not a JSON value")
+
+
+@cache
+def _names_of(noun: type[Model]) -> tuple[tuple[str, str], ...]:
+    """Return the fields of a noun that are written, each with its name in JSON."""
+    return tuple((entry.name, name_in_json(entry.name)) for entry in fields(noun) if entry.name not in noun.unwritten)
 
 
 _Noun = TypeVar("_Noun", bound=Model)
 
 
-def made(noun: type[_Noun], **fields: object) -> _Noun:
-    """A noun of all its fields by their names, taken as they are: a report has thousands.
+@cache
+def adapter_of(noun: type[_Noun]) -> TypeAdapter[_Noun]:
+    """Return what validates and writes a noun."""
+    from pydantic import TypeAdapter
 
-    `model_construct` does the same, and takes five times as long to find which fields were left out.
-    """
-    instance = noun.__new__(noun)
-    object.__setattr__(instance, "__dict__", fields)
-    object.__setattr__(instance, "__pydantic_fields_set__", set(fields))
-    object.__setattr__(instance, "__pydantic_extra__", None)
-    object.__setattr__(instance, "__pydantic_private__", None)
-    return instance
+    return TypeAdapter(noun)
+
+
+def made(noun: type[_Noun], **fields: object) -> _Noun:
+    """Return a noun of its fields by their names, taken as they are."""
+    return noun(**fields)
 
 
 def lowered(text: str) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, Field, SkipValidation
-
-from policyeng.models.base import JsonObject, Model
+from policyeng.frozen import frozen
+from policyeng.models.base import UNCHECKED, AwareDatetime, JsonObject, Limited, Model
 from policyeng.models.documents import Carried, Origin
 from policyeng.models.findings import AppliedSettings, BundleRef, EngineRef, Finding, Problem, SnapshotRef
 
@@ -41,6 +41,7 @@ class Blame(StrEnum):
     INTRODUCED = "introduced"
 
 
+@frozen(kw_only=True)
 class Change(Model):
     """One resource as it is about to become.
 
@@ -53,14 +54,15 @@ class Change(Model):
     """
 
     operation: Operation
-    id: str = Field(min_length=1)
-    resource: SkipValidation[JsonObject | None] = None
-    patch: SkipValidation[Any] = None
-    unreadable: Mapping[str, str] = {}
+    id: Annotated[str, Limited(min_length=1)]
+    resource: Annotated[JsonObject | None, UNCHECKED] = None
+    patch: Annotated[Any, UNCHECKED] = None
+    unreadable: Mapping[str, str] = field(default_factory=dict)
     carried: Carried | None = None
     origin: Origin | None = None
 
 
+@frozen(kw_only=True)
 class Enforcement(Model):
     """How failures of some policies are enforced at and under a scope.
 
@@ -69,11 +71,12 @@ class Enforcement(Model):
         scope: an ARM id; empty for everywhere.
     """
 
-    policy: str = Field(default="*", min_length=1)
+    policy: Annotated[str, Limited(min_length=1)] = "*"
     scope: str = ""
     mode: Mode
 
 
+@frozen(kw_only=True)
 class Changed(Model):
     """A resource that a decision is about."""
 
@@ -81,6 +84,7 @@ class Changed(Model):
     id: str
 
 
+@frozen(kw_only=True)
 class Decision(Model):
     """Allow or deny, with the findings that determined it and those that did not.
 
@@ -115,4 +119,4 @@ class Decision(Model):
     standing: tuple[Finding, ...] = ()
     cleared: tuple[Finding, ...] = ()
     problems: tuple[Problem, ...] = ()
-    settings: AppliedSettings = AppliedSettings.model_construct()
+    settings: AppliedSettings = field(default_factory=AppliedSettings)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
+from datetime import datetime
 from typing import Annotated, Any, Literal, Protocol
 
-from pydantic import AwareDatetime, BeforeValidator, Field, SkipValidation
-
-from policyeng.models.base import JsonObject, Model, lowered
+from policyeng.frozen import frozen
+from policyeng.models.base import UNCHECKED, AwareDatetime, Checked, JsonObject, Limited, Model, lowered
 
 
 def _lowered(value: object) -> object:
@@ -15,29 +16,35 @@ def _lowered(value: object) -> object:
 
 
 #: For enum values, which compare without case as those of ARM do.
-_AnyCase = BeforeValidator(_lowered)
+ANY_CASE = Checked(_lowered, before=True)
+_Text = Annotated[str, Limited(min_length=1)]
 
 
+@frozen(kw_only=True)
 class Approval(Model):
     """A decision of the organisation, such as the use of a restricted VM series within a scope."""
 
-    id: str = Field(min_length=1)
+    id: _Text
     kind: str = "vmSeries"
     series: str = ""
     scope: str
     region: str | None = None
-    status: Annotated[Literal["requested", "granted", "denied", "revoked"], _AnyCase]
+    status: Annotated[Literal["requested", "granted", "denied", "revoked"], ANY_CASE]
     requested_by: str | None = None
     approved_by: str | None = None
     granted_at: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None
 
 
+_Size = Annotated[float, Limited(ge=0)]
+
+
+@frozen(kw_only=True)
 class ModelFacts(Model):
     """What is known of the model that a workload serves; sizes in GiB."""
 
-    size_gib: float | None = Field(default=None, alias="sizeGiB", ge=0)
-    memory_gib: float | None = Field(default=None, alias="memoryGiB", ge=0)
+    size_gib: _Size | None = None
+    memory_gib: _Size | None = None
 
 
 Purpose = Literal["experimentation", "training", "batch-inference", "realtime-inference"]
@@ -64,37 +71,40 @@ Accelerator = Literal["none", "gpu", "fpga"]
 Cadence = Literal["continuous", "scheduled", "sporadic"]
 
 
+@frozen(kw_only=True)
 class DeclaredWorkload(Model):
     """Work that ARM does not know, or more facts about work that it does (`source_id`)."""
 
-    id: str = Field(min_length=1)
+    id: _Text
     workspace_id: str | None = None
     source_id: str | None = None
-    purpose: Annotated[Purpose | None, _AnyCase] = None
-    target: Annotated[Target | None, _AnyCase] = None
-    features: tuple[Annotated[Feature, _AnyCase], ...] = ()
-    accelerator: Annotated[Accelerator | None, _AnyCase] = None
-    cadence: Annotated[Cadence | None, _AnyCase] = None
+    purpose: Annotated[Purpose | None, ANY_CASE] = None
+    target: Annotated[Target | None, ANY_CASE] = None
+    features: tuple[Annotated[Feature, ANY_CASE], ...] = ()
+    accelerator: Annotated[Accelerator | None, ANY_CASE] = None
+    cadence: Annotated[Cadence | None, ANY_CASE] = None
     model: ModelFacts | None = None
-    tags: dict[str, str] = Field(default={})
+    tags: dict[str, str] = field(default_factory=dict)
 
 
+@frozen(kw_only=True)
 class Quota(Model):
     """The vCPUs that a scope may use of one VM family in one region."""
 
     scope: str
     region: str
     family: str
-    limit_vcpus: Annotated[int, Field(alias="limitVCpus", ge=0)]
+    limit_vcpus: Annotated[int, Limited(ge=0)]
 
 
+@frozen(kw_only=True)
 class Metric(Model):
     """One metric of one resource over a period; percentages run from 0 to 100."""
 
     resource_id: str
     name: str
     unit: str
-    from_: AwareDatetime | None = Field(default=None, alias="from")
+    from_: AwareDatetime | None = None
     to: AwareDatetime | None = None
     average: float | None = None
     p95: float | None = None
@@ -103,15 +113,17 @@ class Metric(Model):
     total: float | None = None
 
 
+@frozen(kw_only=True)
 class Principal(Model):
     """A user, group or service principal as the directory knows it."""
 
-    id: str = Field(min_length=1)
+    id: _Text
     type: str | None = None
     user_type: str | None = None
     deleted: bool = False
 
 
+@frozen(kw_only=True)
 class Origin(Model):
     """Where a resource was read.
 
@@ -127,7 +139,7 @@ class Origin(Model):
     pointer: str = ""
     line: int = 1
     column: int = 1
-    fields: SkipValidation[Mapping[str, str]] = Field(default={})
+    fields: Annotated[Mapping[str, str], UNCHECKED] = field(default_factory=dict)
 
     def pointer_to(self, path: str) -> str:
         """The JSON Pointer in the file of a field: as `fields` gives it for the field or the nearest one above it."""
@@ -139,6 +151,7 @@ class Origin(Model):
         return self.pointer + path
 
 
+@frozen(kw_only=True)
 class Carried(Model):
     """What a format can say about a resource, and why everything else is unreadable.
 
@@ -158,6 +171,7 @@ class Places(Protocol):
         """Line and column (from 1) of each JSON Pointer, or of what stands nearest above one that is not there."""
 
 
+@frozen(kw_only=True)
 class Document(Model):
     """A JSON or YAML document as it was written, for policies that judge documents.
 
@@ -170,7 +184,7 @@ class Document(Model):
 
     file: str
     index: int = 0
-    content: SkipValidation[Any] = None
+    content: Annotated[Any, UNCHECKED] = None
     line: int = 1
 
     @property
@@ -179,6 +193,7 @@ class Document(Model):
         return f"{self.file}#{self.index}" if self.index else self.file
 
 
+@frozen(kw_only=True)
 class Snapshot(Model):
     """The resources of a scope at one moment, with the organisation's own facts.
 
@@ -190,14 +205,15 @@ class Snapshot(Model):
         origins: by lower-case resource id, where it was read.
         texts: the files by name, for the places of fields; no part of what the snapshot says.
         incomplete: what the collector could not read, one line each.
-        covers: `TYPE at ID` for what was read whole, beside what `incomplete` names; None where that is all that
-            policies look up.
+        covers: `TYPE at ID` for what was read whole, beside what `incomplete` names; None where that is everything.
         documents: the inputs as they were written; empty unless a policy judges documents.
     """
 
+    unwritten = frozenset({"texts"})
+
     scope: str = ""
     taken_at: AwareDatetime | None = None
-    resources: SkipValidation[tuple[JsonObject, ...]] = ()
+    resources: Annotated[tuple[JsonObject, ...], UNCHECKED] = ()
     approvals: tuple[Approval, ...] = ()
     workloads: tuple[DeclaredWorkload, ...] = ()
     quotas: tuple[Quota, ...] = ()
@@ -205,13 +221,14 @@ class Snapshot(Model):
     principals: tuple[Principal, ...] = ()
     incomplete: tuple[str, ...] = ()
     covers: tuple[str, ...] | None = None
-    unreadable: Mapping[str, Mapping[str, str]] = {}
-    carried: Mapping[str, Carried] = {}
-    origins: Mapping[str, Origin] = {}
-    texts: SkipValidation[Mapping[str, Any]] = Field(default={}, exclude=True, repr=False)
+    unreadable: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    carried: Mapping[str, Carried] = field(default_factory=dict)
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+    texts: Annotated[Mapping[str, Any], UNCHECKED] = field(default_factory=dict, repr=False)
     documents: tuple[Document, ...] = ()
 
 
+@frozen(kw_only=True)
 class Exemption(Model):
     """An approved, expiring acceptance of the failures of one policy at and under one scope.
 
@@ -219,12 +236,17 @@ class Exemption(Model):
     says so with the place. Source: Azure Policy exemptions (categories waiver and mitigated).
     """
 
-    id: str = Field(min_length=1)
-    policy: str = Field(min_length=1)
-    scope: str = Field(min_length=1)
+    id: _Text
+    policy: _Text
+    scope: _Text
     category: Literal["waiver", "mitigated"]
-    reason: str = Field(min_length=1)
-    owner: str = Field(min_length=1)
-    approved_by: str = Field(min_length=1)
+    reason: _Text
+    owner: _Text
+    approved_by: _Text
     created_at: AwareDatetime
     expires_at: AwareDatetime
+
+    def __post_init__(self) -> None:
+        for name, value in (("created_at", self.created_at), ("expires_at", self.expires_at)):
+            if not isinstance(value, datetime) or value.tzinfo is None:
+                raise TypeError(f"`{name}` of Exemption is `{value}`; give a datetime with a zone")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from functools import cached_property
+from typing import Annotated, Any, Literal, NamedTuple, overload
 
-from pydantic import AfterValidator, AwareDatetime, Field
-
+from policyeng.frozen import frozen
 from policyeng.masking import masked_message
-from policyeng.models.base import Model
+from policyeng.models.base import AwareDatetime, Checked, Model
 
 
 class Outcome(StrEnum):
@@ -36,42 +37,37 @@ class Severity(StrEnum):
         return list(Severity).index(self)
 
 
-class _Reason(Model):
+@frozen
+class Reason(Model):
     """What a policy says: constant text and a JSON Pointer."""
 
     msg: str
     path: str = ""
 
-    if not TYPE_CHECKING:  # the type checker knows the signature from the fields
-
-        def __init__(self, **fields: object) -> None:
-            """Take what fits as it is: building a validator would cost a short run more than all it says."""
-            if fields.keys() <= type(self).model_fields.keys() and "msg" in fields and _are_text(fields):
-                given = type(self).model_construct(**fields)
-                object.__setattr__(self, "__dict__", given.__dict__)
-                for name in ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__"):
-                    object.__setattr__(self, name, getattr(given, name))
-            else:
-                super().__init__(**fields)
+    def __post_init__(self) -> None:
+        for name, text in (("msg", self.msg), ("path", self.path)):
+            if type(text) is str and text.isascii():
+                continue
+            if not isinstance(text, str):
+                raise TypeError(f"`{name}` of {type(self).__name__} is {type(text).__name__}; give a string")
+            if any("\ud800" <= letter <= "\udfff" for letter in text):
+                raise ValueError(f"`{name}` of {type(self).__name__} has a lone surrogate, which JSON cannot carry")
 
 
-def _are_text(fields: Mapping[str, object]) -> bool:
-    """Whether message and path are strings that JSON can carry."""
-    texts = (fields["msg"], fields.get("path", ""))
-    return all(type(text) is str and text.isascii() for text in texts)
-
-
-class Denial(_Reason):
+@frozen
+class Denial(Reason):
     """One reason a policy gives for a failure: constant text, the JSON Pointer, what is there and what should be."""
 
-    actual: Any = None
-    expected: Any = None
+    actual: Any = field(default=None, kw_only=True)
+    expected: Any = field(default=None, kw_only=True)
 
 
-class Unknown(_Reason):
+@frozen
+class Unknown(Reason):
     """One reason why a policy cannot decide, with the JSON Pointer that is missing or unresolved."""
 
 
+@frozen(kw_only=True)
 class ExemptionMark(Model):
     """What covers a failed finding: an exemption, or an `exception` rule that stands beside a policy of others.
 
@@ -86,6 +82,7 @@ class ExemptionMark(Model):
     expires_at: AwareDatetime | None = None
 
 
+@frozen(kw_only=True)
 class Place(Model):
     """A file as the user named it, and a line and a column in it, from 1."""
 
@@ -94,6 +91,7 @@ class Place(Model):
     column: int = 1
 
 
+@frozen(kw_only=True)
 class Location(Place):
     """Where a resource stands; the file is empty when it came from none.
 
@@ -101,9 +99,10 @@ class Location(Place):
         fields: by the path of a denial or an unknown, where that field stands, or what is nearest above it.
     """
 
-    fields: Mapping[str, Place] = {}
+    fields: Mapping[str, Place] = field(default_factory=dict)
 
 
+@frozen(kw_only=True)
 class Finding(Model):
     """One policy's statement about one resource.
 
@@ -125,22 +124,107 @@ class Finding(Model):
     exemption: ExemptionMark | None = None
     remediation: str = ""
     source: str = ""
-    location: Location = Location.model_construct()
+    location: Location = field(default_factory=Location)
 
 
+class SubjectRef(NamedTuple):
+    """What a finding says of its resource, under the names that it has there."""
+
+    resource: str
+    resource_type: str
+    location: Location
+
+
+class Passed(NamedTuple):
+    """A finding that passes, as what its policy and its resource say; a snapshot has many.
+
+    Attributes:
+        policy: the fields of its findings that a policy decides; the same object in all of them.
+        subject: the same object in all findings of a resource.
+    """
+
+    policy: Mapping[str, Any]
+    subject: SubjectRef
+
+    def finding(self) -> Finding:
+        """Return the finding."""
+        return Finding(**self.policy, **self.subject._asdict(), outcome=Outcome.PASS)
+
+
+class Findings(Sequence[Finding]):
+    """Findings in their order; those that pass are made when they are asked for."""
+
+    def __init__(self, entries: Sequence[Finding | Passed]) -> None:
+        self.entries = entries
+
+    @cached_property
+    def _all(self) -> tuple[Finding, ...]:
+        return tuple(entry.finding() if isinstance(entry, Passed) else entry for entry in self.entries)
+
+    @classmethod
+    def of(cls, findings: Sequence[Finding]) -> Findings:
+        """Return any sequence of findings as one of this kind."""
+        return findings if isinstance(findings, Findings) else cls(findings)
+
+    @property
+    def others(self) -> list[Finding]:
+        """Those that do not pass."""
+        return [entry for entry in self.entries if isinstance(entry, Finding) and entry.outcome is not Outcome.PASS]
+
+    def changed(self, change: Callable[[Finding], Finding]) -> Findings:
+        """Return them with those changed that do not pass."""
+        return Findings([entry if isinstance(entry, Passed) else change(entry) for entry in self.entries])
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @overload
+    def __getitem__(self, index: int) -> Finding: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Finding]: ...
+
+    def __getitem__(self, index: int | slice) -> Finding | Sequence[Finding]:
+        if isinstance(index, slice):
+            return Findings(self.entries[index])
+        found = self.entries[index]
+        return found.finding() if isinstance(found, Passed) else found
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self._all)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Findings | tuple | list) and self._all == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._all)
+
+    def __repr__(self) -> str:
+        return repr(self._all)
+
+
+@frozen(kw_only=True)
 class Problem(Model):
     """Something about the run itself that a reader must know, without secrets.
 
     Attributes:
         level: `error` means that something could not be decided (exit 2); `warning` changes no exit.
         place: a file, a file and line, an exemption id.
+        kind: what it is about: a part of the inputs that was not read, an exemption, or that no policy applied to
+            anything; `other` for the rest.
     """
 
     level: Literal["error", "warning"]
-    message: Annotated[str, AfterValidator(masked_message)]
-    place: Annotated[str, AfterValidator(masked_message)] = ""
+    message: str
+    place: str = ""
+    kind: Literal["unread", "exemption", "nothing_evaluated", "other"] = "other"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", masked_message(self.message))
+        object.__setattr__(self, "place", masked_message(self.place))
 
 
+@frozen(kw_only=True)
 class Summary(Model):
     """Counts by outcome; they add up to the number of findings. `exempt` counts the fails that carry a mark.
 
@@ -149,7 +233,7 @@ class Summary(Model):
     (learn.microsoft.com, "Azure Policy compliance states", compliance percentage).
     """
 
-    pass_: int = Field(default=0, alias="pass")
+    pass_: int = 0
     fail: int = 0
     unknown: int = 0
     error: int = 0
@@ -158,6 +242,7 @@ class Summary(Model):
     azure_compliance: float = 0.0
 
 
+@frozen(kw_only=True)
 class BundleRef(Model):
     """Which policies judged."""
 
@@ -166,6 +251,7 @@ class BundleRef(Model):
     digest: str
 
 
+@frozen(kw_only=True)
 class SnapshotRef(Model):
     """What was judged."""
 
@@ -174,6 +260,7 @@ class SnapshotRef(Model):
     digest: str
 
 
+@frozen(kw_only=True)
 class EngineRef(Model):
     """Which engine judged the Rego policies."""
 
@@ -181,6 +268,7 @@ class EngineRef(Model):
     version: str
 
 
+@frozen(kw_only=True)
 class SettingChange(Model):
     """One setting that is not at its default.
 
@@ -195,6 +283,7 @@ class SettingChange(Model):
     origin: str
 
 
+@frozen(kw_only=True)
 class AppliedSettings(Model):
     """What was configured, and where.
 
@@ -210,6 +299,7 @@ class AppliedSettings(Model):
     changes: tuple[SettingChange, ...] = ()
 
 
+@frozen(kw_only=True)
 class Evaluation(Model):
     """All findings of a bundle over a snapshot, sorted by policy and resource; its JSON is the JSON report."""
 
@@ -220,6 +310,14 @@ class Evaluation(Model):
     engine: EngineRef
     exit_code: int
     summary: Summary
-    findings: tuple[Finding, ...]
+    findings: Annotated[Sequence[Finding], Checked(tuple)]
     problems: tuple[Problem, ...] = ()
-    settings: AppliedSettings = AppliedSettings.model_construct()
+    settings: AppliedSettings = field(default_factory=AppliedSettings)
+
+    @property
+    def others(self) -> list[Finding]:
+        """The findings that do not pass."""
+        return Findings.of(self.findings).others
+
+    def _whole(self) -> Evaluation:
+        return replace(self, findings=tuple(self.findings))

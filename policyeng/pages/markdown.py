@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from policyeng.bundle.header_parts import PARAMETER
 from policyeng.pages.page import (
     ABSENCE,
+    UNRECORDED,
     Page,
     case_groups,
     exemption_words,
@@ -101,6 +102,8 @@ def _read(page: Page) -> Iterator[str]:
     if absences:
         rows = [(pointer_words(at, code), ABSENCE[found] if found else "") for at, found in absences.items()]
         yield table(("Field", "When it is absent, the resource"), rows)
+    if not page.observed.is_whole:
+        yield UNRECORDED
     if page.observed.others:
         yield "Its cases also read:"
         others = [

@@ -23,6 +23,8 @@ ABSENCE: Mapping[Verdict, str] = {
     "unknown": "is unknown",
     "not_judged": "is not judged",
 }
+#: In the place of reads that could not be recorded.
+UNRECORDED = "Not all that its cases read could be recorded; see `policyeng test`."
 _OUTCOMES: Mapping[Verdict, str] = {"pass": "Pass", "fail": "Fail", "unknown": "Unknown", "not_judged": "Not judged"}
 _OTHER_SUBJECTS = {
     "workload": "what runs where, derived from jobs, deployments and services, or declared",

@@ -9,6 +9,7 @@ from policyeng.bundle.header import Verdict
 from policyeng.models import JsonObject
 from policyeng.pages.page import (
     ABSENCE,
+    UNRECORDED,
     Page,
     case_groups,
     exemption_words,
@@ -111,6 +112,8 @@ def _read(page: Page, width: int) -> Iterator[Line]:
 
 
 def _others(page: Page, width: int) -> Iterator[Line]:
+    if not page.observed.is_whole:
+        yield from _hanging(UNRECORDED, width)
     for kind, pointers in page.observed.others.items():
         yield from _hanging(visible(other_words(kind, str)), width)
         if pointers:

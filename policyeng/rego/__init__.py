@@ -1,12 +1,20 @@
-"""Rego in Python: parse it, check it as OPA does, compile it and evaluate it. It imports nothing else of policyeng."""
+"""Rego in Python: parse it, check it as OPA does, compile and evaluate it. Of policyeng it imports `later` alone.
 
+What parses and compiles is loaded when it is first used: a program that was compiled before needs none of it.
+"""
+
+from typing import TYPE_CHECKING
+
+from policyeng.later import attributes
 from policyeng.rego.builtins import LibraryError
 from policyeng.rego.errors import Diagnostic, RegoError, Source
 from policyeng.rego.markers import MarkedList, MarkedObject, Undecided, Unknown, mark
-from policyeng.rego.parser import parse_module, parse_query
 from policyeng.rego.program import EvaluationError, Program
-from policyeng.rego.program import compile_modules as compile  # noqa: A004  # rego.compile, as re.compile
 from policyeng.rego.values import UNDEFINED
+
+if TYPE_CHECKING:
+    from policyeng.rego.linking import compile_modules as compile  # noqa: A004  # rego.compile, as re.compile
+    from policyeng.rego.parser import parse_module, parse_query
 
 __all__ = [
     "UNDEFINED",
@@ -25,3 +33,7 @@ __all__ = [
     "parse_module",
     "parse_query",
 ]
+
+__getattr__ = attributes(
+    __name__, {"compile": "linking:compile_modules", "parse_module": "parser", "parse_query": "parser"}
+)

@@ -7,21 +7,16 @@ what a policy contains is a constant with a name (`k3`). The syntax tree of the 
 
 from __future__ import annotations
 
-import marshal
-import pickle
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import cache
-from hashlib import sha256
-from pathlib import Path
 from types import CodeType
 from typing import Any
 
 from policyeng.rego.builtins import BuiltinError, load_pattern, signatures
 from policyeng.rego.checker import Checker, terms_of, walk_expressions
+from policyeng.rego.compiled import Compiled
 from policyeng.rego.errors import Diagnostic, RegoError, Source
 from policyeng.rego.numbers import NumberTooLargeError, parse_number
 from policyeng.rego.resolver import Branch, Definition, operator_name
@@ -84,58 +79,6 @@ _TOTAL = frozenset(
 #: What Go trims from ASCII text; Python would trim separators, too.
 _SPACES = "\t\n\v\f\r "
 _RESULTS = {"string": "str", "boolean": "bool", "array": "list", "object": "dict", "set": "set"}
-
-
-@cache
-def compiler_digest() -> str:
-    """Return what stored code depends on besides its text: this package and the version of Python."""
-    package = sorted(Path(__file__).parent.rglob("*.py"))
-    return sha256(b"".join(path.read_bytes() for path in package) + sys.version.encode()).hexdigest()
-
-
-@dataclass(slots=True)
-class Compiled:
-    """The code of a program.
-
-    Attributes:
-        code: of each module, in an order in which they can be run.
-        scalars: values of the names `k0`, `k1` ...
-        constants: values of the names `K0`, `K1` ...
-        base: the name that each part of base data has in the code.
-        builtins: the name that each builtin has in the code.
-        patterns: the name that each constant regular expression has in the code.
-        rules: name of the function of each rule and document by its path.
-        functions: names of rules that take arguments.
-    """
-
-    code: list[CodeType]
-    scalars: list[Value]
-    constants: list[Value]
-    base: dict[tuple[str, ...], str]
-    builtins: dict[str, str]
-    patterns: dict[str, str]
-    rules: dict[tuple[str, ...], str]
-    functions: frozenset[tuple[str, ...]]
-
-    def dump(self) -> bytes:
-        """Return it as bytes that only this version of Python reads."""
-        rest = pickle.dumps(
-            (self.scalars, self.constants, self.base, self.builtins, self.patterns, self.rules, self.functions)
-        )
-        return marshal.dumps((self.code, rest))
-
-    @staticmethod
-    def load(stored: bytes) -> Compiled:
-        """Return what `dump` gave; the bytes must come from a place that nobody else can write to.
-
-        Raises:
-            ValueError: they are cut off.
-        """
-        try:
-            code, rest = marshal.loads(stored)  # noqa: S302  # code of ours from a private file
-            return Compiled(code, *pickle.loads(rest))  # noqa: S301  # as above
-        except (EOFError, TypeError, pickle.UnpicklingError) as error:
-            raise ValueError(f"not a compiled program: {error}") from error
 
 
 @dataclass(slots=True)

@@ -1,35 +1,27 @@
-"""Compile modules to a program, and ask it queries."""
+"""Evaluate the rules of a program, and ask it queries."""
 
 from __future__ import annotations
 
 import dis
 import linecache
-import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from time import monotonic
 from types import CodeType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from policyeng.rego import runtime, values
 from policyeng.rego.budget import BUDGET, UNLIMITED, BudgetExceededError, Limits, charge
-from policyeng.rego.builtins import BuiltinError, load_function, load_pattern, signatures
-from policyeng.rego.checker import Checker
-from policyeng.rego.compiler import Compiled, Compiler
-from policyeng.rego.errors import Diagnostic, RegoError, Source, remember_text
+from policyeng.rego.builtins import BuiltinError, load_function, load_pattern
+from policyeng.rego.compiled import Compiled
+from policyeng.rego.errors import Diagnostic, RegoError, Source
 from policyeng.rego.markers import Undecided
 from policyeng.rego.numbers import NumberTooLargeError
-from policyeng.rego.parser import parse_module, parse_query
-from policyeng.rego.resolver import Definition, resolve_module, resolve_query
-from policyeng.rego.safety import Orderer
-from policyeng.rego.syntax import Module, constant_names, pattern_variables, root_name
-from policyeng.rego.tree import Node, build_tree, conflicts
-from policyeng.rego.type_checker import check_query_types, check_types
 from policyeng.rego.values import UNDEFINED, Value
 
 if TYPE_CHECKING:
     from policyeng.rego.deciding import HandledThread, MarkedThread, Outcome
+    from policyeng.rego.linking import Linked
 
 _MISSING = object()
 #: Characters of a line that an error repeats.
@@ -41,15 +33,6 @@ _EVALUATION_ERRORS = (BuiltinError, runtime.ConflictError, BudgetExceededError, 
 Print = Callable[[str, int, list[list[Value]]], None]
 #: Called with the file and line of an expression, or of the head of a rule, each time that it is evaluated.
 Cover = Callable[[tuple[str, int]], None]
-
-
-@dataclass(slots=True)
-class Linked:
-    """The rules of a program and what was found about them."""
-
-    root: Node
-    checker: Checker
-    compiler: Compiler
 
 
 class EvaluationError(Exception):
@@ -345,16 +328,13 @@ class Program:
             RegoError: loops are nested too deeply for it, in a reference with very many variables.
             ValueError: there are no rules to compile it from.
         """
-        from policyeng.rego.handled import HandledCompiler  # imported when a document has markers
-
         if self._linked is None:
             raise ValueError("this program has no rules to compile")
-        plain = self._linked.compiler
-        return HandledCompiler(plain.root, plain.checker, plain.data, inlines=plain.inlines).compile()
+        return self._linked.compile_handled()
 
     def marked_thread(self) -> MarkedThread:
         """Return what evaluates rules in this thread over an input with markers; what meets one raises `Undecided`."""
-        from policyeng.rego.deciding import MarkedThread  # as above
+        from policyeng.rego.deciding import MarkedThread  # imported when a document has markers
 
         found: MarkedThread | None = getattr(self._local, "marked", None)
         if found is None:
@@ -450,36 +430,12 @@ class Program:
     def _compile(self, query: str) -> tuple[str, CodeType]:
         if self._linked is None:
             raise RegoError(Diagnostic("query", "this program answers no queries", Source("query", query), 0))
-        source = Source("query", query)
-        body, variables = resolve_query(parse_query(query), source)
-        checker = self._linked.checker
-        checker.faults = []
-        replaced = set(checker.replaced)
-        checker.check_body(source, body)
-        orderer = Orderer(source, checker.arity)
-        body = orderer.order(body, frozenset())
-        if faults := [*checker.faults, *orderer.faults]:
-            raise RegoError(*faults)
-        if faults := check_query_types(self._linked.root, checker, source, body):
-            raise RegoError(*faults)
-        if checker.replaced != replaced:
-            # The rules do not look for what only this query replaces.
-            old = self._linked.compiler
-            compiler = Compiler(
-                old.root,
-                checker,
-                self._data,
-                print_calls=old.print_calls,
-                inlines=old.inlines,
-                covers=old.covers,
-            )
-            compiler.count = old.count
-            self.compiled = compiler.compile()
-            self._linked.compiler = compiler
+        code, name, recompiled = self._linked.compile_query(query)
+        if recompiled is not None:
+            self.compiled = recompiled
             self._local = threading.local()
             self._handled = None
             self._queries.clear()
-        code, name = self._linked.compiler.compile_query(source, body, variables)
         return name, code
 
 
@@ -492,90 +448,3 @@ def _place(error: BaseException, space: dict[str, Value]) -> TracebackType | Non
             found = traceback
         traceback = traceback.tb_next
     return found
-
-
-def compile_modules(
-    modules: Mapping[str, str],
-    data: Value = None,
-    *,
-    version: int = 1,
-    strict: bool = False,
-    print_: Print | None = None,
-) -> Program:
-    """Compile modules to a program.
-
-    Args:
-        modules: texts by file name.
-        data: base data below `data`.
-        version: of Rego, where a module does not say its own: 0 or 1.
-        strict: refuse what OPA refuses in strict mode, too.
-        print_: called with the place and the values of each `print`; without it, a module that prints is refused.
-
-    Raises:
-        RegoError: with everything that is wrong.
-        LibraryError: a builtin needs a library that is not installed.
-    """
-    parsed = [parse_module(file, text, version) for file, text in modules.items()]
-    return link(parsed, {} if data is None else data, strict=strict, print_=print_)
-
-
-def link(
-    parsed: Iterable[Module],
-    data: Value,
-    *,
-    strict: bool = False,
-    print_: Print | None = None,
-    cover: Cover | None = None,
-    names: Mapping[str, str] | None = None,
-) -> Program:
-    """Compile parsed modules to a program; see `compile_modules`.
-
-    Args:
-        parsed: the modules.
-        data: base data below `data`.
-        strict: refuse what OPA refuses in strict mode, too.
-        print_: called with the place and the values of each `print`; without it, a module that prints is refused.
-        cover: called with the place of each expression and head that is evaluated.
-        names: how errors of evaluations name files, where it is not as parsed.
-    """
-    modules = list(parsed)
-    for module in modules:
-        remember_text(module.source.file, module.source.text)
-    faults: list[Diagnostic] = []
-    siblings: dict[tuple[str, ...], set[str]] = {}
-    for module in modules:
-        own = siblings.setdefault(constant_names(module.package.path), set())
-        own.update(root_name(rule.head.ref) for rule in module.rules)
-    definitions: list[Definition] = []
-    for module in modules:
-        try:
-            definitions += resolve_module(
-                module, siblings[constant_names(module.package.path)], signatures(), strict=strict
-            )
-        except RegoError as error:
-            faults += error.diagnostics
-    root = build_tree(siblings, definitions)
-    faults += conflicts(root)
-    if faults:
-        raise RegoError(*faults)
-    checker = Checker(root, allow_print=print_ is not None)
-    checker.check()
-    faults += checker.faults
-    unknown = {(fault.source.file, fault.offset) for fault in faults}
-    for definition in definitions:
-        orderer = Orderer(definition.source, checker.arity)
-        bound = frozenset(variable.name for term in definition.arguments or () for variable in pattern_variables(term))
-        for branch in definition.branches:
-            head = [*definition.path, *(term for term in (definition.key, branch.value) if term is not None)]
-            orderer.check_head(head, branch.body, bound)
-            branch.body = orderer.order(branch.body, bound)
-        # The result of a call that is refused is unsafe, too, which says nothing more.
-        faults += [fault for fault in orderer.faults if (fault.source.file, fault.offset) not in unknown]
-    if faults:
-        raise RegoError(*faults)
-    if faults := check_types(root, checker):
-        raise RegoError(*faults)
-    # Debuggers, coverage and readers of what is printed expect small functions where they are written.
-    inlines = print_ is None and cover is None and sys.gettrace() is None
-    compiler = Compiler(root, checker, data, print_calls=print_ is not None, inlines=inlines, covers=cover is not None)
-    return Program(compiler.compile(), data, Linked(root, checker, compiler), print_, cover=cover, names=names)

@@ -21,7 +21,7 @@ def render(evaluation: Evaluation) -> str:
     The agent knows no third type, so an exempt failure is a plain line of the log. Each stands at the first field that
     it speaks of, and names the places of the others.
     """
-    lines = [_line(finding) for finding in evaluation.findings if finding.outcome is not Outcome.PASS]
+    lines = [_line(finding) for finding in evaluation.others]
     lines.extend(_problem(problem) for problem in evaluation.problems)
     if configured := settings_text(evaluation.settings):
         lines.append(f"settings: {configured}")  # the agent knows no notices

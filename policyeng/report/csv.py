@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from io import StringIO
 
 from policyeng.models import Evaluation, Finding, Outcome
@@ -34,6 +35,8 @@ COLUMNS = (
     "line",
     "column",
 )
+#: Characters up to which it is remembered how a cell is written: most cells are those of another row.
+_SHORT = 200
 #: By which programs know UTF-8, Excel among them.
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -60,7 +63,16 @@ def lines(findings: Iterable[Finding], about: About, *, headed: bool) -> Iterato
     if headed:
         yield _line(COLUMNS)
     for finding in findings:
-        yield _line(tuple(guarded(visible(cell)) for cell in _cells(finding, about)))
+        yield _line(tuple(map(_cell, _cells(finding, about))))
+
+
+def _cell(text: str) -> str:
+    return _short_cell(text) if len(text) < _SHORT else guarded(visible(text))
+
+
+@lru_cache(maxsize=1 << 14)
+def _short_cell(text: str) -> str:
+    return guarded(visible(text))
 
 
 def guarded(text: str) -> str:

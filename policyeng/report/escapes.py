@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 
-from pydantic_core import to_json
-
 # Build agents obey `##vso[...]` and `##[...]` anywhere in a line, and `::command` where a line begins; wrapping begins
 # lines at spaces.
 _AGENT_COMMAND = re.compile(r"#(?=#(?:vso)?\[)|(?:(?<=\s)|^):(?=:[A-Za-z])", re.MULTILINE)
@@ -34,8 +32,14 @@ def visible(text: str, *, keep: str = "") -> str:
 
 def compact(value: object) -> str:
     """Give a JSON value on one line, visible; numbers that JSON lacks become strings."""
-    plain = to_json(value, inf_nan_mode="strings", fallback=str)
-    return visible(json.dumps(json.loads(plain), ensure_ascii=False))
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError):
+        from pydantic_core import to_json  # only policies in Python give such values
+
+        plain = to_json(value, inf_nan_mode="strings", fallback=str)
+        text = json.dumps(json.loads(plain), ensure_ascii=False)
+    return visible(text)
 
 
 def markdown_text(text: str) -> str:

@@ -28,7 +28,7 @@ def render(evaluation: Evaluation) -> str:
     is a notice, an unknown finding a warning, an error finding an error, and a problem what it says. It stands at the
     first field that it speaks of, and names the places of the others: GitHub shows ten of a kind for each step.
     """
-    lines = [_annotation(f) for f in evaluation.findings if f.outcome is not Outcome.PASS]
+    lines = [_annotation(finding) for finding in evaluation.others]
     lines.extend(_problem(problem) for problem in evaluation.problems)
     if configured := settings_text(evaluation.settings):
         lines.append(_command("notice", {"title": "policyeng settings"}, configured))

@@ -17,6 +17,7 @@ from policyeng.report.wording import (
     has_values,
     parted,
     short_name,
+    shown_path,
     unknowns,
 )
 
@@ -113,8 +114,8 @@ def _reasons(finding: Finding, width: int, *, placed: bool = True) -> Iterator[L
 
 def _path(finding: Finding, path: str, width: int, *, placed: bool) -> Iterator[Line]:
     at = elsewhere(finding, path) if placed else ""
-    spans = (*margin(6), (f"{'path':<{LABEL}}", "dim"), (visible(path), ""))
+    spans = (*margin(6), (f"{'path':<{LABEL}}", "dim"), (shown_path(path), ""))
     if at:
         yield from beside(spans, at, width, indent=6 + LABEL, style="dim")
     else:
-        yield from labelled("path", visible(path), width, indent=6)
+        yield from labelled("path", shown_path(path), width, indent=6)

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from pydantic import AwareDatetime
 
-from policyeng.models import Model, Severity
+from policyeng.models import Severity
+from policyeng.models.validated import ValidatedModel
 
 
-class Point(Model):
+class Point(ValidatedModel):
     """One run of an estate in its trends.
 
     Attributes:
@@ -26,14 +27,14 @@ class Point(Model):
     failures: Mapping[Severity, int] = {}
 
 
-class Since(Model):
+class Since(ValidatedModel):
     """Since which run a finding stands as it is, and the clock of that run."""
 
     run: int
     as_of: AwareDatetime
 
 
-class Trend(Model):
+class Trend(ValidatedModel):
     """What the store says of the estate that a report is about.
 
     Attributes:

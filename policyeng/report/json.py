@@ -2,17 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING
 
-from policyeng.models import Evaluation, Finding, JsonObject, Model, SnapshotRef
+import orjson
+
+from policyeng.models import Evaluation, Finding, Findings, JsonObject, Model, Passed, SnapshotRef, to_bytes
 from policyeng.report.escapes import visible
 from policyeng.report.wording import in_utc
+
+if TYPE_CHECKING:
+    from policyeng.models.validated import ValidatedModel
+
+_PASSED = '      "outcome": "pass",\n      "denials": [],\n      "unknowns": [],\n      "exemption": null,\n'
 
 
 def render(evaluation: Evaluation) -> str:
     """Give the JSON report; times are UTC, unprintable characters are JSON escapes, and the values stay exact."""
     times = {"as_of": in_utc(evaluation.as_of), "snapshot": snapshot_in_utc(evaluation.snapshot)}
-    return dumped(evaluation.model_copy(update={**times, "findings": findings_in_utc(evaluation.findings)}))
+    whole = evaluation.model_copy(update={**times, "findings": ()})
+    frame = dumped(whole)
+    if not evaluation.findings:
+        return frame
+    # No text of the frame has a line of this form: in JSON a line ends between tokens only.
+    before, found, after = frame.partition('\n  "findings": []')
+    findings = ",\n".join(_findings(Findings.of(evaluation.findings)))
+    return f"{before}{found[:-1]}\n{findings}\n  ]{after}"
+
+
+def _findings(findings: Findings) -> Iterator[str]:
+    """Give each finding as it is in the list of a report; those that pass are put together of few different parts."""
+
+    @cache
+    def of_policy(policy: int) -> tuple[str, str]:
+        fields = policies[policy]
+        first = {name: fields[name] for name in ("policy", "title", "severity")}
+        last = {name: fields[name] for name in ("remediation", "source")}
+        return _members(first), _members(last)
+
+    @cache
+    def of_subject(subject: int) -> tuple[str, str]:
+        resource, resource_type, location = subjects[subject]
+        names = {"resource": resource, "resourceType": resource_type}
+        return _members(names), _members({"location": location})
+
+    passed = [entry for entry in findings.entries if isinstance(entry, Passed)]
+    policies = {id(entry.policy): entry.policy for entry in passed}
+    subjects = {id(entry.subject): entry.subject for entry in passed}
+    for entry in findings.entries:
+        if isinstance(entry, Passed):
+            first, last = of_policy(id(entry.policy))
+            names, location = of_subject(id(entry.subject))
+            yield f"    {{\n{first},\n{names},\n{_PASSED}{last},\n{location}\n    }}"
+        else:
+            yield "    " + _text(_expiry_in_utc(entry)).replace("\n", "\n    ")
+
+
+def _members(fields: JsonObject) -> str:
+    """Give the members of an object of the third level."""
+    return "    " + _text(fields)[2:-2].replace("\n", "\n    ")
 
 
 def report_schema() -> JsonObject:
@@ -20,12 +69,24 @@ def report_schema() -> JsonObject:
     return published(Evaluation, "urn:policyeng:schema:report:1", "policyeng JSON report, version 1")
 
 
-def dumped(noun: Model) -> str:
+def dumped(noun: Model | ValidatedModel) -> str:
     """Give a noun as JSON text in which a reader sees every character."""
+    if isinstance(noun, Model):
+        return _text(noun) + "\n"
     return visible(noun.model_dump_json(by_alias=True, indent=2, fallback=str), keep="\n") + "\n"
 
 
-def published(noun: type[Model], identity: str, title: str) -> JsonObject:
+def _text(value: Model | JsonObject) -> str:
+    try:
+        text = to_bytes(value, orjson.OPT_INDENT_2).decode()
+    except TypeError:  # what only Python has, or a number beyond 64 bits, from a policy in Python
+        if not isinstance(value, Model):
+            raise
+        text = value.model_dump_json(by_alias=True, indent=2, fallback=str)
+    return visible(text, keep="\n")
+
+
+def published(noun: type[Model | ValidatedModel], identity: str, title: str) -> JsonObject:
     """Give the JSON Schema of a noun as it is published, with its `$id` and title."""
     schema = noun.model_json_schema(mode="serialization", by_alias=True)
     heading = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": identity, "title": title}

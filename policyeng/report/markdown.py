@@ -22,6 +22,7 @@ from policyeng.report.wording import (
     named,
     parted,
     short_name,
+    shown_path,
     to_the_second,
     unknowns,
     verdict,
@@ -137,7 +138,7 @@ def _denial(finding: Finding, denial: Denial) -> str:
 
 
 def _unknown(finding: Finding, unknown: Unknown) -> str:
-    path = f" {markdown_code(unknown.path)}" if unknown.path else ""
+    path = f" {markdown_code(shown_path(unknown.path))}" if unknown.path else ""
     at = elsewhere(finding, unknown.path)
     return markdown_text(unknown.msg) + path + (f" at {markdown_code(at)}" if at else "")
 

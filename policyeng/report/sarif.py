@@ -122,7 +122,7 @@ def _alerts(
     evaluation: Evaluation, index: Mapping[str, int], subject: str, include_exempt: bool
 ) -> Iterator[JsonObject]:
     seen: Counter[str] = Counter()
-    for finding in evaluation.findings:
+    for finding in evaluation.others:
         if finding.outcome is not Outcome.FAIL or (finding.exemption is not None and not include_exempt):
             continue
         for denial in denials(finding):
@@ -153,13 +153,15 @@ def _alert(finding: Finding, denial: Denial, subject: str) -> JsonObject:
 
 
 def _location(finding: Finding, path: str, subject: str) -> JsonObject:
+    scope = path.removesuffix(":") if path.startswith("/") and path.endswith(":") else ""
+    name = scope or (f"{finding.resource}#{path}" if path else finding.resource)
     return {
         "physicalLocation": _physical(place_of(finding, path), subject),
         "logicalLocations": [
             {
-                "name": short_name(finding.resource),
-                "fullyQualifiedName": visible(f"{finding.resource}#{path}" if path else finding.resource),
-                "kind": "property" if path else "resource",
+                "name": short_name(scope or finding.resource),
+                "fullyQualifiedName": visible(name),
+                "kind": "property" if path and not scope else "resource",
             }
         ],
     }
@@ -203,7 +205,7 @@ def _suppressions(finding: Finding) -> list[JsonObject]:
 def _invocation(evaluation: Evaluation, index: Mapping[str, int], subject: str) -> JsonObject:
     notifications = [
         _notification(finding, unknown, index, subject)
-        for finding in evaluation.findings
+        for finding in evaluation.others
         for unknown in unknowns(finding)
     ]
     for problem in evaluation.problems:

@@ -35,7 +35,7 @@ def render(
 
 def _lines(evaluation: Evaluation, width: int, group_by: str, profile: str | None) -> Iterator[Line]:
     sections = (
-        ("Failures", [f for f in evaluation.findings if f.outcome is Outcome.FAIL]),
+        ("Failures", [f for f in evaluation.others if f.outcome is Outcome.FAIL]),
         ("Unknown", having(evaluation, Outcome.UNKNOWN)),
         ("Errors", having(evaluation, Outcome.ERROR)),
     )

@@ -109,9 +109,14 @@ def denial_sentence(denial: Denial) -> str:
     return f"{visible(denial.msg)}: {subject} {compact(actual)}, expected {compact(denial.expected)}{reason}"
 
 
+def shown_path(path: str) -> str:
+    """Give a path for a reader: that of a whole scope is its id alone."""
+    return visible(path.removesuffix(":"))
+
+
 def unknown_sentence(unknown: Unknown) -> str:
     """Give a reason for not deciding on one line: ``message: /path``."""
-    return visible(f"{unknown.msg}: {unknown.path}" if unknown.path else unknown.msg)
+    return visible(unknown.msg) + (f": {shown_path(unknown.path)}" if unknown.path else "")
 
 
 def expiry(mark: ExemptionMark) -> str:
@@ -146,17 +151,18 @@ def by_policy(findings: Iterable[Finding]) -> list[list[Finding]]:
 
 def failed(evaluation: Evaluation) -> list[Finding]:
     """Give the failures that no exemption covers."""
-    return [f for f in evaluation.findings if f.outcome is Outcome.FAIL and f.exemption is None]
+    return [f for f in evaluation.others if f.outcome is Outcome.FAIL and f.exemption is None]
 
 
 def exempt(evaluation: Evaluation) -> list[Finding]:
     """Give the failures that an exemption covers."""
-    return [f for f in evaluation.findings if f.outcome is Outcome.FAIL and f.exemption is not None]
+    return [f for f in evaluation.others if f.outcome is Outcome.FAIL and f.exemption is not None]
 
 
 def having(evaluation: Evaluation, outcome: Outcome) -> list[Finding]:
     """Give the findings of one outcome."""
-    return [f for f in evaluation.findings if f.outcome is outcome]
+    findings = evaluation.findings if outcome is Outcome.PASS else evaluation.others
+    return [finding for finding in findings if finding.outcome is outcome]
 
 
 def headline(evaluation: Evaluation) -> str:

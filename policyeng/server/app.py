@@ -54,7 +54,6 @@ def application(service: Service) -> FastAPI:
         redirect_slashes=False,
     )
     app.router.route_class = DirectRoute
-    app.add_middleware(Front, leaving=lambda: service.leaving)
     app.add_exception_handler(HTTPException, _refuse)
     for route, add in _ADDING.items():
         if route in service.options.only:
@@ -66,6 +65,13 @@ def application(service: Service) -> FastAPI:
         from policyeng.server.routes import history  # it needs the templates of the pages
 
         history.add(app, service, service.reports)
+    routes = {
+        (method, each.path): each.endpoint
+        for each in app.routes
+        if isinstance(each, DirectRoute)
+        for method in each.methods or ()
+    }
+    app.middleware_stack = Front(app.build_middleware_stack(), routes, lambda: service.leaving)
     app.openapi = cache(partial(_document, app, service))  # type: ignore[method-assign]  # as FastAPI's documentation has it
     return app
 

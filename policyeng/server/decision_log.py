@@ -14,6 +14,7 @@ import orjson
 
 from policyeng.server.decision_entry import line_of, timestamp
 from policyeng.server.service import Answered
+from policyeng.server.shared import SharedLock
 
 _log = logging.getLogger("policyeng.server")
 #: How many entries go to the disk in one step, at most.
@@ -51,11 +52,13 @@ class Standard:
 
     def __init__(self) -> None:
         self._stream = sys.stdout.buffer  # while a policy in Python runs, `sys.stdout` is another stream
+        self._writing = SharedLock()
 
     def write(self, lines: bytes) -> None:
-        """Write them."""
-        self._stream.write(lines)
-        self._stream.flush()
+        """Write them, on a line of their own where a worker was killed while it wrote."""
+        with self._writing as was_killed:
+            self._stream.write(b"\n" * was_killed + lines)
+            self._stream.flush()
 
     def close(self) -> None:
         """Leave it open: it is not ours."""
@@ -90,17 +93,26 @@ class DecisionLog:
         self._failing = False
         self._ended = False
         self._changed = threading.Condition()
-        self._thread = threading.Thread(target=self._run, name="policyeng-decision-log", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
+        if sink.torn:
+            self._write([])
 
     @property
     def waiting(self) -> int:
         """How many entries wait now."""
         return len(self._entries)
 
+    def start(self) -> threading.Thread:
+        """Begin to write, with a thread that only this process has: a fork would not take one along."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="policyeng-decision-log", daemon=True)
+            self._thread.start()
+        return self._thread
+
     def answered(self, answered: Answered) -> None:
         """Have what came of a request written; it takes no time, whatever the sink does."""
         with self._changed:
+            self.start()
             if len(self._entries) >= self._waiting or self._bytes + answered.size > self._waiting_bytes:
                 self._lose(Fate.DROPPED, 1)
                 return
@@ -112,17 +124,16 @@ class DecisionLog:
         """Write what waits, and end; a sink that takes longer than `seconds` is not waited for."""
         with self._changed:
             self._ended = True
+            thread = self.start()
             self._changed.notify()
-        self._thread.join(seconds)
-        if self._thread.is_alive():
+        thread.join(seconds)
+        if thread.is_alive():
             _log.warning("decision log: %d entries are not written: it is too slow", self.waiting)
 
     def _run(self) -> None:
-        if self._sink.torn:
-            self._write([])
         while batch := self._take():
             self._write(self._lines(batch))
-        if self._gap:
+        if self._gap or self._sink.torn:
             self._write([])
         self._sink.close()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -42,8 +41,8 @@ class ServerOptions:
         max_body_bytes: of one request.
         max_pending_bytes: of the bodies that are held at a time.
         deadline: in seconds, from the arrival of a request to its answer.
-        workers: threads that judge.
-        waiting: requests that may wait for one of them.
+        workers: processes that answer.
+        waiting: requests that may wait in all of them for a thread that judges.
         unready_on_fault: say in readiness that it cannot decide while what changed cannot be read.
         drain_seconds: how long it answers on after it was told to end, and says in readiness that it will.
         decision_log: the folder of the decision log, or `-` for standard output; None for no log.
@@ -65,7 +64,7 @@ class ServerOptions:
     max_body_bytes: int = MAX_BODY_BYTES
     max_pending_bytes: int = MAX_PENDING_BYTES
     deadline: float = 10.0
-    workers: int = os.cpu_count() or 1
+    workers: int = 1
     waiting: int = 64
     unready_on_fault: bool = False
     drain_seconds: float = 0.0

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from typing import Any, Literal
 
-from pydantic.json_schema import models_json_schema
+from pydantic import TypeAdapter
 
 from policyeng.models import Decision, Evaluation, JsonObject
+from policyeng.models.base import adapter_of
 from policyeng.server.review_schemas import ANSWER, QUESTION
 from policyeng.server.routes.check import CheckOptions
 from policyeng.server.routes.policy_restrictions import FORMS, RestrictionsRequest
@@ -22,9 +24,11 @@ def schemas(*, brings_state: bool) -> JsonObject:
     Args:
         brings_state: a request brings the state that its change is judged against.
     """
-    _, nouns = models_json_schema(
-        [(Evaluation, "serialization"), (Decision, "serialization")], ref_template="#/components/schemas/{model}"
-    )
+    described: list[tuple[str, Literal["serialization"], TypeAdapter[Any]]] = [
+        ("Evaluation", "serialization", adapter_of(Evaluation)),
+        ("Decision", "serialization", adapter_of(Decision)),
+    ]
+    _, nouns = TypeAdapter.json_schemas(described, ref_template="#/components/schemas/{model}")
     defined: JsonObject = {**nouns["$defs"], **_values(), **_changes(), **_restrictions(), **_small()}
     noun = deepcopy(defined["Decision"])
     own = {"decisionId": {"type": "string"}, "stateAgeSeconds": {"type": "number"}}

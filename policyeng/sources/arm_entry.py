@@ -41,7 +41,7 @@ ENVELOPE = frozenset(
 _TOP = {name.lower(): name for name in ENVELOPE if name != "etag"}
 _NO_PROPERTIES = {"/properties": "the document lists the resource without its `properties`"}
 _SAVE_GET = "save what the REST API answers to GET (`az rest --method get --url <id>?api-version=...`)"
-_PLACEHOLDERS = ("{", "}", "<", ">")
+_PLACEHOLDERS = re.compile(r"[{}<>]")
 #: `$(name)` of Azure Pipelines anywhere; `$NAME` of a shell as the whole; `__NAME__` of a token replacement anywhere,
 #: unless in lower case inside of a name, as `team__ml__prod` is one. No token is longer, so that the time is linear.
 _TOKEN = re.compile(
@@ -150,7 +150,7 @@ def is_placeholder(value: object) -> bool:
     """Whether a value stands for another one: `string`, `{name}`, `<name>`."""
     if not isinstance(value, str):
         return False
-    return value == "string" or any(sign in value for sign in _PLACEHOLDERS)
+    return value == "string" or _PLACEHOLDERS.search(value) is not None
 
 
 def stands_for_value(text: str) -> bool:

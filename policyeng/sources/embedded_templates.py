@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from policyeng.errors import InputError
-from policyeng.sources.arm_template import Contents
-from policyeng.sources.arm_template.carriers import Carrier, carrier_of, member, template_in
 from policyeng.sources.reading import Loaded, Placed, Reading
+from policyeng.sources.template_carriers import Carrier, carrier_of, member, template_in
 
 #: Formats of what exists: a deployment in them is over, and its resources are listed by themselves.
 _LIVE = ("arm-rest", "native", "resource-graph")
@@ -31,6 +30,8 @@ def with_contents(document: Loaded, format_name: str) -> Loaded:
     ]
     if not carriers:
         return document
+    from policyeng.sources.arm_template import Contents  # most documents carry no template
+
     contents = Contents(document.file)
     inner = [_at_places(contents.read(placed.resource, placed.unreadable), placed) for placed in carriers]
     more = replace(

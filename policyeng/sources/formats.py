@@ -5,33 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from policyeng.errors import UsageError, nearest
-from policyeng.sources import (
-    arm_rest,
-    arm_template,
-    az_output,
-    azure_cli,
-    kubernetes,
-    native,
-    resource_graph,
-    role_access,
-    terraform,
-    workspace_config,
-)
+from policyeng.later import Modules
 from policyeng.sources.reading import Format
 
 #: By the name that `--from` takes, in the order in which content is looked at.
-FORMATS: Mapping[str, Format] = {
-    "native": native,
-    "azure-cli": azure_cli,
-    "workspace-config": workspace_config,
-    "arm-template": arm_template,
-    "kubernetes": kubernetes,
-    "terraform": terraform,
-    "resource-graph": resource_graph,
-    "role-access": role_access,
-    "az-output": az_output,
-    "arm-rest": arm_rest,
-}
+FORMATS: Mapping[str, Format] = Modules(
+    "policyeng.sources",
+    {
+        "native": "native",
+        "azure-cli": "azure_cli",
+        "workspace-config": "workspace_config",
+        "arm-template": "arm_template",
+        "kubernetes": "kubernetes",
+        "terraform": "terraform",
+        "resource-graph": "resource_graph",
+        "role-access": "role_access",
+        "az-output": "az_output",
+        "arm-rest": "arm_rest",
+    },
+)
 
 
 def chosen(name: str | None, formats: Mapping[str, Format]) -> Mapping[str, Format]:

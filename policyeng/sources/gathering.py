@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
 from policyeng.errors import InputError
+from policyeng.frozen import changing
 from policyeng.models import Document, Problem
 from policyeng.sources.concerning import (
     concerns_machine_learning,
@@ -32,7 +33,7 @@ _GENERAL_FORMATS = ("arm-template", "arm-rest", "resource-graph")
 _NEVER_WRITTEN = (*SOURCE_CODE, *(suffix for suffix in JSON_SUFFIXES if suffix != ".json"))
 
 
-@dataclass(slots=True)
+@changing
 class Gathering:
     """What the inputs hold, gathered file by file.
 

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar, get_args
 
 from policyeng.facts import managed_networks
-from policyeng.facts.coverage import EVERYTHING
 from policyeng.facts.ids import folded_id, may_hold, name_of
 from policyeng.facts.managed_networks import Part, workspace_of_part
 from policyeng.models import WORKSPACE_TYPE, Origin, Problem, Snapshot, lowered
 from policyeng.sources.apart import kept_apart
-from policyeng.sources.reading import Collection, Loaded, Noun, Placed, Reading
+from policyeng.sources.reading import Collection, Loaded, Noun, Placed
 from policyeng.strict.json_pointer import value_at
 
 T = TypeVar("T")
@@ -54,24 +53,18 @@ def joined(documents: Sequence[Loaded]) -> tuple[Snapshot, tuple[Problem, ...]]:
             origins = {entry.key: entry.origin for entry in entries} | origins
     readings = [document.reading for document in documents]
     # Every part was validated when it was read.
-    snapshot = Snapshot.model_construct(
+    snapshot = Snapshot(
         scope=", ".join(dict.fromkeys(reading.scope for reading in readings if reading.scope)),
         taken_at=min((reading.taken_at for reading in readings if reading.taken_at), default=None),
         resources=tuple(entry.value.resource for entry in resources),
         incomplete=tuple(dict.fromkeys(line for document in documents for line in _incomplete(document))),
-        covers=_covers(readings),
+        covers=tuple(sorted({entry for reading in readings for entry in reading.covers})),
         unreadable={entry.key: entry.value.unreadable for entry in resources if entry.value.unreadable},
         carried={entry.key: entry.value.carried for entry in resources if entry.value.carried},
         origins=origins,
         texts={file: text for document in documents for file, text in document.texts().items()},
     ).model_copy(update=nouns)
     return snapshot, tuple(problems)
-
-
-def _covers(readings: Iterable[Reading]) -> tuple[str, ...] | None:
-    """What the documents cover together; None for all that policies look up."""
-    covers = {entry for reading in readings for entry in reading.covers}
-    return None if covers.issuperset(EVERYTHING) else tuple(sorted(covers))
 
 
 def _incomplete(document: Loaded) -> Iterator[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
 
 from policyeng.errors import InputError
+from policyeng.frozen import frozen
 from policyeng.models import WORKSPACE_TYPE, lowered
 from policyeng.sources import workspace_config
 from policyeng.sources.naming import Naming
@@ -25,7 +26,7 @@ class UnrecognisedError(InputError):
         self.document = document
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """One document of a file, with the format that reads it."""
 

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Literal
 
-from pydantic import AwareDatetime
-
 from policyeng.errors import nearest
-from policyeng.facts.coverage import EVERYTHING, covered_by
-from policyeng.models import Approval, DeclaredWorkload, JsonObject, Metric, Model, Principal, Quota
+from policyeng.facts.coverage import EVERYTHING, LISTED, SPELLED, covered_by, parse_entry, similar_type
+from policyeng.frozen import frozen
+from policyeng.models import (
+    Approval,
+    AwareDatetime,
+    DeclaredWorkload,
+    JsonObject,
+    Metric,
+    Model,
+    Principal,
+    Quota,
+    lowered,
+    name_in_json,
+)
 from policyeng.sources.arm_entry import read_entry, with_top_level_names
 from policyeng.sources.reading import (
     ALONE,
@@ -41,16 +51,17 @@ _COLLECTIONS: Mapping[Collection, type[Noun]] = {
 }
 
 
+@frozen(kw_only=True)
 class _Header(Model):
     snapshot_version: Literal[1]
     scope: str = ""
     taken_at: AwareDatetime | None = None
     incomplete: tuple[str, ...] = ()
-    covers: tuple[str, ...] | None = None
 
 
-_HEADER_KEYS = tuple(entry.alias or name for name, entry in _Header.model_fields.items())
-_KEYS = (*_HEADER_KEYS, "resources", *_COLLECTIONS)
+_HEADER_KEYS = tuple(name_in_json(entry.name) for entry in fields(_Header))
+_KEYS = (*_HEADER_KEYS, "covers", "resources", *_COLLECTIONS)
+_ENTRY = "write `TYPE at ID`, such as `Microsoft.MachineLearningServices/workspaces/computes at /subscriptions/...`"
 
 
 def detect(document: object) -> bool:
@@ -71,29 +82,67 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:  # noqa: AR
     header, faults = _header({key: document[key] for key in _HEADER_KEYS if key in document})
     stated = list(first_refusals(_stated(document)))
     reading = reading_of(_resources(document))
-    refusals += [*faults, *reading.refusals, *(entry for entry in stated if isinstance(entry, Refusal))]
+    covers = list(first_refusals(_covers(document, reading)))
+    refusals += [*faults, *reading.refusals, *(entry for entry in (*covers, *stated) if isinstance(entry, Refusal))]
     return replace(
         reading,
         stated=tuple(entry for entry in stated if isinstance(entry, Stated)),
         scope=header.scope if header else "",
         taken_at=header.taken_at if header else None,
         incomplete=header.incomplete if header else (),
-        covers=_covers(header, reading) if "resources" in document else (),
+        covers=tuple(dict.fromkeys(entry for entry in covers if isinstance(entry, str))),
+        remarks=tuple(_misspelled(document)),
         refusals=tuple(refusals),
     )
 
 
-def _covers(header: _Header | None, reading: Reading) -> tuple[str, ...]:
-    """What a snapshot with resources covers: all that policies look up, unless it states something else."""
-    if header is None or header.covers is None:
-        return EVERYTHING
-    shown = covered_by((placed.resource for placed in reading.resources), is_list=False)
-    return tuple(dict.fromkeys((*header.covers, *shown)))
+def _covers(document: JsonObject, reading: Reading) -> Iterator[str | Refusal]:
+    """What a snapshot covers: what it states, else all of `LISTED` if it has resources; and what these show."""
+    if "covers" in document:
+        entries, refusals = _listed(document, "covers")
+        yield from refusals
+        for index, entry in enumerate(entries):
+            yield entry if isinstance(entry, str) and parse_entry(entry) else _uncovered(entry, f"/covers/{index}")
+        yield from covered_by((placed.resource for placed in reading.resources), is_list=False)
+    elif "resources" in document:
+        yield from EVERYTHING
+        every = (placed.resource for placed in reading.resources)
+        yield from covered_by((one for one in every if lowered(one["type"]) not in SPELLED), is_list=False)
+
+
+def _uncovered(entry: object, pointer: str) -> Refusal:
+    """Why an entry of `covers` covers nothing."""
+    if not isinstance(entry, str):
+        return Refusal(pointer, f"an entry of `covers` is {kind_of(entry)}, not a string", _ENTRY)
+    kind, found, scope = entry.partition(" at ")
+    named = parse_entry(f"{kind} at /")
+    if found and named and scope.startswith("/"):
+        message, remedy = f"`{shortened(scope)}` is not the id of a scope or a resource", "write it as ARM does"
+    elif found and named:
+        message = f"the id `{shortened(scope)}` does not begin with a slash"
+        remedy = "write `/` for everything, or the id of a scope or a resource"
+    elif found:
+        known = [one for one in LISTED if one.lower().endswith(f"/{kind.lower()}")]
+        close = f"; did you mean `{known[0]}`" if known else nearest(kind, LISTED)
+        message, remedy = f"`{shortened(kind)}` is not an ARM type{close}", "write its namespace too"
+    else:
+        message, remedy = f"`{shortened(entry)}` does not state what is covered and where", _ENTRY
+    return Refusal(pointer, message, remedy)
+
+
+def _misspelled(document: JsonObject) -> Iterator[tuple[str, str]]:
+    """Remark on entries of `covers` whose types are surely meant as others, each type once."""
+    seen = set[str]()
+    for index, entry in enumerate(_listed(document, "covers")[0]):
+        covered = parse_entry(entry) if isinstance(entry, str) else None
+        if covered and covered.kind not in seen and (close := similar_type(covered.kind)):
+            yield f"/covers/{index}", f"no policy looks up `{covered.kind}`; did you mean `{close}`"
+        seen.add(covered.kind if covered else "")
 
 
 def _header(stated: JsonObject) -> tuple[_Header | None, tuple[Refusal, ...]]:
     """The header; one that states nothing but the version needs no validator, which takes longer than the reading."""
-    return validated(_Header, stated, "") if len(stated) > 1 else (_Header.model_construct(snapshot_version=1), ())
+    return validated(_Header, stated, "") if len(stated) > 1 else (_Header(snapshot_version=1), ())
 
 
 def _unknown_keys(document: JsonObject) -> Iterator[Refusal]:

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from itertools import groupby
 from typing import Literal, NamedTuple, NoReturn, Protocol, TypeVar
 
 from policyeng.errors import InputError
-from policyeng.models import Approval, Carried, Change, DeclaredWorkload, JsonObject, Metric, Origin, Principal, Quota
+from policyeng.frozen import frozen
+from policyeng.models import (
+    Approval,
+    Carried,
+    Change,
+    DeclaredWorkload,
+    JsonObject,
+    Metric,
+    Origin,
+    Principal,
+    Quota,
+    made,
+)
 from policyeng.sources.texts import Text
 from policyeng.strict.json_text import shortened
 
@@ -107,7 +119,7 @@ class Refusal(NamedTuple):
     holds_nothing: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reading:
     """What one document holds.
 
@@ -144,7 +156,7 @@ class Reading:
     unchanged: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Surroundings:
     """What a document does not say itself, and the user, its file's place or the other inputs do.
 
@@ -314,7 +326,8 @@ class Loaded(NamedTuple):
             pointers = [part.pointer for part, holder in zip(parts, texts, strict=True) if holder is text]
             found[text] = dict(zip(pointers, text.places(pointers), strict=True))
         return [
-            Origin.model_construct(
+            made(
+                Origin,
                 file=self.file if text is self.text else text.file,
                 pointer=part.pointer,
                 line=found[text][part.pointer][0],

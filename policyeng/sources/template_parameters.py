@@ -6,19 +6,19 @@ Source: https://learn.microsoft.com/azure/azure-resource-manager/templates/param
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 
 from policyeng.errors import InputError, UsageError
+from policyeng.frozen import frozen
 from policyeng.sources.opening import Named, content_of, display
 from policyeng.sources.reading import seen
 from policyeng.sources.texts import read_text
 from policyeng.strict.json_text import DEFAULT_MAX_BYTES, shortened
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unresolved:
     """A value that nobody knows yet, such as a secret of a key vault.
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import cache
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar, get_type_hints
 
 import orjson
-from pydantic import AwareDatetime, ValidationError
-from pydantic_core import ErrorDetails
 
 from policyeng.errors import nearest
-from policyeng.models import Model
+from policyeng.models import AwareDatetime, Model, name_in_json
+from policyeng.models.fitting import fitted
 from policyeng.sources.reading import Refusal
 from policyeng.strict.json_pointer import escaped
 from policyeng.strict.json_text import shortened
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 M = TypeVar("M", bound=Model)
 
@@ -32,6 +35,10 @@ def validated(model: type[M], value: object, pointer: str) -> tuple[M | None, tu
         value: any JSON value.
         pointer: JSON Pointer of the value in its document; the faults' pointers begin with it.
     """
+    if (found := fitted(model, value)) is not None:
+        return found, ()
+    from pydantic import ValidationError
+
     digits = _times_as_digits(model, value, pointer)
     if digits:
         return None, digits
@@ -53,18 +60,15 @@ def _times_as_digits(model: type[Model], value: object, pointer: str) -> tuple[R
 
 @cache
 def _time_names(model: type[Model]) -> tuple[str, ...]:
-    return tuple(
-        model_field.alias or name
-        for name, model_field in model.model_fields.items()
-        if AwareDatetime in (model_field.annotation, *getattr(model_field.annotation, "__args__", ()))
-    )
+    hints = get_type_hints(model, include_extras=True).items()
+    return tuple(name_in_json(name) for name, hint in hints if AwareDatetime in (hint, *getattr(hint, "__args__", ())))
 
 
 def _fault(model: type[Model], details: ErrorDetails, pointer: str) -> Refusal:
     place = "".join(f"/{escaped(part)}" for part in details["loc"])
     name = str(details["loc"][-1]) if details["loc"] else ""
     kind, given = details["type"], details["input"]
-    if kind == "extra_forbidden":
+    if kind == "unexpected_keyword_argument":
         known = _names_at(model, details["loc"][:-1])
         return Refusal(
             pointer + place, f"unknown key `{shortened(name)}`{nearest(name, known)}", f"known are {_listed(known)}"
@@ -82,13 +86,11 @@ def _fault(model: type[Model], details: ErrorDetails, pointer: str) -> Refusal:
 def _names_at(model: type[Model], location: tuple[int | str, ...]) -> list[str]:
     """The keys that are known at a location inside a model."""
     for part in location:
-        if isinstance(part, int):
-            continue
-        found = next((entry for name, entry in model.model_fields.items() if part in (name, entry.alias)), None)
-        inner = _models_in(found.annotation) if found else []
-        if inner:
+        hints = get_type_hints(model)
+        found = next((hint for name, hint in hints.items() if part in (name, name_in_json(name))), None)
+        if inner := _models_in(found):
             model = inner[0]
-    return [entry.alias or name for name, entry in model.model_fields.items()]
+    return [name_in_json(entry.name) for entry in fields(model)]
 
 
 def _models_in(annotation: object) -> list[type[Model]]:

@@ -5,6 +5,7 @@ Both read the text once from the start to the end, without recursion, by pattern
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Sequence
@@ -14,6 +15,9 @@ import orjson
 
 from policyeng.strict.json_pointer import escaped, keys_of
 
+_PARSER = json.JSONDecoder(strict=False)
+#: So many characters are parsed only to find an end: values take ten times the memory of their text.
+_MOST_PARSED = 1 << 16
 _SPACE = re.compile(r"[ \t\n\r]*+")
 _DIGITS = re.compile(r"[0-9]*+")
 #: A string up to its closing quote, or up to what is at fault in it; surrogates come in pairs.
@@ -313,6 +317,10 @@ def _member(members: dict[str, _Node], quoted: str) -> _Node | None:
 
 def _past_container(text: str, at: int) -> int:
     """The place after an array or object and the space behind it."""
+    try:  # the parser of the standard library, in C, is many times as fast as a search for brackets
+        return _past(_SPACE, text, at + _PARSER.raw_decode(text[at : at + _MOST_PARSED])[1])
+    except (ValueError, RecursionError):  # it is longer, has comments, or is nested too deeply
+        pass
     depth = 0
     for bracket in _BRACKET.finditer(text, at):
         depth += 1 if bracket.lastindex else -1

@@ -58,7 +58,7 @@ class CaseRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedCase:
     """A case or an absent test, ready to be judged.
 
     Attributes:
@@ -107,26 +107,41 @@ def absences_of(policy: Policy, file: CaseFile) -> Mapping[str, Verdict]:
 
 def _unpinned(alone: Bundle, policy: Policy, file: CaseFile, baselines: Baselines) -> Iterator[CaseRun]:
     """The fields that the cases read and do not pin, and those that they pin and do not read, as failures."""
-    read = observe(alone, policy).pointers
+    observed = observe(alone, policy)
+    read = observed.pointers
+    if not observed.is_whole:
+        reason = "a case has another outcome, or exceeds its limit, while reads are recorded; compare values with `==`"
+        yield CaseRun(policy.id, "absent", "unknown", reason, str(policy.cases), 1)
     for pointer in (pointer for pointer in read if pointer not in file.absent):
         try:
             prepared = prepared_absence(alone, policy, pointer, "unknown", file, baselines)
         except BundleError:  # a declared workload or an approval always has it
             continue
-        found = _outcome(_found(alone, policy, prepared))
-        reason = f"the policy reads it; add this line to `absent` in its cases: `{flow({pointer: found})[1:-1]}`"
+        reason = f"the policy reads it; {_remedy_of(alone, policy, prepared, pointer)}"
         yield CaseRun(policy.id, prepared.name, "unknown", reason, str(policy.cases), 1)
     for pointer, expected in file.absent.items():
-        if pointer not in read:
+        if pointer not in read and observed.is_whole:
             reason = "no case reads it; remove it from `absent`, or add a case that reads it"
             yield CaseRun(policy.id, f"absent {pointer}", expected, reason, str(policy.cases), 1)
+
+
+def _remedy_of(alone: Bundle, policy: Policy, prepared: PreparedCase, pointer: str) -> str:
+    """Return what to change so that a field that cases read is pinned."""
+    try:
+        finding = _found(alone, policy, prepared)
+    except PolicyengError as error:
+        return f"without it the case cannot be evaluated: {error}"
+    found = _outcome(finding)
+    if found == "error":
+        return f"make the policy decide without it, which is an error{_why(finding)}"
+    return f"add this line to `absent` in its cases: `{flow({pointer: found})[1:-1]}`"
 
 
 def _outcome(finding: Finding | None) -> str:
     return finding.outcome.value if finding else "not_judged"
 
 
-def _found(alone: Bundle, policy: Policy, prepared: Prepared) -> Finding | None:
+def _found(alone: Bundle, policy: Policy, prepared: PreparedCase) -> Finding | None:
     """The finding that a case is about."""
     parameters = {policy.id: prepared.case.parameters}
     evaluation = evaluate(alone, prepared.snapshot, as_of=prepared.as_of, parameters=parameters)
@@ -160,7 +175,7 @@ def _pointers(value: object, above: str = "") -> Iterator[str]:
             yield from _pointers(inner, f"{above}/{key}")
 
 
-def _line_of(policy: Policy, prepared: Prepared) -> int:
+def _line_of(policy: Policy, prepared: PreparedCase) -> int:
     """Return the line of a case in its file, 1 for a test that is not written there."""
     lines = policy.cases.read_text(encoding="utf-8").splitlines() if policy.cases else []
     group = ""
@@ -173,7 +188,7 @@ def _line_of(policy: Policy, prepared: Prepared) -> int:
     return 1
 
 
-def prepared_cases(policy: Policy, file: CaseFile, baselines: Baselines) -> Iterator[Prepared]:
+def prepared_cases(policy: Policy, file: CaseFile, baselines: Baselines) -> Iterator[PreparedCase]:
     """The cases of a policy.
 
     Raises:
@@ -182,16 +197,16 @@ def prepared_cases(policy: Policy, file: CaseFile, baselines: Baselines) -> Iter
     for expected, name, case in file.named():
         place = f"{policy.cases}: {name}"
         snapshot = estate(baselines, case, place)
-        yield Prepared(name, expected, case, snapshot, case.judged or _identity(case, baselines, place))
+        yield PreparedCase(name, expected, case, snapshot, case.judged or _identity(case, baselines, place))
 
 
-def prepared_absences(alone: Bundle, policy: Policy, file: CaseFile, baselines: Baselines) -> Iterator[Prepared]:
+def prepared_absences(alone: Bundle, policy: Policy, file: CaseFile, baselines: Baselines) -> Iterator[PreparedCase]:
     """The tests of absent fields; `alone` is the bundle with no other policy in force."""
     for pointer, expected in absences_of(policy, file).items():
         yield prepared_absence(alone, policy, pointer, expected, file, baselines)
 
 
-def _judged(alone: Bundle, policy: Policy, prepared: Prepared) -> str:
+def _judged(alone: Bundle, policy: Policy, prepared: PreparedCase) -> str:
     """Why the expectation does not hold, or nothing."""
     case, expected = prepared.case, prepared.expected
     try:
@@ -217,7 +232,7 @@ def _why(finding: Finding | None) -> str:
 
 def prepared_absence(
     alone: Bundle, policy: Policy, pointer: str, expected: Verdict, file: CaseFile, baselines: Baselines
-) -> Prepared:
+) -> PreparedCase:
     """Delete a pointer from an evaluated baseline that has it.
 
     Raises:
@@ -236,7 +251,7 @@ def prepared_absence(
     else:
         identity = _holder(alone, snapshot, identity, pointer)
         snapshot = _deleted(snapshot, identity, pointer)
-    return Prepared(name, expected, shared, snapshot, identity)
+    return PreparedCase(name, expected, shared, snapshot, identity)
 
 
 def _holder(alone: Bundle, snapshot: Snapshot, identity: str, pointer: str) -> str:

@@ -11,6 +11,7 @@ import orjson
 from policyeng.bundle import Bundle
 from policyeng.errors import PolicyengError
 from policyeng.evaluation import fails
+from policyeng.facts.coverage import is_whole
 from policyeng.models import Evaluation, Finding, JsonObject, Severity, Snapshot
 from policyeng.verify.cases import STATED
 from policyeng.verify.drawing.edits import Json
@@ -84,11 +85,11 @@ def native(snapshot: Snapshot) -> tuple[JsonObject, list[str]]:
     document["resources"] = list(snapshot.resources)
     for kind in STATED:
         if entries := getattr(snapshot, kind):
-            document[kind] = [entry.model_dump(mode="json", by_alias=True, exclude_unset=True) for entry in entries]
+            document[kind] = [entry.model_dump(mode="json", by_alias=True, exclude_defaults=True) for entry in entries]
     if snapshot.incomplete:
         document["incomplete"] = list(snapshot.incomplete)
-    if snapshot.covers is not None:
-        document["covers"] = list(snapshot.covers)
+    if not is_whole(snapshot.covers):
+        document["covers"] = list(snapshot.covers or ())
     return _placed(document)
 
 

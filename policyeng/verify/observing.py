@@ -14,9 +14,9 @@ from policyeng import cache
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.errors import PolicyengError
-from policyeng.evaluation import Prepared, prepare
+from policyeng.evaluation import EvaluationContext, prepare
 from policyeng.evaluation.pointers import values_at
-from policyeng.evaluation.selectors import judging_of
+from policyeng.evaluation.selectors import selectors_of
 from policyeng.evaluation.tracing import name_of, trace_pairs
 from policyeng.models import Finding, JsonObject, Snapshot, lowered
 from policyeng.rego.tracing import Read
@@ -38,12 +38,14 @@ class Observed(NamedTuple):
         others: JSON Pointers into other resources by their types, in lower case, workloads and approvals among them;
             and what is stated of the organisation, such as `quotas`, with none.
         resources: by case, the lower-case ids of the resources that it reads.
+        is_whole: every evaluation could be recorded.
     """
 
     own: Sequence[str]
     workspace: Sequence[str]
     others: Mapping[str, Sequence[str]]
     resources: Mapping[str, Sequence[str]]
+    is_whole: bool = True
 
     @property
     def pointers(self) -> tuple[str, ...]:
@@ -133,17 +135,18 @@ class _Observing:
     """Collects what a policy reads, by where it is: the resource, its workspace, or the type of another."""
 
     def __init__(self, policy: Policy) -> None:
-        narrowed = {pointer for judging in judging_of(policy.header) for pointer, _ in judging.where}
+        narrowed = {pointer for judging in selectors_of(policy.header) for pointer, _ in judging.where}
         #: By place and pointer, whether the keys of an object are read there.
         self._found: dict[str, dict[str, bool]] = {_OWN: dict.fromkeys(narrowed, False), _ABOVE: {}}
+        self._is_whole = True
 
     @property
     def observed(self) -> Observed:
         """What has been read."""
         others = {kind: _least(found) for kind, found in sorted(self._found.items()) if kind not in (_OWN, _ABOVE)}
-        return Observed(_least(self._found[_OWN]), _least(self._found[_ABOVE]), others, {})
+        return Observed(_least(self._found[_OWN]), _least(self._found[_ABOVE]), others, {}, self._is_whole)
 
-    def read(self, prepared: Prepared, as_of: datetime) -> set[str]:
+    def read(self, prepared: EvaluationContext, as_of: datetime) -> set[str]:
         """Evaluate and add what is read; return the lower-case ids of the resources that are read."""
         subjects, read_ids = prepared.estate.subjects, set[str]()
         named = {name_of(subject): subject for subject in subjects}
@@ -151,6 +154,7 @@ class _Observing:
         for pair, (_, reads) in trace_pairs(prepared, prepared.work(moment)):
             own = name_of(subjects[pair.subject])
             above = name_of(subjects[pair.workspace]) if pair.workspace >= 0 else ""
+            self._is_whole &= reads is not None
             for read in reads or ():
                 if read.document == "input":
                     if stated := _STATED.match(read.pointer):

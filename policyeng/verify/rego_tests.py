@@ -14,7 +14,7 @@ from policyeng.engines.embedded import LIMITS, modules_of
 from policyeng.errors import EngineError
 from policyeng.rego import EvaluationError, Program, RegoError, parse_module
 from policyeng.rego.builtins import load_function
-from policyeng.rego.program import link
+from policyeng.rego.linking import link
 from policyeng.rego.syntax import (
     Call,
     Expr,

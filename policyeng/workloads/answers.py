@@ -65,11 +65,13 @@ def agreed(answers: Iterable[Answer[T_co]], subject: str) -> Answer[T_co]:
 def joined(said: Answer[T_co], declared: Iterable[T_co | None], field: str) -> Answer[T_co]:
     """What ARM says, or else what is declared; undecided where the two, or two declarations, contradict each other."""
     stated = {_text(value): value for value in declared if value is not None}
+    if not stated:
+        return said
     texts = quoted(stated)
     if said.value is None or said.presumed:
         if len(stated) > 1:
             return Answer(reason=f"{field}: the declared workloads contradict each other: {texts}")
-        return Answer(next(iter(stated.values()))) if stated else said
+        return Answer(next(iter(stated.values())))
     if stated.keys() - {_text(said.value)}:
         return Answer(reason=f"{field}: ARM says `{_text(said.value)}` but the declared workload says {texts}")
     return said

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from policyeng.facts.ids import name_of
+from policyeng.frozen import frozen
 from policyeng.models import DeclaredWorkload, JsonObject, read_only
 from policyeng.workloads.answers import ABSENT, Answer, joined, undecided
 from policyeng.workloads.drafts import NO_FEATURES, Draft, Tags
@@ -13,7 +13,7 @@ from policyeng.workloads.estate import Estate, home_of
 from policyeng.workloads.runs import FEATURES, as_one_run, documents_of
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Workload:
     """What runs where, in the form that policies judge.
 
@@ -110,8 +110,8 @@ def _features(known: Answer[tuple[str, ...]], additions: Sequence[DeclaredWorklo
 def _workload(fixed: JsonObject, answers: dict[str, Answer[object]], tags: Tags) -> Workload:
     document: JsonObject = {"type": "workload", **fixed, "model": {}, "tags": tags.written.value}
     for pointer, answer in answers.items():
-        *parents, key = pointer[1:].split("/")
-        (document[parents[0]] if parents else document)[key] = answer.value
+        parent, _, key = pointer[1:].rpartition("/")
+        (document[parent] if parent else document)[key] = answer.value
     unreadable = {pointer: answer.reason for pointer, answer in answers.items() if answer.reason}
     if tags.written.reason:
         unreadable["/tags"] = tags.written.reason

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from policyeng.facts import Facts
 from policyeng.facts.ids import folded_id
-from policyeng.models import WORKSPACE_TYPE, DeclaredWorkload, Snapshot, lowered
+from policyeng.frozen import frozen
+from policyeng.models import WORKSPACE_TYPE, DeclaredWorkload, Snapshot, lowered, to_bytes
 from policyeng.workloads.declared import Workload, declared_workload, derived_workload
 from policyeng.workloads.deployments import batch_deployment, online_deployment
 from policyeng.workloads.drafts import Draft
@@ -39,7 +39,7 @@ class Derived(NamedTuple):
     asked: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Derivation:
     """The workloads of a snapshot by what they are derived from: the id of a resource as `folded_id` gives it.
 
@@ -77,7 +77,7 @@ def derivation(snapshot: Snapshot, facts: Facts) -> Derivation:
     """Derive every workload of a snapshot; no input makes it raise."""
     estate = survey(snapshot, facts)
     additions: dict[str, list[DeclaredWorkload]] = defaultdict(list)
-    for one in sorted(snapshot.workloads, key=DeclaredWorkload.model_dump_json):
+    for one in sorted(snapshot.workloads, key=to_bytes):
         additions[folded_id(one.source_id or "")].append(one)
     made = ((source, _derived(estate, source, additions.get(source, ()))) for source in _sources(estate, additions))
     return Derivation(estate, additions, {source: derived for source, derived in made if derived})

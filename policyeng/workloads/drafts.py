@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from policyeng.frozen import frozen
 from policyeng.models import JsonObject, lowered
 from policyeng.workloads.answers import ABSENT, Answer
 from policyeng.workloads.estate import Placement
@@ -11,7 +12,7 @@ from policyeng.workloads.reading import Reader, Segments
 from policyeng.workloads.runs import Run
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tags:
     """The tags of a resource as written, and the reason for each that could not be read (`/environment`)."""
 
@@ -23,7 +24,7 @@ class Tags:
 NO_FEATURES: Answer[tuple[str, ...]] = Answer(())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Draft:
     """What ARM says about one piece of work; it is a single run where `runs` is empty."""
 

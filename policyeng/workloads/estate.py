@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from policyeng.facts import Facts
 from policyeng.facts.computes import COMPUTE_TYPE
 from policyeng.facts.ids import folded_id, workspace_of
+from policyeng.frozen import frozen
 from policyeng.models import Snapshot, lowered
 from policyeng.workloads.answers import Answer, undecided
 from policyeng.workloads.reading import Reader, reader
@@ -38,7 +39,7 @@ def home_of(arm_id: str) -> str | None:
     return arm_id[: len(folded)] if folded else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Placement:
     """Where work runs: the target and, where that is a compute of the snapshot, the compute."""
 
@@ -46,7 +47,7 @@ class Placement:
     compute: Reader | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Estate:
     """The resources of a snapshot by id, with the facts to judge sizes by."""
 
@@ -88,7 +89,7 @@ class Estate:
         return Placement(undecided(f"the compute `{written}` is not in the snapshot", TARGETS.values()))
 
 
-@dataclass(frozen=True)
+@frozen
 class Asking(Estate):
     """An estate that remembers which ids were asked for, whether they are there or not."""
 

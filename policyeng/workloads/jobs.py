@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from policyeng.facts.numbers import whole
+from policyeng.frozen import frozen
 from policyeng.models import lowered
 from policyeng.workloads.accelerators import of_placement
 from policyeng.workloads.answers import ABSENT, Answer, agreed, first, undecided
@@ -20,7 +19,7 @@ KINDS = ("automl", "pipeline", "sweep")
 DEFAULT_TRIALS = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """A job, or one step of a pipeline, and what it says of its compute."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
+from policyeng.frozen import frozen
 from policyeng.models import Carried, JsonObject, lowered
 from policyeng.strict.json_pointer import keys_of
 from policyeng.workloads.answers import Answer, undecided
@@ -14,7 +14,7 @@ from policyeng.workloads.answers import Answer, undecided
 Segments = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unreadable:
     """A part of a resource that its format could not carry: where, as written, and why."""
 
@@ -22,7 +22,7 @@ class Unreadable:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Said:
     """What a format can say about a resource, by folded segments, and why it says nothing else."""
 
@@ -40,7 +40,7 @@ class Said:
 _NO_GAPS: Mapping[Segments, Unreadable] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reader:
     """One object inside a resource, with what its format could not carry.
 
@@ -68,14 +68,15 @@ class Reader:
     def at(self, *path: str) -> Answer[object]:
         """The JSON value at `path`; null counts as absent."""
         here: object = self.body
+        gaps = self.unreadable
         for depth in range(len(path) + 1):
-            gap = self.unreadable.get(_folded((*self.base, *path[:depth]))) if self.unreadable else None
-            if gap:
+            if gaps and (gap := gaps.get(_folded((*self.base, *path[:depth])))):
                 return undecided(f"{self._pointer(path[:depth])}: {gap.reason}")
             if depth and here is not None:
                 if not isinstance(here, dict):
                     return undecided(f"{self._pointer(path[: depth - 1])} is not an object")
-                here = _member(here, path[depth - 1])
+                key = path[depth - 1]
+                here = here[key] if key in here else _alike(here, key)
         if here is None and self.carried is not None and not self.carried.covers(_folded((*self.base, *path))):
             return undecided(f"{self._pointer(path)}: {self.carried.reason}")
         return Answer(here)
@@ -170,10 +171,10 @@ def _fold(key: str) -> str:
     return lowered(key).replace("_", "")
 
 
-def _member(parent: JsonObject, key: str) -> object:
-    if key in parent:
-        return parent[key]
-    alike = sorted(other for other in parent if _fold(other) == _fold(key))
+def _alike(parent: JsonObject, key: str) -> object:
+    """The value of the first key that is another spelling of one."""
+    folded = _fold(key)
+    alike = sorted([other for other in parent if _fold(other) == folded])
     return parent[alike[0]] if alike else None
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
+from policyeng.frozen import frozen
 from policyeng.models import DeclaredWorkload, JsonObject
 from policyeng.workloads.answers import ABSENT, Answer, joined, undecided
 
 #: Kinds of work that the documents tell apart, in the order in which a workload lists them.
 FEATURES = ("automl", "pipeline", "designer", "sweep", "distributed")
+_NO = Answer(False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Run:
     """What is known of one run.
 
@@ -57,15 +58,15 @@ def documents_of(runs: Sequence[Run], additions: Sequence[DeclaredWorkload]) -> 
     found = {name for run in runs for name, answer in run.features.items() if answer.value}
     added = {str(feature) for one in additions for feature in one.features} - found
     targets = [one.target for one in additions]
-    return [_document(replace(run, target=joined(run.target, targets, "target")), added) for run in runs]
+    return [_document(run, joined(run.target, targets, "target"), added) for run in runs]
 
 
-def _document(run: Run, added: set[str]) -> JsonObject:
+def _document(run: Run, target: Answer[str], added: set[str]) -> JsonObject:
     return {
         "step": run.step,
-        "target": run.target.value,
-        "reason": run.target.reason,
+        "target": target.value,
+        "reason": target.reason,
         "computeId": run.compute_id.value,
-        "features": {name: name in added or run.features.get(name, Answer(False)).value for name in FEATURES},
+        "features": {name: name in added or run.features.get(name, _NO).value for name in FEATURES},
         "concurrentTrials": run.concurrent_trials.value,
     }

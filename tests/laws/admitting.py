@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
 from random import Random
 
 import policyeng
-from policyeng.admission import Basis, Judging, decided_wholly
+from policyeng.admission import AdmissionOptions, Basis, decided_wholly
 from policyeng.admission.changes import changed, changes_of
 from policyeng.bundle import Bundle
 from policyeng.errors import InputError
@@ -66,7 +66,7 @@ def unlike_the_whole(trial: Trial, name: str, snapshot: Snapshot) -> Violation |
 
 
 def _unlike(
-    trial: Trial, basis: Basis, changes: Sequence[Change], judging: Judging, before: Sequence[Change]
+    trial: Trial, basis: Basis, changes: Sequence[Change], judging: AdmissionOptions, before: Sequence[Change]
 ) -> Violation | None:
     whole = decided_wholly(basis.bundle, basis.snapshot, changes, judging, trial.example.parameters, before)
     return _differing(whole, basis.decide(changes, judging, before), changes, before)
@@ -84,7 +84,7 @@ def _drawn(random: Random, trial: Trial, state: Snapshot) -> tuple[Change, ...]:
     return tuple(read)
 
 
-def _judging(random: Random, trial: Trial) -> Judging:
+def _judging(random: Random, trial: Trial) -> AdmissionOptions:
     """A clock, exemptions, a gate and modes."""
     examples: Examples = trial.grounds.once("examples of changes", lambda: Examples(trial.bundle))
     exemptions = trial.example.exemptions
@@ -98,7 +98,7 @@ def _judging(random: Random, trial: Trial) -> Judging:
         as_of = trial.example.as_of + timedelta(days=random.choice(_LATER))
     except OverflowError:
         as_of = trial.example.as_of
-    return Judging(
+    return AdmissionOptions(
         as_of,
         exemptions,
         fail_on=random.choice(list(Severity)),
@@ -145,7 +145,7 @@ def allowed_otherwise(trial: Trial, gate: Severity) -> Violation | None:
     random = trial.random("admission")
     changes = _drawn(random, trial, trial.snapshot)
     clock, parameters = trial.example.as_of, trial.example.parameters
-    judging = Judging(clock, fail_on=gate, blame=Blame.INTRODUCED)
+    judging = AdmissionOptions(clock, fail_on=gate, blame=Blame.INTRODUCED)
     decision = Basis(trial.bundle, trial.snapshot, parameters).decide(changes, judging)
     after = changed(trial.snapshot, changes)
     if any(problem.level == "error" for problem in decision.problems):
@@ -230,4 +230,4 @@ def _are_plain(changes: Sequence[Change], bundle: Bundle) -> bool:
 
 
 #: A snapshot before anything is deployed.
-_NOTHING: Mapping[str, object] = {"resources": (), "unreadable": {}, "carried": {}, "origins": {}}
+_NOTHING: JsonObject = {"resources": (), "unreadable": {}, "carried": {}, "origins": {}}

@@ -19,17 +19,18 @@ from policyeng import exemptions as exempting
 from policyeng.audit.comparing.nouns import Became, Cause, Flip, Kind
 from policyeng.audit.comparing.states import Key, State, Status, judged, keyed, status_of
 from policyeng.bundle.moments import moments
-from policyeng.evaluation import Prepared, evaluated, homes_of, prepare
+from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_pairs, homes_of, prepare
 from policyeng.facts.ids import folded_id
 from policyeng.garbage import uncollected
-from policyeng.models import Approval, Finding, Model, Outcome, lowered
+from policyeng.models import Approval, Finding, Outcome, lowered
+from policyeng.models.validated import ValidatedModel
 from policyeng.report.wording import rfc3339
 from policyeng.verify.satisfiability.timeline import samples
 
 _SECOND = timedelta(seconds=1)
 
 
-class Coming(Model):
+class Coming(ValidatedModel):
     """A finding that will be another one.
 
     Attributes:
@@ -71,9 +72,10 @@ class _Look:
         self._still = [finding for finding in self._judged(self._whole, state.as_of) if finding.policy not in clocked]
 
     @uncollected()
-    def _judged(self, prepared: Prepared, at: datetime) -> Sequence[Finding]:
+    def _judged(self, prepared: EvaluationContext, at: datetime) -> Sequence[Finding]:
         state = self._state
-        return evaluated(prepared, as_of=at, engine=state.engine, opa=state.opa, threads=self._threads).findings
+        options = EvaluationOptions(at, engine=state.engine, opa=state.opa, threads=self._threads)
+        return evaluate_pairs(prepared, options)
 
     def _marked(self, findings: Sequence[Finding], at: datetime) -> dict[Key, Finding]:
         state = self._state

@@ -10,10 +10,11 @@ from typing import Literal
 from pydantic import AwareDatetime
 
 from policyeng.audit.history import Run, Span
-from policyeng.models import Model, Outcome
+from policyeng.models import Outcome
+from policyeng.models.validated import ValidatedModel
 
 
-class Point(Model):
+class Point(ValidatedModel):
     """One run in the course of an estate; a finding here is one that does not pass.
 
     Attributes:
@@ -43,7 +44,7 @@ class Point(Model):
     reopened: int = 0
 
 
-class Course(Model):
+class Course(ValidatedModel):
     """The runs of an estate, the oldest first."""
 
     estate: str

@@ -17,7 +17,8 @@ from policyeng.audit.history import History, Run
 from policyeng.bundle import Bundle
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
-from policyeng.models import BundleRef, Exemption, JsonObject, Model, Outcome, Problem
+from policyeng.models import BundleRef, Evaluation, Exemption, JsonObject, Outcome, Problem
+from policyeng.models.validated import ValidatedModel
 from policyeng.report.owners import OWNER_TAG, owners_of
 
 #: No more flips than these are listed one by one; the counts are of all.
@@ -26,7 +27,7 @@ LISTED = 1000
 Shift = Literal["newly failing", "newly passing", "newly undecided", "judged no more", "otherwise changed"]
 
 
-class Shifted(Model):
+class Shifted(ValidatedModel):
     """A flip that the other policies would have made.
 
     Attributes:
@@ -39,7 +40,7 @@ class Shifted(Model):
     flip: Flip
 
 
-class Tally(Model):
+class Tally(ValidatedModel):
     """How many flips of each sort there are under a name, which is a policy's id or an owner."""
 
     name: str
@@ -50,7 +51,7 @@ class Tally(Model):
     otherwise: int = 0
 
 
-class Impact(Model):
+class Impact(ValidatedModel):
     """What one run would have found.
 
     Attributes:
@@ -105,7 +106,7 @@ def impact_on(history: History, run: Run, proposed: Proposed) -> Impact:
         after = _with(before, proposed)
         later = judged(after, threads=proposed.threads)
         comparison = compared(before, after, found=(found, later), with_causes=False)
-        counted.problems += _new_errors(comparison, part.name)
+        counted.problems += _new_errors(found, later, part.name)
         counted.add(part.name, comparison, owners_of(before.snapshot, proposed.owner_tag))
     bundle = proposed.bundle
     would_be = BundleRef(name=bundle.name, revision=bundle.revision, digest=bundle.digest)
@@ -117,10 +118,11 @@ def _with(before: State, proposed: Proposed) -> State:
     return replace(before, bundle=proposed.bundle, parameters=proposed.parameters, exemptions=exemptions)
 
 
-def _new_errors(comparison: Comparison, part: str) -> Iterator[Problem]:
-    for problem in comparison.problems:
-        if problem.level == "error" and problem.message.startswith("after: "):
-            yield problem.model_copy(update={"place": f"{part}: {problem.place}".removesuffix(": ")})
+def _new_errors(before: Evaluation, after: Evaluation, part: str) -> Iterator[Problem]:
+    for problem in after.problems:
+        if problem.level == "error" and problem not in before.problems:
+            place = f"{part}: {problem.place}".removesuffix(": ")
+            yield problem.model_copy(update={"message": f"after: {problem.message}", "place": place})
 
 
 @dataclass

@@ -46,7 +46,7 @@ _STATED: Mapping[Kind, tuple[str, tuple[str, ...]]] = {
     Kind.QUOTA: ("quotas", ("scope", "region", "family")),
     Kind.METRIC: ("metrics", ("resourceId", "name")),
 }
-_MEMBERS = {name: Snapshot.model_fields[name].get_default() for name in ("scope", "taken_at", "incomplete", "covers")}
+_MEMBERS = {name: getattr(Snapshot(), name) for name in ("scope", "taken_at", "incomplete", "covers")}
 
 
 def items_of(snapshot: Snapshot) -> Items:

@@ -16,13 +16,14 @@ from policyeng.audit.history import History, Run, Span
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.facts.ids import folded_id
-from policyeng.models import Model, Outcome, Severity, lowered
+from policyeng.models import Outcome, Severity, lowered
+from policyeng.models.validated import ValidatedModel
 
 _UNEXPLAINED = "judging both runs again does not give the flip"
 _UNREAD = "its part could not be read in this run"
 
 
-class Turn(Model):
+class Turn(ValidatedModel):
     """A run at which a finding was no longer what it was.
 
     Attributes:
@@ -40,7 +41,7 @@ class Turn(Model):
     note: str = ""
 
 
-class Life(Model):
+class Life(ValidatedModel):
     """One finding from its first run on, or those of its turns that were asked for."""
 
     estate: str

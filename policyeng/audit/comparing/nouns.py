@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from pydantic import AwareDatetime
 
-from policyeng.models import BundleRef, EngineRef, Finding, Model, Outcome, Problem, SnapshotRef, Summary
+from policyeng.models import BundleRef, EngineRef, Finding, Outcome, Problem, SnapshotRef, Summary
+from policyeng.models.validated import ValidatedModel
 
 
 class Kind(StrEnum):
@@ -36,7 +37,7 @@ class Kind(StrEnum):
 Became = Literal["came", "went", "changed", "began", "lapsed", "ended"]
 
 
-class PathChange(Model):
+class PathChange(ValidatedModel):
     """One place that is no longer the same.
 
     Attributes:
@@ -51,7 +52,7 @@ class PathChange(Model):
     after: Any = None
 
 
-class Cause(Model):
+class Cause(ValidatedModel):
     """One thing that differs between two judgings and without which a flip would not be.
 
     Attributes:
@@ -69,7 +70,7 @@ class Cause(Model):
     after: str = ""
 
 
-class Flip(Model):
+class Flip(ValidatedModel):
     """A finding that is no longer what it was.
 
     Attributes:
@@ -89,7 +90,7 @@ class Flip(Model):
     finding: Finding
 
 
-class Side(Model):
+class Side(ValidatedModel):
     """One of the two evaluations that are compared."""
 
     bundle: BundleRef
@@ -99,7 +100,7 @@ class Side(Model):
     summary: Summary
 
 
-class Comparison(Model):
+class Comparison(ValidatedModel):
     """Two evaluations compared; a finding here is one that does not pass, with an exemption or without.
 
     Attributes:

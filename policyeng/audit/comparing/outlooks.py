@@ -15,10 +15,11 @@ from policyeng.audit.history import History, Run
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.evaluation import fails
-from policyeng.models import Model, Outcome, Problem
+from policyeng.models import Outcome, Problem
+from policyeng.models.validated import ValidatedModel
 
 
-class Outlook(Model):
+class Outlook(ValidatedModel):
     """What will flip if nothing changes, in the order of time.
 
     Attributes:

@@ -14,12 +14,12 @@ import orjson
 from policyeng.audit.comparing.items import Entry, Item
 from policyeng.bundle.spellings import Spellings
 from policyeng.engines import embedded
-from policyeng.evaluation import Prepared
+from policyeng.evaluation import EvaluationContext
 from policyeng.evaluation.changing import Layout
-from policyeng.evaluation.estate import Becomes, Notes, Subject
+from policyeng.evaluation.estate import Becomes, Notes, Resource
 from policyeng.evaluation.narrowing import Taking
 from policyeng.evaluation.plan import plan
-from policyeng.evaluation.selectors import judging_of
+from policyeng.evaluation.selectors import selectors_of
 from policyeng.facts.ids import folded_id
 from policyeng.models import lowered
 from policyeng.sources.spelling import as_arm_reads
@@ -33,7 +33,7 @@ Entries = tuple[Entry, ...]
 class Splicing:
     """One snapshot that was made ready, of which resources change; only what is asked about is judged."""
 
-    def __init__(self, prepared: Prepared, asked: Asked) -> None:
+    def __init__(self, prepared: EvaluationContext, asked: Asked) -> None:
         """Take what was made ready with all of its pairs; `fits` says whether it can be spliced."""
         self._prepared = prepared
         self._layout = Layout(prepared)
@@ -47,17 +47,12 @@ class Splicing:
         embedded.documents_of(prepared.work(datetime.min.replace(tzinfo=UTC)))  # of which changed copies are made
 
     @staticmethod
-    def fits(prepared: Prepared) -> bool:
+    def fits(prepared: EvaluationContext) -> bool:
         """Return whether a snapshot can be spliced: it has no error, each id once, and no documents are evaluated."""
         snapshot, estate = prepared.snapshot, prepared.estate
         if any(problem.level == "error" for problem in estate.problems):
             return False
-        if (
-            snapshot.documents
-            or estate.gaps
-            or estate.covers is not None
-            or any(one.input_form != "policy" for one in prepared.bundle.policies)
-        ):
+        if snapshot.documents or estate.gaps or any(one.input_form != "policy" for one in prepared.bundle.policies):
             return False
         view = estate.view
         held = {folded_id(str(resource.get("id"))) for resource in snapshot.resources}
@@ -66,7 +61,7 @@ class Splicing:
         whole = len(snapshot.resources) == len(view.resources) == len(held)
         return whole and len({*workloads}) == len(workloads) and held.isdisjoint(others[len(view.workloads) :])
 
-    def after(self, changes: Mapping[Item, Entries]) -> Prepared | None:
+    def after(self, changes: Mapping[Item, Entries]) -> EvaluationContext | None:
         """The snapshot with these resources, ready to be judged; None where one of them is none that can be judged."""
         becomes: dict[str, Becomes] = {}
         for item, entries in changes.items():
@@ -83,14 +78,14 @@ class Splicing:
             subject = prepared.estate.subjects[at]
             taking = Taking(subject)
             for number in self._policies.get(_key(subject), ()):
-                judges = judging_of(prepared.bundle.policies[number].header)
+                judges = selectors_of(prepared.bundle.policies[number].header)
                 if any(one.kind == subject.judged_type and taking.takes(one) for one in judges):
                     wanted.setdefault(number, set()).add(at)
         pairs = plan(prepared.bundle, prepared.estate, wanted)
         return replace(prepared, planned=tuple(pairs))
 
 
-def _key(subject: Subject) -> tuple[str, str]:
+def _key(subject: Resource) -> tuple[str, str]:
     return lowered(subject.reported_type), folded_id(subject.reported_id)
 
 

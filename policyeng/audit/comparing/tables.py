@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Sequence
 from io import StringIO
 
-from policyeng.models import Model
+from policyeng.models.validated import ValidatedModel
 from policyeng.report.csv import guarded
 from policyeng.report.escapes import visible
 
@@ -19,7 +19,7 @@ def as_csv(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return written.getvalue()
 
 
-def as_json(name: str, members: Sequence[Model]) -> str:
+def as_json(name: str, members: Sequence[ValidatedModel]) -> str:
     """Give an object with the members under one name."""
     listed = [member.model_dump(mode="json", by_alias=True, fallback=str) for member in members]
     return visible(json.dumps({name: listed}, indent=2, ensure_ascii=False), keep="\n") + "\n"

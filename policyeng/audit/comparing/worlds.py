@@ -22,7 +22,7 @@ from policyeng.audit.comparing.paths import Edit
 from policyeng.audit.comparing.splicing import Splicing
 from policyeng.audit.comparing.states import Key, State, Status, keyed, status_of
 from policyeng.errors import BundleError, EngineError, UsageError
-from policyeng.evaluation import Prepared, evaluated, homes_of, prepare
+from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_pairs, homes_of, prepare
 from policyeng.facts.ids import folded_id
 from policyeng.garbage import uncollected
 from policyeng.models import Exemption, Snapshot, lowered
@@ -59,7 +59,7 @@ class Worlds:
         self.before, self.after = before, after
         self._asked = {key[:3] for key in asked}
         self._known: dict[frozenset[Factor], Mapping[Key, Status] | None] = {}
-        self._prepared: dict[frozenset[Factor], Prepared] = {}
+        self._prepared: dict[frozenset[Factor], EvaluationContext] = {}
         self._spliced: dict[frozenset[Factor], Splicing | None] = {}
 
     @cached_property
@@ -120,7 +120,7 @@ class Worlds:
         try:
             prepared = self._ready(undone)
             engine, as_of = side(Kind.ENGINE), side(Kind.CLOCK).as_of
-            said = evaluated(prepared, as_of=as_of, engine=engine.engine, opa=engine.opa).findings
+            said = evaluate_pairs(prepared, EvaluationOptions(as_of, engine=engine.engine, opa=engine.opa))
         except (BundleError, EngineError, UsageError):
             return None
         exemptions = self._exemptions({factor.key for factor in undone if factor.kind is Kind.EXEMPTION})
@@ -137,7 +137,7 @@ class Worlds:
         chosen |= {name: one for name, one in before.items() if name in undone}
         return [chosen[name] for name in sorted(chosen)]
 
-    def _ready(self, undone: frozenset[Factor]) -> Prepared:
+    def _ready(self, undone: frozenset[Factor]) -> EvaluationContext:
         """What is judged, made ready; clock, engine and exemptions change nothing of it."""
         resources = frozenset(factor for factor in undone if factor.kind is Kind.RESOURCE)
         others = frozenset(factor for factor in undone if factor.kind not in _WITHOUT) - resources
@@ -152,7 +152,7 @@ class Worlds:
             )
         )
 
-    def _whole(self, undone: frozenset[Factor]) -> Prepared:
+    def _whole(self, undone: frozenset[Factor]) -> EvaluationContext:
         """A state made ready with all of its pairs."""
         if undone not in self._prepared:
             if len(self._prepared) >= _KEPT:

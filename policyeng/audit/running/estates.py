@@ -9,7 +9,7 @@ from policyeng.audit.collecting.parts import sources_of
 from policyeng.audit.collecting.urls import is_url, shown
 from policyeng.audit.history import Run
 from policyeng.audit.running.holding import rests_on
-from policyeng.audit.running.judging import Terms, missed, terms_of
+from policyeng.audit.running.judging import RunOptions, missed, options_of
 from policyeng.audit.running.processes import judged_parts
 from policyeng.audit.running.taking_over import Earlier, grounds_of
 from policyeng.audit.running.tally import Tally
@@ -53,21 +53,21 @@ def run_estate(
         StoreError: the estate is being audited already, or the store refuses something.
         EngineError: the bundle does not compile, or the engine does not answer.
     """
-    started, terms = datetime.now(UTC), terms_of(held, as_of, engine, opa)
+    started, options = datetime.now(UTC), options_of(held, as_of, engine, opa)
     policies, tally = packed(held.bundle), Tally()
     with drafted(store, estate.name, policies) as draft:
         last = next(iter(store.runs(estate.name, last=1)), None)
         before = {part.name for part in store.parts(last)} if last else set()
-        earlier = Earlier(store, None if full else last, held.bundle.policies, grounds_of(policies, terms), terms)
+        earlier = Earlier(store, None if full else last, held.bundle.policies, grounds_of(policies, options), options)
         sources = sources_of(estate, Walk(held.settings.exclude))
-        for part in judged_parts(earlier.resumed(sources), held.bundle, policies, terms, jobs):
+        for part in judged_parts(earlier.resumed(sources), held.bundle, policies, options, jobs):
             if last and part.entry is None and part.name in before:
                 part = missed(part, last.number)
             tally.add(part)
             if part.entry is not None:
                 draft.add(part.entry._replace(holding=rests_on(part.basis, earlier.grounds)))
-        warnings = [*_missing_heads(store, held.settings.expect), *_earlier_clock(last, terms.as_of)]
-        return draft.finish(_run(estate, held, terms, tally, started, warnings))
+        warnings = [*_missing_heads(store, held.settings.expect), *_earlier_clock(last, options.as_of)]
+        return draft.finish(_run(estate, held, options, tally, started, warnings))
 
 
 def _missing_heads(store: Store, expected: Sequence[str]) -> Iterator[Problem]:
@@ -85,7 +85,12 @@ def _earlier_clock(last: Run | None, as_of: datetime) -> Iterator[Problem]:
 
 
 def _run(
-    estate: EstateSettings, held: Held, terms: Terms, tally: Tally, started: datetime, warnings: Sequence[Problem]
+    estate: EstateSettings,
+    held: Held,
+    options: RunOptions,
+    tally: Tally,
+    started: datetime,
+    warnings: Sequence[Problem],
 ) -> Run:
     """The run, but for what only its place in the store says."""
     problems = (*tally.said(held.problems), *warnings)
@@ -95,14 +100,14 @@ def _run(
         estate=estate.name,
         started_at=started,
         finished_at=datetime.now(UTC),
-        as_of=terms.as_of,
+        as_of=options.as_of,
         inputs=inputs_of(estate),
         bundle=BundleRef(name=bundle.name, revision=bundle.revision, digest=bundle.digest),
-        engine=EngineRef(name=terms.engine, version=engine_version(terms.engine, terms.opa)),
-        parameters=terms.parameters,
-        exemptions=tuple(in_force_of(terms.exemptions, bundle.policies, terms.as_of)[0]),
-        fail_on=terms.fail_on,
-        strict_unknown=terms.strict_unknown,
+        engine=EngineRef(name=options.engine, version=engine_version(options.engine, options.opa)),
+        parameters=options.parameters,
+        exemptions=tuple(in_force_of(options.exemptions, bundle.policies, options.as_of)[0]),
+        fail_on=options.fail_on,
+        strict_unknown=options.strict_unknown,
         exit_code=tally.exit_code(problems),
         summary=added(tally.summaries),
         parts=tally.parts,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -14,53 +14,44 @@ from policyeng.audit.store.drafting import Entry
 from policyeng.audit.store.kept_evaluations import kept_evaluation, standing_in
 from policyeng.audit.store.kept_snapshots import kept_snapshot, snapshot_of
 from policyeng.bundle import Bundle, Policy
-from policyeng.engines import OpaOptions, judge
+from policyeng.engines import OpaOptions
 from policyeng.errors import InputError
-from policyeng.evaluation import EvaluationOptions, Prepared, concluded, evaluate, prepare
-from policyeng.evaluation.findings import findings_of, order_of
-from policyeng.exemptions import in_force_of
+from policyeng.evaluation import (
+    EvaluationContext,
+    EvaluationOptions,
+    conclude,
+    evaluate_pairs,
+    evaluate_prepared,
+    prepare,
+)
+from policyeng.evaluation.findings import order_of
+from policyeng.exemptions import in_force_of, place_of
+from policyeng.frozen import frozen
 from policyeng.in_force import Held
-from policyeng.models import Evaluation, Exemption, Finding, JsonObject, Outcome, Problem, Severity, Snapshot, Summary
+from policyeng.models import Evaluation, Finding, Findings, JsonObject, Outcome, Problem, Snapshot, Summary
 from policyeng.sources.problems import problem_of
 from policyeng.sources.witness import Asked
 
-#: How the place of what is said of an exemption begins.
-_EXEMPTION = "exemption "
+
+@frozen
+class RunOptions(EvaluationOptions):
+    """How every part of a run is evaluated.
+
+    Attributes:
+        parameters: by policy id, values that replace the defaults.
+    """
+
+    parameters: Mapping[str, JsonObject] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What every part of a run is judged with, beside the policies."""
-
-    exemptions: Sequence[Exemption]
-    parameters: Mapping[str, JsonObject]
-    as_of: datetime
-    engine: str
-    opa: OpaOptions | None
-    fail_on: Severity
-    strict_unknown: bool
-
-    def with_problems(self, problems: Sequence[Problem]) -> EvaluationOptions:
-        """The same for one snapshot, with what went wrong on the way to it."""
-        return EvaluationOptions(
-            self.as_of,
-            self.exemptions,
-            self.engine,
-            self.opa,
-            fail_on=self.fail_on,
-            strict_unknown=self.strict_unknown,
-            problems=problems,
-        )
-
-
-@dataclass(frozen=True, slots=True)
+@frozen
 class JudgedPart:
     """What came of a part.
 
     Attributes:
         entry: ready to be kept; None when nothing in the part can be judged.
         problems: those of the run.
-        exempting: place and message of what the part says of exemptions; None when it was not judged.
+        exempting: the problems of exemptions; None when it was not evaluated.
         basis: on what it rests, but for what is the same for all parts; None when it was not judged.
     """
 
@@ -68,16 +59,20 @@ class JudgedPart:
     entry: Entry | None
     summary: Summary
     problems: tuple[Problem, ...] = ()
-    exempting: frozenset[tuple[str, str]] | None = None
+    exempting: frozenset[Problem] | None = None
     basis: Basis | None = None
 
 
-def terms_of(in_force: Held, as_of: datetime, engine: str, opa: OpaOptions | None) -> Terms:
-    """What every part is judged with, at a clock; one without a zone is in UTC."""
-    moment = as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC)
-    settings = in_force.settings
-    return Terms(
-        in_force.exemptions, in_force.parameters, moment, engine, opa, settings.fail_on, settings.strict_unknown
+def options_of(in_force: Held, as_of: datetime, engine: str, opa: OpaOptions | None) -> RunOptions:
+    """Return how every part is evaluated, at a clock; one without a zone is in UTC."""
+    return RunOptions(
+        as_of=as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC),
+        exemptions=in_force.exemptions,
+        engine=engine,
+        opa=opa,
+        fail_on=in_force.settings.fail_on,
+        strict_unknown=in_force.settings.strict_unknown,
+        parameters=in_force.parameters,
     )
 
 
@@ -88,7 +83,7 @@ class Before(NamedTuple):
     again: Set[str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Resumed:
     """A part that is as it was, of which some policies have to be judged again.
 
@@ -102,20 +97,20 @@ class Resumed:
     before: Before
 
 
-def read_and_judged(source: Source | Collected | Resumed, bundle: Bundle, terms: Terms) -> JudgedPart:
+def read_and_judged(source: Source | Collected | Resumed, bundle: Bundle, options: RunOptions) -> JudgedPart:
     """Read a part, if that has not been done, and judge it, or what of it has to be judged again.
 
     Raises:
         EngineError: the bundle does not compile, or the engine does not answer.
     """
     if not isinstance(source, Resumed):
-        return judged_part(read(source, bundle.wanted), bundle, terms)
+        return judged_part(read(source, bundle.wanted), bundle, options)
     part = read(source.source, bundle.wanted)
     is_same = list(part.asked) == list(source.asked)  # it may have changed since it was compared
-    return judged_part(part, bundle, terms, source.before if is_same else None)
+    return judged_part(part, bundle, options, source.before if is_same else None)
 
 
-def judged_part(part: Collected, bundle: Bundle, terms: Terms, before: Before | None = None) -> JudgedPart:
+def judged_part(part: Collected, bundle: Bundle, options: RunOptions, before: Before | None = None) -> JudgedPart:
     """Evaluate a part that was read; of one that was evaluated before only the policies that read the clock.
 
     Raises:
@@ -129,14 +124,15 @@ def judged_part(part: Collected, bundle: Bundle, terms: Terms, before: Before | 
     except InputError as error:
         return unread(part.name, [problem_of(InputError(error.message, place=(part.name,), remedy=error.remedy))])
     snapshot = snapshot_of(kept.contents[kept.digest], kept.contents)
-    prepared, given = prepare(bundle, snapshot, terms.parameters), terms.with_problems(part.problems)
+    prepared, given = prepare(bundle, snapshot, options.parameters), replace(options, problems=part.problems)
     part_of = prepared.only(lambda policy, _: policy.id in before.again) if before else prepared
-    found = findings_of(part_of, judge(part_of.work(given.moment, given.threads), given.engine, given.opa))
+    found = evaluate_pairs(part_of, given)
     again = _clocked(prepared, found) | (before.again if before else frozenset())
     if before:
         kept_findings = (one for one in before.evaluation.findings if one.policy not in before.again)
-        found = sorted((*kept_findings, *found), key=order_of)
-    evaluation, exempting = apart(concluded(prepared, found, given))
+        together: list[Finding] = sorted((*kept_findings, *found), key=order_of)
+        found = Findings(together)
+    evaluation, exempting = apart(conclude(prepared, found, given))
     stored = kept_evaluation(evaluation, len(part.problems))
     entry = Entry(
         name=part.name,
@@ -147,12 +143,12 @@ def judged_part(part: Collected, bundle: Bundle, terms: Terms, before: Before | 
         exit_code=evaluation.exit_code,
         summary=evaluation.summary.model_dump_json(by_alias=True),
     )
-    in_force, used = ids_in_force(terms, bundle.policies), used_of(terms, bundle, exempting)
+    in_force, used = ids_in_force(options, bundle.policies), used_of(options, bundle, exempting)
     basis = Basis("", part.asked, in_force, sorted(again), used)
     return JudgedPart(part.name, entry, evaluation.summary, (), exempting, basis)
 
 
-def _clocked(prepared: Prepared, found: Iterable[Finding]) -> frozenset[str]:
+def _clocked(prepared: EvaluationContext, found: Iterable[Finding]) -> frozenset[str]:
     """The ids of the policies whose findings another clock may change: errors may come from a want of time."""
     bundle = prepared.bundle
     reading = {entry.pair.policy for entry in prepared.planned if bundle.clocked[entry.pair.policy]}
@@ -160,46 +156,31 @@ def _clocked(prepared: Prepared, found: Iterable[Finding]) -> frozenset[str]:
     return frozenset((*(bundle.policies[number].id for number in reading), *failing))
 
 
-def ids_in_force(terms: Terms, policies: Sequence[Policy]) -> tuple[str, ...]:
+def ids_in_force(options: RunOptions, policies: Sequence[Policy]) -> tuple[str, ...]:
     """The ids of the exemptions that are in force at the clock."""
-    return tuple(one.id for one in in_force_of(terms.exemptions, policies, terms.as_of)[0])
+    return tuple(one.id for one in in_force_of(options.exemptions, policies, options.as_of)[0])
 
 
-def used_of(terms: Terms, bundle: Bundle, exempting: Collection[tuple[str, str]]) -> tuple[str, ...]:
-    """The ids of the exemptions that cover something in a part, by what it says of exemptions."""
-    idle = {place for place, _ in exempting}
-    in_force, _ = in_force_of(terms.exemptions, bundle.policies, terms.as_of)
-    return tuple(sorted(entry.id for entry in in_force if f"{_EXEMPTION}{entry.id}" not in idle))
+def used_of(options: RunOptions, bundle: Bundle, exempting: Iterable[Problem]) -> tuple[str, ...]:
+    """Return the ids of the exemptions that cover something in a part, by its problems of exemptions."""
+    idle = {problem.place for problem in exempting}
+    in_force, _ = in_force_of(options.exemptions, bundle.policies, options.as_of)
+    return tuple(sorted(entry.id for entry in in_force if place_of(entry) not in idle))
 
 
-def judged(
-    snapshot: Snapshot, bundle: Bundle, terms: Terms, problems: Sequence[Problem]
-) -> tuple[Evaluation, frozenset[tuple[str, str]]]:
-    """Judge a snapshot as it is stored, so that it can be judged again, and what that says of exemptions.
+def judged(snapshot: Snapshot, bundle: Bundle, options: RunOptions, problems: Sequence[Problem]) -> Evaluation:
+    """Evaluate a snapshot as it is stored, so that it can be evaluated again, without the problems of exemptions."""
+    prepared = prepare(bundle, snapshot, options.parameters)
+    return apart(evaluate_prepared(prepared, replace(options, problems=problems)))[0]
 
-    What is said of an exemption is said of the run and not of each part: one that covers nothing here covers something
-    in another.
+
+def apart(evaluation: Evaluation) -> tuple[Evaluation, frozenset[Problem]]:
+    """Return an evaluation without the problems of exemptions, and these.
+
+    They are of the run and not of each part: an exemption that covers nothing here covers something in another.
     """
-    evaluation = evaluate(
-        bundle,
-        snapshot,
-        as_of=terms.as_of,
-        exemptions=terms.exemptions,
-        parameters=terms.parameters,
-        engine=terms.engine,
-        opa=terms.opa,
-        fail_on=terms.fail_on,
-        strict_unknown=terms.strict_unknown,
-        problems=problems,
-    )
-    return apart(evaluation)
-
-
-def apart(evaluation: Evaluation) -> tuple[Evaluation, frozenset[tuple[str, str]]]:
-    """An evaluation without what it says of exemptions, and that."""
-    said = [problem for problem in evaluation.problems if problem.place.startswith(_EXEMPTION)]
-    rest = tuple(problem for problem in evaluation.problems if not problem.place.startswith(_EXEMPTION))
-    exempting = frozenset((problem.place, problem.message) for problem in said)
+    exempting = frozenset(problem for problem in evaluation.problems if problem.kind == "exemption")
+    rest = tuple(problem for problem in evaluation.problems if problem.kind != "exemption")
     return evaluation.model_copy(update={"problems": rest}), exempting
 
 

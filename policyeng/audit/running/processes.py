@@ -13,7 +13,7 @@ from multiprocessing.connection import wait
 from threading import Thread
 
 from policyeng.audit.collecting.parts import Collected, Source
-from policyeng.audit.running.judging import JudgedPart, Resumed, Terms, read_and_judged
+from policyeng.audit.running.judging import JudgedPart, Resumed, RunOptions, read_and_judged
 from policyeng.bundle import Bundle
 from policyeng.bundle.carrying import unpacked
 from policyeng.errors import EngineError
@@ -26,7 +26,7 @@ def judged_parts(
     sources: Iterable[Source | Collected | Resumed | JudgedPart],
     bundle: Bundle,
     policies: bytes,
-    terms: Terms,
+    options: RunOptions,
     jobs: int,
 ) -> Iterator[JudgedPart]:
     """Read and judge parts, in their order.
@@ -35,24 +35,24 @@ def judged_parts(
         sources: where they are read, or parts that were read or judged already.
         bundle: the policies.
         policies: the same as they are stored, from which each process reads its own.
-        terms: what they are judged with besides.
+        options: what they are judged with besides.
         jobs: how many processes judge; with one, this one does.
 
     Raises:
         EngineError: the bundle does not compile, the engine does not answer, or a process ended.
     """
     if jobs > 1:
-        yield from _spread(sources, policies, terms, jobs)
+        yield from _spread(sources, policies, options, jobs)
         return
     for source in sources:
-        yield source if isinstance(source, JudgedPart) else read_and_judged(source, bundle, terms)
+        yield source if isinstance(source, JudgedPart) else read_and_judged(source, bundle, options)
 
 
 def _spread(
-    sources: Iterable[Source | Collected | Resumed | JudgedPart], policies: bytes, terms: Terms, jobs: int
+    sources: Iterable[Source | Collected | Resumed | JudgedPart], policies: bytes, options: RunOptions, jobs: int
 ) -> Iterator[JudgedPart]:
     # New processes and no forks: this one may have threads, such as those of a schedule.
-    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _begin, (policies, terms))
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _begin, (policies, options))
     waiting: deque[Future[JudgedPart] | JudgedPart] = deque()
     try:
         for source in sources:
@@ -76,13 +76,13 @@ class _Held:
     """What a process judges with, from its beginning on."""
 
     bundle: Bundle
-    terms: Terms
+    options: RunOptions
 
 
-def _begin(policies: bytes, terms: Terms) -> None:
+def _begin(policies: bytes, options: RunOptions) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one hears it, and ends it
     Thread(target=_end_with_parent, daemon=True).start()
-    _Held.bundle, _Held.terms = unpacked(policies), terms
+    _Held.bundle, _Held.options = unpacked(policies), options
 
 
 def _end_with_parent() -> None:
@@ -94,4 +94,4 @@ def _end_with_parent() -> None:
 
 
 def _judge(source: Source | Collected | Resumed) -> JudgedPart:
-    return read_and_judged(source, _Held.bundle, _Held.terms)
+    return read_and_judged(source, _Held.bundle, _Held.options)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import orjson
 
 from policyeng.audit.history import Part, Run
-from policyeng.audit.running.judging import Terms, judged
+from policyeng.audit.running.judging import RunOptions, judged
 from policyeng.audit.store.digests import PartRow, standing_digest
 from policyeng.audit.store.kept import Store
 from policyeng.audit.store.kept_evaluations import evaluation_of, head_of, kept_evaluation, standing_in
@@ -56,7 +56,15 @@ def replay(store: Store, run: Run, opa: OpaOptions | None = None) -> Replayed:
         EngineError: the engine does not answer.
     """
     bundle = store.bundle(run)
-    terms = Terms(run.exemptions, run.parameters, run.as_of, run.engine.name, opa, run.fail_on, run.strict_unknown)
+    options = RunOptions(
+        as_of=run.as_of,
+        exemptions=run.exemptions,
+        engine=run.engine.name,
+        opa=opa,
+        fail_on=run.fail_on,
+        strict_unknown=run.strict_unknown,
+        parameters=run.parameters,
+    )
     differences: list[Difference] = []
 
     def rows() -> Iterator[PartRow]:
@@ -64,7 +72,7 @@ def replay(store: Store, run: Run, opa: OpaOptions | None = None) -> Replayed:
             if not row.snapshot:
                 yield row
                 continue
-            again, difference = _again(store, row, bundle, terms)
+            again, difference = _again(store, row, bundle, options)
             differences.extend(difference)
             yield again
 
@@ -72,13 +80,13 @@ def replay(store: Store, run: Run, opa: OpaOptions | None = None) -> Replayed:
     return Replayed(content, differences, engine_version(run.engine.name, opa))
 
 
-def _again(store: Store, row: PartRow, bundle: Bundle, terms: Terms) -> tuple[PartRow, list[Difference]]:
+def _again(store: Store, row: PartRow, bundle: Bundle, options: RunOptions) -> tuple[PartRow, list[Difference]]:
     """A part as it is judged now, and where that differs."""
     head, findings = store.head_and_findings(row)
     given = head_of(head).given
     earlier = evaluation_of(head, findings)
     part = Part(name=row.name, snapshot=row.snapshot, evaluation=row.evaluation, exit_code=0, summary=Summary())
-    evaluation, _ = judged(store.snapshot(part), bundle, terms, earlier.problems[:given])
+    evaluation = judged(store.snapshot(part), bundle, options, earlier.problems[:given])
     kept = kept_evaluation(evaluation, given)
     if kept.digest == row.evaluation:
         return row, []

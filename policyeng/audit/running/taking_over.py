@@ -15,7 +15,7 @@ from policyeng import __version__
 from policyeng.audit.collecting.parts import Collected, Source, is_unchanged
 from policyeng.audit.history import Run
 from policyeng.audit.running.holding import Basis, read_back
-from policyeng.audit.running.judging import Before, JudgedPart, Resumed, Terms, ids_in_force
+from policyeng.audit.running.judging import Before, JudgedPart, Resumed, RunOptions, ids_in_force
 from policyeng.audit.store.contents import in_batches, packed
 from policyeng.audit.store.digests import PartRow, canonical, digest_of
 from policyeng.audit.store.drafting import Entry
@@ -26,7 +26,7 @@ from policyeng.bundle import Policy
 from policyeng.cache import package_digest
 from policyeng.engines import engine_version
 from policyeng.exemptions import in_force_of, unused
-from policyeng.models import Summary
+from policyeng.models import Problem, Summary
 
 
 class Earlier:
@@ -36,13 +36,15 @@ class Earlier:
         grounds: what is the same for all parts of this run; see `Basis`.
     """
 
-    def __init__(self, store: Store, last: Run | None, policies: Sequence[Policy], grounds: str, terms: Terms) -> None:
+    def __init__(
+        self, store: Store, last: Run | None, policies: Sequence[Policy], grounds: str, options: RunOptions
+    ) -> None:
         """Take over from a run, or from none."""
-        self._store, self._terms, self.grounds = store, terms, grounds
-        self._as_of = last.as_of if last else terms.as_of
+        self._store, self._options, self.grounds = store, options, grounds
+        self._as_of = last.as_of if last else options.as_of
         self._rows: Mapping[str, PartRow] = rows_of(store, last) if last else {}
-        self._in_force = ids_in_force(terms, policies)
-        self._saying = cache(lambda used: frozenset(_said_of_exemptions(terms, policies, used)))
+        self._in_force = ids_in_force(options, policies)
+        self._saying = cache(lambda used: frozenset(_problems_of_exemptions(options, policies, used)))
 
     def resumed(self, sources: Iterable[Source | Collected]) -> Iterator[Source | Collected | Resumed | JudgedPart]:
         """The parts of an estate in their order, those that still hold as what they were found to be.
@@ -70,11 +72,11 @@ class Earlier:
     def _taken(
         self, source: Source | Collected, row: PartRow, basis: Basis, head: bytes
     ) -> Resumed | JudgedPart | None:
-        if basis.again and isinstance(source, Source) and self._as_of != self._terms.as_of:
+        if basis.again and isinstance(source, Source) and self._as_of != self._options.as_of:
             findings = findings_of(self._store, head)
             before = Before(evaluation_of(head, findings), frozenset(basis.again)) if findings else None
             return before and Resumed(source, basis.asked, before)
-        then, now = (b',"asOf":' + to_json(moment) for moment in (self._as_of, self._terms.as_of))
+        then, now = (b',"asOf":' + to_json(moment) for moment in (self._as_of, self._options.as_of))
         if head.count(then) != 1:  # it was judged at another clock than its run says
             return None
         content = head.replace(then, now)
@@ -86,19 +88,19 @@ class Earlier:
         return JudgedPart(row.name, entry, summary, (), self._saying(tuple(basis.used)), basis)
 
 
-def _said_of_exemptions(terms: Terms, policies: Sequence[Policy], used: Sequence[str]) -> Iterator[tuple[str, str]]:
-    in_force, problems = in_force_of(terms.exemptions, policies, terms.as_of)
-    yield from ((problem.place, problem.message) for problem in (*problems, *unused(in_force, used)))
+def _problems_of_exemptions(options: RunOptions, policies: Sequence[Policy], used: Sequence[str]) -> Iterator[Problem]:
+    in_force, problems = in_force_of(options.exemptions, policies, options.as_of)
+    yield from (*problems, *unused(in_force, used))
 
 
-def grounds_of(policies: bytes, terms: Terms) -> str:
+def grounds_of(policies: bytes, options: RunOptions) -> str:
     """The digest of the policies as they are stored, of what they are judged with, and of the code that does it."""
     stated = {
         "policies": digest_of(policies),
-        "parameters": terms.parameters,
-        "exemptions": [exemption.model_dump(mode="json") for exemption in terms.exemptions],
-        "failing": [str(terms.fail_on), terms.strict_unknown],
-        "engine": [terms.engine, engine_version(terms.engine, terms.opa)],
+        "parameters": options.parameters,
+        "exemptions": [exemption.model_dump(mode="json") for exemption in options.exemptions],
+        "failing": [str(options.fail_on), options.strict_unknown],
+        "engine": [options.engine, engine_version(options.engine, options.opa)],
         "code": [__version__, package_digest()],
     }
     return digest_of(canonical(stated))

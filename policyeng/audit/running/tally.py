@@ -22,7 +22,7 @@ class Tally:
         self.summaries: list[Summary] = []
         self.problems: list[Problem] = []
         self._exit_code = 0
-        self._exempting: frozenset[tuple[str, str]] | None = None
+        self._exempting: frozenset[Problem] | None = None
 
     def add(self, part: JudgedPart) -> None:
         """Take a part."""
@@ -41,8 +41,7 @@ class Tally:
         if not self.parts:
             message = "nothing was read: the estate has no part that can be judged"
             said.append(Problem(level="error", message=message))
-        exempting = sorted(self._exempting or ())
-        return said + [Problem(level="warning", message=message, place=place) for place, message in exempting]
+        return said + sorted(self._exempting or (), key=lambda problem: (problem.place, problem.message))
 
     def exit_code(self, problems: Iterable[Problem]) -> int:
         """What `check` of all parts would end with, given the problems of the run."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from sqlalchemy import (
     Column,
@@ -35,7 +36,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from policyeng.audit.store.kept import Store
 from policyeng.audit.store.opening import said, writing
 from policyeng.audit.store.tables import AnyText
-from policyeng.models import Model, made
+from policyeng.models.validated import ValidatedModel
 
 #: Their own, as they are no part of what the chain of runs covers.
 OUTBOX = MetaData()
@@ -67,7 +68,7 @@ _FIRST, _LONGEST = timedelta(minutes=1), timedelta(hours=6)
 _KEPT = timedelta(days=30)
 
 
-class Message(Model):
+class Message(ValidatedModel):
     """What one target is to be told.
 
     Attributes:
@@ -233,7 +234,8 @@ def _read(connection: Connection, asked: Select[tuple[object, ...]]) -> Sequence
 
 
 def _notice(*, created: str, due: str, **fields: object) -> Notice:
-    return made(Notice, created=datetime.fromisoformat(created), due=datetime.fromisoformat(due), **fields)
+    values: dict[str, Any] = {**fields, "created": datetime.fromisoformat(created), "due": datetime.fromisoformat(due)}
+    return Notice.model_construct(**values)
 
 
 def _text(moment: datetime) -> str:

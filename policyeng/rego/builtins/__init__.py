@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from policyeng.rego.builtins.registry import FUNCTIONS, BuiltinError, Function, OperandError
@@ -80,7 +80,7 @@ _MODULES = {
 @cache
 def signatures() -> dict[str, dict[str, Any]]:
     """Return by name the types of the arguments and the result of every builtin of OPA."""
-    return dict(json.loads(files(__name__).joinpath("signatures.json").read_text(encoding="utf-8")))
+    return dict(json.loads(Path(__file__).with_name("signatures.json").read_text(encoding="utf-8")))
 
 
 class LibraryError(Exception):

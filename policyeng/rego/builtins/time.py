@@ -10,7 +10,6 @@ from functools import cache, lru_cache
 from math import isfinite
 from string import ascii_uppercase
 from typing import NamedTuple
-from zoneinfo import ZoneInfo, available_timezones
 
 from policyeng.rego.budget import charge
 from policyeng.rego.builtins.registry import (
@@ -230,6 +229,8 @@ def _zone(name: str) -> tzinfo:
     if ".." in name or name[0] in "/\\":
         raise BuiltinError("time: invalid location name")
     try:
+        from zoneinfo import ZoneInfo  # most policies name no time zone
+
         return ZoneInfo(name)
     except (ValueError, OSError, LookupError):
         remedy = "" if _has_zones() else ": this machine has no time zones; install `policyeng[rego]`"
@@ -238,6 +239,8 @@ def _zone(name: str) -> tzinfo:
 
 @cache
 def _has_zones() -> bool:
+    from zoneinfo import available_timezones
+
     return bool(available_timezones())
 
 

@@ -130,6 +130,7 @@ def _environment() -> Environment:
         verdict=wording.verdict,
         headline=wording.headline,
         elsewhere=elsewhere,
+        shown_path=wording.shown_path,
         severities=tuple(reversed(Severity)),
         passed=Outcome.PASS,
         failed=Outcome.FAIL,

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from datetime import UTC
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
 from fastapi import FastAPI
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
 from policyeng.evaluation import evaluate
+from policyeng.frozen import frozen
 from policyeng.in_force import Held
-from policyeng.models import AppliedSettings, Exemption, Model, Problem, Severity
+from policyeng.models import AppliedSettings, AwareDatetime, Exemption, Limited, Model, Problem, Severity
 from policyeng.report.json import render
 from policyeng.server import openapi
 from policyeng.server.bodies import BODY, JSON, YAML, json_of
@@ -30,6 +31,7 @@ from policyeng.sources.validation import validated
 CHECK = Point(Route.CHECK, Scope.CHECK, (JSON, *YAML))
 
 
+@frozen(kw_only=True)
 class CheckOptions(Model):
     """What stands beside `snapshot` in a request to judge, as `policyeng check` takes it.
 
@@ -47,9 +49,9 @@ class CheckOptions(Model):
     as_of: AwareDatetime | None = None
     fail_on: Severity | None = None
     strict_unknown: bool | None = None
-    from_: str | None = Field(default=None, alias="from", json_schema_extra={"enum": [*FORMATS, None]})
-    scope: str = Field(default="", pattern=GROUP)
-    workspace: str = Field(default="", pattern=WORKSPACE)
+    from_: Annotated[str | None, Field(json_schema_extra={"enum": [*FORMATS, None]})] = None
+    scope: Annotated[str, Limited(pattern=GROUP)] = ""
+    workspace: Annotated[str, Limited(pattern=WORKSPACE)] = ""
 
 
 def add(app: FastAPI, service: Service) -> None:

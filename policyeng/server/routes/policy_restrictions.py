@@ -8,14 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
+from typing import Annotated
 
 import orjson
 from fastapi import FastAPI
-from pydantic import Field, SkipValidation
 from starlette.requests import Request
 from starlette.responses import Response
 
-from policyeng.models import Blame, Decision, Denial, Finding, JsonObject, Model, Outcome, lowered
+from policyeng.frozen import frozen
+from policyeng.models import Blame, Decision, Denial, Finding, JsonObject, Limited, Model, Outcome, lowered
 from policyeng.server import openapi
 from policyeng.server.bodies import BODY, json_of
 from policyeng.server.options import Route
@@ -38,6 +39,7 @@ FORMS = {
 }
 
 
+@frozen(kw_only=True)
 class Details(Model):
     """The resource; its content may be a part of it.
 
@@ -45,11 +47,12 @@ class Details(Model):
         scope: where it is made: a resource group, or the resource that it lies in.
     """
 
-    resource_content: SkipValidation[JsonObject]
+    resource_content: JsonObject
     api_version: str = ""
-    scope: str = Field(pattern=WITHIN)
+    scope: Annotated[str, Limited(pattern=WITHIN)]
 
 
+@frozen(kw_only=True)
 class RestrictionsRequest(Model):
     """What Azure Policy is asked; pending fields are not among it, because nothing here could answer for them."""
 

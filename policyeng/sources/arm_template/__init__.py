@@ -10,7 +10,6 @@ from pathlib import PurePath
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import types_of
-from policyeng.sources.arm_template.carriers import template_of
 from policyeng.sources.arm_template.deployments import deployed, with_outputs
 from policyeng.sources.arm_template.naming import called
 from policyeng.sources.arm_template.resolving import Resolver, settled
@@ -30,6 +29,7 @@ from policyeng.sources.reading import (
     reading_of,
 )
 from policyeng.sources.service_made import attached, service_made
+from policyeng.sources.template_carriers import template_of
 from policyeng.sources.template_parameters import Unresolved, parameters_of
 from policyeng.strict.json_pointer import filled, keys_of
 from policyeng.strict.json_text import shortened

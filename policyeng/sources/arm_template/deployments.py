@@ -8,7 +8,14 @@ from typing import NamedTuple
 
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.arm_template.carriers import (
+from policyeng.sources.arm_template.links import beside, link_of
+from policyeng.sources.arm_template.naming import Called
+from policyeng.sources.arm_template.resolving import Resolver
+from policyeng.sources.arm_template.scopes import Place, Scope
+from policyeng.sources.arm_template.templates import Template
+from policyeng.sources.arm_template.values import in_braces, text_of
+from policyeng.sources.arm_template.walking import Level, Walk, entries_of
+from policyeng.sources.template_carriers import (
     CARRIERS,
     DEPLOYMENT,
     STACK,
@@ -17,13 +24,6 @@ from policyeng.sources.arm_template.carriers import (
     template_in,
     template_of,
 )
-from policyeng.sources.arm_template.links import beside, link_of
-from policyeng.sources.arm_template.naming import Called
-from policyeng.sources.arm_template.resolving import Resolver
-from policyeng.sources.arm_template.scopes import Place, Scope
-from policyeng.sources.arm_template.templates import Template
-from policyeng.sources.arm_template.values import in_braces, text_of
-from policyeng.sources.arm_template.walking import Level, Walk, entries_of
 from policyeng.sources.template_parameters import Unresolved, parameters_of
 from policyeng.sources.texts import Text
 from policyeng.strict.json_pointer import escaped

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from policyeng.errors import nearest
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import ENVELOPE
-from policyeng.sources.arm_template.carriers import DEPLOYMENT, carrier_of
 from policyeng.sources.arm_template.expressions import ExpressionError
 from policyeng.sources.arm_template.naming import Called, called, scope_id
 from policyeng.sources.arm_template.resolving import Resolver, unfit_count
@@ -17,6 +16,7 @@ from policyeng.sources.arm_template.scopes import Place, Scope
 from policyeng.sources.arm_template.values import text_of
 from policyeng.sources.reading import Refusal, Surroundings, kind_of
 from policyeng.sources.spelling import has_own_map, is_respelled, respelled
+from policyeng.sources.template_carriers import DEPLOYMENT, carrier_of
 from policyeng.sources.template_parameters import Unresolved
 from policyeng.sources.texts import Text
 from policyeng.strict.json_pointer import escaped

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from policyeng.errors import nearest
 from policyeng.models import Carried, Change, JsonObject, Operation, lowered
 from policyeng.sources.arm_entry import is_placeholder, read_entry, types_of
-from policyeng.sources.arm_template.carriers import carrier_of
 from policyeng.sources.reading import ALONE, Changing, Placed, Reading, Refusal, Surroundings, kind_of, spelled
 from policyeng.sources.service_made import attached, service_made
 from policyeng.sources.spelling import as_arm_reads
+from policyeng.sources.template_carriers import carrier_of
 from policyeng.strict.json_pointer import escaped, filled, keys_of, value_at
 from policyeng.strict.json_text import shortened
 

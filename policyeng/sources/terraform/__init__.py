@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from policyeng.models import JsonObject
-from policyeng.sources.arm_template.carriers import carrier_of
 from policyeng.sources.reading import ALONE, Placed, Reading, Refusal, Surroundings, reading_of
+from policyeng.sources.template_carriers import carrier_of
 from policyeng.sources.terraform import azapi, bringing, changing, template_deployments
 from policyeng.sources.terraform.estate import AZAPI, AZAPI_UPDATE, KINDS, Estate
 from policyeng.sources.terraform.folding import folded

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from policyeng.errors import InputError
 from policyeng.models import Carried, JsonObject, lowered
-from policyeng.sources.arm_template.carriers import carrier_of
 from policyeng.sources.mapping import Field, mapped, text
 from policyeng.sources.reading import Placed, Refusal
 from policyeng.sources.service_made import attached, service_made
 from policyeng.sources.spelling import has_own_map, is_respelled, respelled, respelled_pointer
+from policyeng.sources.template_carriers import carrier_of
 from policyeng.sources.terraform.estate import Estate
 from policyeng.sources.terraform.instances import MAX_DEPTH, Instance
 from policyeng.sources.terraform.kinds import IDENTITY

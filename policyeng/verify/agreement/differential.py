@@ -13,7 +13,7 @@ from policyeng.bundle import Bundle
 from policyeng.engines import Judgement, Pair, Work
 from policyeng.errors import EngineError
 from policyeng.evaluation.estate import estate_of
-from policyeng.evaluation.marking import marking_of
+from policyeng.evaluation.marking import markings_of
 from policyeng.evaluation.plan import plan
 from policyeng.models import Denial, Snapshot, Unknown
 from policyeng.verify.agreement.contestants import Contestant
@@ -94,7 +94,7 @@ def work_of(bundle: Bundle, example: Example, snapshot: Snapshot | None = None) 
         pairs=[entry.pair for entry in plan(bundle, estate) if not entry.unknowns],
         parameters=[{**policy.header.defaults, **example.parameters.get(policy.id, {})} for policy in bundle.policies],
         as_of=example.as_of,
-        marking=marking_of(estate),
+        **markings_of(bundle, estate),
     )
 
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.analysis import analysis_of
 from policyeng.bundle.rego_trees import aliases_of, names_read, trees_of
 from policyeng.evaluation.pointers import has_value, value_at
-from policyeng.models import Denial, JsonObject, Unknown
+from policyeng.models import Denial, JsonObject
 from policyeng.rego.syntax import Module
 from policyeng.strict.json_pointer import keys_of
 from policyeng.verify.cases import read_cases
@@ -104,7 +104,7 @@ def _words(policy: Policy, bundle: Bundle, standing: _Standing) -> Words:
 
 def _less(words: Iterable[Json], pointers: Iterable[str]) -> Iterator[Json]:
     """The words of code without those that lead to places or name parts of a denial: nothing is compared with them."""
-    keys = {key for pointer in pointers for key in keys_of(pointer)} | {*Denial.model_fields, *Unknown.model_fields}
+    keys = {key for pointer in pointers for key in keys_of(pointer)} | {entry.name for entry in fields(Denial)}
     return (word for word in words if not isinstance(word, str) or not (word in keys or word.startswith("/")))
 
 

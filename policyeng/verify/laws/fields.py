@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.header_parts import WORKSPACE
-from policyeng.evaluation.estate import Subject, estate_of
+from policyeng.evaluation.estate import Resource, estate_of
 from policyeng.evaluation.plan import plan
 from policyeng.evaluation.pointers import values_at
 from policyeng.facts.ids import folded_id, workspace_of
@@ -42,7 +42,7 @@ class Field(NamedTuple):
     pointer: str
 
 
-def judged_by(trial: Trial, policy: Policy) -> list[Subject]:
+def judged_by(trial: Trial, policy: Policy) -> list[Resource]:
     """What a policy judges of an example, also where it then does not apply."""
     estate = estate_of(trial.snapshot, trial.bundle.facts)
     alone = trial.bundle.only([policy])
@@ -52,7 +52,7 @@ def judged_by(trial: Trial, policy: Policy) -> list[Subject]:
 class Attempt(NamedTuple):
     """A contract of a header that is tried on something judged, at one place of it."""
 
-    subject: Subject
+    subject: Resource
     policy: Policy
     place: str
 
@@ -76,7 +76,7 @@ def attempts(trial: Trial, random: Random, stated: Mapping[str, Sequence[str]], 
     return found
 
 
-def judges(policy: Policy, subject: Subject) -> bool:
+def judges(policy: Policy, subject: Resource) -> bool:
     """Whether a policy judges things of this kind; a workload bears the id and type of what it is derived from."""
     return any(lowered(judged.type) == subject.judged_type for judged in policy.header.judges)
 
@@ -87,7 +87,7 @@ def is_alone(bundle: Bundle, policy: Policy) -> bool:
     return not observe(bundle, policy).others and kinds.isdisjoint(("approval", WORKSPACE_TYPE))
 
 
-def fields_of(snapshot: Snapshot, subject: Subject, pointer: str) -> Iterator[Field]:
+def fields_of(snapshot: Snapshot, subject: Resource, pointer: str) -> Iterator[Field]:
     """The fields that a JSON Pointer into something judged stands for; none where it stands nowhere."""
     key = folded_id(subject.reported_id)
     if subject.judged_type == "approval":
@@ -208,7 +208,7 @@ def tried(grounds: Grounds) -> Counter[tuple[str, str, str]]:
     return counts
 
 
-def pair_of(policy: Policy, subject: Subject) -> tuple[str, str, str]:
+def pair_of(policy: Policy, subject: Resource) -> tuple[str, str, str]:
     """How `by_pair` calls the finding of a policy about a subject."""
     return policy.id, lowered(subject.reported_type), lowered(subject.reported_id)
 

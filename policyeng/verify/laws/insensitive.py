@@ -8,7 +8,7 @@ from random import Random
 from typing import Any, TypeAlias
 
 from policyeng.bundle import Policy
-from policyeng.evaluation.estate import Subject
+from policyeng.evaluation.estate import Resource
 from policyeng.models import Evaluation, Finding, JsonObject, Snapshot, lowered
 from policyeng.strict.json_pointer import keys_of
 from policyeng.verify.drawing.edits import Json, altered, copied, happens, odd, put, remove
@@ -88,7 +88,7 @@ def _of_one(trial: Trial, random: Random, policy: Policy, place: str) -> Violati
 
 def _of_each(trial: Trial, random: Random, made: Iterable[Attempt]) -> Violation | None:
     """The first finding that is another one once something else stands at some place of everything that is judged."""
-    before, snapshot, written = by_pair(trial.evaluation), trial.snapshot, list[tuple[Subject, str, list[Field]]]()
+    before, snapshot, written = by_pair(trial.evaluation), trial.snapshot, list[tuple[Resource, str, list[Field]]]()
     for attempt in made:
         pointer = _at_or_below(random, trial, attempt.place)
         fields = list(fields_of(snapshot, attempt.subject, pointer))

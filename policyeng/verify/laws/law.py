@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from policyeng.bundle import Bundle
-from policyeng.evaluation import Prepared, evaluated, prepare
+from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_prepared, prepare
 from policyeng.models import Evaluation, Exemption, Finding, JsonObject, Outcome, Snapshot, lowered
 from policyeng.verify.drawing.examples import Example
 
@@ -85,7 +85,7 @@ class Trial:
         return self.given or self.example.snapshot
 
     @cached_property
-    def prepared(self) -> Prepared:
+    def prepared(self) -> EvaluationContext:
         """The example made ready: what laws judge again as it is, they do not make ready again."""
         return self.ready(self.snapshot)
 
@@ -106,15 +106,15 @@ class Trial:
         """The evaluation with something else in place of what the example has, or with exemptions or threads."""
         is_as_it_is = snapshot is None and bundle is None and parameters is None
         prepared = self.prepared if is_as_it_is else self.ready(snapshot or self.snapshot, bundle, parameters)
-        return evaluated(prepared, as_of=self.example.as_of, exemptions=exemptions, threads=threads)
+        return evaluate_prepared(prepared, EvaluationOptions(self.example.as_of, exemptions, threads=threads))
 
-    def said(self, prepared: Prepared) -> Evaluation:
+    def said(self, prepared: EvaluationContext) -> Evaluation:
         """The evaluation of what `ready` gave, or of a part of it, at the clock of the example."""
-        return evaluated(prepared, as_of=self.example.as_of)
+        return evaluate_prepared(prepared, EvaluationOptions(self.example.as_of))
 
     def ready(
         self, snapshot: Snapshot, bundle: Bundle | None = None, parameters: Mapping[str, JsonObject] | None = None
-    ) -> Prepared:
+    ) -> EvaluationContext:
         """A snapshot made ready, with the bundle and the parameters of the example or others."""
         return prepare(bundle or self.bundle, snapshot, self.example.parameters if parameters is None else parameters)
 

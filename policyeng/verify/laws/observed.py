@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 from typing import NamedTuple
 
-from policyeng.evaluation import Prepared
+from policyeng.evaluation import EvaluationContext
 from policyeng.evaluation.pointers import has_value
-from policyeng.evaluation.selectors import judging_of
+from policyeng.evaluation.selectors import selectors_of
 from policyeng.evaluation.tracing import Differences, rows_of, touched_pairs
 from policyeng.models import Finding, JsonObject, Snapshot, lowered
 from policyeng.strict.json_pointer import escaped
@@ -52,7 +52,7 @@ def _violated(trial: Trial) -> Violation | None:
     touched = touched_pairs(before, trial.example.as_of, wanted, Differences(rows, before.estate.view))
     # Whether a policy takes what changes is decided before it reads anything.
     changed = {lowered(side.reported_id) for row in rows for side in (row.before, row.after) if side is not None}
-    skipped = {_key(before, *numbers) for numbers in touched}
+    skipped = {_key(before, *numbers) for numbers, is_touched in touched.items() if is_touched}
     found, again = by_pair(trial.evaluation), by_pair(trial.said(after))
     for pair in sorted({*found, *again} - skipped):
         one, other = found.get(pair), again.get(pair)
@@ -77,7 +77,7 @@ LAW = Law(
 )
 
 
-def _key(prepared: Prepared, number: int, at: int) -> tuple[str, str, str]:
+def _key(prepared: EvaluationContext, number: int, at: int) -> tuple[str, str, str]:
     subject = prepared.estate.subjects[at]
     return prepared.bundle.policies[number].id, lowered(subject.reported_type), lowered(subject.reported_id)
 
@@ -85,7 +85,7 @@ def _key(prepared: Prepared, number: int, at: int) -> tuple[str, str, str]:
 def _is_narrowed(trial: Trial, identity: str) -> bool:
     """Whether a policy takes only some of the resources of a type."""
     policy = next(policy for policy in trial.bundle.policies if policy.id == identity)
-    return any(one.where for one in judging_of(policy.header))
+    return any(one.where for one in selectors_of(policy.header))
 
 
 def _outcome(finding: Finding | None) -> object:

@@ -46,7 +46,7 @@ def document_of(snapshot: Snapshot, kind: Kind, identity: str) -> JsonObject | N
         return next((one for one in snapshot.resources if lowered(str(one.get("id"))) == key), None)
     stated: Sequence[DeclaredWorkload | Approval] = getattr(snapshot, _STATED[kind][0])
     found = next((one for one in stated if lowered(one.id) == key), None)
-    return found.model_dump(mode="json", by_alias=True, exclude_unset=True) if found else None
+    return found.model_dump(mode="json", by_alias=True, exclude_defaults=True) if found else None
 
 
 def completed(document: JsonObject, step: JsonObject) -> tuple[JsonObject, ...] | None:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from random import Random
-from types import FrameType
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.header import Verdict
@@ -17,17 +13,15 @@ from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import Judgement, Work, judge
 from policyeng.errors import PolicyengError
 from policyeng.evaluation.estate import Estate, estate_of
-from policyeng.evaluation.marking import marking_of
+from policyeng.evaluation.marking import markings_of
 from policyeng.evaluation.plan import Planned, plan
 from policyeng.models import JsonObject, lowered
 from policyeng.verify.agreement.differential import outcome_of
-from policyeng.verify.case_runs import Prepared, absences_of, prepared_absence, prepared_cases
+from policyeng.verify.case_runs import PreparedCase, absences_of, prepared_absence, prepared_cases
 from policyeng.verify.cases import Baselines, required_cases
 from policyeng.verify.drawing.examples import Examples
 from policyeng.verify.laws.law import Grounds, Law, Trial
 
-#: Seconds that a mutant in Python may take for a case; Rego has the deadline of its engine.
-_LONGEST = 5.0
 #: What tells most faults comes first.
 _ORDER = ("fail", "unknown", "not_judged", "pass")
 
@@ -36,7 +30,7 @@ _ORDER = ("fail", "unknown", "not_judged", "pass")
 class _Ready:
     """A case with its estate, and what the unchanged header makes of it."""
 
-    prepared: Prepared
+    prepared: PreparedCase
     estate: Estate
     parameters: list[JsonObject]
     planned: list[Planned]
@@ -86,7 +80,7 @@ class Examination:
             self._absences[pointer] = self._ready(prepared)
         return self._absences[pointer]
 
-    def _ready(self, prepared: Prepared) -> _Ready:
+    def _ready(self, prepared: PreparedCase) -> _Ready:
         estate = estate_of(prepared.snapshot, self._bundle.facts)
         parameters = parameters_of(self._bundle, {self._policy.id: prepared.case.parameters})
         planned = _planned(self._bundle, estate, prepared.identity)
@@ -149,30 +143,9 @@ def _asked(mutant: Bundle, estate: Estate, as_of: datetime, parameters: list[Jso
         pairs=[entry.pair],
         parameters=parameters,
         as_of=as_of,
-        marking=marking_of(estate),
+        **markings_of(mutant, estate),
     )
-    with _deadline(mutant.policies[0]):
-        return judge(work)[0]
-
-
-@contextmanager
-def _deadline(policy: Policy) -> Iterator[None]:
-    """Have a policy in Python raise when it takes too long, which makes an error of it."""
-    if policy.rules or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGALRM, _too_long)
-    # Again and again: an exception that is raised while an object is collected is lost.
-    signal.setitimer(signal.ITIMER_REAL, _LONGEST, _LONGEST)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def _too_long(_signal: int, _frame: FrameType | None) -> None:
-    raise TimeoutError("the policy takes too long")
+    return judge(work)[0]
 
 
 class LawTrials:

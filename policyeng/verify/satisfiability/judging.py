@@ -15,8 +15,8 @@ from policyeng.bundle.header import Judged
 from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import Judgement, Work, judge
 from policyeng.errors import BundleError
-from policyeng.evaluation.estate import Estate, Subject, estate_of
-from policyeng.evaluation.marking import marking_of
+from policyeng.evaluation.estate import Estate, Resource, estate_of
+from policyeng.evaluation.marking import markings_of
 from policyeng.evaluation.plan import Planned, plan
 from policyeng.evaluation.pointers import value_at
 from policyeng.models import Denial, JsonObject, Snapshot, Unknown, lowered
@@ -160,7 +160,7 @@ class JudgedEstate:
             parameters=self.judge.parameters,
             as_of=as_of,
             made=self._made,
-            marking=marking_of(self.estate),
+            **markings_of(self.judge.bundle, self.estate),
         )
         decided = [(entry, Judgement(unknowns=entry.unknowns)) for entry in entries if entry.unknowns]
         return [*decided, *zip(asked, judge(work), strict=True)]
@@ -172,7 +172,7 @@ def _reasons(judgement: Judgement) -> Sequence[Denial | Unknown]:
     return judgement.denials or judgement.unknowns
 
 
-def _is_one(judged: Judged, subject: Subject) -> bool:
+def _is_one(judged: Judged, subject: Resource) -> bool:
     """Whether a subject surely is of the kind: its type, and at every pointer one of the values."""
     return lowered(judged.type) == subject.judged_type and all(
         any(_alike(value_at(subject.document, pointer), value) for value in allowed)

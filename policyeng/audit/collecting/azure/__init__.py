@@ -90,6 +90,7 @@ def _document(wanted: Wanted, gathered: Gathered) -> JsonObject:
         "resources": [resource for _, resource in sorted(gathered.resources.items())],
         "quotas": sorted(gathered.quotas, key=lambda one: (one["region"], one["scope"].lower(), one["family"].lower())),
         "metrics": sorted(gathered.metrics, key=lambda one: (one["resourceId"].lower(), one["name"], one["from"])),
+        "covers": gathered.covers,
         "incomplete": gathered.missing,
     }
-    return {key: value for key, value in document.items() if value or key == "resources"}
+    return {key: value for key, value in document.items() if value or key in ("resources", "covers")}

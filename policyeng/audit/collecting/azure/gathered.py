@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping
 
 from policyeng.audit.collecting.azure.client import Loss
+from policyeng.audit.collecting.azure.covering import find_covered
 from policyeng.masking import MASK, masked
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import read_entry
@@ -31,12 +32,24 @@ class Gathered:
         self.denied = 0
         self._missing = set[str]()
         self._asked = set[str]()
+        self._lists = set[tuple[str, str]]()
+        self._lacking = set[tuple[str, str]]()
         self._lock = threading.Lock()
 
     @property
     def missing(self) -> list[str]:
         """What could not be read, one line each, sorted."""
         return sorted(self._missing)
+
+    @property
+    def covers(self) -> list[str]:
+        """`TYPE at ID` for the lists that were read whole, sorted."""
+        return find_covered(self._lists, self._lacking, self.resources.values())
+
+    def ask(self, kind: str, home: str) -> None:
+        """Note that the list of a type at an id is read; it is whole unless `lack` or `leave` says otherwise."""
+        with self._lock:
+            self._lists.add((kind, home))
 
     def take(self, entry: object, kind: str, home: str) -> JsonObject | None:
         """Keep an entry of a list of a type that stands at an id; None where it is no resource, which is said."""
@@ -68,11 +81,13 @@ class Gathered:
         with self._lock:
             self.denied += loss.is_denied
             self._missing.add(f"{kind} at {home}: {loss.reason}")
+            self._lacking.add((kind, home))
 
     def leave(self, kind: str, home: str, reason: str) -> None:
         """Say that of a type at and below an id only a part was asked for."""
         with self._lock:
             self._missing.add(f"{kind} at {home}, as asked: {reason}")
+            self._lacking.add((kind, home))
 
     def state(self, quotas: list[JsonObject], metrics: list[JsonObject]) -> None:
         """Keep quotas and metrics."""

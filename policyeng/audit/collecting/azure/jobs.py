@@ -18,6 +18,7 @@ def read(client: Client, gathered: Gathered, wanted: Wanted, workspace: str) -> 
     """Read them page by page, which Azure gives out from the newest on, up to a page where all are too old."""
     oldest = wanted.taken_at - wanted.jobs_since
     too_old, taken = f"those created before {oldest:%Y-%m-%dT%H:%M:%SZ} were left out", 0
+    gathered.ask(JOBS, workspace)
     for page in pages(client, f"{workspace}/jobs", {"api-version": version_of(JOBS)}):
         if isinstance(page, Loss):
             if not page.is_absent:

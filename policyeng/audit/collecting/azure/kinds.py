@@ -17,10 +17,14 @@ WORKSPACES = f"{ML}/workspaces"
 COMPUTES = f"{WORKSPACES}/computes"
 JOBS = f"{WORKSPACES}/jobs"
 ASSIGNMENTS = "Microsoft.Authorization/roleAssignments"
+DEFINITIONS = "Microsoft.Authorization/roleDefinitions"
 NETWORKS = "Microsoft.Network/virtualNetworks"
+#: Virtual networks hold them.
+SUBNETS = f"{NETWORKS}/subnets"
 RESERVATIONS = "Microsoft.Capacity/reservationOrders/reservations"
 ADVICE = "Microsoft.Advisor/recommendations"
-BUDGETS = "Microsoft.Consumption/budgets"
+#: One budget may be known by either type.
+BUDGETS = ("Microsoft.Consumption/budgets", "Microsoft.CostManagement/budgets")
 DIAGNOSTICS = "Microsoft.Insights/diagnosticSettings"
 
 _ML_VERSION = "2025-07-01-preview"
@@ -35,11 +39,11 @@ _VERSIONS: Mapping[str, str] = {
         ADVICE: "2023-01-01",
         ASSIGNMENTS: "2022-04-01",
         "Microsoft.Authorization/locks": "2020-05-01",
-        "Microsoft.Authorization/roleDefinitions": "2022-04-01",
+        DEFINITIONS: "2022-04-01",
         "Microsoft.Batch/batchAccounts": "2024-07-01",
         RESERVATIONS: "2022-11-01",
         "Microsoft.Compute/virtualMachines": "2024-07-01",
-        BUDGETS: "2023-11-01",
+        **dict.fromkeys(BUDGETS, "2023-11-01"),
         "Microsoft.ContainerService/managedClusters": "2024-09-01",
         "Microsoft.DataFactory/factories": "2018-06-01",
         "Microsoft.DataLakeAnalytics/accounts": "2016-11-01",
@@ -112,7 +116,7 @@ IN_WORKSPACE = (
 #: What is listed at the scope that was asked for, also where that is one workspace.
 AT_SCOPE = (
     _listed(ASSIGNMENTS),
-    _listed("Microsoft.Authorization/roleDefinitions"),
+    _listed(DEFINITIONS),
     _listed("Microsoft.Authorization/locks"),
 )
 #: What is listed in a subscription or a resource group. Machines and clusters are read where workspaces name them:
@@ -125,7 +129,12 @@ IN_GROUP = (
 EVERYWHERE = Listing(RESERVATIONS, "/providers/Microsoft.Capacity/reservations")
 
 
+_INNER = tuple(one for one in IN_WORKSPACE if one.kind.startswith(WORKSPACES))
+#: The types of everything that lies in workspaces; each follows what it lies in.
+INSIDE = (*(one.kind for one in _INNER), *(below.kind for one in _INNER for below in one.below), JOBS)
+
+
 def below_workspaces() -> tuple[str, ...]:
     """The types of everything that lies in workspaces, which nobody knows where those cannot be listed."""
-    inner = tuple(one for one in IN_WORKSPACE if one.kind.startswith(WORKSPACES) and not one.may_lack)
-    return (*(one.kind for one in inner), *(one.kind for outer in inner for one in outer.below), JOBS)
+    may_lack = {one.kind for one in _INNER if one.may_lack}
+    return tuple(kind for kind in INSIDE if kind not in may_lack)

@@ -8,11 +8,13 @@ from functools import partial
 from policyeng.audit.collecting.azure.client import Client, Loss
 from policyeng.audit.collecting.azure.crew import Task
 from policyeng.audit.collecting.azure.gathered import Gathered
-from policyeng.audit.collecting.azure.kinds import COMPUTES, NETWORKS, WORKSPACES, version_of
+from policyeng.audit.collecting.azure.kinds import COMPUTES, NETWORKS, SUBNETS, WORKSPACES, version_of
 from policyeng.evaluation.pointers import values_at
+from policyeng.facts.subnets import subnets_of
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.arm_entry import types_of
 
+_CLUSTERS = "Microsoft.ContainerService/managedClusters"
 #: By type, the JSON Pointers at which ids of others stand.
 _NAMES = {
     COMPUTES: (
@@ -21,12 +23,11 @@ _NAMES = {
         "/properties/properties/aksNetworkingConfiguration/subnetId",
     ),
     WORKSPACES: ("/properties/hubResourceId",),
-    "Microsoft.ContainerService/managedClusters": (
+    _CLUSTERS: (
         "/properties/agentPoolProfiles/*/vnetSubnetID",
         "/properties/agentPoolProfiles/*/podSubnetID",
     ),
 }
-_SUBNETS = f"{lowered(NETWORKS)}/subnets"
 
 
 def tasks(client: Client, gathered: Gathered, inside: Callable[[str], Iterable[Task]]) -> Iterator[Task]:
@@ -41,6 +42,12 @@ def tasks(client: Client, gathered: Gathered, inside: Callable[[str], Iterable[T
             yield partial(_ask, client, gathered, inside, target, kind)
 
 
+def bound_clusters(gathered: Gathered, root: str) -> None:
+    """Note where nodes sit in subnets that others may sit in too: clusters that nothing names were not asked for."""
+    if any(subnets_of(one) for kind in (COMPUTES, _CLUSTERS) for one in gathered.of_type(kind)):
+        gathered.leave(_CLUSTERS, root, "only those that were named were read")
+
+
 def _named(resource: JsonObject, kind: str) -> Iterator[tuple[str, str]]:
     """The ids that a resource names, each with its lower-case type; networks for their subnets."""
     for pointer in _NAMES[kind]:
@@ -49,7 +56,7 @@ def _named(resource: JsonObject, kind: str) -> Iterator[tuple[str, str]]:
                 continue
             identity = value.removesuffix("/")
             kinds = types_of(identity)
-            if kinds[:1] == (_SUBNETS,):
+            if kinds[:1] == (lowered(SUBNETS),):
                 identity, kinds = identity.rpartition("/")[0].rpartition("/")[0], (lowered(NETWORKS),)
             if kinds:
                 yield lowered(identity), kinds[0]
@@ -64,5 +71,9 @@ def _ask(
         resource = gathered.take(answer, kind, target)
         if resource and kind == lowered(WORKSPACES):
             yield from inside(resource["id"])
-    elif not answer.is_absent:
+        if resource and kind == lowered(NETWORKS):
+            gathered.ask(kind, resource["id"])
+    elif answer.is_absent:
+        gathered.ask(kind, target)
+    else:
         gathered.lack(kind, target, answer)

@@ -14,6 +14,7 @@ from policyeng.audit.collecting.azure.kinds import (
     AT_SCOPE,
     BUDGETS,
     COMPUTES,
+    DEFINITIONS,
     EVERYWHERE,
     IN_GROUP,
     IN_WORKSPACE,
@@ -58,6 +59,7 @@ class Survey:
         self._require_something()
         while tasks := list(references.tasks(self._client, known, self._in_workspace)):
             crew.do(tasks, told)
+        references.bound_clusters(known, self._wanted.root)
         crew.do(self._beside(), told)
         return known
 
@@ -67,20 +69,25 @@ class Survey:
         for listing in (*AT_SCOPE, *(() if wanted.workspace else IN_GROUP)):
             yield partial(self._list, listing, wanted.scope)
         yield partial(self._list, EVERYWHERE, "")
-        yield partial(self._list, Listing(BUDGETS, f"/providers/{BUDGETS}"), wanted.root)
+        yield from self._budgets(wanted.root)
 
     def _beside(self) -> Iterator[Task]:
         """What is asked once it is known what there is."""
         known = self.gathered
         above = {scope for one in known.of_type(WORKSPACES) for scope in scopes_of(one["id"])[:2]}
         for home in sorted(above - {lowered(self._wanted.root)}):
-            yield partial(self._list, Listing(BUDGETS, f"/providers/{BUDGETS}"), home)
+            yield from self._budgets(home)
         yield self._advice
         yield from quotas.tasks(self._client, known, self._wanted)
         yield from monitoring.tasks(self._client, known, self._wanted)
 
+    def _budgets(self, home: str) -> Iterator[Task]:
+        for kind in BUDGETS:
+            yield partial(self._list, Listing(kind, f"/providers/{kind}"), home)
+
     def _workspaces(self) -> Iterable[Task]:
         wanted = self._wanted
+        self.gathered.ask(WORKSPACES, wanted.scope)
         if wanted.workspace:
             answer = self._client.get(wanted.scope, {"api-version": version_of(WORKSPACES)})
             found: list[JsonObject | Loss] = [answer]
@@ -108,6 +115,8 @@ class Survey:
 
     def _list(self, listing: Listing, home: str) -> Iterable[Task]:
         """Read one list; what is listed for each of its entries is asked next."""
+        # All roles that can be assigned at a scope are listed there, with ids of the subscription.
+        self.gathered.ask(listing.kind, self._wanted.root if listing.kind == DEFINITIONS else home or "/")
         for entry in self._entries(listing, home):
             if isinstance(entry, Loss):
                 self._lack(listing, home, entry)

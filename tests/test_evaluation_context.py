@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.evaluation import evaluate, evaluated, prepare
+from policyeng.evaluation import EvaluationOptions, evaluate, evaluate_prepared, prepare
 from policyeng.models import Snapshot
 from policyeng.verify.drawing.examples import Examples
 from tests.bundles import snapshot, workspace, write
@@ -33,6 +33,7 @@ def bundle() -> Bundle:
     return load_bundle()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(3))
 def test_judged_again_it_says_what_it_says_from_the_start(bundle: Bundle, number: int) -> None:
     """At two clocks, on one thread and on two; what is kept between them changes nothing."""
@@ -40,23 +41,23 @@ def test_judged_again_it_says_what_it_says_from_the_start(bundle: Bundle, number
     prepared = prepare(bundle, example.snapshot, example.parameters)
     for moment in (example.as_of, example.as_of + timedelta(days=30), example.as_of):
         anew = evaluate(bundle, example.snapshot, as_of=moment, parameters=example.parameters)
-        assert evaluated(prepared, as_of=moment) == anew
-        assert evaluated(prepared, as_of=moment, threads=2) == anew
+        assert evaluate_prepared(prepared, EvaluationOptions(moment)) == anew
+        assert evaluate_prepared(prepared, EvaluationOptions(moment, threads=2)) == anew
 
 
 def test_a_part_says_of_its_pairs_what_the_whole_says(bundle: Bundle) -> None:
     """One policy, or one resource: no other finding, and none of them another one."""
     example = Examples(bundle).numbered(11, 3)
     prepared = prepare(bundle, example.snapshot, example.parameters)
-    whole = evaluated(prepared, as_of=example.as_of).findings
+    whole = evaluate_prepared(prepared, EvaluationOptions(example.as_of)).findings
     judging = whole[len(whole) // 2].policy
     part = prepared.only(lambda policy, _: policy.id == judging)
     expected = tuple(finding for finding in whole if finding.policy == judging)
-    assert evaluated(part, as_of=example.as_of).findings == expected
+    assert evaluate_prepared(part, EvaluationOptions(example.as_of)).findings == expected
     chosen = whole[0].resource
     part = prepared.only(lambda _, subject: subject.reported_id == chosen)
     expected = tuple(finding for finding in whole if finding.resource == chosen)
-    assert evaluated(part, as_of=example.as_of).findings == expected
+    assert evaluate_prepared(part, EvaluationOptions(example.as_of)).findings == expected
 
 
 def test_what_a_policy_worked_out_at_one_clock_does_not_count_at_another(tmp_path: Path) -> None:
@@ -64,10 +65,13 @@ def test_what_a_policy_worked_out_at_one_clock_does_not_count_at_another(tmp_pat
     late = AS_OF.replace(year=2031)
     judging = load_bundle(write(tmp_path, {"a/clock/clock.py": CLOCK}))
     prepared = prepare(judging, snapshot(workspace()))
-    outcomes = [str(evaluated(prepared, as_of=moment).findings[0].outcome) for moment in (AS_OF, late, AS_OF)]
+    outcomes = [
+        str(evaluate_prepared(prepared, EvaluationOptions(moment)).findings[0].outcome)
+        for moment in (AS_OF, late, AS_OF)
+    ]
     assert outcomes == ["pass", "fail", "pass"]
 
 
 def test_an_empty_snapshot_is_ready_and_says_that_nothing_was_evaluated(bundle: Bundle) -> None:
     """Which is no pass."""
-    assert evaluated(prepare(bundle, Snapshot()), as_of=AS_OF).exit_code == 2
+    assert evaluate_prepared(prepare(bundle, Snapshot()), EvaluationOptions(AS_OF)).exit_code == 2

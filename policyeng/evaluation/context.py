@@ -1,10 +1,10 @@
-"""A snapshot made ready to be judged with a bundle: all that neither clock nor exemptions nor engine change."""
+"""With what to evaluate: a bundle and a snapshot, and what neither clock nor exemptions nor engine change."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -12,23 +12,25 @@ from typing import Any
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import Work
-from policyeng.evaluation.estate import Estate, Subject, estate_of
-from policyeng.evaluation.marking import marking_of
+from policyeng.evaluation.estate import Estate, Resource, estate_of
+from policyeng.evaluation.marking import markings_of
 from policyeng.evaluation.member_names import with_known_names
 from policyeng.evaluation.plan import Planned, plan
 from policyeng.evaluation.remarks import known_classifications, unknown_classifications
+from policyeng.facts.coverage import is_whole
+from policyeng.frozen import frozen
 from policyeng.garbage import uncollected
 from policyeng.models import JsonObject, Snapshot, read_only
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """What is judged again and again while it stays the same; it holds inputs only, never what a policy said of them.
+@frozen
+class EvaluationContext:
+    """A bundle and a snapshot, ready to be evaluated as often as needed; it has inputs only, never outcomes.
 
     Attributes:
         snapshot: with the names of members as ARM spells them.
         parameters: one object per policy of the bundle, defaults filled in.
-        planned: every pair of a policy and a subject that it judges.
+        planned: every pair of a policy and a resource that it evaluates.
         made: by name, what engines have made of the snapshot.
     """
 
@@ -49,7 +51,7 @@ class Prepared:
         """As `remarks.unknown_classifications` gives them."""
         return unknown_classifications(self.estate.view.resources, self.known_classifications)
 
-    def only(self, concerns: Callable[[Policy, Subject], bool]) -> Prepared:
+    def only(self, concerns: Callable[[Policy, Resource], bool]) -> EvaluationContext:
         """The same with fewer pairs to judge: those that concern the caller. Each is judged as if all were."""
         policies, subjects = self.bundle.policies, self.estate.subjects
         kept = [entry for entry in self.planned if concerns(policies[entry.pair.policy], subjects[entry.pair.subject])]
@@ -71,12 +73,14 @@ class Prepared:
             as_of=as_of,
             threads=threads,
             made=self.made,
-            marking=marking_of(self.estate),
+            **markings_of(self.bundle, self.estate),
         )
 
 
 @uncollected()
-def prepare(bundle: Bundle, snapshot: Snapshot, parameters: Mapping[str, JsonObject] | None = None) -> Prepared:
+def prepare(
+    bundle: Bundle, snapshot: Snapshot, parameters: Mapping[str, JsonObject] | None = None
+) -> EvaluationContext:
     """Make a snapshot ready; `parameters` are, by policy id, values that replace the defaults.
 
     Raises:
@@ -86,5 +90,7 @@ def prepare(bundle: Bundle, snapshot: Snapshot, parameters: Mapping[str, JsonObj
     estate = estate_of(snapshot, bundle.facts)
     if problems:
         estate = replace(estate, problems=(*problems, *estate.problems))
+    if is_whole(estate.covers) and not bundle.asked_types:  # nothing asks for what is not covered
+        estate = replace(estate, covers=None)
     judging_with = [read_only(values) for values in parameters_of(bundle, parameters or {})]
-    return Prepared(bundle, snapshot, judging_with, estate, tuple(plan(bundle, estate)))
+    return EvaluationContext(bundle, snapshot, judging_with, estate, tuple(plan(bundle, estate)))
