@@ -107,7 +107,7 @@ def _service(server: ServerOptions, holding: Holding) -> Service:
         tokens = Watched("tokens", lambda: read_tokens(file), (file,))
     if server.snapshot:
         state = Watched("state", lambda: standing_of(server.snapshot, holding.current.bundle.wanted), server.snapshot)
-    metrics, log, reports = Metrics(), _log(server), _reports(server)
+    metrics, log, reports = Metrics(server.workers), _log(server), _reports(server)
     service = Service(
         server, holding, state, tokens, certificates=certificates, log=log, metrics=metrics, reports=reports
     )
@@ -126,7 +126,9 @@ def _reports(server: ServerOptions) -> Reports | None:
     from policyeng.audit.store import open_store
     from policyeng.server.reports import Reports
 
-    return Reports(open_store(server.store))
+    store = open_store(server.store)
+    store.close()  # each worker connects for itself
+    return Reports(store)
 
 
 def _log(server: ServerOptions) -> DecisionLog | None:

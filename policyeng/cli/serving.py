@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -158,12 +159,17 @@ Deadline = Annotated[
 ]
 Workers = Annotated[
     int,
-    typer.Option(metavar="N", min=0, help="Threads that judge; 0 is one for each processor.", rich_help_panel="Limits"),
+    typer.Option(
+        metavar="N", min=0, help="Processes that answer; 0 is one for each processor.", rich_help_panel="Limits"
+    ),
 ]
 Waiting = Annotated[
     int,
     typer.Option(
-        metavar="N", min=0, help="Requests that may wait for a thread; others are refused.", rich_help_panel="Limits"
+        metavar="N",
+        min=0,
+        help="Requests that may wait in all processes; others are refused.",
+        rich_help_panel="Limits",
     ),
 ]
 _DEFAULTS = ServerOptions()
@@ -190,7 +196,7 @@ def _given(
     max_body_bytes: MaxBody = _DEFAULTS.max_body_bytes,
     max_pending_bytes: MaxPending = _DEFAULTS.max_pending_bytes,
     deadline: Deadline = _DEFAULTS.deadline,
-    workers: Workers = 0,
+    workers: Workers = _DEFAULTS.workers,
     waiting: Waiting = _DEFAULTS.waiting,
     unready_on_fault: UnreadyOnFault = False,
     drain_seconds: Drain = _DEFAULTS.drain_seconds,
@@ -213,7 +219,7 @@ def _given(
         max_body_bytes=max_body_bytes,
         max_pending_bytes=max_pending_bytes,
         deadline=deadline,
-        workers=workers or _DEFAULTS.workers,
+        workers=workers or os.cpu_count() or 1,
         waiting=waiting,
         unready_on_fault=unready_on_fault,
         drain_seconds=drain_seconds,

@@ -8,11 +8,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from datetime import datetime
-from threading import Lock
 from typing import NamedTuple
 
 from policyeng.facts.ids import folded_id
 from policyeng.models import Change, Operation
+from policyeng.server.shared import Shared
 
 #: Of so many changes the latest are kept: each of them is evaluated again with every decision.
 MOST = 100
@@ -27,23 +27,27 @@ class Entry(NamedTuple):
     at: datetime
 
 
-class Allowed:
-    """The latest changes that were allowed, oldest first; threads may share it.
+class _Kept(NamedTuple):
+    entries: tuple[Entry, ...] = ()
+    forgotten: int = 0
 
-    Attributes:
-        forgotten: how many were left out because there were more than are kept.
-    """
+
+class Allowed:
+    """The latest changes that were allowed, oldest first; all workers and their threads share it."""
 
     def __init__(self, most: int = MOST) -> None:
-        self.forgotten = 0
         self._most = most
-        self._entries: tuple[Entry, ...] = ()
-        self._lock = Lock()
+        self._kept = Shared(_Kept())
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """All that are kept, as they are now."""
-        return self._entries
+        """All that are kept, as they are now; the same object until they change."""
+        return self._kept.value.entries
+
+    @property
+    def forgotten(self) -> int:
+        """How many were left out because there were more than are kept."""
+        return self._kept.value.forgotten
 
     def add(self, changes: Sequence[Change], at: datetime, since: datetime, seen: tuple[Entry, ...]) -> bool:
         """Keep changes that were just allowed, and leave out those that the state shows already.
@@ -58,14 +62,20 @@ class Allowed:
             whether they are kept; not where others came in meanwhile, so that the decision has to be made again.
         """
         put = {folded_id(change.id) for change in changes if change.operation in _PUTS}
-        with self._lock:
-            if self._entries is not seen:
-                return False
-            kept = [entry for entry in seen if entry.at > since and not _is_put_again(entry, put)]
-            kept += (Entry(change, at) for change in changes)
-            more = max(len(kept) - self._most, 0)
-            self._entries = tuple(kept[more:])
-            self.forgotten += more
+        entries = [
+            entry
+            for entry in seen
+            if entry.at > since and not _is_put_again(entry, put) and entry.change not in changes
+        ]
+        entries += (Entry(change, at) for change in changes)
+        more = max(len(entries) - self._most, 0)
+        after = tuple(entries[more:])
+
+        def kept(before: _Kept) -> _Kept:
+            return _Kept(after, before.forgotten + more) if before.entries is seen else before
+
+        if self._kept.replace(kept).entries is not after:
+            return False
         if more:
             _log.warning("%d allowed changes no longer count as part of the state: only %d do", more, self._most)
         return True

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+import math
+import os
+from bisect import bisect_left
 from collections import Counter as Counts
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
+from itertools import accumulate
+from threading import Lock
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    GCCollector,
-    Histogram,
-    PlatformCollector,
-    ProcessCollector,
-    disable_created_metrics,
-    generate_latest,
-)
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
 from policyeng.engines import engine_version
 from policyeng.models import Decision, Finding, Outcome
 from policyeng.server.decision_entry import mode_of
 from policyeng.server.decision_log import DecisionLog, Fate
+from policyeng.server.numbers import Key, Numbers
 from policyeng.server.problems import status_of
 from policyeng.server.service import Answered, Service, now
 
@@ -31,88 +30,128 @@ from policyeng.server.service import Answered, Service, now
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
-class Metrics:
-    """A registry of its own: what answers come to is counted, and what a service is like is read when asked."""
+#: By the name of a family of counters, what it counts and its labels.
+_COUNTED = {
+    "policyeng_admission_requests": (
+        "Requests to decide on a change, by decision (allow, deny, refused), the strictest mode in which something "
+        "was found, and where they came in.",
+        ("decision", "mode", "point"),
+    ),
+    "policyeng_check_requests": (
+        "Requests to judge a document, by the exit code of the report; `refused` got none.",
+        ("exit_code",),
+    ),
+    "policyeng_evaluations": (
+        "Findings by policy and outcome; of decisions on changes those that determined them.",
+        ("rule", "outcome"),
+    ),
+    "policyeng_evaluation_errors": (
+        "What could not be decided: findings that are errors or unknown, and problems of whole runs.",
+        ("kind",),
+    ),
+    "policyeng_refused_requests": (
+        "Requests that got no verdict, by where they came in and the status that the reason has.",
+        ("point", "status"),
+    ),
+    "policyeng_decision_log_entries": (
+        "Entries of the decision log: written, dropped for it was too slow, failed for it could not be written.",
+        ("fate",),
+    ),
+}
+_SECONDS = "policyeng_admission_duration_seconds"
+#: What a worker has now; the sums of all workers are shown.
+_GAUGES = {
+    "policyeng_queue_requests": "Requests at work and waiting.",
+    "policyeng_queue_overdue": "Threads at work for which nobody waits any more.",
+    "policyeng_body_bytes": "Bytes of bodies that are held.",
+    "policyeng_decision_log_waiting": "Entries that wait to be written.",
+}
+#: The number under which a worker says which process it is, and that of the processor time of those that ended.
+_PROCESS, _ENDED = "process", "ended"
 
-    def __init__(self) -> None:
-        disable_created_metrics()  # type: ignore[no-untyped-call]  # the library leaves it untyped
+
+class Metrics:
+    """What all workers of a server count, and what the server is like when it is asked.
+
+    Args:
+        workers: how many there are. The process that starts them counts, too, behind the last of them.
+    """
+
+    def __init__(self, workers: int = 1) -> None:
+        self._workers = workers
+        self._numbers = Numbers(workers + 1)
         self._registry = CollectorRegistry()
-        self._requests = Counter(
-            "policyeng_admission_requests_total",
-            "Requests to decide on a change, by decision (allow, deny, refused), the strictest mode in which something "
-            "was found, and where they came in.",
-            ("decision", "mode", "point"),
-            registry=self._registry,
-        )
-        self._checks = Counter(
-            "policyeng_check_requests_total",
-            "Requests to judge a document, by the exit code of the report; `refused` got none.",
-            ("exit_code",),
-            registry=self._registry,
-        )
-        self._seconds = Histogram(
-            "policyeng_admission_duration_seconds",
-            "From the arrival of a request to its answer, by where it came in.",
-            ("point",),
-            buckets=_BUCKETS,
-            registry=self._registry,
-        )
-        self._evaluations = Counter(
-            "policyeng_evaluations_total",
-            "Findings by policy and outcome; of decisions on changes those that determined them.",
-            ("rule", "outcome"),
-            registry=self._registry,
-        )
-        self._errors = Counter(
-            "policyeng_evaluation_errors_total",
-            "What could not be decided: findings that are errors or unknown, and problems of whole runs.",
-            ("kind",),
-            registry=self._registry,
-        )
-        self._refused = Counter(
-            "policyeng_refused_requests_total",
-            "Requests that got no verdict, by where they came in and the status that the reason has.",
-            ("point", "status"),
-            registry=self._registry,
-        )
+        self._fates: Counts[Fate] = Counts()
+        self._publishing = Lock()
+        self._service: Service | None = None
         for kind in ("error", "unknown", "problem"):
-            self._errors.labels(kind)
-        ProcessCollector(registry=self._registry)
+            self._numbers.add("policyeng_evaluation_errors", kind, amount=0)
         PlatformCollector(registry=self._registry)
-        GCCollector(registry=self._registry)
+        if workers == 1:
+            GCCollector(registry=self._registry)
 
     def watch(self, service: Service) -> None:
         """Measure a service, too, each time that the metrics are asked for."""
-        self._registry.register(_Measured(service))
+        self._service = service
+        self._registry.register(_Measured(service, self._numbers))
+
+    def become(self, worker: int) -> None:
+        """Count as the worker of a number from 0."""
+        self._numbers.become(worker)
+        self._numbers.put(_PROCESS, str(worker), value=os.getpid())
+
+    def add_ended(self, seconds: float) -> None:
+        """Count the processor time of a worker that ended."""
+        self._numbers.add(_ENDED, amount=seconds)
 
     def answered(self, answered: Answered) -> None:
         """Count what came of a request."""
-        outcome, refusal = answered.outcome, answered.refusal
-        self._seconds.labels(answered.point).observe(answered.seconds)
+        outcome, refusal, point = answered.outcome, answered.refusal, answered.point
+        add = self._numbers.add
+        add(_SECONDS, point, str(bisect_left(_BUCKETS, answered.seconds)))
+        add(_SECONDS, point, "sum", amount=answered.seconds)
         if refusal is not None:
-            self._refused.labels(answered.point, str(status_of(refusal))).inc()
+            add("policyeng_refused_requests", point, str(status_of(refusal)))
         if isinstance(outcome, Decision):
             decision = "allow" if outcome.allowed else "deny"
-            self._requests.labels(decision, mode_of(outcome), answered.point).inc()
-        elif answered.point == "check":
-            self._checks.labels("refused" if outcome is None else str(outcome.exit_code)).inc()
+            add("policyeng_admission_requests", decision, mode_of(outcome), point)
+        elif point == "check":
+            add("policyeng_check_requests", "refused" if outcome is None else str(outcome.exit_code))
         else:  # an AdmissionReview about nothing of ours is allowed without a decision
-            self._requests.labels("allow" if refusal is None else "refused", "", answered.point).inc()
+            add("policyeng_admission_requests", "allow" if refusal is None else "refused", "", point)
         if outcome is not None:
             findings = _determining(outcome) if isinstance(outcome, Decision) else outcome.findings
             self._count(findings, sum(problem.level == "error" for problem in outcome.problems))
 
+    def publish(self) -> None:
+        """Show the other workers what this one has now."""
+        if (service := self._service) is None:
+            return
+        log = service.log if isinstance(service.log, DecisionLog) else None
+        now = (service.queue.taken, service.queue.overdue, service.bodies.held, log.waiting if log is not None else 0)
+        for name, value in zip(_GAUGES, now, strict=True):
+            self._numbers.put(name, value=value)
+        if log is None:
+            return
+        with self._publishing:
+            for fate in Fate:
+                count = log.fates[fate]
+                self._numbers.add("policyeng_decision_log_entries", str(fate), amount=count - self._fates[fate])
+                self._fates[fate] = count
+
     def exposition(self) -> bytes:
         """All of it, in the text format of Prometheus 0.0.4."""
+        self.publish()
         return generate_latest(self._registry)
 
     def _count(self, findings: Iterable[Finding], problems: int) -> None:
         counts = Counts((finding.policy, finding.outcome) for finding in findings)
         for (policy, outcome), count in counts.items():
-            self._evaluations.labels(policy, str(outcome)).inc(count)
+            self._numbers.add("policyeng_evaluations", policy, str(outcome), amount=count)
             if outcome in (Outcome.ERROR, Outcome.UNKNOWN):
-                self._errors.labels(str(outcome)).inc(count)
-        self._errors.labels("problem").inc(problems)
+                self._numbers.add("policyeng_evaluation_errors", str(outcome), amount=count)
+        if problems:
+            self._numbers.add("policyeng_evaluation_errors", "problem", amount=problems)
 
 
 def _determining(decision: Decision) -> Iterator[Finding]:
@@ -121,18 +160,20 @@ def _determining(decision: Decision) -> Iterator[Finding]:
 
 
 class _Measured(Collector):
-    """What a service is like at the moment."""
+    """What the workers have counted, and what a service is like at the moment."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, numbers: Numbers) -> None:
         self._service = service
+        self._numbers = numbers
 
     def collect(self) -> Iterator[Metric]:
         """The families."""
+        numbers = self._numbers.total()
         yield from self._readings()
         yield from self._policies()
         yield from self._load()
-        if isinstance(log := self._service.log, DecisionLog):
-            yield from _log_families(log)
+        yield from _counted(numbers, with_log=self._service.log is not None)
+        yield from _process_families(numbers)
 
     def _readings(self) -> Iterator[Metric]:
         failures = CounterMetricFamily(
@@ -181,12 +222,8 @@ class _Measured(Collector):
     def _load(self) -> Iterator[Metric]:
         service, queue = self._service, self._service.queue
         yield GaugeMetricFamily("policyeng_ready", "Whether readiness says yes.", not service.unready())
-        yield GaugeMetricFamily("policyeng_queue_requests", "Requests at work and waiting.", queue.taken)
-        yield GaugeMetricFamily("policyeng_queue_places", "How many there may be.", queue.places)
-        yield GaugeMetricFamily(
-            "policyeng_queue_overdue", "Threads at work for which nobody waits any more.", queue.overdue
-        )
-        yield GaugeMetricFamily("policyeng_body_bytes", "Bytes of bodies that are held.", service.bodies.held)
+        places = queue.places * service.options.workers
+        yield GaugeMetricFamily("policyeng_queue_places", "How many there may be.", places)
         if service.state is not None:
             age = service.state.current.age(now())
             yield GaugeMetricFamily(
@@ -204,13 +241,41 @@ class _Measured(Collector):
             )
 
 
-def _log_families(log: DecisionLog) -> Iterator[Metric]:
-    entries = CounterMetricFamily(
-        "policyeng_decision_log_entries",
-        "Entries of the decision log: written, dropped for it was too slow, failed for it could not be written.",
-        labels=("fate",),
+def _counted(numbers: Mapping[Key, float], *, with_log: bool) -> Iterator[Metric]:
+    """The families of what workers count, and of what they have now."""
+    families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {
+        name: CounterMetricFamily(name, text, labels=labels) for name, (text, labels) in _COUNTED.items()
+    }
+    families |= {name: GaugeMetricFamily(name, text, labels=()) for name, text in _GAUGES.items()}
+    times: dict[str, dict[str, float]] = {}
+    for (name, *labels), value in numbers.items():
+        if name == _SECONDS:
+            times.setdefault(labels[0], {})[labels[1]] = value
+        elif name in families:
+            families[name].add_metric(labels, value)
+    yield from (family for name, family in families.items() if with_log or "decision_log" not in name)
+    seconds = HistogramMetricFamily(
+        _SECONDS, "From the arrival of a request to its answer, by where it came in.", labels=("point",)
     )
-    for fate in Fate:
-        entries.add_metric((str(fate),), log.fates[fate])
-    yield entries
-    yield GaugeMetricFamily("policyeng_decision_log_waiting", "Entries that wait to be written.", log.waiting)
+    for point, counts in times.items():
+        each = (counts.get(str(place), 0.0) for place in range(len(_BUCKETS) + 1))
+        bounds = map(floatToGoString, (*_BUCKETS, math.inf))
+        seconds.add_metric((point,), list(zip(bounds, accumulate(each), strict=True)), counts["sum"])
+    yield seconds
+
+
+def _process_families(numbers: Mapping[Key, float]) -> Iterator[Metric]:
+    """The families of every service on Prometheus, with the sums of the workers, and of who started them."""
+    processes = [int(value) for (name, *_), value in numbers.items() if name == _PROCESS] or [os.getpid()]
+    families: dict[str, Metric] = {}
+    for process in processes:
+        for family in ProcessCollector(pid=partial(int, process), registry=None).collect():
+            (sample,) = family.samples
+            before = families.setdefault(family.name, family).samples[0].value
+            if families[family.name] is not family:
+                least = family.name in ("process_start_time_seconds", "process_max_fds")
+                together = min(before, sample.value) if least else before + sample.value
+                families[family.name].samples = [sample._replace(value=together)]
+    if cpu := families.get("process_cpu_seconds"):
+        cpu.samples = [cpu.samples[0]._replace(value=cpu.samples[0].value + numbers.get((_ENDED,), 0.0))]
+    yield from families.values()

@@ -21,7 +21,7 @@ class Queue:
     gives its place back at once when its time is over or its client went away.
 
     Args:
-        workers: threads that work.
+        threads: how many work.
         waiting: how many may wait for one.
 
     Attributes:
@@ -30,14 +30,14 @@ class Queue:
         closed: refuse what comes; what is there ends.
     """
 
-    def __init__(self, workers: int, waiting: int) -> None:
-        self.workers = workers
-        self.places = workers + waiting
+    def __init__(self, threads: int, waiting: int) -> None:
+        self.threads = threads
+        self.places = threads + waiting
         self.taken = 0
         self.overdue = 0
         self.closed = False
-        self._free = asyncio.Semaphore(workers)
-        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="policyeng-judge")
+        self._free = asyncio.Semaphore(threads)
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="policyeng-judge")
 
     def require_place(self) -> None:
         """Refuse what cannot be let in now.

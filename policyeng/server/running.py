@@ -6,19 +6,23 @@ import asyncio
 import os
 import signal
 import socket
+import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from functools import partial
 from math import ceil, inf
 from types import FrameType
 from typing import NoReturn
 
 import uvicorn
+from fastapi import FastAPI
 
 from policyeng.errors import UsageError
 from policyeng.server.app import application
 from policyeng.server.protocol import BoundedProtocol
 from policyeng.server.service import Service
+from policyeng.server.workers import Orders, Workers
 
 #: Seconds beyond the deadline of requests that clients have to take their answers when the server ends.
 _TAKING = 5
@@ -42,47 +46,78 @@ def serve(service: Service, listening: Callable[[str], None]) -> None:
         UsageError: it cannot listen there.
     """
     options = service.options
-    certificates = service.certificates
-    with _bound(options.host, options.port) as bound:
-        host, port = bound.getsockname()[:2]
-        config = uvicorn.Config(
-            application(service),
-            loop="uvloop",
-            http=BoundedProtocol,
-            ws="none",
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            timeout_keep_alive=_IDLE,
-            timeout_graceful_shutdown=ceil(options.deadline) + _TAKING,
-            ssl_context_factory=None if certificates is None else lambda *_: certificates.context(),
-        )
-        scheme = "http" if certificates is None else "https"
+    with ExitStack() as stack:
+        bound = _bound(options.host, options.port, options.workers)
+        for each in bound:
+            stack.enter_context(each)
+        host, port = bound[0].getsockname()[:2]
+        scheme = "http" if service.certificates is None else "https"
         url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, _end)  # before uvicorn has its own, and after the end
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to read again
-        with suppress(SystemExit):
-            DrainingServer(config, service, lambda: listening(url)).run(sockets=[bound])
+        app = application(service)  # before there are workers, which share what is in it
+        if options.workers > 1:
+            Workers(service, bound, partial(_work, app, service, bound)).run(lambda: listening(url))
+            return
+
+        def started(_: DrainingServer) -> None:
+            service.become(0)
+            service.watch()
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, service.reload)
+            listening(url)
+
+        _run(app, service, bound[0], started)
     if service.queue.overdue:  # nobody waits for it any more, and the interpreter would
         os._exit(0)
+
+
+def _work(app: FastAPI, service: Service, bound: Sequence[socket.socket], worker: int, orders: Orders) -> None:
+    """Serve as one of several workers, until it is told to end."""
+    own = bound[worker % len(bound)]
+    for other in bound:
+        if other is not own:  # or connections would wait there in vain once its worker has ended
+            other.close()
+
+    def started(server: DrainingServer) -> None:
+        orders.obey(server.leave)
+
+    service.become(worker)
+    _run(app, service, own, started)
+
+
+def _run(app: FastAPI, service: Service, bound: socket.socket, started: Callable[[DrainingServer], None]) -> None:
+    certificates = service.certificates
+    config = uvicorn.Config(
+        app,
+        loop="uvloop",
+        http=BoundedProtocol,
+        ws="none",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=_IDLE,
+        timeout_graceful_shutdown=ceil(service.options.deadline) + _TAKING,
+        ssl_context_factory=None if certificates is None else lambda *_: certificates.context(),
+    )
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _end)  # before uvicorn has its own, and after the end
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to read again
+    with suppress(SystemExit):
+        DrainingServer(config, service, started).run(sockets=[bound])
 
 
 class DrainingServer(uvicorn.Server):
     """One that says when it answers, and that it will end before it does."""
 
-    def __init__(self, config: uvicorn.Config, service: Service, listening: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, service: Service, started: Callable[[DrainingServer], None]) -> None:
         super().__init__(config)
         self._service = service
-        self._listening = listening
+        self._started = started
         self._ends = inf
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, and say so."""
         await super().startup(sockets)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._service.reload)
-        self._listening()
+        self._started(self)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no more connections, read what was asked on those that are there, and then end.
@@ -108,13 +143,22 @@ class DrainingServer(uvicorn.Server):
 
     def handle_exit(self, sig: int, _: FrameType | None) -> None:
         """Begin to end; uvicorn would raise the signal again after it, and end as if it had gone wrong."""
+        if sig == signal.SIGINT and self._service.options.workers > 1:
+            return  # a terminal sends it to the process that started the workers, too, which tells them to end
         if self._service.leaving:
             os._exit(128 + sig)
-        self._service.leaving = True
-        self._ends = time.monotonic() + self._service.options.drain_seconds
+        self.leave()
+
+    def leave(self) -> None:
+        """Be unready, and end after `drain_seconds`."""
+        if not self._service.leaving:
+            self._service.leaving = True
+            self._ends = time.monotonic() + self._service.options.drain_seconds
 
     async def on_tick(self, counter: int) -> bool:
         """Whether to take nothing more; asked ten times a second."""
+        if self._service.metrics is not None:
+            self._service.metrics.publish()
         return await super().on_tick(counter) or time.monotonic() >= self._ends
 
 
@@ -130,10 +174,22 @@ def _end(*_: object) -> NoReturn:
     raise SystemExit
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _bound(host: str, port: int, workers: int) -> list[socket.socket]:
+    """Bind the sockets to accept connections from: one for each worker where Linux spreads connections over them.
+
+    Of one that all workers have, the one that wakes up first takes most of the connections.
+
+    Raises:
+        UsageError: it cannot listen there.
+    """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=2048)
+        alone = socket.create_server((host, port), family=family, backlog=2048)
+        if workers == 1 or sys.platform != "linux":
+            return [alone]
+        address = alone.getsockname()
+        alone.close()  # another server on this port would have been seen, which sockets that share it do not
+        return [socket.create_server(address, family=family, backlog=2048, reuse_port=True) for _ in range(workers)]
     except OSError as error:
         number = error.errno or 0  # negative where a name means nothing
         reason = (os.strerror(number) if number > 0 else error.strerror or str(error)).lower()

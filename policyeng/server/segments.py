@@ -1,4 +1,7 @@
-"""Lines that go to a file which is rotated by size, so that a crash at any moment leaves whole lines."""
+"""Lines that go to a file which is rotated by size, so that a crash at any moment leaves whole lines.
+
+The workers of a server write the same file, one at a time.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from policyeng.errors import UsageError
+from policyeng.server.shared import SharedLock
 
 #: The file that is written; those that were stand beside it as `decisions-TIME.jsonl`.
 NAME = "decisions.jsonl"
@@ -36,6 +40,7 @@ class Segments:
         self.torn = 0
         self._file = _CLOSED
         self._size = 0
+        self._writing = SharedLock()
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -57,8 +62,14 @@ class Segments:
         Raises:
             OSError: they could not be written; nothing of them is there, and the next ones are tried anew.
         """
-        if self._file == _CLOSED or not self._is_there():
-            self._open()
+        with self._writing as was_killed:
+            if self._file == _CLOSED or was_killed or not self._is_there():
+                self._open()
+            else:
+                self._size = os.fstat(self._file).st_size
+            self._append(lines)
+
+    def _append(self, lines: bytes) -> None:
         if self._size and self._size + len(lines) > self._longest:
             self._rotate()
         try:

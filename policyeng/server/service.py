@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
+from math import ceil
 from typing import TYPE_CHECKING, Protocol
 
 from policyeng.admission import Changes, admit
@@ -26,6 +27,8 @@ from policyeng.server.watching import Watched
 if TYPE_CHECKING:  # it needs the libraries of the store, and a server without one does not
     from policyeng.server.reports import Reports
 
+#: Threads of a worker that judge: a long document must not keep decisions waiting. They share one processor.
+THREADS = 2
 _log = logging.getLogger("policyeng.server")
 
 
@@ -70,6 +73,9 @@ class Answered:
 class Log(Protocol):
     """The decision log; it never blocks."""
 
+    def start(self) -> object:
+        """Begin to write."""
+
     def answered(self, answered: Answered) -> None:
         """Write what came of a request."""
 
@@ -79,6 +85,15 @@ class Log(Protocol):
 
 class Metrics(Protocol):
     """What is counted."""
+
+    def become(self, worker: int) -> None:
+        """Count as the worker of a number from 0."""
+
+    def publish(self) -> None:
+        """Show the other workers what this one has now."""
+
+    def add_ended(self, seconds: float) -> None:
+        """Count the processor time of a worker that ended."""
 
     def answered(self, answered: Answered) -> None:
         """Count what came of a request."""
@@ -115,10 +130,21 @@ class Service:
     allowed: Allowed = field(init=False, default_factory=Allowed)
 
     def __post_init__(self) -> None:
-        self.queue = Queue(self.options.workers, self.options.waiting)
-        self.bodies = Bodies(self.options.max_body_bytes, self.options.max_pending_bytes)
+        workers = self.options.workers
+        self.queue = Queue(THREADS, ceil(self.options.waiting / workers))
+        self.bodies = Bodies(self.options.max_body_bytes, self.options.max_pending_bytes // workers)
+
+    def become(self, worker: int) -> None:
+        """Be the worker of a number from 0."""
+        if self.metrics is not None:
+            self.metrics.become(worker)
 
     def start(self) -> None:
+        """Begin to write the log."""
+        if self.log is not None:
+            self.log.start()
+
+    def watch(self) -> None:
         """Watch the files that things are read from."""
         if (state := self.state) is not None:
             self.holding.then = state.ask  # other policies may judge other kinds of documents
@@ -131,7 +157,7 @@ class Service:
             each.ask()
 
     def stop(self) -> None:
-        """Watch them no more, and end the log."""
+        """Watch nothing any more, and end the log."""
         for each in self.watched():
             each.stop()
         if self.log is not None:
@@ -152,7 +178,7 @@ class Service:
     def unready(self) -> list[str]:
         """Why no decision should be asked for now."""
         said = ["the server is about to end"] if self.leaving or self.queue.closed else []
-        if self.queue.overdue >= self.queue.workers:
+        if self.queue.overdue >= self.queue.threads:
             said.append("every thread is at work for which nobody waits any more")
         if self.state is not None:
             try:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import NamedTuple
 
 from policyeng.server.problems import RefusedError
+from policyeng.server.shared import Shared
 from policyeng.server.tokens import Scope, Tokens, digest_of
 
 #: Seconds that a session lasts, and how many there are at a time; the oldest goes.
@@ -26,7 +27,7 @@ class _Session:
 
 
 class Sessions:
-    """The sessions of browsers, in memory: who restarts the server signs everybody out.
+    """The sessions of browsers, in the memory of all workers: who restarts the server signs everybody out.
 
     A session is kept under the hash of its key, and asks for its token each time: with that it ends.
 
@@ -36,30 +37,37 @@ class Sessions:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._known: OrderedDict[bytes, _Session] = OrderedDict()
+        self._known: Shared[Mapping[bytes, _Session]] = Shared({})
 
     def begin(self, token: str) -> str:
         """Begin a session of a token that was looked at; gives its key, for a cookie."""
         key = secrets.token_urlsafe(32)
-        self._known[digest_of(key)] = _Session(digest_of(token), self._clock() + LASTING)
-        while len(self._known) > _MOST:
-            self._known.popitem(last=False)
+        begun = {digest_of(key): _Session(digest_of(token), self._clock() + LASTING)}
+        self._known.replace(lambda known: dict([*known.items()][-(_MOST - 1) :]) | begun)
         return key
 
     def holder(self, key: str, tokens: Tokens) -> str | None:
         """Give the name of who has the session; None where there is none, or none any more."""
-        session = self._known.get(digest_of(key))
+        session = self._known.value.get(digest_of(key))
         if session is None or session.ends <= self._clock():
             return None
         return tokens.name_of(session.digest, Scope.HISTORY)
 
     def end(self, key: str) -> None:
         """End a session, if it is one."""
-        self._known.pop(digest_of(key), None)
+        ended = digest_of(key)
+        self._known.replace(lambda known: {one: session for one, session in known.items() if one != ended})
+
+
+class _Refused(NamedTuple):
+    """The times of refused attempts: of all, and of those from each address, the latest address last."""
+
+    all: Sequence[float] = ()
+    by_address: Mapping[str, Sequence[float]] = {}
 
 
 class Attempts:
-    """Refused attempts to sign in, of late.
+    """Refused attempts to sign in, of late, of all workers.
 
     Args:
         clock: in seconds, and never set back.
@@ -67,8 +75,7 @@ class Attempts:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._all: deque[float] = deque()
-        self._by_address: OrderedDict[str, deque[float]] = OrderedDict()
+        self._refused = Shared(_Refused())
 
     def require_patience(self, address: str) -> None:
         """Refuse an attempt after too many.
@@ -76,10 +83,11 @@ class Attempts:
         Raises:
             RefusedError: with when to try again (429).
         """
-        for times, most in ((self._by_address.get(address, deque()), _FROM_ONE), (self._all, _FROM_ALL)):
-            self._forget(times)
-            if len(times) >= most:
-                wait = str(int(times[0] + _WINDOW - self._clock()) + 1)
+        refused = self._refused.value
+        for times, most in ((refused.by_address.get(address, ()), _FROM_ONE), (refused.all, _FROM_ALL)):
+            late = self._late(times)
+            if len(late) >= most:
+                wait = str(int(late[0] + _WINDOW - self._clock()) + 1)
                 message = "too many attempts to sign in were refused"
                 headers = {"Retry-After": wait}
                 raise RefusedError(
@@ -88,13 +96,14 @@ class Attempts:
 
     def refused(self, address: str) -> None:
         """Count an attempt that was refused."""
-        times = self._by_address.setdefault(address, deque())
-        self._by_address.move_to_end(address)
-        while len(self._by_address) > _ADDRESSES:
-            self._by_address.popitem(last=False)
-        times.append(self._clock())
-        self._all.append(self._clock())
 
-    def _forget(self, times: deque[float]) -> None:
-        while times and times[0] <= self._clock() - _WINDOW:
-            times.popleft()
+        def counted(refused: _Refused) -> _Refused:
+            others = {one: times for one, times in refused.by_address.items() if one != address}
+            from_one = (*self._late(refused.by_address.get(address, ())), self._clock())
+            latest = dict([*others.items()][-(_ADDRESSES - 1) :]) | {address: from_one}
+            return _Refused((*self._late(refused.all), self._clock()), latest)
+
+        self._refused.replace(counted)
+
+    def _late(self, times: Sequence[float]) -> Sequence[float]:
+        return tuple(each for each in times if each > self._clock() - _WINDOW)

@@ -14,6 +14,8 @@ from typing import Generic, TypeVar
 from policyeng.errors import InputError, PolicyengError
 
 _T = TypeVar("_T", covariant=True)
+#: What is another one after files changed.
+Fingerprint = tuple[object, ...]
 _log = logging.getLogger("policyeng.server")
 
 
@@ -37,7 +39,7 @@ class Watched(Generic[_T]):
     Attributes:
         what: how messages name it.
         failures: how many readings were bad.
-        then: called after each good reading but the first, on the thread that watches.
+        then: called after each good reading but the first, by who has it read.
 
     Raises:
         PolicyengError: as `load`, of the first reading.
@@ -50,7 +52,7 @@ class Watched(Generic[_T]):
         self._load = load
         self._paths = paths
         self._seconds = seconds
-        self._seen = fingerprint(self._files())
+        self._seen = self._pending = fingerprint(self._files())
         self._current = load()
         self._loaded = datetime.now(UTC)
         self._fault: Fault | None = None
@@ -75,35 +77,57 @@ class Watched(Generic[_T]):
         """When the last good reading was made."""
         return self._loaded
 
+    @property
+    def seen(self) -> Fingerprint:
+        """The fingerprint of the files when they were last read."""
+        return self._seen
+
     def reload(self) -> None:
         """Read again; what cannot be read leaves what was read before, and a fault."""
         with self._reading:
-            self._seen = fingerprint(self._files())  # before reading, so that a change meanwhile is seen
             try:
-                current = self._load()
-                self._require_still()
+                current = self.read()
             except PolicyengError as error:
-                self._keep(error)
+                self.keep(error)
                 return
-            self._current = current
-            self._loaded = datetime.now(UTC)
-            if self._fault is not None:
-                _log.warning("%s: what is there now is in force", self.what)
-            self._fault = None
+            self.take(current)
         if self.then is not None:
             self.then()
 
-    def _require_still(self) -> None:
-        """Refuse a reading of files that changed meanwhile: it may be half of the one and half of the other."""
+    def read(self, seen: Fingerprint | None = None) -> _T:
+        """Read again, and change nothing of what is in force.
+
+        Args:
+            seen: the fingerprint of the files that another process has read.
+
+        Raises:
+            PolicyengError: they cannot be read, or change meanwhile: it may be half of the one and half of the other.
+        """
+        self._seen = fingerprint(self._files()) if seen is None else seen  # a change while they are read is seen
+        current = self._load()
         if fingerprint(self._files()) != self._seen:
             raise InputError("the files changed while they were read", remedy="they are read again soon")
+        return current
 
-    def _keep(self, error: PolicyengError) -> None:
+    def take(self, current: _T) -> None:  # type: ignore[misc]  # the only use of what is otherwise given
+        """Put a good reading in force."""
+        self._current = current
+        self._loaded = datetime.now(UTC)
+        if self._fault is not None:
+            _log.warning("%s: what is there now is in force", self.what)
+        self._fault = None
+
+    def keep(self, error: PolicyengError) -> None:
+        """Leave in force what was read before, and say why."""
         self.failures += 1
         since = self._fault.since if self._fault is not None else datetime.now(UTC)
         self._fault = Fault(str(error), since)
         # An excerpt of the file follows the first line; an entry of a log has one.
         _log.warning("%s: what was read before stays in force: %s", self.what, str(error).partition("\n")[0])
+
+    def keep_as(self, fault: Fault, failures: int) -> None:
+        """Leave in force what was read before, for the reason that another process has said."""
+        self._fault, self.failures = fault, failures
 
     def look(self) -> None:
         """Read again if the files are others than those of the last reading."""
@@ -133,37 +157,32 @@ class Watched(Generic[_T]):
         return self._paths
 
     def _watch(self) -> None:
-        pending = self._seen
         while True:
             self._woken.wait(self._seconds)
             self._woken.clear()
             if self._ended:
                 return
             try:
-                pending = self._look_twice(pending)
+                if self.is_due():
+                    self.reload()
             except Exception:  # nothing ends the watch, or what is in force would grow old without a word
                 _log.exception("%s: cannot be watched", self.what)
 
-    def _look_twice(self, pending: tuple[object, ...]) -> tuple[object, ...]:
-        """Read again when asked to, or when files that changed have not changed since the look before.
+    def is_due(self) -> bool:
+        """Look at the files, and say whether to read them again: when asked to, or when they changed and stand still.
 
-        Args:
-            pending: the fingerprint of the look before.
-
-        Who writes several files is given the time to end; what is read half-written all the same is most often bad,
-        and read again when the rest is there.
-
-        Returns:
-            The fingerprint of this look.
+        Who writes several files is given the time to end: those that changed have to be as they were at the look
+        before. What is read half-written all the same is most often bad, and read again when the rest is there.
         """
         there = fingerprint(self._files())
-        if self._asked or (there != self._seen and there == pending):
+        is_due = self._asked or (there != self._seen and there == self._pending)
+        if is_due:
             self._asked = False
-            self.reload()
-        return there
+        self._pending = there
+        return is_due
 
 
-def fingerprint(paths: Sequence[Path]) -> tuple[object, ...]:
+def fingerprint(paths: Sequence[Path]) -> Fingerprint:
     """What is another one after the files at and below these paths changed: inodes, sizes and times of change.
 
     Links are followed, so that the links which Kubernetes turns to a new version count as a change.
