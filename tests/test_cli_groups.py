@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Annotated
 
 import pytest
 import typer
 from typer.exceptions import TyperException
 
-from policyeng.cli.app import app
+from policyeng.cli.app import COMMANDS, app
+from policyeng.cli.auditing.app import COMMANDS as AUDIT_COMMANDS
 from policyeng.cli.groups import with_group
+from policyeng.cli.late import Late, group_of
 
 SEEN: list[tuple[str, object, object]] = []
 
@@ -89,3 +92,13 @@ def test_no_command_shows_the_argument_of_a_group() -> None:
     judging = {f"policyeng {name}" for name in ("admit", "check", "diff", "verify")}
     judging |= {f"audit {name}" for name in ("ahead", "history", "impact", "replay", "run", "schedule")}
     assert {name for name, shown in names.items() if "opa_url" in shown} == judging
+
+
+@pytest.mark.parametrize("places", [COMMANDS, AUDIT_COMMANDS])
+def test_the_help_of_a_group_has_the_help_of_its_commands(places: Mapping[str, Late]) -> None:
+    """Both are written, so that the help of a group need not import its commands."""
+    commands = group_of(places)(name="group").commands
+
+    assert {name: str(command.help).split("\n\n")[0].replace("\n", " ") for name, command in commands.items()} == {
+        name: place.help for name, place in places.items()
+    }

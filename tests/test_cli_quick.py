@@ -195,3 +195,21 @@ def test_a_line_is_read_once_and_only_a_plain_run_leaves_at_once(
 
     assert read == [words]
     assert left == ([ended.value.code] if at_once else [])
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["audit", "--help"]])
+def test_the_version_and_the_help_of_groups_load_no_command(arguments: list[str]) -> None:
+    """Nor does completion of their names, which asks for the same."""
+    code = f"import sys, policyeng.cli; policyeng.cli.run({arguments}); print(*sys.modules, file=sys.stderr)"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    loaded = {name for name in answer.stderr.split() if name.startswith("policyeng.")}
+    assert "policyeng.cli" in loaded
+    assert {name for name in loaded if not name.startswith("policyeng.cli")} <= {
+        "policyeng.errors",
+        "policyeng.frozen",
+        "policyeng.garbage",
+        "policyeng.later",
+        "policyeng.masking",
+        "policyeng.secret_shapes",
+    }

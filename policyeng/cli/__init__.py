@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from policyeng.cli.printing import say
-from policyeng.cli.quick import plain_check
+from policyeng.cli.quick import plain_check, print_version
 from policyeng.errors import PolicyengError
 
 
@@ -43,6 +43,9 @@ def _run(arguments: Sequence[str]) -> tuple[int, bool]:
 
 def _called(arguments: Sequence[str]) -> tuple[object, bool]:
     """What the command returns, and whether it was a plain one: such a run starts no server."""
+    if list(arguments) == ["--version"]:
+        print_version()
+        return 0, True
     plain = plain_check(arguments, os.environ)
     if plain is not None:
         from policyeng.cli.check import check

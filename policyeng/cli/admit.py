@@ -24,8 +24,10 @@ from policyeng.cli.loading import (
     settings_of,
     walk_of,
 )
+from policyeng.cli.opa import with_opa
 from policyeng.cli.printing import busy, look, say
 from policyeng.cli.reading import reading_lines
+from policyeng.cli.trust import with_trust
 from policyeng.cli.writing import output_of, write
 from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
@@ -105,6 +107,8 @@ class _Request:
     jobs: int
 
 
+@with_opa
+@with_trust
 def admit(
     inputs: ChangeInputs = None,
     snapshot: Snapshots = None,

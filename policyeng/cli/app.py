@@ -1,63 +1,65 @@
-"""The application: every command with its options, as typer sees them."""
+"""The application: every command, as typer sees it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import get_type_hints
 
 import typer
 from typer.exceptions import TyperException
 
-from policyeng import __version__
-from policyeng.cli import check as checking
-from policyeng.cli import options
-from policyeng.cli.admit import admit
-from policyeng.cli.auditing.app import audit
-from policyeng.cli.bundle import bundle
-from policyeng.cli.check import check
-from policyeng.cli.command import CheckCommand, Command
-from policyeng.cli.diff import diff, with_earlier
-from policyeng.cli.new_policy import new
-from policyeng.cli.opa import with_opa
-from policyeng.cli.policies import policies
+from policyeng.cli.command import CheckCommand
+from policyeng.cli.late import Late, group_of
 from policyeng.cli.printing import say
-from policyeng.cli.serve import serve
-from policyeng.cli.serving import with_serving
-from policyeng.cli.snapshot import snapshot
-from policyeng.cli.test import test
-from policyeng.cli.trust import with_trust
-from policyeng.cli.verify import verify
-from policyeng.cli.verifying.classes import with_classes
-from policyeng.cli.verifying.options import with_questions
+from policyeng.cli.quick import print_version
+
+COMMANDS = {
+    "check": Late(
+        "check_options:check",
+        "Judge snapshots of workspaces and report what fails, where, why and how to mend it.",
+        CheckCommand,
+    ),
+    "admit": Late(
+        "admit:admit",
+        "Decide whether a change of what a snapshot holds may be made: exit 0 allowed, 1 denied, 2 could not decide.",
+    ),
+    "diff": Late(
+        "diff:diff",
+        "Compare two snapshots: exit 0 nothing new fails, 1 something new fails, 2 could not decide.",
+    ),
+    "test": Late(
+        "test:test",
+        "Run the cases of every policy, the tests of the fields that are absent, and the Rego unit tests.",
+    ),
+    "verify": Late(
+        "verify:verify",
+        "Prove that a bundle is consistent: exit 0 when it is, 1 when it is not, 2 when it could not be decided.",
+    ),
+    "serve": Late(
+        "serve:serve",
+        "Answer over HTTP what `check` says of a document, and whether a change may be made (docs/server.md).",
+    ),
+    "policies": Late("policies:policies", "List policies, show one, or begin a new one."),
+    "bundle": Late("bundle:bundle", "Build an archive of policies, sign it, or verify one."),
+    "audit": Late("auditing.app:audit", "Audit estates: collect, judge, keep, compare and tell."),
+    "snapshot": Late("snapshot:snapshot", "Make snapshots: collect one from live Azure."),
+}
 
 #: What typer returns for a KeyboardInterrupt, and no command of ours.
 _INTERRUPTED = 130
 
 app = typer.Typer(
     name="policyeng",
+    cls=group_of(COMMANDS),
     help="Judge Azure Machine Learning workspaces with policies written in Rego and Python.",
     epilog="Exit codes: 0 compliant · 1 failures at or above --fail-on · 2 could not decide · 3 usage, configuration.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-# `check` only names its options, so that a plain run of it need not load typer; here they are looked up.
-check.__annotations__ = get_type_hints(check, {**vars(checking), "options": options}, include_extras=True)
-app.command(cls=CheckCommand)(with_opa(with_trust(check)))
-app.command(cls=Command)(with_opa(with_trust(admit)))
-app.command(cls=Command)(with_opa(with_trust(with_earlier(diff))))
-app.command(cls=Command)(with_trust(test))
-app.command(cls=Command)(with_opa(with_trust(with_classes(with_questions(verify)))))
-app.command(cls=Command)(with_trust(with_serving(serve)))
-policies.command(cls=Command)(new)
-app.add_typer(policies, name="policies")
-app.add_typer(bundle, name="bundle")
-app.add_typer(audit, name="audit")
-app.add_typer(snapshot, name="snapshot")
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"policyeng {__version__}")
+        print_version()
         raise typer.Exit
 
 

@@ -22,7 +22,9 @@ from policyeng.in_force import verification_of
 from policyeng.models import JsonObject
 from policyeng.report.wording import count
 
-bundle = typer.Typer(help="Build an archive of policies, sign it, or verify one.", no_args_is_help=True)
+bundle = typer.Typer(
+    help="Build an archive of policies, sign it, or verify one.", no_args_is_help=True, add_completion=False
+)
 
 
 _SigningAlgorithm = Annotated[

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING
 
 from typer.core import TyperCommand
 
-from policyeng.cli.loading import require_text
 from policyeng.cli.printing import say
-from policyeng.cli.reading import format_lines
 from policyeng.cli.variables import IN_FORCE
 
 if TYPE_CHECKING:
@@ -32,6 +30,8 @@ class Command(TyperCommand):
             UsageError: one of them is blank.
         """
         if not ctx.resilient_parsing:  # completion looks at lines that are not written yet
+            from policyeng.cli.loading import require_text
+
             given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
             for parameter in self.get_params(ctx):
                 value = given.get(str(parameter.name))
@@ -56,6 +56,8 @@ class CheckCommand(Command):
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]  # typer hands over this one
         """The arguments that are left over, as of typer."""
         if args in _LISTING and not ctx.resilient_parsing:
+            from policyeng.cli.reading import format_lines
+
             for line in format_lines():
                 say(line)
             ctx.exit()

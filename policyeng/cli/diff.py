@@ -20,8 +20,10 @@ from policyeng.cli import options
 from policyeng.cli.diff_sides import Reading, Side, by_parts
 from policyeng.cli.groups import with_group
 from policyeng.cli.loading import chosen, moment_of, plain_format, settings_of, walk_of
+from policyeng.cli.opa import with_opa
 from policyeng.cli.printing import busy, look, say
 from policyeng.cli.reading import reading_lines
+from policyeng.cli.trust import with_trust
 from policyeng.cli.writing import output_of, write
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
@@ -103,6 +105,9 @@ class _Asked:
         return replace(self, policies=policies, flags=flags, config=config)
 
 
+@with_opa
+@with_trust
+@with_earlier
 def diff(
     before: Before,
     after: After,

@@ -16,6 +16,7 @@ from policyeng.bundle.profiles import Profile, profiles_of, with_profile
 from policyeng.cli import options
 from policyeng.cli.command import Command
 from policyeng.cli.loading import plain_format, selected_bundle, settings_of
+from policyeng.cli.new_policy import new
 from policyeng.cli.printing import look, say
 from policyeng.cli.trust import with_trust
 from policyeng.errors import UsageError, nearest
@@ -28,7 +29,8 @@ from policyeng.report.wording import count
 if TYPE_CHECKING:
     from policyeng.pages import Page
 
-policies = typer.Typer(help="List policies, show one, or begin a new one.", no_args_is_help=True)
+policies = typer.Typer(help="List policies, show one, or begin a new one.", no_args_is_help=True, add_completion=False)
+policies.command(cls=Command)(new)
 
 
 @policies.command(name="list", cls=Command)

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from policyeng import __version__
+from policyeng.cli.printing import say
+
 #: By option, the parameter of `check`; a list takes the option more than once.
 TEXTS = {
     "--format": "format_",
@@ -39,6 +42,11 @@ FLAGS = {
 
 #: Variables that are no option of `check`.
 _ELSEWHERE = {"POLICYENG_CACHE_DIR", "POLICYENG_TRACEBACK"}
+
+
+def print_version() -> None:
+    """Print the version of policyeng."""
+    say(f"policyeng {__version__}")
 
 
 def plain_check(arguments: Sequence[str], environ: Mapping[str, str]) -> dict[str, object] | None:

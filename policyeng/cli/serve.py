@@ -11,6 +11,8 @@ from policyeng.bundle.data_documents import path_given
 from policyeng.cli import options
 from policyeng.cli.loading import require_text, settings_files, settings_of
 from policyeng.cli.printing import busy, say
+from policyeng.cli.serving import with_serving
+from policyeng.cli.trust import with_trust
 from policyeng.configuration import Settings
 from policyeng.errors import UsageError
 from policyeng.in_force import Held, held_of
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from policyeng.server.service import Service
 
 
+@with_trust
+@with_serving
 def serve(
     policy: options.Policies = None,
     data: options.GivenData = None,

@@ -17,7 +17,7 @@ from policyeng.cli.command import Command
 from policyeng.cli.printing import is_terminal, say
 from policyeng.cli.writing import require_directory, write
 
-snapshot = typer.Typer(help="Make snapshots: collect one from live Azure.", no_args_is_help=True)
+snapshot = typer.Typer(help="Make snapshots: collect one from live Azure.", no_args_is_help=True, add_completion=False)
 
 Output = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the snapshot there instead of printing it.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing of the progress and of what is missing.")]

@@ -14,6 +14,7 @@ import typer
 from policyeng.cli import options
 from policyeng.cli.loading import plain_format, selected_bundle, settings_of
 from policyeng.cli.printing import say
+from policyeng.cli.trust import with_trust
 from policyeng.cli.writing import write
 from policyeng.errors import BundleError
 from policyeng.models import JsonObject
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from policyeng.verify.rego_tests import UnitTest
 
 
+@with_trust
 def test(
     policy: options.Policies = None,
     data: options.GivenData = None,

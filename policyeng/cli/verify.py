@@ -8,14 +8,20 @@ from pathlib import Path
 
 from policyeng.cli import options
 from policyeng.cli.loading import plain_format, selected_bundle, settings_of
+from policyeng.cli.opa import with_opa
+from policyeng.cli.trust import with_trust
 from policyeng.cli.verifying import options as verifying
-from policyeng.cli.verifying.classes import ClassOptions
-from policyeng.cli.verifying.options import ENGINES, LAWS, MUTATION, REDUNDANCY, SATISFIABLE, Asked
+from policyeng.cli.verifying.classes import ClassOptions, with_classes
+from policyeng.cli.verifying.options import ENGINES, LAWS, MUTATION, REDUNDANCY, SATISFIABLE, Asked, with_questions
 from policyeng.cli.writing import require_directory
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 
 
+@with_opa
+@with_trust
+@with_classes
+@with_questions
 def verify(
     policy: options.Policies = None,
     data: options.GivenData = None,

@@ -15,7 +15,9 @@ from policyeng.cli import options
 from policyeng.cli.auditing.choosing import EstateName, estates_of
 from policyeng.cli.auditing.options import StoreUrl, store_of
 from policyeng.cli.loading import chosen, moment_of, settings_of
+from policyeng.cli.opa import with_opa
 from policyeng.cli.printing import busy, look, say
+from policyeng.cli.trust import with_trust
 from policyeng.configuration import Settings
 from policyeng.configuration.estate_tables import input_of
 from policyeng.configuration.estates import EstateSettings
@@ -46,6 +48,8 @@ Since = Annotated[str | None, typer.Option(metavar="TIME", help="Begin at this t
 TableFormat = Annotated[str, typer.Option("--format", metavar="FORMAT", help=f"What to print: {', '.join(FORMATS)}.")]
 
 
+@with_opa
+@with_trust
 def ahead(
     estate: EstateName = None,
     input_: Given = None,

@@ -12,6 +12,7 @@ from policyeng.cli import options
 from policyeng.cli.auditing.choosing import EstateName, estates_of
 from policyeng.cli.auditing.options import StoreUrl, store_of
 from policyeng.cli.loading import chosen, moment_of, split
+from policyeng.cli.opa import with_opa
 from policyeng.cli.printing import busy, look, say
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
@@ -38,6 +39,7 @@ HistoryFormat = Annotated[
 ]
 
 
+@with_opa
 def history(
     estate: EstateName = None,
     select: options.Select = None,

@@ -13,7 +13,9 @@ from policyeng.cli.auditing.ahead import FORMATS, TableFormat
 from policyeng.cli.auditing.choosing import EstateName, estates_of
 from policyeng.cli.auditing.options import StoreUrl, store_of
 from policyeng.cli.loading import chosen, settings_of
+from policyeng.cli.opa import with_opa
 from policyeng.cli.printing import busy, look, say
+from policyeng.cli.trust import with_trust
 from policyeng.engines import OpaOptions
 from policyeng.in_force import held_of
 from policyeng.report.owners import OWNER_TAG
@@ -28,6 +30,8 @@ MaxNew = Annotated[
 OwnerTag = Annotated[str, typer.Option(metavar="TAG", help="The tag that says whose a resource is.")]
 
 
+@with_opa
+@with_trust
 def impact(
     estate: EstateName = None,
     policy: options.Policies = None,

@@ -10,6 +10,7 @@ import typer
 from policyeng.cli import options
 from policyeng.cli.auditing.options import StoreUrl, store_of
 from policyeng.cli.loading import plain_format
+from policyeng.cli.opa import with_opa
 from policyeng.cli.printing import busy, say
 from policyeng.engines import OpaOptions
 from policyeng.report.wording import count
@@ -17,6 +18,7 @@ from policyeng.report.wording import count
 Number = Annotated[int, typer.Argument(metavar="RUN", help="The number of a run, as `audit runs` lists it.")]
 
 
+@with_opa
 def replay(
     run: Number,
     store: StoreUrl = None,

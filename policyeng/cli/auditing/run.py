@@ -14,7 +14,9 @@ from policyeng.cli import options
 from policyeng.cli.auditing.options import StoreUrl, notifying_settings_of
 from policyeng.cli.auditing.telling import tell_runs
 from policyeng.cli.loading import moment_of, plain_format, require_text
+from policyeng.cli.opa import with_opa
 from policyeng.cli.printing import busy, say
+from policyeng.cli.trust import with_trust
 from policyeng.configuration import Settings
 from policyeng.configuration.estate_tables import input_of, require_name
 from policyeng.configuration.estates import EstateSettings
@@ -53,6 +55,8 @@ Processes = Annotated[
 Full = Annotated[bool, typer.Option("--full", help="Judge also what did not change since the last run.")]
 
 
+@with_opa
+@with_trust
 def run(
     estates: Names = None,
     input_: Given = None,

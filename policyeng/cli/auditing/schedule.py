@@ -14,7 +14,9 @@ from policyeng.cli import options
 from policyeng.cli.auditing.options import StoreUrl, notifying_settings_of
 from policyeng.cli.auditing.run import Full, Processes
 from policyeng.cli.loading import require_text
+from policyeng.cli.opa import with_opa
 from policyeng.cli.printing import say
+from policyeng.cli.trust import with_trust
 from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
 from policyeng.errors import StoreError, UsageError
@@ -37,6 +39,8 @@ Drain = Annotated[
 ]
 
 
+@with_opa
+@with_trust
 def schedule(
     once: Once = False,
     list_: Listed = False,

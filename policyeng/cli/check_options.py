@@ -1,0 +1,16 @@
+"""`policyeng check` with its options, as typer sees it; a plain run of it loads neither this module nor typer."""
+
+from __future__ import annotations
+
+from typing import get_type_hints
+
+from policyeng.cli import check as checking
+from policyeng.cli import options
+from policyeng.cli.opa import with_opa
+from policyeng.cli.trust import with_trust
+
+# Where the command is defined it only names its options; here they are looked up.
+checking.check.__annotations__ = get_type_hints(
+    checking.check, {**vars(checking), "options": options}, include_extras=True
+)
+check = with_opa(with_trust(checking.check))
