@@ -20,7 +20,7 @@ def against_baseline(
     cannot be decided, and of its reasons.
     """
     known = {key for finding in baseline.findings if finding.exemption is None for key in _keys(finding)}
-    failing = [finding for finding in evaluation.findings if fails(finding, fail_on, strict_unknown=strict_unknown)]
+    failing = [finding for finding in evaluation.others if fails(finding, fail_on, strict_unknown=strict_unknown)]
     fresh = [finding for finding in failing if not set(_keys(finding)) <= known]
     old = {(finding.policy, finding.resource) for finding in failing} - {(new.policy, new.resource) for new in fresh}
     judged = [finding for finding in evaluation.findings if (finding.policy, finding.resource) not in old]

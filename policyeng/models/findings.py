@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
-from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple, overload
 
 from policyeng.frozen import frozen
@@ -157,10 +156,6 @@ class Findings(Sequence[Finding]):
     def __init__(self, entries: Sequence[Finding | Passed]) -> None:
         self.entries = entries
 
-    @cached_property
-    def _all(self) -> tuple[Finding, ...]:
-        return tuple(entry.finding() if isinstance(entry, Passed) else entry for entry in self.entries)
-
     @classmethod
     def of(cls, findings: Sequence[Finding]) -> Findings:
         """Return any sequence of findings as one of this kind."""
@@ -170,6 +165,19 @@ class Findings(Sequence[Finding]):
     def others(self) -> list[Finding]:
         """Those that do not pass."""
         return [entry for entry in self.entries if isinstance(entry, Finding) and entry.outcome is not Outcome.PASS]
+
+    @property
+    def resources(self) -> set[str]:
+        """The ids of what was evaluated."""
+        return {(entry.subject if isinstance(entry, Passed) else entry).resource for entry in self.entries}
+
+    @property
+    def policies(self) -> dict[str, Finding]:
+        """The first finding of each policy, by its id."""
+        first: dict[str, Finding | Passed] = {}
+        for entry in self.entries:
+            first.setdefault(entry.policy["policy"] if isinstance(entry, Passed) else entry.policy, entry)
+        return {name: entry.finding() if isinstance(entry, Passed) else entry for name, entry in first.items()}
 
     def changed(self, change: Callable[[Finding], Finding]) -> Findings:
         """Return them with those changed that do not pass."""
@@ -191,16 +199,16 @@ class Findings(Sequence[Finding]):
         return found.finding() if isinstance(found, Passed) else found
 
     def __iter__(self) -> Iterator[Finding]:
-        return iter(self._all)
+        return (entry.finding() if isinstance(entry, Passed) else entry for entry in self.entries)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Findings | tuple | list) and self._all == tuple(other)
+        return isinstance(other, Findings | tuple | list) and tuple(self) == tuple(other)
 
     def __hash__(self) -> int:
-        return hash(self._all)
+        return hash(tuple(self))
 
     def __repr__(self) -> str:
-        return repr(self._all)
+        return repr(tuple(self))
 
 
 @frozen(kw_only=True)

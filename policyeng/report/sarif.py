@@ -17,7 +17,7 @@ from urllib.parse import quote
 from pydantic_core import to_json
 
 from policyeng import __version__
-from policyeng.models import Denial, Evaluation, Finding, JsonObject, Outcome, Place, Severity, Unknown
+from policyeng.models import Denial, Evaluation, Finding, Findings, JsonObject, Outcome, Place, Severity, Unknown
 from policyeng.report.escapes import markdown_text, visible
 from policyeng.report.places import elsewhere, place_of, problem_place
 from policyeng.report.wording import (
@@ -58,7 +58,7 @@ def render(evaluation: Evaluation, *, include_exempt: bool = False, profile: str
 
 
 def _run(evaluation: Evaluation, include_exempt: bool) -> JsonObject:
-    rules = {finding.policy: finding for finding in reversed(evaluation.findings)}
+    rules = Findings.of(evaluation.findings).policies
     index = {policy: number for number, policy in enumerate(sorted(rules))}
     subject = _subject(evaluation.snapshot.scope)
     return {

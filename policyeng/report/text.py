@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from policyeng.models import Evaluation, Finding, Outcome, Problem, Severity
+from policyeng.models import Evaluation, Finding, Findings, Outcome, Problem, Severity
 from policyeng.report.escapes import visible
 from policyeng.report.grouping import under_policies, under_resources
 from policyeng.report.lines import BLANK, LABEL, STYLES, Line, heading, labelled, paragraph, printed
@@ -117,9 +117,9 @@ def _compliance(evaluation: Evaluation) -> str:
 
 def _judged(evaluation: Evaluation, profile: str | None) -> str:
     bundle, snapshot, engine = evaluation.bundle, evaluation.snapshot, evaluation.engine
-    resources = count(len({finding.resource for finding in evaluation.findings}), "resource")
-    policies = count(len({finding.policy for finding in evaluation.findings}), "policy")
-    subject = f"{resources}, with {policies}" if evaluation.findings else "nothing, with no policy"
+    findings = Findings.of(evaluation.findings)
+    resources, policies = count(len(findings.resources), "resource"), count(len(findings.policies), "policy")
+    subject = f"{resources}, with {policies}" if findings else "nothing, with no policy"
     parameters = f", profile {profile}" if profile else ""
     scope = f" of {snapshot.scope}" if snapshot.scope else ""
     taken = f", taken {to_the_second(snapshot.taken_at)}" if snapshot.taken_at else ""

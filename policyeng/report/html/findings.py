@@ -59,7 +59,7 @@ class Findings:
         summary = evaluation.summary
         #: Whether tables count what the evaluation has, and not what of it is listed.
         self.whole = len(rows) == summary.pass_ + summary.fail + summary.unknown + summary.error
-        self.resources = len({finding.resource for finding in evaluation.findings})
+        self.resources = len({row.finding.resource for row in rows})
         self.severities = Counter((row.outcome, row.finding.severity) for row in rows)
 
     @cached_property
