@@ -15,7 +15,6 @@ from policyeng.verify.example_documents import document_of, example_of, read
 from policyeng.verify.laws import LAWS, Law, laws_named
 from policyeng.verify.laws.law import Trial, Violation
 from policyeng.verify.running.kept import keep
-from policyeng.verify.running.processes import processes
 from policyeng.verify.running.report import as_text
 from policyeng.verify.running.run import Run, run
 from policyeng.verify.running.trying import Blamed
@@ -200,21 +199,6 @@ def test_a_bundle_without_policies_cannot_be_tried(honest: Bundle) -> None:
     """No law holds of nothing."""
     with pytest.raises(EngineError, match="no policy"):
         run(honest.only(()), LAWS, examples=1, seed=7)
-
-
-def test_a_process_that_is_ended_is_said() -> None:
-    """A run does not wait for one that was killed."""
-    with (
-        pytest.raises(EngineError, match="was ended"),
-        processes(None, 1) as spread,
-    ):
-        list(spread.each(_killed, [()]))
-
-
-def _killed(_: None) -> None:
-    import os
-
-    os._exit(1)
 
 
 def test_parameters_are_said_as_a_configuration_file() -> None:

@@ -1,8 +1,7 @@
-"""Try the mutants of every policy of a bundle, in two processes where the platform can fork."""
+"""Try the mutants of every policy of a bundle, in several processes where the platform can fork."""
 
 from __future__ import annotations
 
-import multiprocessing
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from functools import partial
 from policyeng import cache
 from policyeng.bundle import Bundle, Policy
 from policyeng.errors import BundleError, PolicyengError
+from policyeng.processes import processes, processors
 from policyeng.verify.cases import Baselines, baselines_of, read_cases
 from policyeng.verify.laws.law import Law
 from policyeng.verify.mutation.edits import Mutant, rank
@@ -107,12 +107,13 @@ def run(
     seed: int = 0,
     sample: int = 0,
     laws: Sequence[Law] = (),
-    jobs: int = 2,
+    jobs: int = 0,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Run:
     """Try every mutant of every policy that has cases, or `sample` of each, on its cases and the laws.
 
-    The outcome depends on the bundle, the seed and the sample alone. `progress` is told how many policies are done.
+    The outcome depends on the bundle, the seed and the sample alone, not on the number of processes (`jobs`; 0 is one
+    for each processor). `progress` is told how many policies are done.
 
     Raises:
         BundleError: cases or justified survivors are not well formed.
@@ -129,23 +130,13 @@ def run(
 
 
 def _each(examined: Callable[[Policy], Tally], policies: Sequence[Policy], jobs: int) -> Iterator[Tally]:
-    if "fork" not in multiprocessing.get_all_start_methods():
-        yield from map(examined, policies)
-        return
-    # Policies in Python cannot be sent to a process: a fork has them.
-    _inherited.append((examined, policies))
-    try:
-        with multiprocessing.get_context("fork").Pool(max(1, min(jobs, len(policies)))) as pool:
-            yield from pool.imap_unordered(_of_inherited, range(len(policies)))
-    finally:
-        _inherited.pop()
+    # Policies in Python cannot be sent to a process: it has them from its beginning on.
+    with processes((examined, policies), max(1, min(jobs or processors(), len(policies)))) as spread:
+        yield from spread.each(_tally, [(number,) for number in range(len(policies))])
 
 
-_inherited: list[tuple[Callable[[Policy], Tally], Sequence[Policy]]] = []
-
-
-def _of_inherited(number: int) -> Tally:
-    examined, policies = _inherited[-1]
+def _tally(worker: tuple[Callable[[Policy], Tally], Sequence[Policy]], number: int) -> Tally:
+    examined, policies = worker
     return examined(policies[number])
 
 

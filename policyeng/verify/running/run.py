@@ -10,10 +10,10 @@ from pathlib import Path
 from policyeng.bundle import Bundle
 from policyeng.engines import embedded
 from policyeng.errors import EngineError, InputError
+from policyeng.processes import Processes, processes, processors
 from policyeng.verify.drawing.examples import Example
 from policyeng.verify.laws.law import Law, Violation
 from policyeng.verify.running.kept import Kept, keep, kept_in, require_usable
-from policyeng.verify.running.processes import Processes, processes
 from policyeng.verify.running.trying import Blamed, Broken, Conclusion, Court, Tally
 
 #: Examples that a process tries at a time.
@@ -109,7 +109,7 @@ def run(
     embedded.compile_rego(bundle)  # compiled before there are several processes
     court = Court(bundle, laws, seed)
     court.warmed()
-    with processes(court, jobs) as spread:
+    with processes(court, jobs or processors()) as spread:
         kept = _Replay(bundle, laws, list(kept_in(database)) if database else [])
         kept.tried(spread)
         tally = _tally(spread, examples, progress)

@@ -1,0 +1,275 @@
+"""Divide tasks among processes, each of which has what the tasks work with from its beginning on.
+
+A process that ends before its time loses the task that it was at, and no other. Nothing that is loaded here takes long:
+what processes need is imported when there are any.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from policyeng.errors import EngineError
+from policyeng.frozen import changing, frozen
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.process import BaseProcess
+
+_Worker = TypeVar("_Worker")
+_Answer = TypeVar("_Answer")
+
+#: What the quota of a container is, in version 2 of control groups: microseconds of CPU time, and of the clock.
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+_NO_ANSWER: Any = object()
+#: What can be done about a process that ended before its time.
+REMEDY = "see that there is memory for all processes, or name fewer with `--jobs`"
+#: What a process ends with when it runs out of memory.
+_OUT_OF_MEMORY = 99
+
+
+def processors() -> int:
+    """Return how many processors this process may use: those that it may run on, within the quota of its container."""
+    known = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with suppress(OSError, ValueError):  # no such file, or `max`
+        quota, period = map(int, _QUOTA.read_text("ascii").split())
+        known = min(known, max(1, quota // period))
+    return known
+
+
+@frozen
+class Lost:
+    """What a task gives whose process ended before its time.
+
+    Attributes:
+        how: the process ended, to follow "the process".
+    """
+
+    how: str
+
+
+@changing
+class Task(Generic[_Answer]):
+    """A task that was asked for.
+
+    Attributes:
+        function: called with the worker and the arguments.
+        answer: what it gave, how its process ended, or what it raised, once that is known.
+    """
+
+    function: Callable[..., _Answer]
+    arguments: Sequence[object]
+    answer: _Answer | Lost | Exception = _NO_ANSWER
+
+
+@changing
+class _Process:
+    """A process with the tasks that it has been given, the one that it is at first."""
+
+    process: BaseProcess
+    connection: Connection
+    given: deque[Task[Any]]
+
+
+class Processes(Generic[_Worker]):
+    """Does tasks, each in whichever process is free; what tasks take and give back is pickled.
+
+    Args:
+        worker: what the tasks work with.
+        started: the processes; none has this process do the tasks.
+        ahead: how many tasks a process is given at a time, so that it need not wait for this one.
+    """
+
+    def __init__(self, worker: _Worker, started: Sequence[_Process], ahead: int) -> None:
+        self._worker = worker
+        self._is_here = not started
+        self._alive = [*started]
+        self._ahead = ahead
+        self._waiting: deque[Task[Any]] = deque()
+        self._ended = ""
+
+    def ask(self, function: Callable[..., _Answer], *arguments: object) -> Task[_Answer]:
+        """Have a task done: a function of a module is called with the worker and arguments."""
+        task = Task(function, arguments)
+        if not self._is_here:
+            self._waiting.append(task)
+            self._give()
+        return task
+
+    def answer(self, task: Task[_Answer]) -> _Answer:
+        """Wait for what a task gives, and raise what it raises.
+
+        Raises:
+            EngineError: its process ended before its time.
+        """
+        found = self.outcome(task)
+        if isinstance(found, Lost):
+            raise EngineError(f"a process {found.how} before its time", remedy=REMEDY)
+        return found
+
+    def outcome(self, task: Task[_Answer]) -> _Answer | Lost:
+        """Wait for what a task gives, or how its process ended, and raise what it raises."""
+        if self._is_here:
+            return task.function(self._worker, *task.arguments)
+        while task.answer is _NO_ANSWER:
+            self._receive()
+        if isinstance(task.answer, Exception):
+            raise task.answer
+        return task.answer
+
+    def each(self, function: Callable[..., _Answer], arguments: Iterable[Sequence[object]]) -> Iterator[_Answer]:
+        """Yield what a task gives for each list of arguments, in their order; see `answer`."""
+        asked = deque([self.ask(function, *given) for given in arguments])
+        while asked:
+            yield self.answer(asked.popleft())
+
+    def _give(self) -> None:
+        """Give tasks to processes that have few; nobody is left to do those that remain when all have ended."""
+        while self._waiting and self._alive:
+            least = min(self._alive, key=lambda one: len(one.given))
+            if len(least.given) == self._ahead:
+                return
+            task = self._waiting[0]
+            try:
+                least.connection.send((task.function, task.arguments))
+            except OSError:
+                self._bury(least)
+                continue
+            least.given.append(self._waiting.popleft())
+        while self._waiting:
+            self._waiting.popleft().answer = Lost(self._ended)
+
+    def _receive(self) -> None:
+        """Take answers as soon as there are any."""
+        from multiprocessing.connection import wait
+
+        by_connection = {one.connection: one for one in self._alive}
+        for ready in wait(list(by_connection)):
+            one = by_connection[cast("Connection", ready)]
+            try:
+                answer = one.connection.recv()
+            except (EOFError, OSError):
+                self._bury(one)
+            else:
+                one.given.popleft().answer = answer
+        self._give()
+
+    def _bury(self, one: _Process) -> None:
+        """Forget a process that ended; others do what it had not begun."""
+        self._alive.remove(one)
+        one.connection.close()
+        one.process.join()
+        self._ended = _how(one.process.exitcode)
+        if one.given:
+            one.given.popleft().answer = Lost(self._ended)
+        self._waiting.extendleft(reversed(one.given))
+
+    def end(self) -> None:
+        """End the processes, those that are at a task at once."""
+        for one in self._alive:
+            one.connection.close()
+            if one.given:
+                one.process.kill()
+        for one in self._alive:
+            one.process.join()
+
+
+def _how(code: int | None) -> str:
+    if code == _OUT_OF_MEMORY:
+        return "ran out of memory"
+    if code is not None and code < 0:
+        return f"was ended by {signal.Signals(-code).name}"
+    return f"ended with {code}"
+
+
+@contextmanager
+def processes(worker: _Worker, count: int, *, ahead: int = 1, is_sent: bool = False) -> Iterator[Processes[_Worker]]:
+    """Start processes that have a worker.
+
+    Args:
+        worker: what the tasks work with.
+        count: how many.
+        ahead: how many tasks a process is given at a time.
+        is_sent: new processes are started and the worker is pickled for them, as a process with threads has to. Others
+            are forked, where that is possible; else this process does the tasks.
+
+    Raises:
+        EngineError: a process cannot be started.
+    """
+    if not (is_sent or hasattr(os, "fork")):
+        yield Processes(worker, (), ahead)
+        return
+    from multiprocessing import get_context
+
+    started: list[_Process] = []
+    context = get_context("spawn" if is_sent else "fork")
+    # An interrupt is for this process, which ends the others.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        for _ in range(count):
+            ours, theirs = context.Pipe()
+            others = () if is_sent else (ours, *(one.connection for one in started))
+            process = context.Process(target=_work, args=(theirs, others, worker))  # type: ignore[attr-defined]  # each has it
+            process.start()
+            theirs.close()
+            started.append(_Process(process, ours, deque()))
+    except OSError as error:
+        Processes(worker, started, ahead).end()
+        raise EngineError(
+            f"{count} processes cannot be started: {(error.strerror or str(error)).lower()}",
+            remedy="name fewer with `--jobs`",
+        ) from error
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    found = Processes(worker, started, ahead)
+    try:
+        yield found
+    finally:
+        found.end()
+
+
+def _work(connection: Connection, others: Sequence[Connection], worker: object) -> None:
+    """Do tasks until the process that started this one has no more, or is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    for other in others:  # or this process would not learn that the one that started it is gone
+        other.close()
+    gc.freeze()  # or a collection would copy all that this process has with the others
+    tasks: SimpleQueue[tuple[Callable[..., object], Sequence[object]] | None] = SimpleQueue()
+    # Tasks are taken while this process waits for its answer to be taken: otherwise both sides may wait for ever.
+    Thread(target=_take, args=(connection, tasks), daemon=True).start()
+    with suppress(OSError):
+        while (task := tasks.get()) is not None:
+            connection.send_bytes(_done(task[0], worker, task[1]))
+
+
+def _take(connection: Connection, tasks: SimpleQueue[tuple[Callable[..., object], Sequence[object]] | None]) -> None:
+    with suppress(EOFError, OSError):
+        while True:
+            tasks.put(connection.recv())
+    tasks.put(None)
+
+
+def _done(function: Callable[..., object], worker: object, arguments: Sequence[object]) -> bytes:
+    """Return what a task gives or raises, pickled."""
+    try:
+        return pickle.dumps(function(worker, *arguments), pickle.HIGHEST_PROTOCOL)
+    except MemoryError:
+        os._exit(_OUT_OF_MEMORY)
+    except Exception as error:
+        from traceback import format_exc
+
+        error.add_note(format_exc())
+        try:
+            return pickle.dumps(error)
+        except Exception:  # an error may refer to anything
+            return pickle.dumps(RuntimeError(f"{type(error).__name__}: {error}"))
