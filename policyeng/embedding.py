@@ -25,7 +25,7 @@ def evaluate(
     profile: str | None = None,
     engine: str = "embedded",
     opa: OpaOptions | None = None,
-    threads: int = 1,
+    jobs: int = 1,
     fail_on: Severity = Severity.LOW,
     strict_unknown: bool = False,
 ) -> Evaluation:
@@ -47,7 +47,7 @@ def evaluate(
         parameters=parameters_of(bundle, profile, parameters),
         engine=engine,
         opa=opa,
-        threads=threads,
+        jobs=jobs,
         fail_on=Severity(fail_on),
         strict_unknown=strict_unknown,
     )
@@ -65,7 +65,6 @@ def admit(
     profile: str | None = None,
     engine: str = "embedded",
     opa: OpaOptions | None = None,
-    threads: int = 1,
     fail_on: Severity = Severity.LOW,
     strict_unknown: bool = False,
     modes: Sequence[Enforcement] = (),
@@ -92,7 +91,6 @@ def admit(
         parameters=parameters_of(bundle, profile, parameters),
         engine=engine,
         opa=opa,
-        threads=threads,
         fail_on=Severity(fail_on),
         strict_unknown=strict_unknown,
         modes=modes,

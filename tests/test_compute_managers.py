@@ -43,7 +43,6 @@ def judged(alone: Bundle, *resources: JsonObject, **parameters: object) -> list[
         pairs=[entry.pair for entry in plan(alone, estate)],
         parameters=parameters_of(alone, {"AML-RBAC-101": parameters}),
         as_of=datetime(2026, 6, 1, tzinfo=UTC),
-        threads=1,
     )
     return [(said, judge_pair(work, pair)) for said, pair in zip(judge(work), work.pairs, strict=True)]
 

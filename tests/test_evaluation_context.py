@@ -42,7 +42,7 @@ def test_judged_again_it_says_what_it_says_from_the_start(bundle: Bundle, number
     for moment in (example.as_of, example.as_of + timedelta(days=30), example.as_of):
         anew = evaluate(bundle, example.snapshot, as_of=moment, parameters=example.parameters)
         assert evaluate_prepared(prepared, EvaluationOptions(moment)) == anew
-        assert evaluate_prepared(prepared, EvaluationOptions(moment, threads=2)) == anew
+        assert evaluate_prepared(prepared, EvaluationOptions(moment, jobs=2)) == anew
 
 
 def test_a_part_says_of_its_pairs_what_the_whole_says(bundle: Bundle) -> None:

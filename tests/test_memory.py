@@ -22,21 +22,20 @@ COMPUTES = "Microsoft.MachineLearningServices/workspaces/computes"
 @pytest.fixture
 def traced() -> Iterator[None]:
     """What Python allocates is counted: unlike resident memory, it depends on nothing else on the machine."""
-    allocated_after(BUNDLE, 99, 2)  # compiles the policies, which takes long where it is traced
+    allocated_after(BUNDLE, 99)  # compiles the policies, which takes long where it is traced
     tracemalloc.start()
     yield
     tracemalloc.stop()
 
 
 @pytest.mark.usefixtures("traced")
-@pytest.mark.parametrize("threads", [1, 2])
-def test_memory_does_not_grow_with_the_number_of_snapshots(threads: int) -> None:
+def test_memory_does_not_grow_with_the_number_of_snapshots() -> None:
     """Fifteen different snapshots of 300 kB; keeping the last ten, or their findings, would take more."""
-    allocated = [allocated_after(BUNDLE, number, threads) for number in range(15)]
+    allocated = [allocated_after(BUNDLE, number) for number in range(15)]
     assert allocated[-1] - allocated[4] < 500_000
 
 
-def allocated_after(bundle: Bundle, number: int, threads: int) -> int:
+def allocated_after(bundle: Bundle, number: int) -> int:
     """Return the allocated bytes after one more run."""
     computes = [
         {
@@ -46,7 +45,7 @@ def allocated_after(bundle: Bundle, number: int, threads: int) -> int:
         }
         for index in range(4)
     ]
-    found = evaluate(bundle, snapshot(*computes), as_of=AS_OF, threads=threads).findings
+    found = evaluate(bundle, snapshot(*computes), as_of=AS_OF).findings
     assert len(found) > len(computes)
     del computes, found
     gc.collect()

@@ -16,7 +16,7 @@ import pytest
 
 from policyeng import processes as module
 from policyeng.errors import EngineError
-from policyeng.processes import Lost, Processes, processes, processors
+from policyeng.processes import Lost, Processes, Task, processes, processors
 
 #: More than a pipe holds.
 LARGE = 1 << 20
@@ -108,16 +108,16 @@ def test_a_process_that_ends_loses_the_task_that_it_was_at(how: str, said: str) 
     """What it had been given besides is done by others."""
     words = ["a", "b", how, "c", "d", "e", "f"]
     with processes(None, 2, ahead=3) as spread:
-        tasks = [spread.ask(ended, word) for word in words]
-        found: list[object] = [spread.outcome(task) for task in tasks]
+        tasks: list[Task[object]] = [spread.ask(ended, word) for word in words]
+        found = [spread.outcome(task) for task in tasks]
     assert found == [Lost(said) if word == how else word for word in words]
 
 
 def test_nobody_is_left() -> None:
     """What no process can do any more is lost, too, and waited for by nobody."""
     with processes(None, 2, ahead=2) as spread:
-        tasks = [spread.ask(ended, word) for word in ["killed", "killed", "a", "b"]]
-        found: list[object] = [spread.outcome(task) for task in tasks]
+        tasks: list[Task[object]] = [spread.ask(ended, word) for word in ["killed", "killed", "a", "b"]]
+        found = [spread.outcome(task) for task in tasks]
         assert found == [Lost("was ended by SIGKILL")] * 4
         assert spread.outcome(spread.ask(ended, "c")) == Lost("was ended by SIGKILL")
 

@@ -31,7 +31,6 @@ def admit(
     parameters: Mapping[str, JsonObject] | None = None,
     engine: str = "embedded",
     opa: OpaOptions | None = None,
-    threads: int = 1,
     fail_on: Severity = Severity.LOW,
     strict_unknown: bool = False,
     modes: Sequence[Enforcement] = (),
@@ -54,7 +53,6 @@ def admit(
         parameters: by policy id, values that replace the defaults.
         engine: what judges Rego, a name of `policyeng.engines.ENGINES`.
         opa: which OPA judges, for the engine `opa`; a private server unless given.
-        threads: how many threads judge Rego.
         fail_on: failures below this severity warn.
         strict_unknown: what cannot be decided counts as a failure does.
         modes: how failures are enforced; without any of them they deny.
@@ -66,7 +64,14 @@ def admit(
         EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
     """
     options = AdmissionOptions(
-        as_of, exemptions, engine, opa, threads, fail_on, strict_unknown, modes=modes, blame=blame
+        as_of,
+        exemptions,
+        engine,
+        opa,
+        fail_on=fail_on,
+        strict_unknown=strict_unknown,
+        modes=modes,
+        blame=blame,
     )
     if engine != "embedded":
         changes, earlier = (changes_of(given, bundle.spellings) for given in (change, before))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -104,7 +103,6 @@ class _Request:
     as_of: datetime
     engine: str
     opa: OpaOptions
-    jobs: int
 
 
 @with_opa
@@ -136,7 +134,6 @@ def admit(
     blame: BlameOption = None,
     as_of: options.AsOf = None,
     engine: options.Engine = "embedded",
-    jobs: options.Jobs = 0,
     no_cache: options.NoCache = False,
     *,
     trust: Mapping[str, object],
@@ -159,9 +156,7 @@ def admit(
     named, files, facts = (inputs or (), snapshot or (), delete or ()), policy or (), data or ()
     others = [*files, *facts, *(parameters or ()), config, *(path for _, path in outputs)]
     walk = walk_of(settings, others, gitignore=not no_gitignore)
-    request = _Request(
-        *named, whole, files, facts, from_, said, walk, show_skipped, no_exemptions, at, engine, opa, jobs
-    )
+    request = _Request(*named, whole, files, facts, from_, said, walk, show_skipped, no_exemptions, at, engine, opa)
     _require_inputs(request)
     with cache.switched_off(no_cache):
         decision = _decision(request, settings)
@@ -223,7 +218,6 @@ def _decision(request: _Request, settings: Settings) -> Decision:
             parameters=held.parameters,
             engine=request.engine,
             opa=request.opa,
-            threads=request.jobs or os.cpu_count() or 1,
             fail_on=settings.fail_on,
             strict_unknown=settings.strict_unknown,
             modes=settings.modes,

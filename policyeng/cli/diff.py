@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -132,7 +131,6 @@ def diff(
     strict_unknown: options.StrictUnknown = False,
     as_of: options.AsOf = None,
     engine: options.Engine = "embedded",
-    jobs: options.Jobs = 0,
     parts: Parts = False,
     no_causes: NoCauses = False,
     no_cache: options.NoCache = False,
@@ -166,7 +164,7 @@ def diff(
     with cache.switched_off(no_cache):
         held = asked.held()
         walk = walk_of(held.settings, others, gitignore=not no_gitignore)
-        reading = Reading(from_, said, walk, show_skipped, engine, opa, jobs or os.cpu_count() or 1, not no_causes)
+        reading = Reading(from_, said, walk, show_skipped, engine, opa, not no_causes)
         theirs = asked.before(earlier).held() if earlier.differs else held
         comparing = by_parts if parts else _whole
         comparison = comparing(Side(before, theirs, was), Side(after, held, at), reading)
@@ -178,7 +176,7 @@ def _whole(before: Side, after: Side, reading: Reading) -> Comparison:
     """Compare what each side reads as one snapshot."""
     old, new = _state(before, reading), _state(after, reading)
     with busy("comparing"):
-        return compared(old, new, after.gate, threads=reading.threads, with_causes=reading.with_causes)
+        return compared(old, new, after.gate, with_causes=reading.with_causes)
 
 
 def _state(side: Side, reading: Reading) -> State:

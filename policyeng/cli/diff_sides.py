@@ -30,7 +30,6 @@ class Reading:
     show_skipped: bool
     engine: str
     opa: OpaOptions
-    threads: int
     with_causes: bool
 
 
@@ -80,7 +79,6 @@ def by_parts(before: Side, after: Side, reading: Reading) -> Comparison:
             (before.state(Snapshot(), reading), after.state(Snapshot(), reading)),
             after.gate,
             problems=tuple(dict.fromkeys((*before.held.problems, *after.held.problems))),
-            threads=reading.threads,
             with_causes=reading.with_causes,
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -42,7 +41,7 @@ class Request:
 
 @frozen
 class Judged:
-    """What was judged, with what, and what came of it; `options` are those of `evaluate`."""
+    """What was judged, with what, and what came of it; `options` are those of `evaluate` for more of it."""
 
     bundle: Bundle
     snapshot: Snapshot
@@ -82,11 +81,12 @@ def judged_of(request: Request, settings: Settings) -> Judged:
             "parameters": held.parameters,
             "engine": request.engine,
             "opa": request.opa,
-            "threads": request.jobs or os.cpu_count() or 1,
             "fail_on": settings.fail_on,
             "strict_unknown": settings.strict_unknown,
         }
-        evaluation = evaluate(held.bundle, snapshot, **options, problems=(*read.problems, *held.problems))
+        evaluation = evaluate(
+            held.bundle, snapshot, **options, jobs=request.jobs, problems=(*read.problems, *held.problems)
+        )
         evaluation = evaluation.model_copy(update={"settings": held.applied})
     if earlier is not None:
         from policyeng.evaluation.baseline import against_baseline

@@ -7,7 +7,7 @@ from policyeng.engines.opa_options import OpaOptions
 from policyeng.engines.work import Judgement, Pair, Work
 from policyeng.errors import UsageError
 
-__all__ = ["ENGINES", "Judgement", "OpaOptions", "Pair", "Work", "engine_version", "judge"]
+__all__ = ["ENGINES", "Judgement", "OpaOptions", "Pair", "Work", "engine_version", "judge", "share"]
 
 #: The engines that can judge Rego.
 ENGINES = ("embedded", "opa")
@@ -37,6 +37,22 @@ def judge(work: Work, engine: str = "embedded", opa: OpaOptions | None = None) -
     rego = [pair for pair in work.pairs if policies[pair.policy].rules]
     verdicts = iter(_rego(work, rego, engine, opa) if rego else ())
     return [next(verdicts) if policies[pair.policy].rules else python.judge_pair(work, pair) for pair in work.pairs]
+
+
+def share(work: Work) -> None:
+    """Make what all pairs need, so that processes which are forked then need not.
+
+    Raises:
+        EngineError: the bundle does not compile.
+    """
+    from policyeng.engines import embedded
+
+    program = embedded.compile_rego(work.bundle)
+    for part in work.parts():
+        embedded.documents_of(part)
+        if part.marking is not None:
+            python.input_of(part)
+            program.handled_thread()
 
 
 def engine_version(engine: str = "embedded", opa: OpaOptions | None = None) -> str:

@@ -72,7 +72,6 @@ class Work:
         subjects: resources, workloads, approvals, documents as they were written: what `Pair.subject` counts through.
         document: the snapshot as JSON with the keys `resources`, `workloads`, `approvals` and the others.
         parameters: one object per policy of the bundle, defaults filled in.
-        threads: how many threads judge Rego; at least 1.
         made: by name, what engines make of `document`; whoever judges it again gives the same one again.
         marking: what is not known of the snapshot; None where all of it is.
         apart: by the number of a policy, what is not known of the snapshot to it, where that is more.
@@ -85,7 +84,6 @@ class Work:
     pairs: Sequence[Pair]
     parameters: Sequence[JsonObject]
     as_of: datetime
-    threads: int = 1
     made: dict[str, Any] = field(default_factory=dict)
     marking: Marking | None = None
     apart: Mapping[int, Marking] = field(default_factory=dict)

@@ -57,7 +57,7 @@ class EvaluationContext:
         kept = [entry for entry in self.planned if concerns(policies[entry.pair.policy], subjects[entry.pair.subject])]
         return replace(self, planned=kept)
 
-    def work(self, as_of: datetime, threads: int = 1) -> Work:
+    def work(self, as_of: datetime) -> Work:
         """The pairs that are not decided yet, for an engine.
 
         What Python policies work out for all resources (`SnapshotView.once`) is theirs for one judging and no longer:
@@ -71,7 +71,6 @@ class EvaluationContext:
             pairs=[entry.pair for entry in self.planned if not entry.unknowns],
             parameters=self.parameters,
             as_of=as_of,
-            threads=threads,
             made=self.made,
             **markings_of(self.bundle, self.estate),
         )

@@ -39,7 +39,7 @@ def evaluate(
     parameters: Mapping[str, JsonObject] | None = None,
     engine: str = "embedded",
     opa: OpaOptions | None = None,
-    threads: int = 1,
+    jobs: int = 1,
     fail_on: Severity = Severity.LOW,
     strict_unknown: bool = False,
     problems: Iterable[Problem] = (),
@@ -54,16 +54,19 @@ def evaluate(
         parameters: by policy id, values that replace the defaults.
         engine: evaluates Rego, a name of `policyeng.engines.ENGINES`.
         opa: which OPA evaluates, for the engine `opa`; a private server unless given.
-        threads: how many threads evaluate Rego.
+        jobs: how many processes evaluate; with 0 as many as pay, at most one for each processor. They are forked, so
+            no other thread of this one may be at work. It is for the engine `embedded`.
         fail_on: failures at or above this severity make the exit code 1.
         strict_unknown: what cannot be decided counts as a failure does.
         problems: what went wrong on the way to the snapshot; an error among them makes the exit code 2.
 
     Raises:
-        UsageError: a parameter does not exist or does not fit its schema, or the engine does not exist.
-        EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
+        UsageError: a parameter does not exist or does not fit its schema, or the engine does not exist or evaluates
+            in one process only.
+        EngineError: the bundle does not compile, the OPA server does not answer for every pair, or no process can be
+            started.
     """
-    options = EvaluationOptions(as_of, exemptions, engine, opa, threads, fail_on, strict_unknown, tuple(problems))
+    options = EvaluationOptions(as_of, exemptions, engine, opa, jobs, fail_on, strict_unknown, tuple(problems))
     return evaluate_prepared(prepare(bundle, snapshot, parameters), options)
 
 
@@ -83,10 +86,18 @@ def evaluate_pairs(prepared: EvaluationContext, options: EvaluationOptions) -> F
     """Return the findings of all pairs, sorted, before exemptions mark them.
 
     Raises:
-        UsageError: the engine does not exist.
-        EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
+        UsageError: the engine does not exist, or evaluates in one process only.
+        EngineError: the bundle does not compile, the OPA server does not answer for every pair, or no process can be
+            started.
     """
-    return findings_of(prepared, judge(prepared.work(options.moment, options.threads), options.engine, options.opa))
+    work = prepared.work(options.moment)
+    if options.jobs != 1:
+        from policyeng.evaluation import dividing  # most evaluations are not divided
+
+        count = dividing.processes_for(options, len(prepared.planned))
+        if count > 1:
+            return dividing.findings_by_processes(prepared, work, count)
+    return findings_of(prepared, judge(work, options.engine, options.opa))
 
 
 def conclude(prepared: EvaluationContext, findings: Sequence[Finding], options: EvaluationOptions) -> Evaluation:

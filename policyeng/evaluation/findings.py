@@ -9,6 +9,7 @@ from operator import itemgetter
 from policyeng.bundle import Policy
 from policyeng.engines import Judgement, Pair
 from policyeng.evaluation.context import EvaluationContext
+from policyeng.evaluation.estate import Resource
 from policyeng.evaluation.places import with_places
 from policyeng.masking import masked, masked_message
 from policyeng.models import (
@@ -23,7 +24,7 @@ from policyeng.models import (
     lowered,
 )
 
-_Entry = Finding | Passed
+Entry = Finding | Passed
 
 
 def findings_of(prepared: EvaluationContext, judgements: Iterable[Judgement]) -> Findings:
@@ -33,23 +34,24 @@ def findings_of(prepared: EvaluationContext, judgements: Iterable[Judgement]) ->
         prepared: the pairs.
         judgements: of the pairs that are not decided yet, in their order.
     """
-    return Findings([entry for entry, _ in _entries(prepared, judgements)])
+    return Findings([entry for entry, _ in entries_of(prepared, judgements)])
 
 
 def findings_by_pair(prepared: EvaluationContext, judgements: Iterable[Judgement]) -> list[tuple[Finding, Pair]]:
     """Return the findings of all pairs that are planned, sorted, each with its pair; see `findings_of`."""
     return [
         (entry.finding() if isinstance(entry, Passed) else entry, pair)
-        for entry, pair in _entries(prepared, judgements)
+        for entry, pair in entries_of(prepared, judgements)
     ]
 
 
-def _entries(prepared: EvaluationContext, judgements: Iterable[Judgement]) -> list[tuple[_Entry, Pair]]:
+def entries_of(prepared: EvaluationContext, judgements: Iterable[Judgement]) -> list[tuple[Entry, Pair]]:
+    """Return what is found of the pairs that are planned, sorted, each with its pair; see `findings_of`."""
     subjects, verdicts = prepared.estate.subjects, iter(judgements)
     policies = prepared.bundle.policies
     templates: dict[int, JsonObject] = {}
     referred: dict[int, tuple[tuple[str, str], SubjectRef]] = {}
-    found: list[tuple[tuple[str, tuple[str, str]], _Entry, Pair]] = []
+    found: list[tuple[tuple[str, tuple[str, str]], Entry, Pair]] = []
     explained: list[int] = []
     for pair, unknowns in prepared.planned:
         judgement = Judgement(unknowns=unknowns) if unknowns else next(verdicts)
@@ -58,15 +60,14 @@ def _entries(prepared: EvaluationContext, judgements: Iterable[Judgement]) -> li
         number, position = pair.policy, pair.subject
         template = templates.get(number)
         if template is None:
-            template = templates[number] = _template(policies[number])
+            template = templates[number] = template_of(policies[number])
         at = referred.get(position)
         if at is None:
             subject = subjects[position]
-            reference = SubjectRef(subject.reported_id, subject.reported_type, subject.location)
-            at = referred[position] = (lowered(subject.reported_id), subject.reported_id), reference
+            at = referred[position] = (lowered(subject.reported_id), subject.reported_id), reference_of(subject)
         if judgement.denials or judgement.unknowns or judgement.error is not None:
             explained.append(len(found))
-            entry: _Entry = _finding(template, at[1], judgement)
+            entry: Entry = _finding(template, at[1], judgement)
         else:
             entry = Passed(template, at[1])
         found.append(((template["policy"], at[0]), entry, pair))
@@ -76,7 +77,7 @@ def _entries(prepared: EvaluationContext, judgements: Iterable[Judgement]) -> li
 
 
 def _add_places(
-    found: list[tuple[tuple[str, tuple[str, str]], _Entry, Pair]],
+    found: list[tuple[tuple[str, tuple[str, str]], Entry, Pair]],
     explained: Sequence[int],
     prepared: EvaluationContext,
 ) -> None:
@@ -94,7 +95,12 @@ def order_of(finding: Finding) -> tuple[str, str, str]:
     return finding.policy, lowered(finding.resource), finding.resource
 
 
-def _template(policy: Policy) -> JsonObject:
+def reference_of(subject: Resource) -> SubjectRef:
+    """Return what findings say of their resource."""
+    return SubjectRef(subject.reported_id, subject.reported_type, subject.location)
+
+
+def template_of(policy: Policy) -> JsonObject:
     """Return the fields of findings that their policy decides."""
     header = policy.header
     return {

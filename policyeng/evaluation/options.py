@@ -12,13 +12,17 @@ from policyeng.models import Exemption, Problem, Severity
 
 @frozen
 class EvaluationOptions:
-    """The clock, and how failures count; see the arguments of `policyeng.evaluation.evaluate`."""
+    """The clock, and how failures count; see the arguments of `policyeng.evaluation.evaluate`.
+
+    Attributes:
+        jobs: how many processes evaluate; with 0 as many as pay, at most one for each processor.
+    """
 
     as_of: datetime
     exemptions: Sequence[Exemption] = ()
     engine: str = "embedded"
     opa: OpaOptions | None = None
-    threads: int = 1
+    jobs: int = 1
     fail_on: Severity = Severity.LOW
     strict_unknown: bool = False
     problems: Sequence[Problem] = ()

@@ -44,7 +44,7 @@ class Coming(ValidatedModel):
     flip: Flip
 
 
-def coming(state: State, until: datetime, part: str = "", *, threads: int = 1) -> Iterator[Coming]:
+def coming(state: State, until: datetime, part: str = "") -> Iterator[Coming]:
     """What flips after the clock of a state, until a later one and with it, in the order of time.
 
     Only flips after which something other than a pass is found, or was before, are told.
@@ -53,7 +53,7 @@ def coming(state: State, until: datetime, part: str = "", *, threads: int = 1) -
         UsageError: a parameter does not exist or does not fit its schema, or the engine does not exist.
         EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
     """
-    look = _Look(state, until, threads)
+    look = _Look(state, until)
     found = sorted(look.turns(), key=lambda turn: (turn[0], turn[1]))
     for at, key, was, now in found:
         yield Coming(at=at, part=part, flip=look.flip(at, key, was, now))
@@ -62,8 +62,8 @@ def coming(state: State, until: datetime, part: str = "", *, threads: int = 1) -
 class _Look:
     """One snapshot, judged at many clocks."""
 
-    def __init__(self, state: State, until: datetime, threads: int) -> None:
-        self._state, self._until, self._threads = state, until, threads
+    def __init__(self, state: State, until: datetime) -> None:
+        self._state, self._until = state, until
         self._whole = prepare(state.bundle, state.snapshot, state.parameters)
         self._homes = homes_of(self._whole.estate.subjects)
         policies = zip(state.bundle.policies, state.bundle.clocked, strict=True)
@@ -74,7 +74,7 @@ class _Look:
     @uncollected()
     def _judged(self, prepared: EvaluationContext, at: datetime) -> Sequence[Finding]:
         state = self._state
-        options = EvaluationOptions(at, engine=state.engine, opa=state.opa, threads=self._threads)
+        options = EvaluationOptions(at, engine=state.engine, opa=state.opa)
         return evaluate_pairs(prepared, options)
 
     def _marked(self, findings: Sequence[Finding], at: datetime) -> dict[Key, Finding]:

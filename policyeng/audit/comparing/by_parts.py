@@ -33,7 +33,6 @@ def compared_by_parts(
     gate: Gate,
     *,
     problems: Sequence[Problem] = (),
-    threads: int = 1,
     with_causes: bool = True,
 ) -> Comparison:
     """Compare pair after pair; only what is found is kept.
@@ -43,7 +42,6 @@ def compared_by_parts(
         around: what both sides are judged with; their snapshots do not count.
         gate: as for one comparison.
         problems: what else went wrong.
-        threads: how many threads judge Rego.
         with_causes: find the causes.
 
     Raises:
@@ -58,8 +56,8 @@ def compared_by_parts(
         if any(problem.level == "error" for problem in pair.problems):
             continue
         states = [side or replace(one, snapshot=Snapshot()) for side, one in zip(pair[1:3], around, strict=True)]
-        found = _found(pair, states, gate, threads)
-        one = compared(states[0], states[1], gate, found=found, threads=threads, with_causes=with_causes)
+        found = _found(pair, states, gate)
+        one = compared(states[0], states[1], gate, found=found, with_causes=with_causes)
         for side, evaluation in zip(sums, found, strict=True):
             side.add(pair.name, evaluation)
         for name, flips in lists.items():
@@ -80,12 +78,12 @@ def compared_by_parts(
     )
 
 
-def _found(pair: Pair, states: Sequence[State], gate: Gate, threads: int) -> tuple[Evaluation, Evaluation]:
+def _found(pair: Pair, states: Sequence[State], gate: Gate) -> tuple[Evaluation, Evaluation]:
     """What is found on both sides; that there is nothing to judge is no fault of a part that is not there."""
     if pair.before is pair.after:
-        both = judged(states[0], gate, threads)
+        both = judged(states[0], gate)
         return both, both
-    before, after = (judged(state, gate, threads) for state in states)
+    before, after = (judged(state, gate) for state in states)
     absent = {"problems": (), "exit_code": 0}
     return (
         before if pair.before else before.model_copy(update=absent),

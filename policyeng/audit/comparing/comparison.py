@@ -21,7 +21,6 @@ def compared(
     gate: Gate = ANY,
     *,
     found: tuple[Evaluation, Evaluation] | None = None,
-    threads: int = 1,
     with_causes: bool = True,
     only: Callable[[Key], bool] | None = None,
 ) -> Comparison:
@@ -32,7 +31,6 @@ def compared(
         after: the later one.
         gate: what makes the comparison fail.
         found: what was found in both; judged now unless given.
-        threads: how many threads judge Rego.
         with_causes: find the causes, which judges again.
         only: which findings are compared; all unless given.
 
@@ -40,7 +38,7 @@ def compared(
         UsageError: a parameter does not exist or does not fit its schema, or an engine does not exist.
         EngineError: a bundle does not compile, or the OPA server does not answer for every pair.
     """
-    earlier, later = found or (judged(before, gate, threads), judged(after, gate, threads))
+    earlier, later = found or (judged(before, gate), judged(after, gate))
     were, are = keyed(earlier.findings), keyed(later.findings)
     about = [key for key in {**were, **are} if only is None or only(key)]
     pairs = {key: (status_of(were.get(key)), status_of(are.get(key))) for key in about}

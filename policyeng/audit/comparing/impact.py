@@ -86,7 +86,6 @@ class Proposed:
     exemptions: Sequence[Exemption] | None = None
     owner_tag: str = OWNER_TAG
     opa: OpaOptions | None = None
-    threads: int = 1
 
 
 def impact_on(history: History, run: Run, proposed: Proposed) -> Impact:
@@ -104,7 +103,7 @@ def impact_on(history: History, run: Run, proposed: Proposed) -> Impact:
             counted.problems.append(Problem(level="warning", message=str(error), place=part.name))
             continue
         after = _with(before, proposed)
-        later = judged(after, threads=proposed.threads)
+        later = judged(after)
         comparison = compared(before, after, found=(found, later), with_causes=False)
         counted.problems += _new_errors(found, later, part.name)
         counted.add(part.name, comparison, owners_of(before.snapshot, proposed.owner_tag))

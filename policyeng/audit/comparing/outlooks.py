@@ -64,7 +64,6 @@ def outlook(
     *,
     run: int | None = None,
     gate: Gate = ANY,
-    threads: int = 1,
 ) -> Outlook:
     """Look ahead at each part, one after the other.
 
@@ -82,7 +81,7 @@ def outlook(
         number += 1
         problems += (one.model_copy(update={"place": _place(part.name, one)}) for one in part.problems)
         if part.state is not None:
-            found += coming(part.state, until, part.name, threads=threads)
+            found += coming(part.state, until, part.name)
     found.sort(key=lambda one: one.at)
     is_undecided = any(one.level == "error" for one in problems) or any(
         one.flip.after is Outcome.ERROR for one in found

@@ -58,7 +58,7 @@ class Gate:
 ANY = Gate()
 
 
-def judged(state: State, gate: Gate = ANY, threads: int = 1) -> Evaluation:
+def judged(state: State, gate: Gate = ANY) -> Evaluation:
     """The evaluation of a state.
 
     Raises:
@@ -73,7 +73,6 @@ def judged(state: State, gate: Gate = ANY, threads: int = 1) -> Evaluation:
         parameters=state.parameters,
         engine=state.engine,
         opa=state.opa,
-        threads=threads,
         fail_on=gate.fail_on,
         strict_unknown=gate.strict_unknown,
         problems=state.problems,

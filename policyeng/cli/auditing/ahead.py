@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -67,7 +66,6 @@ def ahead(
     fail_on: options.FailOn = None,
     strict_unknown: options.StrictUnknown = False,
     engine: options.Engine = "embedded",
-    jobs: options.Jobs = 0,
     format_: TableFormat = "text",
     store: StoreUrl = None,
     *,
@@ -88,7 +86,7 @@ def ahead(
     flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
     flags |= {"profile": profile, "strict_unknown": strict_unknown, **trust}
     settings = settings_of(flags, config)
-    looking = _Looking(settings, begins, ends, engine, opa, jobs or os.cpu_count() or 1)
+    looking = _Looking(settings, begins, ends, engine, opa)
     if input_:
         if estate is not None:
             raise UsageError("`--input` goes without an estate", remedy="leave one of the two out")
@@ -132,12 +130,10 @@ def _until(begins: datetime, days: int | None, until: str | None) -> datetime:
 class _Looking:
     """How far and with what is looked ahead."""
 
-    def __init__(
-        self, settings: Settings, begins: datetime, ends: datetime, engine: str, opa: OpaOptions, threads: int
-    ) -> None:
+    def __init__(self, settings: Settings, begins: datetime, ends: datetime, engine: str, opa: OpaOptions) -> None:
         self._gate = Gate(settings.fail_on, settings.strict_unknown)
         self._begins, self._ends = begins, ends
-        self._engine, self._opa, self._threads = engine, opa, threads
+        self._engine, self._opa = engine, opa
 
     def at_inputs(self, inputs: Sequence[str], held: Held) -> Outlook:
         """Look ahead at what is read now."""
@@ -181,7 +177,7 @@ class _Looking:
         from policyeng.audit.comparing.outlooks import outlook
 
         with busy(f"looking ahead at {estate}"):
-            return outlook(parts, estate, self._begins, self._ends, run=run, gate=self._gate, threads=self._threads)
+            return outlook(parts, estate, self._begins, self._ends, run=run, gate=self._gate)
 
 
 def _print(outlooks: Sequence[Outlook], format_: str) -> None:

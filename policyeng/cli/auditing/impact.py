@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,7 +44,6 @@ def impact(
     runs: Runs = 1,
     max_new_failures: MaxNew = None,
     owner_tag: OwnerTag = OWNER_TAG,
-    jobs: options.Jobs = 0,
     format_: TableFormat = "text",
     store: StoreUrl = None,
     *,
@@ -69,7 +67,7 @@ def impact(
     from policyeng.audit.comparing.impact import Proposed, exceeds, impact_on
 
     theirs = held.exemptions if exemptions or no_exemptions else None
-    proposed = Proposed(held.bundle, held.parameters, theirs, owner_tag, opa, jobs or os.cpu_count() or 1)
+    proposed = Proposed(held.bundle, held.parameters, theirs, owner_tag, opa)
     with store_of(store, config) as kept:
         chosen_runs = [run for name in estates_of(kept, estate) for run in kept.runs(name, last=runs)]
         impacts = []

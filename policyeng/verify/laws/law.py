@@ -101,12 +101,11 @@ class Trial:
         *,
         parameters: Mapping[str, JsonObject] | None = None,
         exemptions: Sequence[Exemption] = (),
-        threads: int = 1,
     ) -> Evaluation:
-        """The evaluation with something else in place of what the example has, or with exemptions or threads."""
+        """The evaluation with something else in place of what the example has, or with exemptions."""
         is_as_it_is = snapshot is None and bundle is None and parameters is None
         prepared = self.prepared if is_as_it_is else self.ready(snapshot or self.snapshot, bundle, parameters)
-        return evaluate_prepared(prepared, EvaluationOptions(self.example.as_of, exemptions, threads=threads))
+        return evaluate_prepared(prepared, EvaluationOptions(self.example.as_of, exemptions))
 
     def said(self, prepared: EvaluationContext) -> Evaluation:
         """The evaluation of what `ready` gave, or of a part of it, at the clock of the example."""
