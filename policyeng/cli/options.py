@@ -146,7 +146,12 @@ Engine = Annotated[
 ]
 Jobs = Annotated[
     int,
-    typer.Option(metavar="N", min=0, envvar="POLICYENG_JOBS", help="Threads that judge; 0 is one for each processor."),
+    typer.Option(
+        metavar="N",
+        min=0,
+        envvar="POLICYENG_JOBS",
+        help="Processes that judge; 0 is as many as pay, at most one for each processor.",
+    ),
 ]
 Baseline = Annotated[
     Path | None,

@@ -53,11 +53,21 @@ def look() -> tuple[bool, int]:
 
 @contextmanager
 def busy(what: str) -> Iterator[None]:
-    """Say on a terminal's stderr what takes long; silent elsewhere."""
+    """Say on a terminal's standard error what takes long, and take it away again; silent elsewhere.
+
+    No thread animates it: locks that a thread holds stay locked in processes that are forked meanwhile.
+    """
     if not is_terminal(sys.stderr):
         yield
         return
-    from rich.console import Console
-
-    with Console(stderr=True).status(what):
+    line = f"{what} ..."[: max(0, os.get_terminal_size(sys.stderr.fileno()).columns - 1)]
+    _draw(f"{line}\r")
+    try:
         yield
+    finally:
+        _draw(f"{' ' * len(line)}\r")
+
+
+def _draw(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()

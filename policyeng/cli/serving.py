@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +9,7 @@ from typing import Annotated
 import typer
 
 from policyeng.cli.groups import with_group
+from policyeng.processes import processors
 from policyeng.server.options import Route, ServerOptions
 
 Host = Annotated[
@@ -219,7 +219,7 @@ def _given(
         max_body_bytes=max_body_bytes,
         max_pending_bytes=max_pending_bytes,
         deadline=deadline,
-        workers=workers or os.cpu_count() or 1,
+        workers=workers or processors(),
         waiting=waiting,
         unready_on_fault=unready_on_fault,
         drain_seconds=drain_seconds,

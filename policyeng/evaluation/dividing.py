@@ -19,7 +19,7 @@ from policyeng.engines.work import MOST_OVERRUNS
 from policyeng.errors import UsageError
 from policyeng.evaluation.context import EvaluationContext
 from policyeng.evaluation.findings import entries_of, reference_of, template_of
-from policyeng.evaluation.options import EvaluationOptions
+from policyeng.evaluation.options import PAIRS_OF_A_PROCESS, EvaluationOptions
 from policyeng.evaluation.plan import Planned
 from policyeng.models import (
     Denial,
@@ -37,8 +37,6 @@ from policyeng.processes import REMEDY, Lost, processes, processors
 
 #: Parts for each process, so that none has much left to do when the others have nothing.
 _PARTS = 6
-#: Pairs that are worth a process: evaluating them takes longer than starting it and taking what it found.
-_WORTH = 6_000
 
 
 class _Said(NamedTuple):
@@ -75,7 +73,7 @@ def processes_for(options: EvaluationOptions, pairs: int) -> int:
         if options.jobs > 1:
             raise UsageError(f"the engine `{options.engine}` evaluates in one process", remedy="leave out `--jobs`")
         return 1
-    return options.jobs or (1 if pairs < 2 * _WORTH else min(processors(), pairs // _WORTH))
+    return options.jobs or min(processors(), pairs // PAIRS_OF_A_PROCESS)
 
 
 def findings_by_processes(prepared: EvaluationContext, work: Work, count: int) -> Findings:

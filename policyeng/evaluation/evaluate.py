@@ -12,7 +12,7 @@ from policyeng.evaluation.conclusion import exit_code, homes_of, problems_of, su
 from policyeng.evaluation.context import EvaluationContext, prepare
 from policyeng.evaluation.estate import Estate
 from policyeng.evaluation.findings import findings_of
-from policyeng.evaluation.options import EvaluationOptions
+from policyeng.evaluation.options import PAIRS_OF_A_PROCESS, EvaluationOptions
 from policyeng.garbage import uncollected
 from policyeng.masking import masked_message
 from policyeng.models import (
@@ -91,12 +91,12 @@ def evaluate_pairs(prepared: EvaluationContext, options: EvaluationOptions) -> F
             started.
     """
     work = prepared.work(options.moment)
-    if options.jobs != 1:
-        from policyeng.evaluation import dividing  # most evaluations are not divided
+    if options.jobs > 1 or (options.jobs == 0 and len(prepared.planned) >= 2 * PAIRS_OF_A_PROCESS):
+        from policyeng.evaluation.dividing import findings_by_processes, processes_for  # most are not divided
 
-        count = dividing.processes_for(options, len(prepared.planned))
+        count = processes_for(options, len(prepared.planned))
         if count > 1:
-            return dividing.findings_by_processes(prepared, work, count)
+            return findings_by_processes(prepared, work, count)
     return findings_of(prepared, judge(work, options.engine, options.opa))
 
 
@@ -112,7 +112,8 @@ def conclude(prepared: EvaluationContext, findings: Sequence[Finding], options: 
     marked, notes = exempting.apply(findings, options.exemptions, bundle.policies, homes, options.moment)
     problems = [*options.problems, *problems_of(prepared), *notes]
     gaps = {(gap.kind, gap.scope) for gap in estate.gaps}
-    if all((finding.resource_type, finding.resource) in gaps for finding in marked):
+    # One after the other: findings that pass are made when they are asked for, and the first is enough mostly.
+    if all((one.resource_type, one.resource) in gaps for one in (marked[at] for at in range(len(marked)))):
         problems.append(_nothing_evaluated(bundle, estate))
     engine = EngineRef(name=options.engine, version=engine_version(options.engine, options.opa))
     return Evaluation(

@@ -79,6 +79,7 @@ class _Finding:
     def __init__(self, content: bytes) -> None:
         self._content = content
         self._known: dict[str, _Place | None] = {}
+        self._starts: dict[int, list[int]] = {}
 
     def __call__(self, pointers: Sequence[str]) -> list[_Place | None]:
         known = self._known
@@ -86,7 +87,7 @@ class _Finding:
         if len(known) + len(missing) > _MOST_PLACES:
             known, missing = {}, [*pointers]
             self._known = known
-        known.update(zip(missing, places_of(self._content, missing), strict=True))
+        known.update(zip(missing, places_of(self._content, missing, self._starts), strict=True))
         return [known[pointer] for pointer in pointers]
 
 

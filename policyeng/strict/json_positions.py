@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import deque
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -42,6 +43,7 @@ _LONGEST_INTEGER = 20
 
 # Strings of good documents, which in ARM templates may go over several lines.
 _KEY = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"?[ \t\n\r]*+:?[ \t\n\r]*+', re.DOTALL)
+_INDEX = re.compile(r"[0-9]{1,9}")
 _COMMA = re.compile(r",?[ \t\n\r]*+")
 _SCALAR = re.compile(r'[^"\[\]{},]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?[^"\[\]{},]*+)*+', re.DOTALL)
 #: The next bracket outside of strings; a group has it where it opens.
@@ -257,17 +259,45 @@ class _Node:
 
 
 class _Holder:
-    """An array or object with members that pointers lead to; the index of the next member, -1 in an object."""
+    """An array or object with members that pointers lead to.
 
-    __slots__ = ("index", "members")
+    Attributes:
+        index: of the next member; -1 in an object.
+        starts: where the first members of an array begin, as far as that is known.
+        asked: the indices that pointers lead to, in order.
+    """
 
-    def __init__(self, members: dict[str, _Node], index: int) -> None:
+    __slots__ = ("asked", "index", "members", "starts")
+
+    def __init__(self, members: dict[str, _Node], starts: list[int] | None) -> None:
         self.members = members
-        self.index = index
+        self.index = -1 if starts is None else 0
+        self.starts = [] if starts is None else starts
+        self.asked = deque([] if starts is None else sorted(int(key) for key in members if _INDEX.fullmatch(key)))
+
+    def skip(self, at: int) -> int:
+        """Pass members of an array, the next of which is at a place, up to one that is asked for or not known."""
+        if self.index == len(self.starts):
+            self.starts.append(at)
+        while self.asked and self.asked[0] < self.index:
+            self.asked.popleft()
+        last = len(self.starts) - 1
+        self.index = min(self.asked[0], last) if self.asked else last
+        return self.starts[self.index]
 
 
-def find_places(content: bytes, pointers: Sequence[str]) -> list[tuple[int, int] | None]:
-    """Find the line and column (from 1) of each JSON Pointer's value in a good document, None where there is none."""
+def find_places(
+    content: bytes, pointers: Sequence[str], starts: dict[int, list[int]] | None = None
+) -> list[tuple[int, int] | None]:
+    """Find the line and column (from 1) of each JSON Pointer's value in a good document, None where there is none.
+
+    Args:
+        content: the document.
+        pointers: to its values.
+        starts: by the place of an array in it, where its first members begin. It is added to, so that who asks again
+            has less of the document read.
+    """
+    starts = {} if starts is None else starts
     text = content.decode(errors="replace")
     places: list[tuple[int, int] | None] = [None] * len(pointers)
     line, line_start, measured = 1, 0, 0
@@ -283,7 +313,7 @@ def find_places(content: bytes, pointers: Sequence[str]) -> list[tuple[int, int]
             for position in node.asked:
                 places[position] = (line, at - line_start + 1)
         if node and node.members and opens:
-            holders.append(_Holder(node.members, 0 if text[at] == "[" else -1))
+            holders.append(_Holder(node.members, starts.setdefault(at, []) if text[at] == "[" else None))
             at = _past(_SPACE, text, at + 1)
         else:
             at = _past_container(text, at) if opens else _past(_SCALAR, text, at)
@@ -295,6 +325,7 @@ def find_places(content: bytes, pointers: Sequence[str]) -> list[tuple[int, int]
         at = _past(_COMMA, text, at)
         holder = holders[-1]
         if holder.index >= 0:
+            at = holder.skip(at)
             node = holder.members.get(str(holder.index))
             holder.index += 1
         elif key := _KEY.match(text, at):

@@ -174,9 +174,11 @@ def lines_of(content: bytes, pointers: Sequence[str]) -> list[int]:
     return [1 if place is None else place[0] for place in places_of(content, pointers)]
 
 
-def places_of(content: bytes, pointers: Sequence[str]) -> list[tuple[int, int] | None]:
+def places_of(
+    content: bytes, pointers: Sequence[str], starts: dict[int, list[int]] | None = None
+) -> list[tuple[int, int] | None]:
     """The line and column, from 1, at which each JSON Pointer's value begins; None where there is none."""
-    return find_places(content, pointers) if pointers else []
+    return find_places(content, pointers, starts) if pointers else []
 
 
 def shortened(text: str, limit: int = 80) -> str:

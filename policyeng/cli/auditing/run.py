@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,6 +23,7 @@ from policyeng.engines import OpaOptions
 from policyeng.errors import PolicyengError, UsageError, nearest
 from policyeng.in_force import held_of
 from policyeng.models import JsonObject, Problem
+from policyeng.processes import processors
 from policyeng.report.wording import count
 
 if TYPE_CHECKING:
@@ -102,8 +102,9 @@ def run(
     with open_store(settings.store, create=True) as opened:
 
         def audit(each: EstateSettings) -> Run:
-            processes = jobs or os.cpu_count() or 1
-            return run_estate(opened, each, held, as_of=moment, engine=engine, opa=opa, jobs=processes, full=full)
+            return run_estate(
+                opened, each, held, as_of=moment, engine=engine, opa=opa, jobs=jobs or processors(), full=full
+            )
 
         made = [audited(opened, each, audit, format_) for each in chosen]
         tell_runs(opened, settings)

@@ -21,6 +21,7 @@ from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
 from policyeng.errors import StoreError, UsageError
 from policyeng.in_force import held_of
+from policyeng.processes import processors
 from policyeng.report.wording import to_the_second
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def schedule(
         return _print_times(settings)
 
     hold = partial(held_of, policy or (), data or (), no_exemptions=no_exemptions)
-    auditing = Auditing(hold, _say, engine, opa, jobs or os.cpu_count() or 1, full, os.environ)
+    auditing = Auditing(hold, _say, engine, opa, jobs or processors(), full, os.environ)
     if once:
         return 0 if audit_due(settings, auditing) else 2
     return Schedule(lambda: notifying_settings_of(flags, config), auditing, drain=drain_seconds).run()
