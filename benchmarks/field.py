@@ -41,15 +41,15 @@ class Tools:
     conftest_version: str = ""
 
 
-def threaded(name: str, threads: int) -> str:
-    """The name of a contestant on a number of threads."""
-    return f"{name}, {threads} thread{'s' if threads > 1 else ''}"
+def divided(name: str, jobs: int) -> str:
+    """The name of a contestant in a number of processes."""
+    return f"{name}, {jobs} process{'es' if jobs > 1 else ''}"
 
 
-#: Workers of policyeng: what the tables call them, what they do, on how many threads.
+#: Workers of policyeng: what the tables call them, what they do, in how many processes.
 _WARM = (
-    *((threaded(END_TO_END, threads), "end to end", threads) for threads in (1, 2)),
-    *((threaded(ENGINE, threads), "engine", threads) for threads in (1, 2)),
+    *((divided(END_TO_END, jobs), "end to end", jobs) for jobs in (1, 2)),
+    (ENGINE, "engine", 1),
     (THROUGH_OPA, "through opa", 1),
     (ORJSON, "orjson", 1),
     (DOCUMENTS, "documents", 1),
@@ -63,7 +63,7 @@ def warm(tools: Tools, made: Prepared) -> Iterator[list[Contestant]]:
     started: list[Contestant] = []
     servers: list[Server] = []
     try:
-        started.extend(Warm(name, kind, made, threads) for name, kind, threads in _WARM)
+        started.extend(Warm(name, kind, made, jobs) for name, kind, jobs in _WARM)
         servers.extend(Server(tools.opa, folder) for _ in range(3))
         batched, stored, carried = servers
         started.append(Batched(made, batched))
@@ -85,7 +85,7 @@ def whole(tools: Tools, made: Prepared) -> Iterator[list[Contestant]]:
     document = folder / "snapshot.json"
     document.write_bytes(orjson.dumps(batch.document(made)))
     with Launcher(tools.folder) as launcher:
-        started: list[Contestant] = [_check(launcher, made, threads) for threads in (1, 2)]
+        started: list[Contestant] = [_check(launcher, made, jobs) for jobs in (1, 2)]
         decision = [str(tools.opa), "exec", "--bundle", str(bundle), "--decision", batch.QUERY]
         started.append(WholeProcess(OPA_EXEC, launcher, made, [*decision, str(document)], _of_exec))
         ours = ["--policy", str(bundle), "--data", str(bundle / "data.json"), "--namespace", "main"]
@@ -94,11 +94,11 @@ def whole(tools: Tools, made: Prepared) -> Iterator[list[Contestant]]:
         yield started
 
 
-def _check(launcher: Launcher, made: Prepared, threads: int) -> WholeProcess:
+def _check(launcher: Launcher, made: Prepared, jobs: int) -> WholeProcess:
     left_out = sorted({policy.id for policy in whole_bundle().policies} - set(made.ids))
-    options = ["--as-of", MOMENT, "--format", "json", "--jobs", str(threads), "--ignore", ",".join(left_out)]
+    options = ["--as-of", MOMENT, "--format", "json", "--jobs", str(jobs), "--ignore", ",".join(left_out)]
     command = [policyeng_command(), "check", str(made.file), *(options if left_out else options[:-2])]
-    return WholeProcess(threaded(CHECK, threads), launcher, made, command, _of_report, (0, 1))
+    return WholeProcess(divided(CHECK, jobs), launcher, made, command, _of_report, (0, 1))
 
 
 def _of_report(printed: bytes) -> Verdicts:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from benchmarks.chart import FILES
-from benchmarks.field import CHECK, END_TO_END, threaded
+from benchmarks.field import CHECK, END_TO_END, divided
 from benchmarks.runs import COLD, WARM, WHOLE, Outcome
 from benchmarks.targets import targets
 from benchmarks.timing import Measure
@@ -16,7 +16,7 @@ _HOW = """\
 Every contestant judges the same pairs of policy and resource with the same Rego, and says the same: the harness
 compares every verdict (policy, resource, message, path) before it measures, and stops when one differs. Repetitions are
 interleaved, each round starts with another contestant, and a figure is the median with the smallest and the largest
-beside it. policyeng runs on one thread and on two; the targets take two, as OPA has the whole machine too.
+beside it. policyeng runs in one process and in two; the targets take two, as OPA has the whole machine too.
 
 Warm is compared with warm and whole processes with whole processes. The estates are copies of the samples in distinct
 subscriptions, a share of the resources edited so that they fail or stay undecided; the seed is in
@@ -82,7 +82,7 @@ def _facts(outcome: Outcome) -> Iterator[str]:
 
 
 def _group(outcome: Outcome, group: str) -> Iterator[str]:
-    ours = threaded(END_TO_END if group == WARM else CHECK, 2)
+    ours = divided(END_TO_END if group == WARM else CHECK, 2)
     measures = [measure for measure in outcome.measures if measure.group == group]
     for policies in dict.fromkeys(measure.policies for measure in measures):
         cells = [measure for measure in measures if measure.policies == policies]
@@ -141,7 +141,7 @@ def _memory(outcome: Outcome) -> Iterator[str]:
 
 
 def _stages(outcome: Outcome) -> Iterator[str]:
-    yield "One thread, all policies; microseconds per pair, and the share of the whole."
+    yield "One process, all policies; microseconds per pair, and the share of the whole."
     yield ""
     sizes = list(outcome.stages)
     medians = {size: _medians(outcome.stages[size]) for size in sizes}

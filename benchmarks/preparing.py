@@ -65,7 +65,7 @@ class Prepared:
         return judge(self.work)
 
 
-def prepared(bundle: Bundle, file: Path, threads: int = 1) -> Prepared:
+def prepared(bundle: Bundle, file: Path) -> Prepared:
     """Read a snapshot and plan it.
 
     Raises:
@@ -84,6 +84,5 @@ def prepared(bundle: Bundle, file: Path, threads: int = 1) -> Prepared:
         pairs=[entry.pair for entry in planned],
         parameters=parameters_of(bundle, {}),
         as_of=AS_OF,
-        threads=threads,
     )
     return Prepared(bundle, file, len(snapshot.resources), estate, work)

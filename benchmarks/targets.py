@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import NamedTuple
 
-from benchmarks.field import CHECK, CONFTEST, END_TO_END, OPA_EXEC, threaded
+from benchmarks.field import CHECK, CONFTEST, END_TO_END, OPA_EXEC, divided
 from benchmarks.runs import COLD, WARM, WHOLE, Outcome
 
 
@@ -36,8 +36,8 @@ def seconds(outcome: Outcome, group: str, contestant: str, size: int) -> float |
 
 def targets(outcome: Outcome) -> list[Target]:
     """All targets, in the order in which they were set."""
-    ours = threaded(END_TO_END, 2)
-    check = threaded(CHECK, 2)
+    ours = divided(END_TO_END, 2)
+    check = divided(CHECK, 2)
     per_pair = "OPA server, one query per pair, snapshot"
     return [
         _factor(
@@ -59,7 +59,7 @@ def targets(outcome: Outcome) -> list[Target]:
         _factor(outcome, WHOLE, "the same: Conftest", 10_000, CONFTEST, check, 10),
         _start(outcome),
         _memory(outcome),
-        _threads(outcome),
+        _processes(outcome),
     ]
 
 
@@ -88,14 +88,14 @@ def _memory(outcome: Outcome) -> Target:
     return Target(what, "flat", f"{early:.0f} MB, later {late:.0f} MB", late <= early * (1 + _FLAT))
 
 
-def _threads(outcome: Outcome) -> Target:
+def _processes(outcome: Outcome) -> Target:
     size = 10_000
     return _factor(
         outcome,
         WARM,
-        "two threads, 10,000 resources, end to end: one",
+        "two processes, 10,000 resources, end to end: one",
         size,
-        threaded(END_TO_END, 1),
-        threaded(END_TO_END, 2),
+        divided(END_TO_END, 1),
+        divided(END_TO_END, 2),
         1.7,
     )

@@ -17,12 +17,12 @@ class Warm:
 
     sample: int | None = None
 
-    def __init__(self, name: str, kind: str, made: Prepared, threads: int) -> None:
+    def __init__(self, name: str, kind: str, made: Prepared, jobs: int) -> None:
         self.name = name
         self._kind = kind
         self._made = made
         self._process = subprocess.Popen(
-            command(kind, made, threads), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+            command(kind, made, jobs), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
         )
 
     def _ask(self, question: str) -> object:

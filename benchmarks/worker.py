@@ -32,27 +32,30 @@ from policyeng.report import json as json_report
 Task = Callable[[], object]
 
 
-def _end_to_end(bundle: Bundle, file: Path, threads: int) -> Task:
-    return lambda: evaluate(bundle, load_snapshot(file), as_of=AS_OF, threads=threads)
+def _end_to_end(bundle: Bundle, file: Path, jobs: int) -> Task:
+    return lambda: evaluate(bundle, load_snapshot(file), as_of=AS_OF, jobs=jobs)
 
 
-def _through_opa(bundle: Bundle, file: Path, threads: int) -> Task:
-    return lambda: evaluate(bundle, load_snapshot(file), as_of=AS_OF, threads=threads, engine="opa")
+def _through_opa(bundle: Bundle, file: Path, jobs: int) -> Task:
+    del jobs
+    return lambda: evaluate(bundle, load_snapshot(file), as_of=AS_OF, engine="opa")
 
 
-def _engine(bundle: Bundle, file: Path, threads: int) -> Task:
-    made = prepared(bundle, file, threads)
+def _engine(bundle: Bundle, file: Path, jobs: int) -> Task:
+    del jobs
+    made = prepared(bundle, file)
     return lambda: embedded.judge_pairs(made.work, made.work.pairs)
 
 
-def _orjson(bundle: Bundle, file: Path, threads: int) -> Task:
-    del bundle, threads
+def _orjson(bundle: Bundle, file: Path, jobs: int) -> Task:
+    del bundle, jobs
     content = file.read_bytes()
     return lambda: orjson.loads(content)
 
 
-def _documents(bundle: Bundle, file: Path, threads: int) -> Task:
-    document = prepared(bundle, file, threads).work.document
+def _documents(bundle: Bundle, file: Path, jobs: int) -> Task:
+    del jobs
+    document = prepared(bundle, file).work.document
     return lambda: embedded.Documents.of(orjson.loads(document))
 
 
@@ -67,7 +70,7 @@ TASKS: dict[str, Callable[[Bundle, Path, int], Task]] = {
 
 @uncollected()
 def stages(bundle: Bundle, file: Path) -> dict[str, float]:
-    """Seconds of the steps of one evaluation on one thread; what is not in a step of its own is `findings`.
+    """Seconds of the steps of one evaluation in one process; what is not in a step of its own is `findings`.
 
     The collector is held back as `evaluate` and `load_snapshot` do themselves.
     """
@@ -126,8 +129,8 @@ def peak_of(process: int) -> float:
     return _resident("VmHWM", str(process))
 
 
-def _answers(kind: str, bundle: Bundle, file: Path, threads: int) -> Iterator[object]:
-    task = TASKS[kind](bundle, file, threads)
+def _answers(kind: str, bundle: Bundle, file: Path, jobs: int) -> Iterator[object]:
+    task = TASKS[kind](bundle, file, jobs)
     for line in sys.stdin:
         question = line.strip()
         if question == "run":

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import batch, estates
 from benchmarks.chart import write_charts
-from benchmarks.field import CHECK, CONFTEST, END_TO_END, OPA_EXEC, Tools, threaded, whole
+from benchmarks.field import CHECK, CONFTEST, END_TO_END, OPA_EXEC, Tools, divided, whole
 from benchmarks.opa_server import Batched, Server
 from benchmarks.page import render, time_of
 from benchmarks.preparing import Prepared, prepared, selections
@@ -74,7 +74,7 @@ def test_a_tiny_run_is_a_page(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> 
 
     page = render(outcome)
     contestants = {measure.contestant for measure in outcome.measures}
-    assert {threaded(END_TO_END, 1), threaded(END_TO_END, 2), threaded(CHECK, 1), OPA_EXEC, CONFTEST} <= contestants
+    assert {divided(END_TO_END, 1), divided(END_TO_END, 2), divided(CHECK, 1), OPA_EXEC, CONFTEST} <= contestants
     assert all(f"| {contestant} |" in page for contestant in contestants)
     assert "A trial." in page
     assert "tries the harness" in page
@@ -190,7 +190,7 @@ def outcome_of(*measures: tuple[str, str, int, float]) -> Outcome:
 def test_a_target_is_met_or_missed(seconds: float, met: bool) -> None:
     """At the bar is met; the figure is the ratio of medians."""
     outcome = outcome_of(
-        (WARM, threaded(END_TO_END, 2), 1_000, 1.0), (WARM, "OPA server, one batched query", 1_000, seconds)
+        (WARM, divided(END_TO_END, 2), 1_000, 1.0), (WARM, "OPA server, one batched query", 1_000, seconds)
     )
 
     first, *others = targets(outcome)
@@ -201,20 +201,20 @@ def test_a_target_is_met_or_missed(seconds: float, met: bool) -> None:
     ]
 
 
-def test_starts_and_threads_have_their_own_bars() -> None:
-    """A start may cost half as much again as the import; two threads are worth 1.7."""
+def test_starts_and_processes_have_their_own_bars() -> None:
+    """A start may cost half as much again as the import; two processes are worth 1.7."""
     outcome = outcome_of(
         (COLD, "python, import typer, pydantic", 40, 1.0),
         (COLD, "policyeng check, 40 resources, all policies", 40, 1.6),
-        (WARM, threaded(END_TO_END, 1), 10_000, 1.7),
-        (WARM, threaded(END_TO_END, 2), 10_000, 1.0),
-        (WHOLE, threaded(CHECK, 2), 10_000, 1.0),
+        (WARM, divided(END_TO_END, 1), 10_000, 1.7),
+        (WARM, divided(END_TO_END, 2), 10_000, 1.0),
+        (WHOLE, divided(CHECK, 2), 10_000, 1.0),
         (WHOLE, CONFTEST, 10_000, 10.0),
     )
 
     said = {target.what.split(",")[0]: (target.measured, target.met) for target in targets(outcome)}
 
-    assert said["two threads"] == ("1.7x", True)
+    assert said["two processes"] == ("1.7x", True)
     assert said["cold start of `check` on 40 resources"] == ("1.60x", False)
     assert said["the same: Conftest"] == ("10.0x", True)
 
