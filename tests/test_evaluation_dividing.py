@@ -212,6 +212,22 @@ def test_policies_that_exceed_their_limit_are_switched_off_as_in_one(
     assert [counted for _, counted in said[0]] == [{"T-A-1": min(most, 3)}, {"T-A-1": 3}]
 
 
+def test_what_was_lost_is_not_evaluated_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the pairs of a policy are evaluated again because it is slow, too."""
+    monkeypatch.setattr(embedded, "LIMITS", embedded.LIMITS._replace(steps=20_000))
+    killer = python(KILLER.format(how=WAYS["killed"][0]).replace("w05", "w25"), "T-B-1")
+    write(tmp_path, {"area/a/a.rego": rego("a", deny_when(HEAVY.format(most=4))), "p/p.py": killer})
+    found = evaluated(load_bundle(tmp_path), estate_of(30), 2).findings
+    lost = [finding for finding in found if "SIGKILL" in str(finding.unknowns)]
+    said = [str(finding.unknowns) for finding in found if finding.policy == "T-A-1" and finding not in lost]
+
+    assert len(found) == 60
+    assert {finding.policy for finding in lost} == {"T-A-1", "T-B-1"}
+    assert len({finding.resource for finding in lost}) * 2 == len(lost)
+    assert sum("more than 20,000 steps" in text for text in said) == 3
+    assert sum("switched off" in text for text in said) == len(said) - 3
+
+
 SLEEPER = """\
 import os, time
 open(os.environ["STARTED"] + "/" + str(os.getpid()), "w").close()

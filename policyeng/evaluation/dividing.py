@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import repeat
 from typing import NamedTuple
 
-from policyeng.engines import Judgement, Work, judge, share
+from policyeng.engines import Judgement, Pair, Work, judge, share
 from policyeng.engines.work import MOST_OVERRUNS
 from policyeng.errors import UsageError
 from policyeng.evaluation.context import EvaluationContext
-from policyeng.evaluation.findings import entries_of, reference_of, template_of
+from policyeng.evaluation.findings import Entry, entries_of, reference_of, template_of
 from policyeng.evaluation.options import PAIRS_OF_A_PROCESS, EvaluationOptions
 from policyeng.evaluation.plan import Planned
 from policyeng.models import (
@@ -26,6 +26,7 @@ from policyeng.models import (
     ExemptionMark,
     Finding,
     Findings,
+    JsonObject,
     Location,
     Outcome,
     Passed,
@@ -86,44 +87,43 @@ def findings_by_processes(prepared: EvaluationContext, work: Work, count: int) -
         EngineError: the bundle does not compile, or no process can be started.
     """
     share(work)
-    dividing = _Dividing(prepared, work, list(_parts_of(prepared, count * _PARTS)))
-    lost: set[int] = set()
-    answers: list[_Answer] = []
+    dividing = _Dividing(prepared, work, _parts_of(prepared, count * _PARTS))
+    evaluated: list[Planned] = []
+    found, overruns = dict[int, Entry](), Counter[str]()
     with processes(dividing, count, ahead=2) as spread:
-        tasks = [spread.ask(_Dividing.evaluated, number) for number in range(len(dividing.parts))]
-        _ = dividing.references  # made while the processes evaluate
-        for number, task in enumerate(tasks):
-            found = spread.outcome(task)
-            if isinstance(found, Lost):
-                lost.add(number)
-                found = dividing.answer_of(dividing.parts[number], repeat(_unevaluated(found)))
-            answers.append(found)
-    again = dividing.too_slow(answers)
-    if again:
-        kept = [part for number, part in enumerate(dividing.parts) if number not in lost]
-        answers = [dividing.without(answer, again) for answer in answers]
-        answers.append(dividing.evaluated_here(entry for part in kept for entry in part if entry.pair.policy in again))
-    return dividing.findings_of(answers)
+        tasks = [spread.ask(_Dividing.evaluate, number) for number in range(len(dividing.parts))]
+        for part, task in zip(dividing.parts, tasks, strict=True):
+            answer = spread.outcome(task)
+            if isinstance(answer, Lost):
+                answer = dividing.answer_of(part, repeat(_unevaluated(answer)))
+            else:
+                evaluated += part
+            overruns += answer.overruns
+            found |= dividing.entries(answer)  # while the processes evaluate others
+    if slow := dividing.count_overruns(overruns):
+        again = [entry for entry in evaluated if entry.pair.policy in slow]
+        for entry in again:
+            found.pop(dividing.number_of(entry.pair), None)
+        found |= dividing.entries(dividing.evaluate_pairs(again))
+    return Findings([found[number] for number in sorted(found)])
 
 
 def _unevaluated(lost: Lost) -> Judgement:
     return Judgement(error=f"limit: not evaluated: the process that evaluates it {lost.how}; {REMEDY}", is_limit=True)
 
 
-def _parts_of(prepared: EvaluationContext, count: int) -> Iterator[Sequence[Planned]]:
-    """Yield the pairs in about so many parts of about as many pairs, each of subjects that follow one another."""
-    by_subject: list[list[Planned]] = [[] for _ in prepared.estate.subjects]
+def _parts_of(prepared: EvaluationContext, count: int) -> list[list[Planned]]:
+    """Return the pairs in about so many parts of about as many pairs, each of subjects that follow one another."""
+    pairs = Counter(entry.pair.subject for entry in prepared.planned)
+    size, before = len(prepared.planned) / count, 0
+    of_subject: dict[int, int] = {}
+    for subject in sorted(pairs):
+        of_subject[subject] = int(before / size)
+        before += pairs[subject]
+    parts: dict[int, list[Planned]] = {number: [] for number in of_subject.values()}
     for entry in prepared.planned:
-        by_subject[entry.pair.subject].append(entry)
-    size = len(prepared.planned) / count
-    part: list[Planned] = []
-    for entries in by_subject:
-        part += entries
-        if len(part) >= size:
-            yield sorted(part)
-            part = []
-    if part:
-        yield sorted(part)
+        parts[of_subject[entry.pair.subject]].append(entry)
+    return list(parts.values())
 
 
 class _Dividing:
@@ -139,67 +139,65 @@ class _Dividing:
         self._rank_of_policy = _inverse(self._policies)
 
     @cached_property
-    def references(self) -> list[SubjectRef]:
+    def _references(self) -> list[SubjectRef]:
         """What findings say of their resources, in the order of findings."""
         subjects = self._prepared.estate.subjects
         return [reference_of(subjects[position]) for position in self._subjects]
 
-    def evaluated(self, number: int) -> _Answer:
-        """Evaluate the pairs of a part."""
-        return self.evaluated_here(self.parts[number])
+    @cached_property
+    def _templates(self) -> list[JsonObject]:
+        """What findings say of their policies, in the order of findings."""
+        policies = self._prepared.bundle.policies
+        return [template_of(policies[number]) for number in self._policies]
 
-    def evaluated_here(self, planned: Iterable[Planned]) -> _Answer:
+    def number_of(self, pair: Pair) -> int:
+        """Return where findings of a pair stand among those of all that there may be."""
+        return self._rank_of_policy[pair.policy] * len(self._subjects) + self._rank_of_subject[pair.subject]
+
+    def evaluate(self, number: int) -> _Answer:
+        """Evaluate the pairs of a part."""
+        return self.evaluate_pairs(self.parts[number])
+
+    def evaluate_pairs(self, planned: Sequence[Planned]) -> _Answer:
         """Evaluate pairs."""
-        entries, overruns = list(planned), self._prepared.bundle.overruns
+        overruns = self._prepared.bundle.overruns
         before = Counter(overruns)
-        found = judge(replace(self._work, pairs=[entry.pair for entry in entries if not entry.unknowns]))
-        return self.answer_of(entries, found)._replace(overruns=Counter(overruns) - before)
+        found = judge(replace(self._work, pairs=[entry.pair for entry in planned if not entry.unknowns]))
+        return self.answer_of(planned, found)._replace(overruns=Counter(overruns) - before)
 
     def answer_of(self, planned: Sequence[Planned], judgements: Iterable[Judgement]) -> _Answer:
         """Return what judgements of pairs come to."""
         passed, said = array("Q"), {}
         for entry, pair in entries_of(replace(self._prepared, planned=planned), judgements):
-            number = self._rank_of_policy[pair.policy] * len(self._subjects) + self._rank_of_subject[pair.subject]
             if isinstance(entry, Passed):
-                passed.append(number)
+                passed.append(self.number_of(pair))
             else:
-                said[number] = _Said(entry.outcome, entry.denials, entry.unknowns, entry.exemption, entry.location)
+                said[self.number_of(pair)] = _Said(
+                    entry.outcome, entry.denials, entry.unknowns, entry.exemption, entry.location
+                )
         return _Answer(passed, said, Counter())
 
-    def too_slow(self, answers: Iterable[_Answer]) -> set[int]:
-        """Count how often policies exceeded their limits, and return those that did too often, which are not counted.
+    def entries(self, answer: _Answer) -> dict[int, Entry]:
+        """Return what was found, by the numbers of pairs."""
+        count, templates, references = len(self._subjects), self._templates, self._references
+        found: dict[int, Entry] = {
+            number: Passed(templates[number // count], references[number % count]) for number in answer.passed
+        }
+        for number, said in answer.said.items():
+            of_both = {**templates[number // count], **references[number % count]._asdict()}
+            found[number] = Finding(**(of_both | said._asdict()))
+        return found
 
-        A process knows of its own only, so that it may have evaluated what would not be evaluated here.
+    def count_overruns(self, overruns: Counter[str]) -> set[int]:
+        """Count how often policies exceeded their limits, but for those that did too often, which are returned.
+
+        A process knows of its own only, so that these were evaluated where they would have been switched off here.
         """
-        bundle, overruns = self._prepared.bundle, sum((answer.overruns for answer in answers), Counter[str]())
-        again = {name for name, count in overruns.items() if bundle.overruns.get(name, 0) + count >= MOST_OVERRUNS}
-        bundle.overruns.update(Counter(bundle.overruns) + Counter({n: overruns[n] for n in overruns.keys() - again}))
-        return {number for number, policy in enumerate(bundle.policies) if policy.id in again}
-
-    def without(self, answer: _Answer, policies: Collection[int]) -> _Answer:
-        """Return an answer without what was found by some policies."""
-        left_out = {self._rank_of_policy[number] for number in policies}
-        count = len(self._subjects)
-        passed = array("Q", (number for number in answer.passed if number // count not in left_out))
-        said = {number: one for number, one in answer.said.items() if number // count not in left_out}
-        return answer._replace(passed=passed, said=said)
-
-    def findings_of(self, answers: Iterable[_Answer]) -> Findings:
-        """Return all that was found, in the order of findings."""
-        passed, said = array("Q"), dict[int, _Said]()
-        for answer in answers:
-            passed += answer.passed
-            said |= answer.said
-        templates = [template_of(self._prepared.bundle.policies[number]) for number in self._policies]
-        count, references = len(self._subjects), self.references
-        return Findings(
-            [
-                Passed(templates[number // count], references[number % count])
-                if (found := said.get(number)) is None
-                else Finding(**templates[number // count], **(references[number % count]._asdict() | found._asdict()))
-                for number in sorted([*passed, *said])
-            ]
-        )
+        bundle = self._prepared.bundle
+        counted = Counter(bundle.overruns) + overruns
+        slow = {name for name in overruns if counted[name] >= MOST_OVERRUNS}
+        bundle.overruns.update({name: counted[name] for name in overruns.keys() - slow})
+        return {number for number, policy in enumerate(bundle.policies) if policy.id in slow}
 
 
 def _inverse(order: Sequence[int]) -> list[int]:
