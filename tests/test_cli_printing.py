@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import termios
+import threading
 from io import StringIO
 
 import pytest
 
-from policyeng.cli.printing import say
+from policyeng.cli.printing import busy, say
 
 
 class Writes(StringIO):
@@ -32,3 +35,21 @@ def test_a_line_and_its_end_are_one_write(error: bool, monkeypatch: pytest.Monke
     say("waiting: no longer audited", error=error)
 
     assert [text for text in stream.each if text] == ["waiting: no longer audited\n"]
+
+
+@pytest.mark.parametrize(("columns", "shown"), [(80, "judging 7 resources ..."), (12, "judging 7 r"), (0, "")])
+def test_what_takes_long_is_said_and_taken_away(columns: int, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal, within a line of it, and by no thread, which a fork would not take along."""
+    before = threading.enumerate()
+    ours, theirs = os.openpty()
+    termios.tcsetwinsize(theirs, (24, columns))
+    with os.fdopen(theirs, "w", encoding="utf-8") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        with busy("judging 7 resources"):
+            assert threading.enumerate() == before
+            said = os.read(ours, 100)
+        gone = os.read(ours, 100)
+    os.close(ours)
+
+    assert said.decode() == f"{shown}\r"
+    assert gone.decode() == f"{' ' * len(shown)}\r"

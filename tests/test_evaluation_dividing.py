@@ -19,7 +19,7 @@ from policyeng.engines import embedded
 from policyeng.engines import python as python_engine
 from policyeng.errors import BundleError, UsageError
 from policyeng.evaluation import EvaluationOptions, dividing, evaluate, evaluate_pairs, prepare
-from policyeng.models import Evaluation, Outcome, Snapshot
+from policyeng.models import Evaluation, Findings, Outcome, Snapshot
 from policyeng.report import FORMATS
 from policyeng.sources import load_snapshot, read_inputs
 from policyeng.verify.drawing.examples import examples_of
@@ -108,7 +108,12 @@ def test_small_estates_are_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless it is asked for: starting processes takes longer. Large ones are, where there are processors."""
     started: list[int] = []
     monkeypatch.setattr(dividing, "processors", lambda: 4)
-    monkeypatch.setattr(dividing, "findings_by_processes", lambda *given: started.append(given[2]) or [])
+
+    def start(_: object, __: object, count: int) -> Findings:
+        started.append(count)
+        return Findings([])
+
+    monkeypatch.setattr(dividing, "findings_by_processes", start)
     prepared = prepare(BUNDLE, estate_of(20))
     pairs = len(prepared.planned)
     for worth in (pairs, pairs // 2, pairs // 3, pairs // 9):
