@@ -1,30 +1,33 @@
-"""An audit of a fleet from its directory into a store: what it holds in memory, and what a second process gains.
+"""What a second process gains, and what is held in memory: in an audit of a fleet into a store, and in a check.
 
-    python -m benchmarks.scale --workspaces 2000 --resources 40 --jobs 1,2 --rounds 3
+    python -m benchmarks.scale --workspaces 200 --resources 40 --jobs 1,2 --rounds 3
+    python -m benchmarks.scale --check 10000 --jobs 1,2 --rounds 5
 
-Each run is `policyeng audit run` in a process of its own on a new store; every number of jobs has to give the same
+Each run is a command in a process of its own, an audit on a new store; every number of jobs has to give the same
 content. Each round runs each number once. Gains are of the clock, so they say something on an idle machine only. What
-the seconds of CPU would allow there stands beside them: the process that writes takes its own, and the others share the
-rest.
+the seconds of CPU would allow there stands beside them: in an audit the process that writes takes its own, and the
+others share the rest meanwhile; in a check they share what it does not do before and after.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import orjson
 
-from benchmarks.estates import ROOT, fleet
+from benchmarks.estates import ROOT, document, fleet
 from benchmarks.family import Watch
+from policyeng.processes import processors
 
 _MB = 1 << 20
 
@@ -37,7 +40,7 @@ class Audited:
         content: the hash over what was judged and found.
         seconds: of the clock.
         cpu: seconds, of all processes.
-        head: those of the process that writes.
+        head: those of the first process.
         store_mb: the database with what lies beside it.
     """
 
@@ -58,40 +61,61 @@ def audited(folder: Path, jobs: int) -> Audited:
         RuntimeError: it cannot be judged.
     """
     with TemporaryDirectory(prefix="bench-store-") as name:
-        store = Path(name) / "audits.db"
-        words = ["audit", "run", "--input", str(folder), "--estate", "fleet", "--store", f"sqlite:///{store}"]
-        words += ["--jobs", str(jobs), "--as-of", "2026-06-01T00:00:00Z", "--format", "json"]
-        output = Path(name) / "printed"
-        with output.open("wb") as printed:
-            started = time.perf_counter()
-            process = subprocess.Popen(
-                [sys.executable, "-m", "policyeng", *words],
-                stdout=printed,
-                cwd=name,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
-            )
-            with Watch(process.pid) as watch:
-                _, status, usage = os.wait4(process.pid, 0)
-            seconds = time.perf_counter() - started
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode not in (0, 1):
-            raise RuntimeError(f"the audit ended with {process.returncode}: {output.read_text()[-500:]}")
-        (run,) = orjson.loads(output.read_bytes())["runs"]
+        words = ["audit", "run", "--input", str(folder), "--estate", "fleet", "--store", f"sqlite:///{name}/audits.db"]
+        printed, run = _measured(Path(name), [*words, "--format", "json"], jobs)
+        (told,) = orjson.loads(printed)["runs"]
         size = sum(path.stat().st_size for path in Path(name).glob("audits.db*")) / _MB
-        cpu = usage.ru_utime + usage.ru_stime
-        return Audited(run["content"], run["parts"], seconds, cpu, watch.head_cpu, watch.pss_mb, watch.rss_mb, size)
+        return replace(run, content=told["content"], parts=told["parts"], store_mb=size)
 
 
-def table(runs: Mapping[int, Sequence[Audited]]) -> Iterator[str]:
+def checked(file: Path, jobs: int) -> Audited:
+    """Check a snapshot; its parts are its resources.
+
+    Raises:
+        RuntimeError: it cannot be judged.
+    """
+    with TemporaryDirectory(prefix="bench-check-") as name:
+        printed, run = _measured(Path(name), ["check", str(file)], jobs)
+    parts = len(orjson.loads(file.read_bytes())["resources"])
+    return replace(run, content=hashlib.sha256(printed).hexdigest(), parts=parts)
+
+
+def _measured(folder: Path, words: Sequence[str], jobs: int) -> tuple[bytes, Audited]:
+    """Run a command in a folder, and return what it printed and took."""
+    output = folder / "printed"
+    command = [sys.executable, "-m", "policyeng", *words, "--jobs", str(jobs), "--as-of", "2026-06-01T00:00:00Z"]
+    with output.open("wb") as printed:
+        started = time.perf_counter()
+        process = subprocess.Popen(command, stdout=printed, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        with Watch(process.pid) as watch:
+            _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - started
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (0, 1):
+        raise RuntimeError(f"the {words[0]} ended with {process.returncode}: {output.read_text()[-500:]}")
+    cpu = usage.ru_utime + usage.ru_stime
+    return output.read_bytes(), Audited("", 0, seconds, cpu, watch.head_cpu, watch.pss_mb, watch.rss_mb, 0.0)
+
+
+def beside(run: Audited, jobs: int) -> float:
+    """Seconds of an audit on an idle machine, as far as its seconds of CPU say: all processes are at work at a time."""
+    return max(run.head, run.cpu / min(jobs, processors()))
+
+
+def between(run: Audited, jobs: int) -> float:
+    """The same of a check: the first process is at work before and after the others."""
+    return run.head + (run.cpu - run.head) / min(jobs, processors())
+
+
+def table(runs: Mapping[int, Sequence[Audited]], allowed_by: Callable[[Audited, int], float] = beside) -> Iterator[str]:
     """The figures as Markdown: medians of seconds, gains round by round, and the most memory of any round."""
-    yield "| jobs | s | gain | CPU s | of which writes | gain by CPU | CPU ms a part | PSS MB | RSS MB | store MB |"
+    yield "| jobs | s | gain | CPU s | of the first | gain by CPU | CPU ms a part | PSS MB | RSS MB | store MB |"
     yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     first = next(iter(runs.values()))
-    cores = os.cpu_count() or 1
     for jobs, own in runs.items():
         gains = [one.seconds / mine.seconds for one, mine in zip(first, own, strict=True)]
         cpu = statistics.median(run.cpu for run in own)
-        least = [max(run.head, run.cpu / min(jobs, cores)) for run in own]
+        least = [allowed_by(run, jobs) for run in own]
         allowed = statistics.median(one.cpu / mine for one, mine in zip(first, least, strict=True))
         cells = [
             f"{jobs}",
@@ -113,23 +137,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__.partition("\n")[0])
     parser.add_argument("--workspaces", type=int, default=2000)
     parser.add_argument("--resources", type=int, default=40)
+    parser.add_argument("--check", type=int, metavar="RESOURCES", help="check one snapshot of so many instead")
     parser.add_argument("--jobs", default="1,2", help="numbers of processes, with commas; gains are over the first")
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args(arguments)
     numbers = [int(number) for number in given.jobs.split(",")]
     runs: dict[int, list[Audited]] = {number: [] for number in numbers}
     with TemporaryDirectory(prefix="bench-fleet-") as name:
-        for file, content in fleet(given.workspaces, given.resources):
-            (Path(name) / file).write_bytes(content)
+        folder = Path(name)
+        if given.check:
+            (folder / "snapshot.json").write_bytes(document(given.check))
+        else:
+            for file, content in fleet(given.workspaces, given.resources):
+                (folder / file).write_bytes(content)
         for turn in range(given.rounds):
             for step in range(len(numbers)):
                 jobs = numbers[(turn + step) % len(numbers)]
-                runs[jobs].append(audited(Path(name), jobs))
+                made = checked(folder / "snapshot.json", jobs) if given.check else audited(folder, jobs)
+                runs[jobs].append(made)
     if len({run.content for own in runs.values() for run in own}) > 1:
         print("no figures: the runs say different things", file=sys.stderr)
         return 1
-    print(f"{given.workspaces} workspaces of {given.resources} resources, {given.rounds} rounds\n")
-    print("\n".join(table(runs)))
+    what = (
+        f"{given.check} resources" if given.check else f"{given.workspaces} workspaces of {given.resources} resources"
+    )
+    print(f"{what}, {given.rounds} rounds\n")
+    print("\n".join(table(runs, between if given.check else beside)))
     return 0
 
 

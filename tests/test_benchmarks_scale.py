@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -67,6 +68,21 @@ def test_audits_that_say_different_things_give_no_figures(
 
     assert scale.main(["--workspaces", "1", "--resources", "1", "--rounds", "1"]) == 1
     assert capsys.readouterr() == ("", "no figures: the runs say different things\n")
+
+
+@pytest.mark.slow
+def test_checks_are_measured_when_they_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    """The parts are resources."""
+    assert scale.main(["--check", "40", "--rounds", "1"]) == 0
+    assert capsys.readouterr().out.startswith("40 resources, 1 rounds")
+
+
+def test_what_the_seconds_of_cpu_allow() -> None:
+    """Of ten seconds, four of them of the first process."""
+    run = scale.Audited("", 1, 1.0, 10.0, 4.0, 50, 60, 1)
+    assert [scale.between(run, 1), scale.beside(run, 1)] == [10.0, 10.0]
+    with patch.object(scale, "processors", lambda: 2):
+        assert [scale.between(run, 3), scale.beside(run, 3)] == [7.0, 5.0]
 
 
 def test_an_audit_that_does_not_judge_is_no_figure(tmp_path: Path) -> None:
