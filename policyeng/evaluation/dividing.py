@@ -37,7 +37,7 @@ from policyeng.models import (
 from policyeng.processes import REMEDY, Lost, processes, processors
 
 #: Parts for each process, so that none has much left to do when the others have nothing.
-_PARTS = 6
+_PARTS = 4
 
 
 class _Said(NamedTuple):

@@ -10,7 +10,7 @@ from policyeng.frozen import frozen
 from policyeng.models import Exemption, Problem, Severity
 
 #: Pairs that are worth a process: evaluating them takes longer than starting it and taking what it found.
-PAIRS_OF_A_PROCESS = 6_000
+PAIRS_OF_A_PROCESS = 12_000
 
 
 @frozen
