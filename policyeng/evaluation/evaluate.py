@@ -112,8 +112,7 @@ def conclude(prepared: EvaluationContext, findings: Sequence[Finding], options: 
     marked, notes = exempting.apply(findings, options.exemptions, bundle.policies, homes, options.moment)
     problems = [*options.problems, *problems_of(prepared), *notes]
     gaps = {(gap.kind, gap.scope) for gap in estate.gaps}
-    # One after the other: findings that pass are made when they are asked for, and the first is enough mostly.
-    if all((one.resource_type, one.resource) in gaps for one in (marked[at] for at in range(len(marked)))):
+    if all((finding.resource_type, finding.resource) in gaps for finding in marked):
         problems.append(_nothing_evaluated(bundle, estate))
     engine = EngineRef(name=options.engine, version=engine_version(options.engine, options.opa))
     return Evaluation(
