@@ -15,18 +15,20 @@ of_series(snapshot, series) := [snapshot.approvals[position] |
 # asked(resource, workspace, as_of): what approvals are compared with, computed once for all of them. The workspace is
 # null when it is not in the snapshot; what is not stated is empty.
 asked(resource, workspace, as_of) := {
-	"id": ids.folded(resource.id),
 	"workspace": _workspace(resource.id),
 	"region": _region(_location(resource, workspace)),
 	"moment": times.ordered(as_of),
 }
 
-# one_counts(listed, asked): whether one of some approvals lacks nothing. Most are for another place, which the start of
-# their scope shows.
-one_counts(listed, asked) if {
-	some approval in listed
+# one_counts(snapshot, series, asked): whether an approval of a series lacks nothing. It is for one of the scopes that
+# the workspace lies in, and is looked up by that.
+one_counts(snapshot, series, asked) if {
+	some depth in [2, 4, 8]
+	scope := concat("/", array.concat([""], array.slice(asked.workspace, 0, depth)))
+	some position in snapshot.by_series[lower(series)]
+	approval := snapshot.approvals[position]
 	is_string(approval.scope)
-	startswith(asked.id, ids.folded(approval.scope))
+	ids.folded(approval.scope) == scope
 	count(lacking(approval, asked)) == 0
 }
 

@@ -240,6 +240,7 @@ class _Evaluator:
             self._program.new_thread()
         is_plain = work.marking is None and recording is None
         self._thread = self._program.thread() if is_plain else self._program.marked_thread()
+        self._thread.joins.use(self._documents.snapshot)
         self._as_of = work.as_of.isoformat().replace("+00:00", "Z")
         self._rules: dict[int, _Rules] = {}
         self._handled: dict[int, _Rules] = {}

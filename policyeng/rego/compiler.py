@@ -674,8 +674,101 @@ class _Writer:
             if self.nested >= _DEEPEST:
                 self.outline_rest(body[index:], succeed)
                 return
-            self.expression(expression)
+            if not self.join(body[index:]):
+                self.expression(expression)
         succeed()
+
+    def join(self, body: Body) -> bool:
+        """Write the loop that a body begins with over those members that its first conditions can hold for.
+
+        Where `some x in xs` comes before conditions such as `f(x.name) == wanted`, the members of a list that is used
+        several times are found by what `f(x.name)` is for each, so that not each use walks all of them. The conditions
+        are tested all the same.
+        """
+        member, collection = _loop_of(body[0])
+        if member is None or collection is None or member.name in self.bound or not self.is_bound(collection):
+            return False
+        if not self.compiler.inlines or self.compiler.covers or self.compiler.checker.replaced:
+            return False
+        # What a member is found by depends on it and on where the list is from, which other uses have in common.
+        given = {name for name in _names_of([Expr(0, 0, collection)]) if name in self.bound}
+        found, count = self.keys_of(body, member.name, given)
+        if not any(isinstance(wanted, Var) for _, wanted in found):
+            return False
+        start = body[0].start
+        inner, name = self.outline(), self.fresh("f")
+        own, wanted = zip(*found, strict=True)
+        free = sorted(given.intersection(_names_of([*body[1:count], *(Expr(start, start, part) for part in own)])))
+        inner.bound = {each: f"a{index}" for index, each in enumerate([member.name, *free])}
+        inner.line(f"def {name}({', '.join(inner.bound.values())}):")
+        with inner.indented():
+            with inner.block():
+                inner.body([each for each in body[1:count] if not _sides(each)], lambda: None)
+                inner.line(f"return {_pattern([inner.value(part) for part in own])}")
+                is_loop = inner.loops > 0
+            inner.line("return UNDEFINED")
+        if is_loop:
+            self.outlined.remove(inner)
+            return False
+        self.at(start)
+        base = self.value(collection)
+        keys = _pattern([self.value(part) for part in wanted])
+        arguments = ", ".join([base, keys, name, *(self.bound[each] for each in free)])
+        item = self.fresh()
+        others = f"{'ordered_' if self.ordered else ''}values({base})"
+        self.loop(f"for {item} in matching({arguments}) if type({base}) is list else {others}:")
+        self.bound[member.name] = item
+        return True
+
+    def keys_of(self, body: Body, member: str, given: set[str]) -> tuple[list[tuple[Term, Term]], int]:
+        """Return what a member and those that a loop looks for must have in common.
+
+        Args:
+            body: begins with the loop.
+            member: the variable of the loop.
+            given: variables that the list depends on.
+
+        Returns:
+            Pairs of what a member has and what is looked for, which equal each other, and the number of expressions
+            up to the last of them.
+        """
+        found: list[tuple[Term, Term]] = []
+        count = 0
+        known = {member}
+        for index, expression in enumerate(body[1:], 1):
+            names = set(_names_of([expression]))
+            if expression.withs or expression.negated or not isinstance(expression.value, Call):
+                break
+            sides = _sides(expression)
+            for own, other in (sides, sides[::-1]) if sides else ():
+                if (
+                    isinstance(other, Scalar | Number | Var)
+                    and self.is_bound(other)
+                    and self.depends_only(own, known | given)
+                    and not known.isdisjoint(_names_of([Expr(0, 0, own)]))
+                ):
+                    found.append((own, other))
+                    count = index
+                    break
+            else:
+                new = names - known - set(self.bound)
+                if sides or len(new) > 1 or not self.depends_only(expression.value, known | given | new):
+                    break
+                known |= new
+        return found, count
+
+    def depends_only(self, term: Term, names: set[str]) -> bool:
+        """Whether the value of a term depends on some variables alone, and no loop is needed for it."""
+        for part in walk_terms(term):
+            if isinstance(part, _COMPREHENSIONS) or (isinstance(part, Var) and part.name not in names):
+                return False
+            if isinstance(part, Ref) and isinstance(part.head, Var) and part.head.name in {"input", "data"}:
+                return False
+            if isinstance(part, Call) and operator_name(part) is None:
+                node = self.compiler.root.find(constant_names(part.operator.path))
+                if node is None or node.path not in self.compiler.pure:
+                    return False
+        return True
 
     def require_index(self, body: Body, heads: list[Term]) -> None:
         """Write the conditions of a rule on its input and base data that OPA tests before it evaluates the body.
@@ -1677,6 +1770,25 @@ class _Writer:
             parts.append(found)
         file, line = self.written_in.file, self.written_in.position(place)[0]
         self.line(f"PRINT({self.compiler.scalar(file)}, {self.compiler.scalar(line)}, [{', '.join(parts)}])")
+
+
+def _loop_of(expression: Expr) -> tuple[Var | None, Ref | None]:
+    """Return the variable and the collection of `some x in xs`, where an expression is that."""
+    value = expression.value
+    sides = value.arguments if isinstance(value, Call) and operator_name(value) == "eq" else []
+    if expression.withs or expression.negated or len(sides) != 2:
+        return None, None
+    member, item = sides
+    is_loop = isinstance(item, Ref) and item.path and isinstance(item.path[-1], Var) and item.path[-1].is_wildcard
+    if not (is_loop and isinstance(member, Var) and isinstance(item, Ref)):
+        return None, None
+    return member, Ref(item.start, item.end, item.head, item.path[:-1])
+
+
+def _sides(expression: Expr) -> list[Term]:
+    """Return both sides of a comparison with `==`."""
+    value = expression.value
+    return value.arguments if isinstance(value, Call) and operator_name(value) == "equal" else []
 
 
 def _pattern(names: list[str]) -> str:

@@ -15,7 +15,7 @@ from policyeng.rego.builtins.aggregates import count_members
 from policyeng.rego.builtins.objects import get_value
 from policyeng.rego.markers import MARKERS, SCALARS, Cause, MarkedSet, Special, Undecided, Unknown
 from policyeng.rego.numbers import to_integer
-from policyeng.rego.program import EvaluationError, Thread
+from policyeng.rego.program import ERRORS, EvaluationError, Thread
 from policyeng.rego.tracing import Read, RecordedCache, Recorder, escape, strip
 from policyeng.rego.values import UNDEFINED, Value, is_number, sort_key, type_name
 
@@ -376,6 +376,11 @@ class MarkedThread(Thread):
     """Evaluates the plain form of a program over an input with markers: what meets one raises `Undecided`."""
 
     names: Mapping[str, Value] = _NAMES
+
+    def new_joins(self) -> runtime.Joins:
+        """Return what finds members of lists by keys, and those of which a key is not known for every key."""
+        # Operations of Python refuse special collections with the last two.
+        return runtime.Joins(self.steps, markers.to_key, (*ERRORS, Undecided, TypeError, AttributeError))
 
     def load(self, code: Value, compiled: Value) -> None:
         """Define the functions of compiled modules, with builtins that know markers."""

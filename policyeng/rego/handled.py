@@ -176,6 +176,10 @@ class _HandledWriter(_Writer):
 
         super().body(body, settle)
 
+    def join(self, body: Body) -> bool:
+        """Write no such loop: each iteration decides by itself."""
+        return False
+
     def require_index(self, body: Body, heads: list[Term]) -> None:
         start, handlers = len(self.lines), self.handlers
         before = dict(self.known), dict(self.kinds)

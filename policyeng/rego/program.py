@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 _MISSING = object()
 #: Characters of a line that an error repeats.
 _LONGEST_LINE = 120
-_EVALUATION_ERRORS = (BuiltinError, runtime.ConflictError, BudgetExceededError, NumberTooLargeError)
+#: Errors of values, which end an evaluation that comes to them.
+ERRORS = (BuiltinError, runtime.ConflictError, NumberTooLargeError)
+_EVALUATION_ERRORS = (*ERRORS, BudgetExceededError)
 
 
 #: Called with the file and line of a `print`, and for each argument a list of its value, empty if there is none.
@@ -76,6 +78,7 @@ class Thread:
         self._names = names
         self.steps = runtime.Steps()
         self.weights = runtime.Weights()
+        self.joins = self.new_joins()
         self._rules = compiled.rules
         self._data = data
         self.replacements: dict[str | tuple[str, ...], Value] = {}
@@ -114,6 +117,7 @@ class Thread:
             "replaced": self._replaced,
             "replaced_call": self._replaced_call,
             "call_replaced": self._call_replaced,
+            "matching": self.joins.matching,
             "equal": values.equal,
             "is_less": values.is_less,
             "make_set": values.make_set,
@@ -141,6 +145,10 @@ class Thread:
         ]:
             self.globals[name] = getattr(runtime, name)
         self.load(compiled.code, compiled)
+
+    def new_joins(self) -> runtime.Joins:
+        """Return what finds members of lists by keys."""
+        return runtime.Joins(self.steps, values.to_key, ERRORS)
 
     def load(self, code: Iterable[CodeType], compiled: Compiled) -> None:
         """Define the functions of compiled modules, with their constants and builtins."""

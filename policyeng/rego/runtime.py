@@ -27,6 +27,9 @@ from policyeng.rego.values import (
 _STEPS = 10_000
 #: Parts of a value that an evaluation makes.
 _HEAVIEST = 500_000
+#: Members of a list from which on they are found by keys, and lists of which the keys are kept.
+FEWEST_JOINED = 8
+_MOST_JOINED = 64
 
 
 #: The types of values that have parts, as they are among the parts of another.
@@ -336,3 +339,80 @@ class Steps:
                 raise BudgetExceededError(f"the evaluation takes more than {self.limit:,} steps")
             if monotonic() > BUDGET.deadline:
                 raise BudgetExceededError("the evaluation takes too long")
+
+
+class Joins:
+    """Finds members of lists by what a function gives for them, for lists that are used several times.
+
+    A list of the input is the same in one evaluation after the other; one that an evaluation makes is used once, mostly.
+    """
+
+    def __init__(self, steps: Steps, to_key: Callable[[Value], Value], errors: tuple[type[Exception], ...]) -> None:
+        """Take what counts steps, what makes keys, and the errors of functions and keys."""
+        self._steps, self._to_key, self._errors = steps, to_key, errors
+        self._document: Value = None
+        # What a place is known by has its identity as long as it is kept here.
+        self._seen: dict[tuple[Value, ...], tuple[Value, ...]] = {}
+        self._found: dict[tuple[Value, ...], tuple[tuple[Value, ...], dict[Value, list[int]], list[int]]] = {}
+
+    def use(self, document: Value) -> None:
+        """Forget the lists of any other document."""
+        if document is not self._document:
+            self._document = document
+            self._seen.clear()
+            self._found.clear()
+
+    def matching(
+        self, base: list[Value], wanted: tuple[Value, ...], function: Callable[..., Value], *given: Value
+    ) -> Iterable[Value]:
+        """Return the members of a list for which a function may give what is wanted, in their order.
+
+        Args:
+            base: the list.
+            wanted: values.
+            function: returns as many values for a member, or `UNDEFINED`.
+            given: further arguments of the function.
+        """
+        if len(base) < FEWEST_JOINED:
+            return base
+        place = (function, id(base), *(one if type(one) is str else id(one) for one in given))
+        known = self._found.pop(place, None)
+        if known is None:
+            if place not in self._seen:
+                _keep(self._seen, place, (base, *given))
+                return base
+            known = (self._seen.pop(place), *self._index(base, function, given))
+        _keep(self._found, place, known)
+        _, found, unsure = known
+        try:
+            positions = found.get(self._keys(wanted), ())
+        except self._errors:
+            return base
+        return [base[position] for position in (sorted([*positions, *unsure]) if unsure else positions)]
+
+    def _index(
+        self, base: list[Value], function: Callable[..., Value], given: tuple[Value, ...]
+    ) -> tuple[dict[Value, list[int]], list[int]]:
+        """Return the positions of members by what a function gives, and of those for which it gives an error."""
+        found: dict[Value, list[int]] = {}
+        unsure: list[int] = []
+        for position, member in enumerate(base):
+            self._steps.tick()
+            try:
+                values_ = function(member, *given)
+                if values_ is not UNDEFINED:
+                    found.setdefault(self._keys(values_), []).append(position)
+            except self._errors:
+                # The loop finds out whether it comes so far.
+                unsure.append(position)
+        return found, unsure
+
+    def _keys(self, parts: tuple[Value, ...]) -> tuple[Value, ...]:
+        return tuple([part if type(part) is str else self._to_key(part) for part in parts])
+
+
+def _keep(places: dict[Value, Value], place: Value, value: Value) -> None:
+    """Keep a value as the newest of a few."""
+    places[place] = value
+    if len(places) > _MOST_JOINED:
+        del places[next(iter(places))]

@@ -61,7 +61,7 @@ deny contains {
 
 unknown contains approvals.open[lack] if {
 	is_restricted
-	not approvals.one_counts(of_series, asked)
+	not approvals.one_counts(input.snapshot, series, asked)
 	some lack in open
 }
 
@@ -75,7 +75,7 @@ is_restricted if sizes.needs_approval(series, input.parameters)
 
 is_unapproved if {
 	is_restricted
-	not approvals.one_counts(of_series, asked)
+	not approvals.one_counts(input.snapshot, series, asked)
 	count(open) == 0
 }
 
@@ -84,7 +84,7 @@ retired := sizes.retirement(computes.size(input.resource), input.as_of)
 # In the order of the snapshot, which is by id.
 near := [{"id": approval.id, "lacks": approvals.lacking(approval, asked)} | some approval in of_series]
 
-of_series := approvals.of_series({"approvals": input.snapshot.approvals, "by_series": input.snapshot.by_series}, series)
+of_series := approvals.of_series(input.snapshot, series)
 
 # What the approvals that may count lack.
 open := {lack | some approval in near; approvals.may_count(approval.lacks); some lack in approval.lacks}

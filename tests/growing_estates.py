@@ -1,0 +1,83 @@
+"""Estates that grow in three ways, with ever more of everything that policies relate."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+import orjson
+
+from benchmarks.estates import ROOT
+from policyeng.models import JsonObject
+from policyeng.verify.cases import STATED, Baselines
+
+_SUBSCRIPTION, _PERSON = "11111111-1111-1111-1111-111111111111", "77777777-7777-7777-7777-777777777777"
+_GROUP = f"/subscriptions/{_SUBSCRIPTION}/resourceGroups/rg-ml"
+_COMPUTES = f"{_GROUP}/providers/Microsoft.MachineLearningServices/workspaces/ws/computes"
+_ROLES = f"/subscriptions/{_SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions"
+_OWNER = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
+_MONTH = {"from": "2026-05-01T00:00:00Z", "to": "2026-05-31T00:00:00Z"}
+#: The computes that are measured, with the values.
+_METRICS: tuple[tuple[str, JsonObject], ...] = (
+    ("notebook", {"name": "diskFreeBytes", "unit": "bytes", "minimum": 9_000_000_000}),
+    ("notebook", {"name": "lastActivity", "unit": "time"}),
+    ("cluster", {"name": "cpuUtilization", "unit": "percent", "p95": 80}),
+    ("cluster", {"name": "memoryUtilization", "unit": "percent", "p95": 80}),
+)
+_SUBNETS = ("/subnets/training", "/subnets/aks", "/subnets/aci", "/subnets/vm")
+#: Ids of approvals and declared workloads, and families of quotas.
+_STATED = ('"A-1', '"blue-model', '"score-dev-model', '"exploration', '"standardMSFamily', '"standardFSv2Family')
+
+
+def subscriptions(size: int) -> bytes:
+    """Return subscriptions side by side, each with every baseline and what is stated for it."""
+    return _copies(size, [f"/{_SUBSCRIPTION}"])
+
+
+def workspaces(size: int) -> bytes:
+    """Return workspaces of one resource group, which is also that of all budgets, quotas, approvals and so on."""
+    return _copies(size, ["/ws"])
+
+
+def computes(size: int) -> bytes:
+    """Return one workspace, with as many of everything else."""
+    return _copies(size, [])
+
+
+def _copies(size: int, parents: Iterable[str]) -> bytes:
+    """Return copies of all baselines, in each of which other resources have other names, and so have parents."""
+    baselines = Baselines.read(ROOT / "samples" / "baselines")
+    text = orjson.dumps({"resources": list(_edited(baselines.resources)), **_stated(baselines.stated)}).decode()
+    names = {f"/{resource['id'].rpartition('/')[2]}" for resource in baselines.resources.values()} - {"/ws", "/vnet-ml"}
+    names |= {*parents, *_SUBNETS, *_STATED, _PERSON}
+    named = re.compile(rf"({'|'.join(map(re.escape, sorted(names, reverse=True)))})(?=[\"/])")
+    found: dict[str, list[JsonObject]] = {"resources": [], **{name: [] for name in STATED}}
+    for number in range(size):
+        copy = orjson.loads(named.sub(rf"\g<1>-{number}", text) if number else text)
+        for name, entries in copy.items():
+            found[name] += entries
+    return orjson.dumps({"snapshotVersion": 1, **found, "resources": _united(found["resources"])})
+
+
+def _edited(resources: Mapping[str, JsonObject]) -> Iterator[JsonObject]:
+    """Return the baselines, in which the owner of the resource group approves."""
+    for stem, resource in resources.items():
+        if stem == "role_assignment":
+            resource["properties"].update(scope=_GROUP, roleDefinitionId=f"{_ROLES}/{_OWNER}")
+        yield resource
+
+
+def _stated(stated: Mapping[str, list[JsonObject]]) -> dict[str, list[JsonObject]]:
+    approvals = [{**approval, "approvedBy": _PERSON} for approval in stated["approvals"]]
+    metrics = [{"resourceId": f"{_COMPUTES}/{compute}", **_MONTH, **values} for compute, values in _METRICS]
+    return {**stated, "approvals": approvals, "metrics": metrics}
+
+
+def _united(resources: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return resources, in which copies with one id are one: a network with the subnets of all."""
+    found: dict[str, JsonObject] = {}
+    for resource in resources:
+        first = found.setdefault(resource["id"], resource)
+        if first is not resource and "subnets" in first["properties"]:
+            first["properties"]["subnets"] += resource["properties"]["subnets"]
+    return list(found.values())
