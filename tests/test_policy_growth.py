@@ -51,31 +51,44 @@ def count_steps(work: Callable[[], object]) -> int:
     return steps
 
 
-
 if __name__ == "__main__":
     import time, tempfile
     from tests import growing_estates
-    bundle = load_bundle(ROOT/"policies")
+
+    bundle = load_bundle(ROOT / "policies")
     compile_rego(bundle)
     PAR = {"AML-RBAC-104": {"approver_roles": ["Owner"]}}
     for name in ("subscriptions", "workspaces", "computes"):
-        t=time.time()
+        t = time.time()
         found = {}
         for size in (SMALL, LARGE):
             path = "/tmp/growing.json"
-            open(path,"wb").write(getattr(growing_estates, name)(size))
+            open(path, "wb").write(getattr(growing_estates, name)(size))
             print(name, size, "load", count_steps(lambda: load_snapshot(path)))
             s = load_snapshot(path)
             print(size, len(s.resources), "prep", count_steps(lambda: prepare(bundle, s, PAR)))
             p = prepare(bundle, s, PAR)
             w = p.work(AS_OF)
             for k, pol in enumerate(bundle.policies):
-                prs=[x for x in w.pairs if x.policy==k]
+                prs = [x for x in w.pairs if x.policy == k]
                 ww = replace(p.work(AS_OF), pairs=prs)
-                js=[]
-                c=count_steps(lambda: js.extend(judge(ww)))
+                js = []
+                c = count_steps(lambda: js.extend(judge(ww)))
                 from collections import Counter
-                cc=Counter("error" if j.error else "skip" if not j.applies else "fail" if j.denials else "unk" if j.unknowns else "pass" for j in js)
+
+                cc = Counter(
+                    "error"
+                    if j.error
+                    else "skip"
+                    if not j.applies
+                    else "fail"
+                    if j.denials
+                    else "unk"
+                    if j.unknowns
+                    else "pass"
+                    for j in js
+                )
                 found.setdefault(pol.id, []).append((c, len(prs), dict(cc)))
-        for k,v in sorted(found.items(), key=lambda x:-x[1][1][0]/x[1][0][0]): print("  ",k, round(v[1][0]/v[0][0],2), v)
-        print(time.time()-t)
+        for k, v in sorted(found.items(), key=lambda x: -x[1][1][0] / x[1][0][0]):
+            print("  ", k, round(v[1][0] / v[0][0], 2), v)
+        print(time.time() - t)

@@ -16,6 +16,9 @@ from policyeng.models import lowered
 _MANAGEMENT_GROUP = ("providers", "microsoft.management", "managementgroups")
 _WORKSPACE_TYPE = ("microsoft.machinelearningservices", "workspaces")
 
+#: Positions in a list by the segments of scopes; see `index_scopes`.
+ScopeIndex = dict[tuple[str, ...], list[int]]
+
 
 def folded_id(arm_id: str) -> str:
     """An id for comparing, whatever it looks like: in lower case and without a slash at its end."""
@@ -139,6 +142,27 @@ def workspace_of(arm_id: str) -> str | None:
     parts = segments(arm_id) or ()
     is_workspace = resource_group_of(arm_id) and parts[4:5] == ("providers",) and parts[5:7] == _WORKSPACE_TYPE
     return _joined(parts[:8]) if is_workspace else None
+
+
+def index_scopes(scopes: Iterable[Iterable[str]]) -> ScopeIndex:
+    """Return positions by the segments of their scopes; by none where a scope lies in no known subscription."""
+    found: ScopeIndex = {}
+    for position, several in enumerate(scopes):
+        for scope in {_place_of(scope) for scope in several}:
+            found.setdefault(scope, []).append(position)
+    return found
+
+
+def positions_near(indexed: ScopeIndex, arm_id: str) -> list[int]:
+    """Return, in their order, the positions in an index of scopes that may hold an id."""
+    parts = segments(arm_id) or ()
+    scopes = indexed if is_open(arm_id) else [parts[:depth] for depth in range(len(parts) + 1)]
+    return sorted({position for scope in scopes for position in indexed.get(scope, ())})
+
+
+def _place_of(scope: str) -> tuple[str, ...]:
+    parts = segments(scope) or ()
+    return parts if parts[:1] == ("subscriptions",) and not is_open(scope) else ()
 
 
 def scopes_of(arm_id: str) -> list[str]:

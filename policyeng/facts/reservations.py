@@ -22,6 +22,8 @@ from policyeng.models import JsonObject
 RESERVATION_TYPE = "microsoft.capacity/reservationorders/reservations"
 #: What `appliedScopeProperties` may name, the narrowest first.
 _SCOPES = ("resourceGroup", "subscription", "managementGroup")
+#: The kinds of scope that name scopes.
+_LIMITED = ("single", "managementgroup")
 
 
 @frozen
@@ -131,17 +133,28 @@ def _is_of_size(reservation: JsonObject, place: Place, facts: Facts) -> bool | N
 
 
 def _is_in_scope(reservation: JsonObject, place: Place, _facts: Facts) -> bool | None:
+    kind, scopes = _scopes_of(reservation)
+    if kind == "shared":
+        return True
+    if kind not in _LIMITED or not scopes:
+        return None
+    answers = [ids.covers(scope, place.arm_id) for scope in scopes]
+    return next((answer for answer in (True, None) if answer in answers), False)
+
+
+def _scopes_of(reservation: JsonObject) -> tuple[str, list[str]]:
+    """What kind of scope a reservation has, and the scopes that it names."""
     stated = inside(reservation, "properties")
     more = [inside(stated, "appliedScopeProperties", f"{level}Id") for level in _SCOPES]
     named = inside(stated, "appliedScopes") or [scope for scope in more if scope][:1]
     kind = folded(inside(stated, "appliedScopeType")) or ("single" if named else "shared")
-    if kind == "shared":
-        return True
-    scopes = [scope for scope in named if isinstance(scope, str)] if isinstance(named, list) else []
-    if kind not in ("single", "managementgroup") or not scopes:
-        return None
-    answers = [ids.covers(scope, place.arm_id) for scope in scopes]
-    return next((answer for answer in (True, None) if answer in answers), False)
+    return kind, [scope for scope in named if isinstance(scope, str)] if isinstance(named, list) else []
+
+
+def limits_of(reservation: JsonObject) -> list[str]:
+    """Return the scopes that surely limit a reservation, or `/` where they may not."""
+    kind, scopes = _scopes_of(reservation)
+    return scopes if kind in _LIMITED and scopes else ["/"]
 
 
 _PARTS: tuple[Callable[[JsonObject, Place, Facts], bool | None], ...] = (

@@ -5,7 +5,7 @@ Source: learn.microsoft.com, "Azure Virtual Network frequently asked questions",
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Network, collapse_addresses, ip_network
 
 from policyeng.facts.computes import cluster_of, kind_of, max_nodes, pools
@@ -13,6 +13,7 @@ from policyeng.facts.ids import folded_id
 from policyeng.facts.numbers import whole
 from policyeng.facts.words import folded, inside, trimmed
 from policyeng.models import JsonObject, lowered
+from policyeng.rego import Undecided
 
 #: Azure keeps the first four addresses of a subnet and its last one.
 RESERVED_ADDRESSES = 5
@@ -33,6 +34,14 @@ SUBNET_POINTERS = (
     *("/" + "/".join(place) for place in dict.fromkeys(_SUBNET_PLACES.values())),
     "/properties/agentPoolProfiles/*/vnetSubnetID",
 )
+
+
+#: The parts of a network by the keys of subnets; None where one of them cannot be read.
+_Parts = Mapping[str | None, JsonObject] | None
+
+
+def _each_time(_network: str, make: Callable[[], _Parts]) -> _Parts:
+    return make()
 
 
 def usable_addresses(subnet: JsonObject) -> int | None:
@@ -75,21 +84,44 @@ def subnets_of(resource: JsonObject) -> list[str]:
     return list(dict.fromkeys(folded_id(subnet) for subnet in stated if isinstance(subnet, str) and folded(subnet)))
 
 
-def subnet_in(by_id: Mapping[str, JsonObject], key: str) -> JsonObject | None:
-    """The subnet of a key: a resource of its own, or a part of its virtual network; None when neither is there."""
+def subnet_in(
+    by_id: Mapping[str, JsonObject], key: str, once: Callable[[str, Callable[[], _Parts]], _Parts] = _each_time
+) -> JsonObject | None:
+    """The subnet of a key: a resource of its own, or a part of its virtual network; None when neither is there.
+
+    Args:
+        by_id: the resources of a snapshot by lower-case id.
+        key: of the subnet.
+        once: returns what a function gives for a network, perhaps what it gave before.
+    """
     own = by_id.get(key)
     if own is not None and lowered(str(own["type"])) == _SUBNET_TYPE:
         return own
-    network, _, name = key.rpartition("/subnets/")
+    network = key.rpartition("/subnets/")[0]
     holder = by_id.get(network, {})
     parts = inside(holder, "properties", "subnets") if lowered(str(holder.get("type"))) == _NETWORK_TYPE else None
-    return next((part for part in parts if _is_called(part, key, name)), None) if isinstance(parts, list) else None
+    if not isinstance(parts, list):
+        return None
+    named = once(network, lambda: _by_key(network, parts))
+    if named is not None:
+        return named.get(key)
+    return next((part for part in parts if _key_in(network, part) == key), None)
 
 
-def _is_called(part: object, key: str, name: str) -> bool:
-    """Whether a part of a virtual network has the id, or the name where templates leave the id out."""
+def _by_key(network: str, parts: Iterable[JsonObject]) -> _Parts:
+    try:
+        return {_key_in(network, part): part for part in reversed(list(parts))}
+    except Undecided:
+        return None
+
+
+def _key_in(network: str, part: object) -> str | None:
+    """The key of a part of a virtual network: its id, or its name where templates leave the id out."""
     stated = inside(part, "id")
-    return folded_id(stated) == key if isinstance(stated, str) else folded(inside(part, "name")) == name
+    if isinstance(stated, str):
+        return folded_id(stated)
+    name = folded(inside(part, "name"))
+    return None if name is None else f"{network}/subnets/{name}"
 
 
 def addresses_taken(key: str, resources: Sequence[JsonObject], by_id: Mapping[str, JsonObject]) -> Iterator[int | None]:

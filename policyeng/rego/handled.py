@@ -176,7 +176,7 @@ class _HandledWriter(_Writer):
 
         super().body(body, settle)
 
-    def join(self, body: Body) -> bool:
+    def join(self, body: Body) -> bool:  # noqa: ARG002  # as of the other form
         """Write no such loop: each iteration decides by itself."""
         return False
 

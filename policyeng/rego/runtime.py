@@ -344,10 +344,10 @@ class Steps:
 class Joins:
     """Finds members of lists by what a function gives for them, for lists that are used several times.
 
-    A list of the input is the same in one evaluation after the other; one that an evaluation makes is used once, mostly.
+    A list of the input is the same in one evaluation after the other; one that an evaluation makes is mostly used once.
     """
 
-    def __init__(self, steps: Steps, to_key: Callable[[Value], Value], errors: tuple[type[Exception], ...]) -> None:
+    def __init__(self, steps: Steps, to_key: Callable[[Value], Value], errors: tuple[type[BaseException], ...]) -> None:
         """Take what counts steps, what makes keys, and the errors of functions and keys."""
         self._steps, self._to_key, self._errors = steps, to_key, errors
         self._document: Value = None

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.ids import covers, is_open, resource_group_of, segments
+from policyeng.facts.ids import ScopeIndex, covers, index_scopes, positions_near, resource_group_of, segments
 from policyeng.facts.times import moment
 from policyeng.facts.words import folded, inside
 from policyeng.models import JsonObject
@@ -34,7 +34,7 @@ def budget_alert(given: PolicyInput) -> Iterator[Denial | Unknown]:
     if group is None:
         yield Unknown(msg="the id of the workspace names no resource group", path="/id")
         return
-    near = [(budget, lacks) for budget in _near(group, given) if (lacks := _lacks(budget, group, given)) is not None]
+    near = given.snapshot.once(("AML-COST-103", group), lambda: _near(group, given))
     if not all(lacks for _, lacks in near):
         return
     if any(set(lacks) <= set(UNCERTAIN) for _, lacks in near):
@@ -47,23 +47,17 @@ def budget_alert(given: PolicyInput) -> Iterator[Denial | Unknown]:
         yield Denial(msg="no budget with an alert covers the workspace", path="/id", actual=actual, expected=expected)
 
 
-def _near(group: str, given: PolicyInput) -> list[JsonObject]:
-    """The budgets whose scope may take in a resource group, in the order of the snapshot."""
-    budgets, by_scope = given.snapshot.once(("AML-COST-103",), lambda: _by_scope(given))
-    parts = segments(group) or ()
-    scopes = by_scope if is_open(group) else [(), *(parts[:depth] for depth in range(1, len(parts) + 1))]
-    return [budgets[number] for number in sorted(number for scope in scopes for number in by_scope.get(scope, ()))]
+def _near(group: str, given: PolicyInput) -> list[tuple[JsonObject, list[str]]]:
+    """The budgets that may cover a resource group, in the order of the snapshot, with what each of them lacks."""
+    budgets, indexed = given.snapshot.once(("AML-COST-103",), lambda: _indexed(given))
+    near = ((budgets[at], _lacks(budgets[at], group, given)) for at in positions_near(indexed, group))
+    return [(budget, lacks) for budget, lacks in near if lacks is not None]
 
 
-def _by_scope(given: PolicyInput) -> tuple[list[JsonObject], dict[tuple[str, ...], list[int]]]:
-    """All budgets, and their positions by the segments of their scope; by none where it is in no known subscription."""
+def _indexed(given: PolicyInput) -> tuple[list[JsonObject], ScopeIndex]:
+    """All budgets, and their positions by scope."""
     budgets = [budget for kind in TYPES for budget in given.snapshot.by_type.get(kind, ())]
-    found: dict[tuple[str, ...], list[int]] = {}
-    for number, budget in enumerate(budgets):
-        scope = (segments(budget["id"]) or ())[:-4]
-        is_placed = scope[:1] == ("subscriptions",) and not is_open(budget["id"])
-        found.setdefault(scope if is_placed else (), []).append(number)
-    return budgets, found
+    return budgets, index_scopes(["/" + "/".join((segments(budget["id"]) or ())[:-4])] for budget in budgets)
 
 
 def _lacks(budget: JsonObject, group: str, given: PolicyInput) -> list[str] | None:

@@ -1,11 +1,13 @@
 """Compute that never stops and is paid by the hour."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.computes import region_of
-from policyeng.facts.reservations import RESERVATION_TYPE, Place, reserves, steady_nodes
+from policyeng.facts.ids import index_scopes, positions_near
+from policyeng.facts.reservations import RESERVATION_TYPE, Place, limits_of, reserves, steady_nodes
 from policyeng.facts.words import folded
+from policyeng.models import JsonObject
 
 _ABSENT = {
     "/properties/properties/vmSize": "unknown",
@@ -65,10 +67,10 @@ def reserved_compute(given: PolicyInput) -> Iterator[Denial | Unknown]:
             yield Unknown(msg=missing, path=path)
             continue
         place = Place(given.resource["id"], size, region, given.as_of)
-        answers = {reserves(one, place, given.facts) for one in reservations}
-        if True in answers:
+        is_covered = _is_covered(place, reservations, given)
+        if is_covered:
             continue
-        if None in answers:
+        if is_covered is None:
             yield Unknown(msg="whether one of the reservations covers it cannot be told", path=path)
         elif given.snapshot.incomplete:
             yield Unknown(msg="the snapshot is incomplete: a reservation may exist", path=path)
@@ -77,3 +79,15 @@ def reserved_compute(given: PolicyInput) -> Iterator[Denial | Unknown]:
             actual = {"size": size, "region": region, "nodes": steady.count}
             expected = f"a reservation of the series {known.series}" if known else f"a reservation of {size}"
             yield Denial(msg="no reservation covers nodes that never stop", path=path, actual=actual, expected=expected)
+
+
+def _is_covered(place: Place, reservations: Sequence[JsonObject], given: PolicyInput) -> bool | None:
+    """Whether one of the reservations whose scope may hold a place covers it."""
+    indexed = given.snapshot.once(("AML-COST-106",), lambda: index_scopes(map(limits_of, reservations)))
+    answer: bool | None = False
+    for position in positions_near(indexed, place.arm_id):
+        covers = reserves(reservations[position], place, given.facts)
+        if covers:
+            return True
+        answer = None if covers is None else answer
+    return answer

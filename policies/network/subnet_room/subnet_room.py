@@ -28,7 +28,7 @@ def _rooms(given: PolicyInput) -> list[_Room]:
 
 
 def _rooms_in(key: str, snapshot: SnapshotView) -> list[_Room]:
-    subnet = subnet_in(snapshot.by_id, key)
+    subnet = subnet_in(snapshot.by_id, key, lambda network, make: snapshot.once(("AML-NET-103", "in", network), make))
     if subnet is None:
         return []
     computes = [snapshot.by_id[compute] for compute in snapshot.by_subnet[key]]
