@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import orjson
 
@@ -13,7 +13,7 @@ from policyeng.verify.cases import STATED, Baselines
 
 _SUBSCRIPTION, _PERSON = "11111111-1111-1111-1111-111111111111", "77777777-7777-7777-7777-777777777777"
 _GROUP = f"/subscriptions/{_SUBSCRIPTION}/resourceGroups/rg-ml"
-_COMPUTES = f"{_GROUP}/providers/Microsoft.MachineLearningServices/workspaces/ws/computes"
+_WORKSPACE = f"{_GROUP}/providers/Microsoft.MachineLearningServices/workspaces/ws"
 _ROLES = f"/subscriptions/{_SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions"
 _OWNER = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
 _MONTH = {"from": "2026-05-01T00:00:00Z", "to": "2026-05-31T00:00:00Z"}
@@ -24,9 +24,25 @@ _METRICS: tuple[tuple[str, JsonObject], ...] = (
     ("cluster", {"name": "cpuUtilization", "unit": "percent", "p95": 80}),
     ("cluster", {"name": "memoryUtilization", "unit": "percent", "p95": 80}),
 )
+#: Work that the baselines have none of.
+_WORKLOADS: tuple[JsonObject, ...] = (
+    {"id": "gpu-service", "purpose": "realtime-inference", "target": "aks", "accelerator": "gpu"},
+    {"id": "gpu-batch", "purpose": "batch-inference", "target": "compute-cluster", "accelerator": "gpu"},
+    {"id": "fpga-service", "purpose": "realtime-inference", "target": "aks", "accelerator": "fpga"},
+    {"id": "local-service", "purpose": "realtime-inference", "target": "local"},
+    {"id": "function", "purpose": "realtime-inference", "target": "functions", "cadence": "sporadic"},
+)
 _SUBNETS = ("/subnets/training", "/subnets/aks", "/subnets/aci", "/subnets/vm")
 #: Ids of approvals and declared workloads, and families of quotas.
-_STATED = ('"A-1', '"blue-model', '"score-dev-model', '"exploration', '"standardMSFamily', '"standardFSv2Family')
+_STATED: tuple[str, ...] = (
+    '"A-1',
+    '"blue-model',
+    '"score-dev-model',
+    '"exploration',
+    '"standardMSFamily',
+    '"standardFSv2Family',
+)
+_STATED += tuple(f'"{workload["id"]}' for workload in _WORKLOADS)
 
 
 def subscriptions(size: int) -> bytes:
@@ -42,6 +58,11 @@ def workspaces(size: int) -> bytes:
 def computes(size: int) -> bytes:
     """Return one workspace, with as many of everything else."""
     return _copies(size, [])
+
+
+#: Makes an estate of a size.
+Estate = Callable[[int], bytes]
+ESTATES: tuple[Estate, ...] = (subscriptions, workspaces, computes)
 
 
 def _copies(size: int, parents: Iterable[str]) -> bytes:
@@ -69,8 +90,9 @@ def _edited(resources: Mapping[str, JsonObject]) -> Iterator[JsonObject]:
 
 def _stated(stated: Mapping[str, list[JsonObject]]) -> dict[str, list[JsonObject]]:
     approvals = [{**approval, "approvedBy": _PERSON} for approval in stated["approvals"]]
-    metrics = [{"resourceId": f"{_COMPUTES}/{compute}", **_MONTH, **values} for compute, values in _METRICS]
-    return {**stated, "approvals": approvals, "metrics": metrics}
+    metrics = [{"resourceId": f"{_WORKSPACE}/computes/{compute}", **_MONTH, **values} for compute, values in _METRICS]
+    workloads = [{**workload, "workspaceId": _WORKSPACE} for workload in _WORKLOADS]
+    return {**stated, "approvals": approvals, "metrics": metrics, "workloads": [*stated["workloads"], *workloads]}
 
 
 def _united(resources: Iterable[JsonObject]) -> list[JsonObject]:
