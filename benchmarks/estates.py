@@ -29,7 +29,7 @@ _SIZES = (
 )
 _CONTRIBUTOR = "/providers/Microsoft.Authorization/roleDefinitions/b24988ac-6180-42a0-ab88-20f7382dd24c"
 #: Each edit makes a policy fail or undecided for the resource of that file in the baselines.
-_EDITS: tuple[tuple[str, Callable[[Any], object]], ...] = (
+EDITS: tuple[tuple[str, Callable[[Any], object]], ...] = (
     ("workspace", lambda it: it["properties"].update(publicNetworkAccess="Enabled")),
     ("workspace", lambda it: it["properties"].update(managedNetwork={"isolationMode": "AllowInternetOutbound"})),
     ("workspace", lambda it: it.update(tags={"environment": "dev", "data-classification": "regulated"})),
@@ -106,7 +106,7 @@ def _subscription(baselines: Mapping[str, JsonObject], chance: random.Random) ->
 
 def _perhaps_edited(stem: str, resource: JsonObject, chance: random.Random) -> JsonObject:
     edited = copy.deepcopy(resource)
-    for of, edit in _EDITS:
+    for of, edit in EDITS:
         if of == stem and chance.random() < _EDITED:
             edit(edited)
     return edited

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import orjson
 
-from benchmarks.estates import ROOT
+from benchmarks.estates import EDITS, ROOT
 from policyeng.models import JsonObject
 from policyeng.verify.cases import STATED, Baselines
 
@@ -66,26 +67,37 @@ ESTATES: tuple[Estate, ...] = (subscriptions, workspaces, computes)
 
 
 def _copies(size: int, parents: Iterable[str]) -> bytes:
-    """Return copies of all baselines, in each of which other resources have other names, and so have parents."""
+    """Return copies of all baselines, with other names of resources and parents; what can fail does in every other."""
     baselines = Baselines.read(ROOT / "samples" / "baselines")
-    text = orjson.dumps({"resources": list(_edited(baselines.resources)), **_stated(baselines.stated)}).decode()
+    stated = _stated(baselines.stated)
+    texts = [
+        orjson.dumps({"resources": list(_edited(baselines.resources, edits)), **stated}).decode()
+        for edits in ((), EDITS)
+    ]
     names = {f"/{resource['id'].rpartition('/')[2]}" for resource in baselines.resources.values()} - {"/ws", "/vnet-ml"}
     names |= {*parents, *_SUBNETS, *_STATED, _PERSON}
     named = re.compile(rf"({'|'.join(map(re.escape, sorted(names, reverse=True)))})(?=[\"/])")
     found: dict[str, list[JsonObject]] = {"resources": [], **{name: [] for name in STATED}}
     for number in range(size):
-        copy = orjson.loads(named.sub(rf"\g<1>-{number}", text) if number else text)
-        for name, entries in copy.items():
+        text = texts[number % 2]
+        made = orjson.loads(named.sub(rf"\g<1>-{number}", text) if number else text)
+        for name, entries in made.items():
             found[name] += entries
     return orjson.dumps({"snapshotVersion": 1, **found, "resources": _united(found["resources"])})
 
 
-def _edited(resources: Mapping[str, JsonObject]) -> Iterator[JsonObject]:
-    """Return the baselines, in which the owner of the resource group approves."""
+def _edited(
+    resources: Mapping[str, JsonObject], edits: Iterable[tuple[str, Callable[[JsonObject], object]]]
+) -> Iterator[JsonObject]:
+    """Return baselines after edits; the owner of the resource group is who approves."""
     for stem, resource in resources.items():
+        edited = copy.deepcopy(resource)
         if stem == "role_assignment":
-            resource["properties"].update(scope=_GROUP, roleDefinitionId=f"{_ROLES}/{_OWNER}")
-        yield resource
+            edited["properties"].update(scope=_GROUP, roleDefinitionId=f"{_ROLES}/{_OWNER}")
+        for of, edit in edits:
+            if of == stem and stem != "role_assignment":
+                edit(edited)
+        yield edited
 
 
 def _stated(stated: Mapping[str, list[JsonObject]]) -> dict[str, list[JsonObject]]:

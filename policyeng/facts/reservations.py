@@ -24,6 +24,8 @@ RESERVATION_TYPE = "microsoft.capacity/reservationorders/reservations"
 _SCOPES = ("resourceGroup", "subscription", "managementGroup")
 #: The kinds of scope that name scopes.
 _LIMITED = ("single", "managementgroup")
+#: Words for sizes that cannot be told, and for all of a series.
+UNTOLD = _ANY, _FLEXIBLE = "any", "flexible"
 
 
 @frozen
@@ -130,6 +132,28 @@ def _is_of_size(reservation: JsonObject, place: Place, facts: Facts) -> bool | N
         return False
     reserved, own = facts.size(name), facts.size(place.size)
     return reserved.series == own.series if reserved and own else None
+
+
+def sizes_reserved(reservation: JsonObject, facts: Facts) -> Iterator[str]:
+    """Yield what the sizes of machines that a reservation may cover are looked up by; see `sizes_wanted`."""
+    name = folded(inside(reservation, "sku", "name"))
+    if name is None:
+        yield _ANY
+        return
+    yield f"size {name}"
+    if folded(inside(reservation, "properties", "instanceFlexibility")) == "on":
+        reserved = facts.size(name)
+        yield f"series {reserved.series}" if reserved else _ANY
+        yield _FLEXIBLE
+
+
+def sizes_wanted(size: str, facts: Facts) -> tuple[str, ...]:
+    """Return what reservations that may cover machines of a size are found by; all others surely do not.
+
+    Of those that are found by one of `UNTOLD`, which come last, none surely does.
+    """
+    own = facts.size(size)
+    return f"size {folded(size)}", f"series {own.series}" if own else _FLEXIBLE, _ANY
 
 
 def _is_in_scope(reservation: JsonObject, place: Place, _facts: Facts) -> bool | None:

@@ -1,11 +1,20 @@
 """Compute that never stops and is paid by the hour."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.computes import region_of
-from policyeng.facts.ids import index_scopes, positions_near
-from policyeng.facts.reservations import RESERVATION_TYPE, Place, limits_of, reserves, steady_nodes
+from policyeng.facts.ids import ScopeIndex, index_scopes, positions_near
+from policyeng.facts.reservations import (
+    RESERVATION_TYPE,
+    UNTOLD,
+    Place,
+    limits_of,
+    reserves,
+    sizes_reserved,
+    sizes_wanted,
+    steady_nodes,
+)
 from policyeng.facts.words import folded
 from policyeng.models import JsonObject
 
@@ -56,8 +65,7 @@ _ABSENT = {
 )
 def reserved_compute(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny every size of machines that never stop and that no reservation covers."""
-    reservations = given.snapshot.by_type.get(RESERVATION_TYPE, ())
-    if not (reservations or given.snapshot.incomplete):
+    if not (given.snapshot.by_type.get(RESERVATION_TYPE) or given.snapshot.incomplete):
         return
     region = region_of(given.resource, given.workspace)
     for steady in steady_nodes(given.resource, given.snapshot.by_id):
@@ -67,7 +75,7 @@ def reserved_compute(given: PolicyInput) -> Iterator[Denial | Unknown]:
             yield Unknown(msg=missing, path=path)
             continue
         place = Place(given.resource["id"], size, region, given.as_of)
-        is_covered = _is_covered(place, reservations, given)
+        is_covered = _is_covered(place, given)
         if is_covered:
             continue
         if is_covered is None:
@@ -81,13 +89,24 @@ def reserved_compute(given: PolicyInput) -> Iterator[Denial | Unknown]:
             yield Denial(msg="no reservation covers nodes that never stop", path=path, actual=actual, expected=expected)
 
 
-def _is_covered(place: Place, reservations: Sequence[JsonObject], given: PolicyInput) -> bool | None:
-    """Whether one of the reservations whose scope may hold a place covers it."""
-    indexed = given.snapshot.once(("AML-COST-106",), lambda: index_scopes(map(limits_of, reservations)))
+def _is_covered(place: Place, given: PolicyInput) -> bool | None:
+    """Whether a reservation covers a place, of those whose sizes and scope may."""
+    indexed = given.snapshot.once(("AML-COST-106",), lambda: _indexed(given))
     answer: bool | None = False
-    for position in positions_near(indexed, place.arm_id):
-        covers = reserves(reservations[position], place, given.facts)
-        if covers:
-            return True
-        answer = None if covers is None else answer
+    for size in sizes_wanted(place.size, given.facts):
+        reservations, scopes = indexed.get(size, ((), {}))
+        for position in positions_near(scopes, place.arm_id):
+            covers = reserves(reservations[position], place, given.facts)
+            if covers or (covers is None and size in UNTOLD):
+                return covers
+            answer = None if covers is None else answer
     return answer
+
+
+def _indexed(given: PolicyInput) -> Mapping[str, tuple[Sequence[JsonObject], ScopeIndex]]:
+    """The reservations by the sizes that they may cover, with their positions by scope."""
+    found: dict[str, list[JsonObject]] = {}
+    for reservation in given.snapshot.by_type.get(RESERVATION_TYPE, ()):
+        for size in sizes_reserved(reservation, given.facts):
+            found.setdefault(size, []).append(reservation)
+    return {size: (several, index_scopes(map(limits_of, several))) for size, several in found.items()}

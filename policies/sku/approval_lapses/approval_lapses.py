@@ -31,9 +31,11 @@ def _by_series(given: PolicyInput, scope: str) -> Mapping[str, Sequence[_User]]:
 def _relying(given: PolicyInput) -> Iterator[tuple[_User, bool]]:
     """The computes that the judged approval counts for at as-of, or may count for, and whether it surely does."""
     approval = given.resource
+    if folded(approval["kind"]) != "vmseries" or any(out_of_force(approval, given.as_of)):
+        return
     users = given.snapshot.once(("AML-SKU-106", approval["scope"]), lambda: _by_series(given, approval["scope"]))
     for user in users.get(lowered(trimmed(approval["series"])), ()):
-        if folded(approval["kind"]) == "vmseries" and (relies := counts(approval, *user, given.as_of)) is not False:
+        if (relies := counts(approval, *user, given.as_of)) is not False:
             yield user, relies is True
 
 
