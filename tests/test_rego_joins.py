@@ -160,3 +160,16 @@ def test_another_list_in_the_same_place_is_another() -> None:
         del document
 
     assert found == [{7}] * 12
+
+
+def test_an_error_behind_the_answer_is_not_met() -> None:
+    """The first member that decides ends the loop, and what has no key comes in its turn."""
+    members: list[Value] = [{"id": at, "name": "a"} for at in range(9)]
+    program = joining()
+
+    def first(*added: Value) -> list[str]:
+        document = {"all": [*members, *added], "wanted": "b"}
+        return repeat(lambda _: program.query("data.p.first", document))
+
+    assert set(first({"id": 9, "name": "b"}, {"id": 10, "name": 7})) == {"True"}
+    assert {answer.rpartition(":")[2] for answer in first({"id": 9, "name": 7}, {"id": 10, "name": "b"})} != {"True"}
