@@ -287,6 +287,7 @@ class Compiler:
         arguments = ", ".join(f"a{index}" for index in range(arity))
         is_document = not node.is_rule or bool(node.dynamic)
         is_set = node.is_rule and node.definitions[0].key is not None
+        is_remembered = node.is_function and self.is_remembered(node)
         if not node.is_function:
             cache, key = self.cache_of(node), self.scalar(name)
             writer.line(f"def {name}():")
@@ -305,6 +306,9 @@ class Compiler:
                 writer.line(f"if found is MISSING: found = {cache}[{key}] = {made}")
                 writer.line("return found")
             name = f"{name}_"
+        if is_remembered:
+            writer.line(f"def {name}(a0): return {name}_m[a0] if type(a0) is str else {name}_(a0)")
+            name = f"{name}_"
         writer.line(f"def {name}({arguments}):")
         with writer.indented():
             if self._expansion(node.path) > _FEW_CALLS:
@@ -318,7 +322,28 @@ class Compiler:
                 self._set(writer, node.definitions)
             else:
                 self._value(writer, node.definitions)
+        if is_remembered:
+            writer.line(f"{name}m = Remembered({name})")
         self.emit(writer)
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether a body need not run each time, because nobody watches it and nothing that it reads is replaced."""
+        return self.inlines and not self.covers and not self.print_calls and not self.checker.replaced
+
+    def is_remembered(self, node: Node) -> bool:
+        """Whether it is kept what a function gives for texts: it has one argument, which is not taken for an object."""
+        if not self.is_quick or node.path not in self.pure or len(node.definitions[0].arguments or ()) != 1:
+            return False
+        names = {part.name for rule in node.definitions for part in rule.arguments or () if isinstance(part, Var)}
+        return len(names) == len(node.definitions) and not any(
+            isinstance(term, Ref) and isinstance(term.head, Var) and term.head.name in names
+            for rule in node.definitions
+            for branch in rule.branches
+            for body in (branch.body, [Expr(0, 0, _value_of(branch))])
+            for expression in walk_expressions(body)
+            for term in terms_of(expression)
+        )
 
     def cache_of(self, node: Node) -> str:
         """Return the name of what keeps the value of a rule: for the program or for one evaluation."""
@@ -688,7 +713,7 @@ class _Writer:
         member, collection = _loop_of(body[0])
         if member is None or collection is None or member.name in self.bound or not self.is_bound(collection):
             return False
-        if not self.compiler.inlines or self.compiler.covers or self.compiler.checker.replaced:
+        if not self.compiler.is_quick:
             return False
         # What a member is found by depends on it and on where the list is from, which other uses have in common.
         given = {name for name in _names_of([Expr(0, 0, collection)]) if name in self.bound}

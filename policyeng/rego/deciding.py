@@ -183,6 +183,7 @@ _SPACE.update(_RUNTIME)
 
 _NAMES: dict[str, Value] = {
     **{name: function for name, function in _RUNTIME.items() if name != "_level"},
+    "Remembered": runtime.Forgotten,
     "agree": _agree,
     "equal": markers.equal,
     "finish": _finish,
@@ -384,9 +385,9 @@ class MarkedThread(Thread):
 
     def load(self, code: Value, compiled: Value) -> None:
         """Define the functions of compiled modules, with builtins that know markers."""
+        self.globals.update(self.names)
         # Python adapts code to the globals it runs with, so each thread of another kind has a copy of its own.
         super().load(marshal.loads(marshal.dumps(list(code))), compiled)  # noqa: S302  # of this process
-        self.globals.update(self.names)
         self._base = compiled.base
         self.recorder = Recorder()
         self._program = RecordedCache(self.recorder)

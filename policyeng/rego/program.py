@@ -126,6 +126,7 @@ class Thread:
         for name in [
             "Level",
             "Members",
+            "Remembered",
             "add_at",
             "agree",
             "data_item",

@@ -30,6 +30,9 @@ _HEAVIEST = 500_000
 #: Members of a list from which on they are found by keys, and lists of which the keys are kept.
 FEWEST_JOINED = 8
 _MOST_JOINED = 64
+#: Texts, and characters of a text or members of a list, that are remembered of a function.
+_MOST_REMEMBERED = 20_000
+_LONGEST_REMEMBERED = 500
 
 
 #: The types of values that have parts, as they are among the parts of another.
@@ -339,6 +342,42 @@ class Steps:
                 raise BudgetExceededError(f"the evaluation takes more than {self.limit:,} steps")
             if monotonic() > BUDGET.deadline:
                 raise BudgetExceededError("the evaluation takes too long")
+
+
+class Remembered(dict[str, Any]):
+    """What a function gives for texts: scalars and short lists of them, which are no larger than they look."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, function: Callable[[str], Value]) -> None:
+        """Take the function."""
+        super().__init__()
+        self._function = function
+
+    def __missing__(self, text: str) -> Value:
+        """Call the function, and keep what it gives where that is small."""
+        found = self._function(text)
+        if len(text) <= _LONGEST_REMEMBERED and _is_small(found):
+            if len(self) >= _MOST_REMEMBERED:
+                self.clear()
+            self[text] = found
+        return found
+
+
+class Forgotten(Remembered):
+    """What calls the function each time, where it matters what that reads."""
+
+    __slots__ = ()
+
+    def __missing__(self, text: str) -> Value:
+        """Call the function."""
+        return self._function(text)
+
+
+def _is_small(value: Value) -> bool:
+    if type(value) is list:
+        return len(value) <= _LONGEST_REMEMBERED and all(type(part) is str for part in value)
+    return value is UNDEFINED or type(value) not in COLLECTIONS
 
 
 class Joins:
