@@ -332,17 +332,18 @@ class Compiler:
         return self.inlines and not self.covers and not self.print_calls and not self.checker.replaced
 
     def is_remembered(self, node: Node) -> bool:
-        """Whether it is kept what a function gives for texts: it has one argument, which is not taken for an object."""
+        """Whether it is kept what a function gives for texts: it has one argument, which it takes for a text."""
         if not self.is_quick or node.path not in self.pure or len(node.definitions[0].arguments or ()) != 1:
             return False
         names = {part.name for rule in node.definitions for part in rule.arguments or () if isinstance(part, Var)}
-        return len(names) == len(node.definitions) and not any(
-            isinstance(term, Ref) and isinstance(term.head, Var) and term.head.name in names
+        return any(
+            isinstance(argument, Var) and argument.name in names and _takes_text(term, at)
             for rule in node.definitions
             for branch in rule.branches
-            for body in (branch.body, [Expr(0, 0, _value_of(branch))])
-            for expression in walk_expressions(body)
+            for expression in walk_expressions(branch.body)
             for term in terms_of(expression)
+            if isinstance(term, Call)
+            for at, argument in enumerate(term.arguments)
         )
 
     def cache_of(self, node: Node) -> str:
@@ -1795,6 +1796,13 @@ class _Writer:
             parts.append(found)
         file, line = self.written_in.file, self.written_in.position(place)[0]
         self.line(f"PRINT({self.compiler.scalar(file)}, {self.compiler.scalar(line)}, [{', '.join(parts)}])")
+
+
+def _takes_text(call: Call, at: int) -> bool:
+    """Whether a call is of a builtin that asks for a text at a place."""
+    name = operator_name(call)
+    types = signatures()[name]["arguments"] if name is not None else []
+    return name == "is_string" or (at < len(types) and types[at]["type"] == "string")
 
 
 def _loop_of(expression: Expr) -> tuple[Var | None, Ref | None]:

@@ -376,7 +376,7 @@ class Forgotten(Remembered):
 
 def _is_small(value: Value) -> bool:
     if type(value) is list:
-        return len(value) <= _LONGEST_REMEMBERED and all(type(part) is str for part in value)
+        return len(value) <= _LONGEST_REMEMBERED and COLLECTIONS.isdisjoint(map(type, value))
     return value is UNDEFINED or type(value) not in COLLECTIONS
 
 
