@@ -78,6 +78,7 @@ _TOTAL = frozenset(
 )
 #: What Go trims from ASCII text; Python would trim separators, too.
 _SPACES = "\t\n\v\f\r "
+_TRUE = Scalar(0, 0, value=True)
 _RESULTS = {"string": "str", "boolean": "bool", "array": "list", "object": "dict", "set": "set"}
 
 
@@ -345,6 +346,17 @@ class Compiler:
             if isinstance(term, Call)
             for at, argument in enumerate(term.arguments)
         )
+
+    def constant_of(self, node: Node) -> Term | None:
+        """Return the value of a rule that has the same one whatever there is."""
+        if not self.is_quick or len(node.definitions) != 1 or node.dynamic or node.children:
+            return None
+        definition = node.definitions[0]
+        branch = definition.branches[0]
+        is_one = definition.key is None and not definition.arguments and len(definition.branches) == 1
+        is_always = all(one.value == _TRUE and not one.withs and not one.negated for one in branch.body)
+        value = branch.value
+        return value if is_one and is_always and value is not None and _is_constant(value) else None
 
     def cache_of(self, node: Node) -> str:
         """Return the name of what keeps the value of a rule: for the program or for one evaluation."""
@@ -1359,6 +1371,9 @@ class _Writer:
         if node.is_function:
             self.line(self.fail)
             return "UNDEFINED"
+        constant = self.compiler.constant_of(node)
+        if constant is not None:
+            return self.value(constant)
         function = self.compiler.function_of(node)
         place = (function, ())
         if place not in self.known:
