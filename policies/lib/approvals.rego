@@ -20,13 +20,13 @@ asked(resource, workspace, as_of) := {
 	"moment": times.ordered(as_of),
 }
 
-# one_counts(snapshot, series, asked): whether an approval of a series lacks nothing. It is for one of the scopes that
-# the workspace lies in, and is looked up by that.
-one_counts(snapshot, series, asked) if {
+# one_counts(approvals, positions, asked): whether one of the approvals at some positions lacks nothing. It is for one of
+# the scopes that the workspace lies in, and is looked up by that.
+one_counts(approvals, positions, asked) if {
 	some depth in [2, 4, 8]
 	scope := concat("/", array.concat([""], array.slice(asked.workspace, 0, depth)))
-	some position in snapshot.by_series[lower(series)]
-	approval := snapshot.approvals[position]
+	some position in positions
+	approval := approvals[position]
 	is_string(approval.scope)
 	ids.folded(approval.scope) == scope
 	count(lacking(approval, asked)) == 0

@@ -728,20 +728,24 @@ class _Writer:
             return False
         if not self.compiler.is_quick:
             return False
-        # What a member is found by depends on it and on where the list is from, which other uses have in common.
+        # What a member is found by depends on it alone and on where the list is from, which other uses have in common,
+        # or on something else that they may have in common.
         given = {name for name in _names_of([Expr(0, 0, collection)]) if name in self.bound}
-        found, count = self.keys_of(body, member.name, given)
+        found, needed = self.keys_of(body, member.name, given)
         if not any(isinstance(wanted, Var) for _, wanted in found):
-            return False
+            given = set(self.bound)
+            found, needed = self.keys_of(body, member.name, given, most=1)
+            if not found:
+                return False
         start = body[0].start
         inner, name = self.outline(), self.fresh("f")
         own, wanted = zip(*found, strict=True)
-        free = sorted(given.intersection(_names_of([*body[1:count], *(Expr(start, start, part) for part in own)])))
+        free = sorted(given.intersection(_names_of([*needed, *(Expr(start, start, part) for part in own)])))
         inner.bound = {each: f"a{index}" for index, each in enumerate([member.name, *free])}
         inner.line(f"def {name}({', '.join(inner.bound.values())}):")
         with inner.indented():
             with inner.block():
-                inner.body([each for each in body[1:count] if not _sides(each)], lambda: None)
+                inner.body(needed, lambda: None)
                 inner.line(f"return {_pattern([inner.value(part) for part in own])}")
                 is_loop = inner.loops > 0
             inner.line("return UNDEFINED")
@@ -758,42 +762,46 @@ class _Writer:
         self.bound[member.name] = item
         return True
 
-    def keys_of(self, body: Body, member: str, given: set[str]) -> tuple[list[tuple[Term, Term]], int]:
+    def keys_of(
+        self, body: Body, member: str, given: set[str], most: int | None = None
+    ) -> tuple[list[tuple[Term, Term]], Body]:
         """Return what a member and those that a loop looks for must have in common.
 
         Args:
             body: begins with the loop.
             member: the variable of the loop.
-            given: variables that the list depends on.
+            given: other variables on which what a member has may depend.
+            most: of variables that are looked for; any number and constants where it is None.
 
         Returns:
-            Pairs of what a member has and what is looked for, which equal each other, and the number of expressions
-            up to the last of them.
+            Pairs of what a member has and what is looked for, which equal each other, and the expressions that what
+            it has needs.
         """
         found: list[tuple[Term, Term]] = []
+        needed: Body = []
         count = 0
         known = {member}
-        for index, expression in enumerate(body[1:], 1):
-            names = set(_names_of([expression]))
-            if expression.withs or expression.negated or not isinstance(expression.value, Call):
+        for expression in body[1:]:
+            if len(found) == most or expression.withs or expression.negated or not isinstance(expression.value, Call):
                 break
             sides = _sides(expression)
             for own, other in (sides, sides[::-1]) if sides else ():
                 if (
-                    isinstance(other, Scalar | Number | Var)
+                    isinstance(other, Var if most else Scalar | Number | Var)
                     and self.is_bound(other)
                     and self.depends_only(own, known | given)
                     and not known.isdisjoint(_names_of([Expr(0, 0, own)]))
                 ):
                     found.append((own, other))
-                    count = index
+                    count = len(needed)
                     break
-            else:
-                new = names - known - set(self.bound)
-                if sides or len(new) > 1 or not self.depends_only(expression.value, known | given | new):
-                    break
+            new = set(_names_of([expression])) - known - set(self.bound)
+            if not sides and len(new) < 2 and self.depends_only(expression.value, known | given | new):
+                needed.append(expression)
                 known |= new
-        return found, count
+            elif new:
+                break
+        return found, needed[:count]
 
     def depends_only(self, term: Term, names: set[str]) -> bool:
         """Whether the value of a term depends on some variables alone, and no loop is needed for it."""

@@ -61,7 +61,7 @@ deny contains {
 
 unknown contains approvals.open[lack] if {
 	is_restricted
-	not approvals.one_counts(input.snapshot, series, asked)
+	not is_approved
 	some lack in open
 }
 
@@ -73,9 +73,11 @@ unknown contains {"msg": "the size is not in the catalogue, so its series is not
 series := sizes.series(computes.size(input.resource))
 is_restricted if sizes.needs_approval(series, input.parameters)
 
+is_approved if approvals.one_counts(input.snapshot.approvals, input.snapshot.by_series[lower(series)], asked)
+
 is_unapproved if {
 	is_restricted
-	not approvals.one_counts(input.snapshot, series, asked)
+	not is_approved
 	count(open) == 0
 }
 
@@ -84,7 +86,7 @@ retired := sizes.retirement(computes.size(input.resource), input.as_of)
 # In the order of the snapshot, which is by id.
 near := [{"id": approval.id, "lacks": approvals.lacking(approval, asked)} | some approval in of_series]
 
-of_series := approvals.of_series(input.snapshot, series)
+of_series := approvals.of_series({"approvals": input.snapshot.approvals, "by_series": input.snapshot.by_series}, series)
 
 # What the approvals that may count lack.
 open := {lack | some approval in near; approvals.may_count(approval.lacks); some lack in approval.lacks}
