@@ -80,18 +80,27 @@ def warm(tools: Tools, made: Prepared) -> Iterator[list[Contestant]]:
 @contextmanager
 def whole(tools: Tools, made: Prepared) -> Iterator[list[Contestant]]:
     """Contestants from the start of their process to its end."""
-    folder = _emptied(tools.folder / "whole")
-    bundle = batch.write_bundle(made.bundle, folder / "bundle")
-    document = folder / "snapshot.json"
-    document.write_bytes(orjson.dumps(batch.document(made)))
+    bundle, document = written(tools, made)
     with Launcher(tools.folder) as launcher:
         started: list[Contestant] = [_check(launcher, made, jobs) for jobs in (1, 2)]
-        decision = [str(tools.opa), "exec", "--bundle", str(bundle), "--decision", batch.QUERY]
-        started.append(WholeProcess(OPA_EXEC, launcher, made, [*decision, str(document)], _of_exec))
+        started.append(WholeProcess(OPA_EXEC, launcher, made, opa_exec(tools, bundle, document), _of_exec))
         ours = ["--policy", str(bundle), "--data", str(bundle / "data.json"), "--namespace", "main"]
         command = [str(tools.conftest), "test", *ours, "--output", "json", str(document)]
         started.append(WholeProcess(CONFTEST, launcher, made, command, _of_conftest, (0, 1)))
         yield started
+
+
+def written(tools: Tools, made: Prepared) -> tuple[Path, Path]:
+    """Write the bundle and the document that OPA and Conftest are given; the folder is emptied before."""
+    folder = _emptied(tools.folder / "whole")
+    document = folder / "snapshot.json"
+    document.write_bytes(orjson.dumps(batch.document(made)))
+    return batch.write_bundle(made.bundle, folder / "bundle"), document
+
+
+def opa_exec(tools: Tools, bundle: Path, document: Path) -> list[str]:
+    """Return the command with which OPA evaluates a document."""
+    return [str(tools.opa), "exec", "--bundle", str(bundle), "--decision", batch.QUERY, str(document)]
 
 
 def _check(launcher: Launcher, made: Prepared, jobs: int) -> WholeProcess:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from benchmarks import estates
-from benchmarks.field import Tools, warm, whole
+from benchmarks.field import OPA_EXEC, Tools, opa_exec, warm, whole, written
 from benchmarks.preparing import MOMENT, Prepared, prepared, selections, whole_bundle
 from benchmarks.processes import Launcher, WholeProcess, policyeng_command
 from benchmarks.timing import Contestant, Measure, Pace, repeated, require_equal
@@ -128,13 +128,18 @@ def _cell(
 def _starts(program: Program, tools: Tools, checkov: Path | None) -> Iterator[Measure]:
     """Short processes: what starting costs. Each has run once before, so files are in the page cache."""
     _say("starts")
-    check = [policyeng_command(), "check", str(_estate(tools.folder, program.start)), "--as-of", MOMENT]
+    estate = _estate(tools.folder, program.start)
+    check = [policyeng_command(), "check", str(estate), "--as-of", MOMENT]
+    *_, everything = selections().values()
+    theirs = opa_exec(tools, *written(tools, prepared(everything, estate)))
     commands: dict[str, list[str]] = {
         "python, nothing": [sys.executable, "-c", "pass"],
         "python, import typer, pydantic": [sys.executable, "-c", "import typer, pydantic"],
         "the same, and a model of pydantic": [sys.executable, "-c", "import typer; from pydantic import BaseModel"],
         f"policyeng check, {program.start} resources, all policies": check,
+        f"{OPA_EXEC}, {program.start} resources, all policies in Rego": theirs,
         "policyeng --version": [policyeng_command(), "--version"],
+        "policyeng --help": [policyeng_command(), "--help"],
         "opa version": [str(tools.opa), "version"],
         "conftest --version": [str(tools.conftest), "--version"],
     }
