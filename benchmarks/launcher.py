@@ -1,7 +1,7 @@
 """Run commands for the harness from a small process: Linux counts the memory of the parent to a child's peak.
 
-Reads one JSON list per line, the command with its working folder and output file in front; answers with seconds, peak
-memory in kB and exit code. Imports next to nothing.
+Reads one JSON list per line, the command with its working folder and output file in front; answers with
+seconds, seconds of processors, peak memory in kB and exit code. Imports next to nothing.
 """
 
 import json
@@ -21,7 +21,8 @@ def main() -> None:
             _, status, usage = os.wait4(process.pid, 0)
             seconds = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)
-        print(json.dumps([seconds, usage.ru_maxrss, process.returncode]), flush=True)
+        processor = usage.ru_utime + usage.ru_stime
+        print(json.dumps([seconds, processor, usage.ru_maxrss, process.returncode]), flush=True)
 
 
 if __name__ == "__main__":

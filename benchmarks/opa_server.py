@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from benchmarks import batch
+from benchmarks.family import cpu_seconds
 from benchmarks.preparing import Prepared
 from benchmarks.verdicts import Verdicts, of_answers
 from benchmarks.worker import peak_of
@@ -112,6 +113,10 @@ class Batched:
         self._answer()
         return time.perf_counter() - started
 
+    def processor(self) -> float:
+        """Seconds of processors of the server."""
+        return cpu_seconds(self._server.pid)
+
     def peak_mb(self) -> float:
         """The peak of the server."""
         return self._server.peak_mb()
@@ -172,6 +177,10 @@ class PerPair:
         started = time.perf_counter()
         self._answers()
         return (time.perf_counter() - started) * len(self._made.work.pairs) / len(self.positions)
+
+    def processor(self) -> float:
+        """Seconds of processors of the server, reckoned for all pairs."""
+        return cpu_seconds(self._server.pid) * len(self._made.work.pairs) / len(self.positions)
 
     def peak_mb(self) -> float:
         """The peak of the server."""

@@ -26,8 +26,8 @@ class Launcher:
             [sys.executable, "-S", str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def run(self, command: Sequence[str], expected: Sequence[int] = (0,)) -> tuple[float, float]:
-        """Run a command to its end in the folder; give seconds and peak memory in MB.
+    def run(self, command: Sequence[str], expected: Sequence[int] = (0,)) -> tuple[float, float, float]:
+        """Run a command to its end in the folder; give seconds, seconds of processors and peak memory in MB.
 
         Raises:
             RuntimeError: its exit code is not an expected one.
@@ -36,10 +36,10 @@ class Launcher:
             raise RuntimeError("the launcher has no pipes")
         self._process.stdin.write(json.dumps([str(self.folder), str(self.output), *command]) + "\n")
         self._process.stdin.flush()
-        seconds, peak, code = json.loads(self._process.stdout.readline())
+        seconds, processor, peak, code = json.loads(self._process.stdout.readline())
         if code not in expected:
             raise RuntimeError(f"{command[0]} ended with {code}: {self.printed()[-500:].decode(errors='replace')}")
-        return seconds, peak / 1024
+        return seconds, processor, peak / 1024
 
     def printed(self) -> bytes:
         """What the last command printed."""
@@ -68,6 +68,7 @@ class WholeProcess:
     codes: Sequence[int] = (0,)
     sample: int | None = None
     _peaks: list[float] = field(default_factory=list)
+    _processor: float = 0.0
 
     def verdicts(self) -> Verdicts | None:
         """Run it and read what it prints."""
@@ -80,9 +81,14 @@ class WholeProcess:
 
     def run(self) -> float:
         """Seconds from start to end."""
-        seconds, peak = self.launcher.run(self.command, self.codes)
+        seconds, processor, peak = self.launcher.run(self.command, self.codes)
+        self._processor += processor
         self._peaks.append(peak)
         return seconds
+
+    def processor(self) -> float:
+        """Seconds of processors of all runs."""
+        return self._processor
 
     def peak_mb(self) -> float:
         """The largest of its runs."""

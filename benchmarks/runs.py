@@ -110,19 +110,19 @@ def _cell(
     group: str, field_: AbstractContextManager[list[Contestant]], pace: Pace, policies: str, made: Prepared
 ) -> Iterator[Measure]:
     with field_ as contestants:
-        require_equal(contestants)
-        seconds = repeated(contestants, pace)
-        for contestant, times in zip(contestants, seconds, strict=True):
-            yield Measure(
-                group,
-                contestant.name,
-                made.size,
-                policies,
-                len(made.work.pairs),
-                times,
-                contestant.peak_mb(),
-                contestant.sample,
-            )
+        yield from _measures(group, contestants, pace, made.size, policies, len(made.work.pairs))
+
+
+def _measures(
+    group: str, contestants: Sequence[Contestant], pace: Pace, size: int, policies: str, pairs: int
+) -> Iterator[Measure]:
+    require_equal(contestants)
+    before = [contestant.processor() for contestant in contestants]
+    seconds = repeated(contestants, pace)
+    for contestant, began, times in zip(contestants, before, seconds, strict=True):
+        processor = (contestant.processor() - began) / len(times)
+        peak, sample = contestant.peak_mb(), contestant.sample
+        yield Measure(group, contestant.name, size, policies, pairs, times, peak, processor, sample)
 
 
 def _starts(program: Program, tools: Tools, checkov: Path | None) -> Iterator[Measure]:
@@ -148,10 +148,7 @@ def _starts(program: Program, tools: Tools, checkov: Path | None) -> Iterator[Me
     policies = str(len(whole_bundle().policies))
     with Launcher(tools.folder) as launcher:
         contestants = [WholeProcess(name, launcher, None, command, None, (0, 1)) for name, command in commands.items()]
-        require_equal(contestants)
-        seconds = repeated(contestants, program.starts)
-        for contestant, times in zip(contestants, seconds, strict=True):
-            yield Measure(COLD, contestant.name, program.start, policies, 0, times, contestant.peak_mb())
+        yield from _measures(COLD, contestants, program.starts, program.start, policies, 0)
 
 
 def _estate(folder: Path, size: int) -> Path:

@@ -31,6 +31,9 @@ class Contestant(Protocol):
     def run(self) -> float:
         """Judge once, and give the seconds it took."""
 
+    def processor(self) -> float:
+        """Seconds of processors that its processes have used so far."""
+
     def peak_mb(self) -> float:
         """The most memory its process has held, in MB."""
 
@@ -40,7 +43,11 @@ class Contestant(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Repetitions of one contestant on one snapshot with one set of policies, in seconds."""
+    """Repetitions of one contestant on one snapshot with one set of policies, in seconds.
+
+    Attributes:
+        processor: seconds of processors, the mean of all repetitions.
+    """
 
     group: str
     contestant: str
@@ -49,6 +56,7 @@ class Measure:
     pairs: int
     seconds: list[float]
     peak_mb: float
+    processor: float = 0.0
     sample: int | None = None
 
     @property

@@ -7,6 +7,7 @@ import subprocess
 from collections import Counter
 
 from benchmarks.estates import ROOT
+from benchmarks.family import cpu_seconds
 from benchmarks.preparing import Prepared
 from benchmarks.verdicts import Verdicts
 from benchmarks.worker import command
@@ -48,6 +49,10 @@ class Warm:
     def run(self) -> float:
         """Seconds as the worker measures them."""
         return float(str(self._ask("run")))
+
+    def processor(self) -> float:
+        """Seconds of processors of the worker and of what it starts."""
+        return cpu_seconds(self._process.pid)
 
     def peak_mb(self) -> float:
         """The peak of the worker."""

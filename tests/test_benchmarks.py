@@ -78,7 +78,7 @@ def test_a_tiny_run_is_a_page(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> 
     assert all(f"| {contestant} |" in page for contestant in contestants)
     assert "A trial." in page
     assert "tries the harness" in page
-    assert len([line for line in page.splitlines() if "| not measured |" in line]) == 7
+    assert len([line for line in page.splitlines() if "| not measured |" in line]) == 8
     again = Outcome.read(json.loads(json.dumps(asdict(outcome))))
     assert render(again) == page
     write_charts(again, tools.folder)
@@ -154,6 +154,10 @@ class Counted:
         self.ran.append(self.name)
         return float(len(self.ran))
 
+    def processor(self) -> float:
+        """One second a run."""
+        return float(self.ran.count(self.name))
+
     def peak_mb(self) -> float:
         """Nothing."""
         return 0.0
@@ -182,7 +186,7 @@ def test_only_what_judges_is_compared() -> None:
 
 def outcome_of(*measures: tuple[str, str, int, float]) -> Outcome:
     """An outcome with a median for each (group, contestant, size)."""
-    made = [Measure(group, name, size, "all", 10, [seconds], 1.0) for group, name, size, seconds in measures]
+    made = [Measure(group, name, size, "all", 10, [seconds], 1.0, seconds) for group, name, size, seconds in measures]
     return Outcome("full", "", "2026-06-01", {}, {}, made, grown=[9.0, 1.0, 1.0, 1.0, 1.0, 1.02], grown_size=5)
 
 
@@ -214,7 +218,7 @@ def test_starts_and_processes_have_their_own_bars() -> None:
     )
 
     said = {target.what.split(",")[0]: (target.measured, target.met) for target in targets(outcome)}
-    start, exec_ = (target for target in targets(outcome) if target.what.startswith("cold start"))
+    start, exec_ = (target for target in targets(outcome) if target.what.startswith("start of"))
 
     assert said["two processes"] == ("1.7x", True)
     assert (start.measured, start.met) == ("1.60x", False)
@@ -245,9 +249,10 @@ def test_times_are_shown_in_a_unit_that_suits(seconds: float, shown: str) -> Non
 def test_a_command_that_fails_is_no_measure(tmp_path: Path) -> None:
     """The launcher says how it ended and what it printed."""
     with Launcher(tmp_path) as launcher:
-        seconds, peak = launcher.run(["sh", "-c", "echo said; exit 1"], (0, 1))
+        seconds, processor, peak = launcher.run(["sh", "-c", "echo said; exit 1"], (0, 1))
 
         assert seconds > 0
+        assert 0 <= processor < 60
         assert 0 < peak < 200
         assert launcher.printed() == b"said\n"
         with pytest.raises(RuntimeError, match="sh ended with 3: gone wrong"):
