@@ -10,8 +10,10 @@ from policyeng.facts.ids import (
     covers,
     folded_id,
     guid_of,
+    index_scopes,
     is_at_or_under,
     name_of,
+    positions_near,
     resource_group_of,
     scopes_of,
     segments,
@@ -180,3 +182,20 @@ def test_being_under_is_an_order(first: str, second: str, third: str) -> None:
 def test_no_text_makes_the_comparison_raise(arm_id: str, scope: str) -> None:
     """Ids come from outside: whatever they hold, the answer is a yes, a no or a not known."""
     assert covers(scope, arm_id) in {True, False, None}
+
+
+@given(st.lists(st.one_of(scopes, st.sampled_from(["/", MANAGEMENT_GROUP, "/subscriptions/{s}", *MALFORMED]))), scopes)
+def test_what_may_hold_an_id_is_found_by_its_scope(listed: list[str], arm_id: str) -> None:
+    """Positions come in order, and those that are left out surely hold nothing of the id, which may be open."""
+    indexed = index_scopes([scope] for scope in listed)
+    for place in (arm_id, arm_id.replace(SUBSCRIPTION, "/subscriptions/{s}"), MANAGEMENT_GROUP):
+        near = positions_near(indexed, place)
+        assert near == sorted(set(near))
+        assert all(at in near or covers(scope, place) is False for at, scope in enumerate(listed))
+
+
+def test_an_id_is_far_from_most_scopes() -> None:
+    """A scope of another subscription, or below the id, is left out; several scopes of one position count once."""
+    indexed = index_scopes([[GROUP, SUBSCRIPTION], [f"{SUBSCRIPTION}2"], [COMPUTE], [MANAGEMENT_GROUP], []])
+
+    assert positions_near(indexed, WORKSPACE) == [0, 3]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from policyeng.facts.subnets import addresses_taken, capacity, subnet_in, subnets_of, usable_addresses
 from policyeng.models import JsonObject
+from policyeng.rego import Undecided, Unknown
 
 NETWORK = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/virtualNetworks/v"
 SUBNET = f"{NETWORK}/subnets/A"
@@ -146,6 +147,17 @@ def test_a_subnet_is_found_by_itself_and_in_its_network() -> None:
     assert subnet_in(holding(named), f"{KEY}2") is None
     assert subnet_in({NETWORK.lower(): {**holding()[NETWORK.lower()], "properties": "text"}}, KEY) is None
     assert subnet_in({}, "") is None
+
+
+def test_a_part_that_cannot_be_read_hides_those_after_it() -> None:
+    """A subnet before it is found all the same."""
+    before, after = {"name": "a"}, {"name": "b"}
+    parts = [before, {"name": Unknown("/name", "an expression")}, after]
+    network = {"id": NETWORK, "type": "Microsoft.Network/virtualNetworks", "properties": {"subnets": parts}}
+
+    assert subnet_in({NETWORK.lower(): network}, KEY) is before
+    with pytest.raises(Undecided):
+        subnet_in({NETWORK.lower(): network}, f"{NETWORK.lower()}/subnets/b")
 
 
 FLAT = {"networkPlugin": "Azure"}

@@ -6,12 +6,10 @@ from dataclasses import replace
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.computes import managed
 from policyeng.facts.ids import (
-    ScopeIndex,
-    index_scopes,
     is_at_or_under,
+    is_open,
     may_hold,
     open_scopes,
-    positions_near,
     scopes_of,
     segments,
     with_open,
@@ -19,6 +17,8 @@ from policyeng.facts.ids import (
 )
 from policyeng.facts.quotas import Demand, FullScale, QuotaKey, demand_of, full_scale, quota_key
 from policyeng.models import JsonObject
+
+_ByScope = Mapping[tuple[str, QuotaKey], Sequence[JsonObject]]
 
 
 def _scale(given: PolicyInput, scope: str) -> FullScale:
@@ -35,18 +35,16 @@ def _demands(given: PolicyInput, scope: str) -> Iterator[Demand]:
         yield demand if is_here else replace(demand, vcpus=None)
 
 
-def _quotas(given: PolicyInput) -> Mapping[QuotaKey, tuple[Sequence[JsonObject], ScopeIndex]]:
-    """The quotas of the snapshot by family and region, with their positions by scope."""
-    found: dict[QuotaKey, list[JsonObject]] = {}
+def _quotas(given: PolicyInput) -> tuple[_ByScope, Mapping[tuple[QuotaKey, bool], Sequence[str]]]:
+    """The quotas by scope, family and region; and the scopes that may hold places, by whether those are open."""
+    found: dict[tuple[str, QuotaKey], list[JsonObject]] = {}
+    perhaps: dict[tuple[QuotaKey, bool], list[str]] = {}
     for quota in given.snapshot.quotas:
-        found.setdefault(quota_key(quota["family"], quota["region"]), []).append(quota)
-    return {key: (quotas, index_scopes([quota["scope"]] for quota in quotas)) for key, quotas in found.items()}
-
-
-def _near(given: PolicyInput, key: QuotaKey) -> Sequence[JsonObject]:
-    """The quotas of a family and region whose scope may hold the workspace."""
-    quotas, indexed = given.snapshot.once(("AML-SKU-105", "quotas"), lambda: _quotas(given)).get(key, ((), {}))
-    return [quotas[position] for position in positions_near(indexed, given.resource["id"])]
+        scope, key = "/" + "/".join(segments(quota["scope"]) or ()), quota_key(quota["family"], quota["region"])
+        found.setdefault((scope, key), []).append(quota)
+        for is_open_place in (True, False) if is_open(scope) else (True,):
+            perhaps.setdefault((key, is_open_place), []).append(scope)
+    return found, perhaps
 
 
 @policy(
@@ -72,19 +70,19 @@ def quota_fits(given: PolicyInput) -> Iterator[Denial | Unknown]:
     place: str = given.resource["id"]
     scopes, home = scopes_of(place), workspace_of(place)
     own = _scale(given, home) if home else full_scale([])
+    quotas, perhaps = given.snapshot.once(("AML-SKU-105", "quotas"), lambda: _quotas(given))
     if home is None or any(demand.quota is None for demand in own.undecided):
         yield Unknown(msg="the VM family or the region of a compute is not known")
     if given.snapshot.incomplete:
         yield Unknown(msg="the snapshot is incomplete: other computes may take from the same quota")
     for key in sorted({*own.vcpus, *(demand.quota for demand in own.undecided if demand.quota)}):
-        near = [(segments(quota["scope"]), quota) for quota in _near(given, key)]
-        limits = [(quota, _scale(given, at)) for at in scopes for scope, quota in near if scope == segments(at)]
+        limits = [(quota, _scale(given, scope)) for scope in scopes for quota in quotas.get((scope, key), ())]
         taken = ((scale.vcpus.get(key, 0), quota) for quota, scale in limits)
         if short := [(vcpus - quota["limitVCpus"], quota) for vcpus, quota in taken if vcpus > quota["limitVCpus"]]:
             excess, quota = max(short, key=lambda entry: entry[0])
             actual = {**quota, "vCPUs": quota["limitVCpus"] + excess}
             yield Denial(msg="full scale needs more vCPUs than the quota", actual=actual, expected="at most the limit")
-        elif any(may_hold(quota["scope"], place) for _, quota in near):
+        elif any(may_hold(scope, place) for scope in perhaps.get((key, is_open(place)), ())):
             yield Unknown(msg=f"whether a quota of {key[0]} in {key[1]} counts, its place decides", path="/id")
         elif not limits:
             yield Unknown(msg=f"no quota is stated for the VM family {key[0]} in the region {key[1]}")
