@@ -187,7 +187,8 @@ def _how(code: int | None) -> str:
     if code == _OUT_OF_MEMORY:
         return "ran out of memory"
     if code is not None and code < 0:
-        return f"was ended by {signal.Signals(-code).name}"
+        names = {each.value: each.name for each in signal.Signals}
+        return f"was ended by {names.get(-code, f'signal {-code}')}"
     return f"ended with {code}"
 
 
