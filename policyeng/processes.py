@@ -85,14 +85,14 @@ class Processes(Generic[_Worker]):
 
     Args:
         worker: what the tasks work with.
-        started: the processes; none has this process do the tasks.
+        started: the processes; None has this one do the tasks.
         ahead: how many tasks a process is given at a time, so that it need not wait for this one.
     """
 
-    def __init__(self, worker: _Worker, started: Sequence[_Process], ahead: int) -> None:
+    def __init__(self, worker: _Worker, started: list[_Process] | None, ahead: int) -> None:
         self._worker = worker
-        self._is_here = not started
-        self._alive = [*started]
+        self._is_here = started is None
+        self._alive = [] if started is None else started
         self._ahead = ahead
         self._waiting: deque[Task[Any]] = deque()
         self._ended = ""
@@ -207,11 +207,20 @@ def processes(worker: _Worker, count: int, *, ahead: int = 1, is_sent: bool = Fa
         EngineError: a process cannot be started.
     """
     if not (is_sent or hasattr(os, "fork")):
-        yield Processes(worker, (), ahead)
+        yield Processes(worker, None, ahead)
         return
+    started: list[_Process] = []
+    found = Processes(worker, started, ahead)
+    try:
+        _start(worker, count, started, is_sent=is_sent)
+        yield found
+    finally:
+        found.end()
+
+
+def _start(worker: object, count: int, started: list[_Process], *, is_sent: bool) -> None:
     from multiprocessing import get_context
 
-    started: list[_Process] = []
     context = get_context("spawn" if is_sent else "fork")
     # An interrupt is for this process, which ends the others.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -224,18 +233,10 @@ def processes(worker: _Worker, count: int, *, ahead: int = 1, is_sent: bool = Fa
             theirs.close()
             started.append(_Process(process, ours, deque()))
     except OSError as error:
-        Processes(worker, started, ahead).end()
-        raise EngineError(
-            f"{count} processes cannot be started: {(error.strerror or str(error)).lower()}",
-            remedy="name fewer with `--jobs`",
-        ) from error
+        what = f"{count} processes cannot be started: {(error.strerror or str(error)).lower()}"
+        raise EngineError(what, remedy="name fewer with `--jobs`") from error
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    found = Processes(worker, started, ahead)
-    try:
-        yield found
-    finally:
-        found.end()
 
 
 def _work(connection: Connection, others: Sequence[Connection], worker: object) -> None:
