@@ -11,6 +11,7 @@ import pytest
 from tests.audits import POLICIES
 from tests.bundles import workspace, write
 from tests.command import ROOT, policyeng
+from tests.test_engines_python import python
 
 
 @pytest.fixture
@@ -79,6 +80,18 @@ def test_processes_judge_as_one_does(folder: Path) -> None:
     first, second = (orjson.loads(ran.stdout)["runs"][0] for ran in (one, two))
     assert first["content"] == second["content"]
     assert first["parts"] == 6
+
+
+@pytest.mark.slow
+def test_a_process_that_ends_before_its_time_ends_the_audit(folder: Path) -> None:
+    """With what to do, and nothing is kept that would look like a run."""
+    put(folder / "bad" / "other.json", 1)
+    write(folder / "policies", {"ending/ending.py": python("import os\nos._exit(3)\nyield", "T-E-1")})
+    words = ("bad", "--policy", "policies", "--jobs", "2")
+    ran = policyeng("audit", "run", *words, folder=folder)
+    assert ran.returncode == 2
+    assert "a process ended with 3 before its time; see that there is memory for all processes" in ran.stderr
+    assert orjson.loads(policyeng("audit", "runs", "--format", "json", folder=folder).stdout)["runs"] == []
 
 
 @pytest.mark.parametrize(
