@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from unittest.mock import patch
 
 import orjson
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policyeng.errors import InputError
+from policyeng.strict import json_positions
 from policyeng.strict.json_pointer import escaped
 from policyeng.strict.json_positions import find_fault
 from policyeng.strict.json_text import (
@@ -354,6 +356,39 @@ def test_many_pointers_take_one_pass() -> None:
         assert all(places_of(document, [f"/{number}/list/1" for number in range(0, size, 5)]))
 
     assert_linear(locate, 10_000)
+
+
+@settings(max_examples=200, deadline=None)
+@given(VALUES, st.lists(st.lists(st.tuples(st.integers(0, 99), st.sampled_from(["", "/0", "/9", "/x"])))))
+def test_who_asks_again_gets_the_same_places(value: object, questions: list[list[tuple[int, str]]]) -> None:
+    """Whatever was asked for before, in documents that are well formed and in those that are cut off."""
+    document = json.dumps(value).encode()
+    named = [pointer for pointer, _ in pointers(value)]
+    for content in (document, document[: len(document) // 2]):
+        starts: dict[int, list[int]] = {}
+        for question in questions:
+            asked = [named[number % len(named)] + below for number, below in question]
+            assert places_of(content, asked, starts) == places_of(content, asked)
+
+
+def test_who_asks_again_has_little_read() -> None:
+    """Members of a list that are before and behind what is asked for are passed at once."""
+    passed: list[int] = []
+
+    def count(text: str, at: int) -> int:
+        passed.append(at)
+        return past(text, at)
+
+    past = json_positions._past_container
+    document = json.dumps([{"id": number, "list": [1, 2]} for number in range(1_000)]).encode()
+    starts: dict[int, list[int]] = {}
+    with patch.object(json_positions, "_past_container", count):
+        places_of(document, ["/999"], starts)
+        first = len(passed)
+        places_of(document, ["/500/list", "/510/list"], starts)
+
+    assert first == 1_000
+    assert len(passed) - first < 10
 
 
 HOSTILE = {
