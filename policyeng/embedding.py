@@ -69,6 +69,7 @@ def admit(
     strict_unknown: bool = False,
     modes: Sequence[Enforcement] = (),
     blame: Blame = Blame.TOUCHED,
+    standing: bool = False,
 ) -> Decision:
     """Decide whether a change of a snapshot may be made; `as_of` is now unless given. See `policyeng.admission.admit`.
 
@@ -95,6 +96,7 @@ def admit(
         strict_unknown=strict_unknown,
         modes=modes,
         blame=Blame(blame),
+        standing=standing,
     )
 
 

@@ -69,20 +69,21 @@ def _init_of(cls: type, fields: Collection[Field[Any]]) -> Callable[..., None]:
     finish = getattr(cls, "__post_init__", None)
 
     def __init__(self: object, *values: object, **given: object) -> None:  # noqa: N807  # the method of a class
+        found: dict[str, object] = given
         if values:
-            named = dict(zip(positional, values, strict=False))
-            if len(named) < len(values) or not given.keys().isdisjoint(named):
+            found = dict(zip(positional, values, strict=False))
+            if len(found) < len(values) or (given and not given.keys().isdisjoint(found)):
                 raise TypeError(_misfit(cls, values, given, positional))
-            given = named | given
-        if given.keys() == names:
-            found = given
-        else:
-            found = defaults | given
+            found.update(given)
+        if len(found) != len(names):
+            if not found.keys() <= given_names:
+                raise TypeError(_misfit(cls, values, given, positional))
+            found = defaults | found
             for name, make in factories:
-                if name not in given:
+                if name not in found:
                     found[name] = make()
-            if found.keys() != names or not given.keys() <= given_names:
-                raise TypeError(_misfit(cls, values, given, positional))
+        if found.keys() != names:
+            raise TypeError(_misfit(cls, values, given, positional))
         _set(self, "__dict__", found)
         if finish is not None:
             finish(self)

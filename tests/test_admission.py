@@ -37,8 +37,8 @@ def bundle(tmp_path: Path) -> Bundle:
 
 
 def admitted(bundle: Bundle, before: list[JsonObject], change: Any, **options: Any) -> Decision:
-    """The decision on a change of workspaces."""
-    return policyeng.admit(bundle, snapshot(*before), change, as_of=AS_OF, **options)
+    """The decision on a change of workspaces, with all that stood before."""
+    return policyeng.admit(bundle, snapshot(*before), change, as_of=AS_OF, **{"standing": True, **options})
 
 
 def policies(decision: Decision, name: str) -> list[tuple[str, str]]:
@@ -81,6 +81,20 @@ def test_an_old_failure_elsewhere_stands_and_is_not_blamed(bundle: Bundle) -> No
 
     assert decision.allowed
     assert policies(decision, "standing") == [("T-A-1", "a")]
+
+
+@pytest.mark.parametrize("blame", Blame)
+def test_old_failures_elsewhere_are_listed_only_when_asked_for(bundle: Bundle, blame: Blame) -> None:
+    """Neither those of what is not looked at again nor those that are found again; all else stays the same."""
+    before = [workspace("a", x=5), workspace("b", x=5), workspace("c")]
+    for change in (workspace("c", x=1), workspace("c", x=2), workspace("b", x=5, y=1), workspace("d"), before[0]["id"]):
+        asked, short = (
+            admitted(bundle, before, change, blame=blame, standing=standing).model_dump() for standing in (True, False)
+        )
+        changed = change if isinstance(change, str) else change["id"]
+        own = tuple(one for one in asked["standing"] if one["resource"] == changed)
+        assert len(asked["standing"]) > len(own)
+        assert short == {**asked, "standing": own}
 
 
 def test_an_old_failure_on_what_is_changed_denies_unless_only_the_new_is_blamed(bundle: Bundle) -> None:

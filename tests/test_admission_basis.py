@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 import policyeng
-from policyeng.admission import AdmissionOptions, Basis, basis, changes_of, decided_wholly, told
+from policyeng.admission import AdmissionOptions, Basis, basis, changes_of, decided_wholly, kept
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.engines import Judgement, Work, judge
+from policyeng.engines import Judgement, Pair, Work, judge
+from policyeng.engines.tracing import Traced
 from policyeng.evaluation import EvaluationContext, prepare
-from policyeng.evaluation.tracing import Reads
+from policyeng.evaluation.tracing import Reads, trace_pairs
 from policyeng.facts.ids import scopes_of
 from policyeng.models import JsonObject, Snapshot
 from policyeng.sources import load_snapshot
@@ -29,7 +30,7 @@ from tests.laws import admitting
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 KIND = "Microsoft.MachineLearningServices/workspaces"
-JUDGING = AdmissionOptions(AS_OF)
+JUDGING = AdmissionOptions(AS_OF, standing=True)
 NEIGHBOUR = "input.snapshot.by_id[lower(input.resource.properties.hub)].properties.x > 1"
 
 
@@ -48,14 +49,19 @@ def both(
 
 
 def pairs_judged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many pairs are judged from now on, one number per judging."""
+    """How many pairs are judged from now on, with or without a trace, one number per judging of any."""
     counted: list[int] = []
 
     def counting(work: Work) -> list[Judgement]:
-        counted.append(len(work.pairs))
+        counted.extend(filter(None, [len(work.pairs)]))
         return judge(work)
 
-    monkeypatch.setattr(told, "judge", counting)
+    def counting_traced(prepared: EvaluationContext, work: Work) -> Iterator[tuple[Pair, Traced]]:
+        counted.extend(filter(None, [len(work.pairs)]))
+        return trace_pairs(prepared, work)
+
+    monkeypatch.setattr(kept, "judge", counting)
+    monkeypatch.setattr(kept, "trace_pairs", counting_traced)
     return counted
 
 
@@ -69,7 +75,7 @@ def estate() -> Snapshot:
 def test_only_what_reads_the_change_is_judged_again(
     tmp_path: Path, estate: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The hub and what names it; the hub alone, where the field that is read stays."""
+    """What names the hub, and reads what changes in it; nothing, where what is read stays."""
     state = Basis(bundle_of(tmp_path, rego("p0", deny_when(NEIGHBOUR))), estate)
     state.decide(workspace("o1", y=1), JUDGING)
     counted = pairs_judged(monkeypatch)
@@ -78,7 +84,7 @@ def test_only_what_reads_the_change_is_judged_again(
     state.decide(workspace("hub", x=1, y=5), JUDGING)
 
     assert [finding.resource.rpartition("/")[2] for finding in denied.denied] == ["w"]
-    assert counted == [2, 1]
+    assert counted == [1]
 
 
 def test_what_is_read_elsewhere_has_no_places_where_it_was(tmp_path: Path) -> None:
@@ -149,6 +155,17 @@ def _violations(
             yield number, found
 
 
+@pytest.mark.parametrize("numbers", [[3], pytest.param(range(10, 22), marks=pytest.mark.slow)])
+def test_decisions_in_turns_are_those_from_everything_judged(numbers: Iterable[int]) -> None:
+    """The state goes on with what was made already, goes back, and goes another way."""
+    bundle = load_bundle()
+    examples, grounds = Examples(bundle), Grounds(bundle)
+    for number in numbers:
+        trial = Trial(grounds, examples.numbered(20261123, number), str(number))
+        state = partly_listed(trial.snapshot, trial.random("lists")) if number % 3 == 0 else trial.snapshot
+        assert admitting.unlike_the_whole_in_turns(trial, "test", state, 10) is None, number
+
+
 def partly_listed(snapshot: Snapshot, random: Random) -> Snapshot:
     """The same, or one of which not all lists were read."""
     ids = [str(resource.get("id")) for resource in snapshot.resources]
@@ -196,23 +213,59 @@ def test_a_clock_is_judged_once_by_all_who_ask(
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(lambda _: state.decide(workspace("o1", y=1), JUDGING), range(8)))
 
-    assert sorted(counted) == [0, *[1] * 8, 22]
+    assert counted == [22]
+
+
+def test_at_another_clock_only_what_the_change_touches_is_judged(
+    tmp_path: Path, estate: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What can read nothing else waits until it is asked for; what can, and read the clock, cannot."""
+    late = "time.parse_rfc3339_ns(input.as_of) > 0"
+    alone, near = (
+        rego("p0", deny_when(late)),
+        rego("p1", f'deny contains {{"msg": "m"}} if {{ {NEIGHBOUR}; {late} }}', identity="T-A-2"),
+    )
+    state = Basis(bundle_of(tmp_path, alone, near), estate)
+    state.decide(workspace("o1", y=1), JUDGING)
+    counted = pairs_judged(monkeypatch)
+
+    for standing, times in ((False, [1, 1, 1]), (True, [1, 1, 1, 21])):
+        options = AdmissionOptions(AS_OF + timedelta(hours=len(times)), standing=standing)
+        whole = decided_wholly(state.bundle, estate, changes_of(workspace("o1", y=2)), options)
+        assert state.decide(workspace("o1", y=2), options) == whole
+        assert sorted(counted) == times
+        counted.clear()
+    counted.clear()
+    hub = [workspace("hub", x=2)]
+    state.decide(workspace("o1", y=2), JUDGING, hub)
+    counted.clear()
+    later = AdmissionOptions(AS_OF + timedelta(hours=5))
+    whole = decided_wholly(state.bundle, estate, changes_of(workspace("hub", x=1)), later, {}, changes_of(hub))
+    assert state.decide(workspace("hub", x=1), later, hub) == whole
+    assert sorted(counted) == [1, 1, 2]
+    assert [finding.resource.rpartition("/")[2] for finding in whole.cleared] == ["w"]
 
 
 def test_after_other_changes_only_what_either_affects_is_judged(
     tmp_path: Path, estate: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The hub is changed before and who names it is judged on both sides; what the change itself affects on both."""
+    """The hub is changed before, and who names it is judged then, once for the same changes."""
     bundle = bundle_of(tmp_path, rego("p0", deny_when(NEIGHBOUR)))
-    state, before = Basis(bundle, estate), [workspace("hub", x=2)]
+    state, before = Basis(bundle, estate), changes_of(workspace("hub", x=2))
     state.decide(workspace("o1", y=1), JUDGING)
     counted = pairs_judged(monkeypatch)
 
     decision = state.decide(workspace("o1", y=2), JUDGING, before)
 
     assert (decision.allowed, [finding.resource.rpartition("/")[2] for finding in decision.standing]) == (True, ["w"])
-    assert counted == [2, 3]
-    assert decision == decided_wholly(bundle, estate, changes_of(workspace("o1", y=2)), JUDGING, {}, changes_of(before))
+    assert counted == [1]
+    state.decide(workspace("new"), JUDGING, before)
+    assert counted == [1, 1]
+    state.decide(workspace("new"), JUDGING, [*before, *changes_of(workspace("newer"))])
+    assert counted == [1, 1, 1, 1]
+    state.decide(workspace("new"), JUDGING)
+    assert counted == [1, 1, 1, 1, 1]
+    assert decision == decided_wholly(bundle, estate, changes_of(workspace("o1", y=2)), JUDGING, {}, before)
 
 
 def test_what_other_changes_say_of_computes_is_not_brought_again(tmp_path: Path) -> None:
@@ -230,12 +283,22 @@ def test_what_other_changes_say_of_computes_is_not_brought_again(tmp_path: Path)
         assert quick.count("no kind of compute") == said
 
 
+def test_an_error_about_what_a_change_names_counts_though_it_was_there(tmp_path: Path) -> None:
+    """What was made already cannot be judged, and the change of it cannot be made."""
+    bundle, state = bundle_of(tmp_path, rego("p0", deny_when("false"))), snapshot(workspace("w"))
+    odd = workspace("w", publicNetworkAccess="Di\u017fabled")
+    quick, whole = both(bundle, state, {**workspace("w"), "type": f"{KIND}/jobs"}, before=odd)
+
+    assert quick == whole
+    assert quick.count("looks like") == 1
+
+
 def test_no_finding_is_of_another_clock(tmp_path: Path) -> None:
     """A failure that comes with time stands at its time only."""
     late = f'time.parse_rfc3339_ns(input.as_of) > time.parse_rfc3339_ns("{(AS_OF + timedelta(days=1)).isoformat()}")'
     state = Basis(bundle_of(tmp_path, rego("p0", deny_when(late))), snapshot(workspace("a"), workspace("b")))
     standing = [
-        len(state.decide(workspace("b", n=1), AdmissionOptions(AS_OF + timedelta(days=days))).standing)
+        len(state.decide(workspace("b", n=1), AdmissionOptions(AS_OF + timedelta(days=days), standing=True)).standing)
         for days in (0, 2, 0)
     ]
 

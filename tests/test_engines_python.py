@@ -17,7 +17,7 @@ from policyeng.bundle.python_output import printing_to_standard_error
 from policyeng.cli import run
 from policyeng.engines.python import MOST_YIELDED
 from policyeng.evaluation import evaluate
-from policyeng.evaluation.changing import Layout
+from policyeng.evaluation.changing import ChangingSnapshot
 from policyeng.evaluation.context import prepare
 from policyeng.evaluation.estate import Becomes
 from policyeng.models import Finding, Outcome, Snapshot
@@ -127,20 +127,22 @@ def test_policies_may_change_copies_and_report_what_they_read(tmp_path: Path) ->
 def test_what_is_seen_after_a_change_is_read_only_too(tmp_path: Path) -> None:
     """A decision shares most of what was prepared before it, and replaces the rest."""
     bundle = load_bundle(write(tmp_path, {"p/p.py": python("yield Denial(msg='m')")}))
-    layout = Layout(prepare(bundle, snapshot(workspace("a"), workspace("b"))))
+    state = ChangingSnapshot(prepare(bundle, snapshot(workspace("a"), workspace("b"))))
     for changes in ({"a": workspace("a", x=[1])}, {"c": workspace("c", x=[1])}, {"b": None}):
         becomes = {str(workspace(name)["id"]).lower(): Becomes(after) for name, after in changes.items()}
-        view = layout.changed(becomes).prepared.estate.view
-        assert view.by_id
-        assert view.by_scope
-        shared: list[Any] = [view.by_id, view.by_type, view.by_scope, view.resources, view.workloads]
-        shared += [*view.by_id.values(), *view.by_scope.values(), *view.by_type.values()]
-        for each in shared:
-            with pytest.raises(TypeError, match="read-only"):
-                each.clear()
-        for resource in view.resources:
-            with pytest.raises(TypeError, match="read-only"):
-                resource["properties"].clear()
+        rows = state.rows(becomes)
+        with state.changed(rows, state.differences(rows)) as context:
+            view = context.estate.view
+            assert view.by_id
+            assert view.by_scope
+            shared: list[Any] = [view.by_id, view.by_type, view.by_scope, view.resources, view.workloads]
+            shared += [*view.by_id.values(), *view.by_scope.values(), *view.by_type.values()]
+            for each in shared:
+                with pytest.raises(TypeError, match="read-only"):
+                    each.clear()
+            for resource in view.resources:
+                with pytest.raises(TypeError, match="read-only"):
+                    resource["properties"].clear()
 
 
 @pytest.mark.parametrize(

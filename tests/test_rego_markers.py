@@ -469,6 +469,22 @@ def test_reads_of_rules_that_need_no_input() -> None:
     assert ("data", "/known", "keys") in second[1]
 
 
+def test_who_asks_for_keys_reads_no_values() -> None:
+    """Only those that it looks up then."""
+    rule = 'r := [input.tags[key] | some key in object.keys(input.tags); lower(key) == "a"]'
+    thread = rego.compile({"t.rego": f"package t\n\n{rule}\n"}).marked_thread()
+    thread.begin({"tags": {"A": 1, "b": 2}})
+
+    value, reads = thread.trace(thread.uncached("data.t.r"))
+
+    assert value == [1]
+    assert {(read.pointer, read.kind) for read in reads} == {
+        ("/tags", "value"),
+        ("/tags", "keys"),
+        ("/tags/A", "value"),
+    }
+
+
 def test_what_is_read_as_a_whole() -> None:
     """What a result carries, what is compared, and what a builtin takes."""
     program = rego.compile({"t.rego": "package t\n\nr := [input.a, json.marshal(input.b), input.c == {}]\n"})

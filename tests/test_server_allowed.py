@@ -126,8 +126,8 @@ def test_two_at_a_time_do_not_get_past(service: Service, monkeypatch: pytest.Mon
     together, decide = Barrier(2), serving.decide
     waiting = [True, True]
 
-    def at_once(*given: Any) -> Any:
-        decision = decide(*given)
+    def at_once(*given: Any, **options: Any) -> Any:
+        decision = decide(*given, **options)
         if waiting:
             waiting.pop()
             together.wait(timeout=30)

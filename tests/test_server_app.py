@@ -141,10 +141,13 @@ def test_a_change_may_bring_its_state_where_the_server_has_none(tmp_path: Path) 
     change = workspace("w", x=2)
     state = {"snapshotVersion": 1, "takenAt": "2026-05-31T23:59:00Z", "resources": [workspace("a", x=5)]}
     without, with_one = service_of(in_force), service_of(in_force, standing(since=NOW))
-    brought = asked(without, "/v1/admit", {"change": change, "state": state})
+    brought = asked(without, "/v1/admit?standing=true", {"change": change, "state": state})
 
     assert (brought.json()["allowed"], brought.json()["stateAgeSeconds"]) == (False, 60)
     assert [finding["resource"] for finding in brought.json()["standing"]] == [workspace("a")["id"]]
+    assert asked(without, "/v1/admit", {"change": change, "state": state}).json()["standing"] == []
+    odd = asked(without, "/v1/admit?standing=yes", {"change": change, "state": state})
+    assert (odd.status_code, odd.json()["place"]) == (422, "query: /standing")
     assert "there is no state" in asked(without, "/v1/admit", change).json()["detail"]
     assert asked(without, "/v1/admit", {"change": change, "state": {"snapshotVersion": 2}}).status_code == 422
     refused = asked(with_one, "/v1/admit", {"change": change, "state": state})

@@ -98,10 +98,12 @@ _has_tags_outside(document) if {
 	}
 }
 
+# Of the other tags only the names are read: what they are makes no difference.
 _values(holder, names) := [value |
 	is_object(holder.tags)
-	some key, value in holder.tags
+	some key in object.keys(holder.tags)
 	lower(key) in names
+	value := holder.tags[key]
 	not is_blank(value)
 ]
 

@@ -35,12 +35,13 @@ def admit(
     strict_unknown: bool = False,
     modes: Sequence[Enforcement] = (),
     blame: Blame = Blame.TOUCHED,
+    standing: bool = False,
 ) -> Decision:
     """Decide whether a change may be made: what `check` would say after it, held against what it says before.
 
     It is denied for failures and errors that the change introduces or that sit on what it changes, at or above
-    `fail_on` (errors always), and where what it says cannot be judged. Failures that were there before elsewhere stand
-    in the decision and are not blamed on it.
+    `fail_on` (errors always), and where what it says cannot be judged. Failures that were there before elsewhere are
+    not blamed on it, and are in the decision only with `standing`.
 
     Args:
         bundle: the policies in force.
@@ -57,6 +58,8 @@ def admit(
         strict_unknown: what cannot be decided counts as a failure does.
         modes: how failures are enforced; without any of them they deny.
         blame: whether old failures on what is changed deny, too.
+        standing: list all failures and errors of before that the change is not blamed for, not only those on what it
+            changes; the verdict is the same.
 
     Raises:
         InputError: the change is none.
@@ -72,6 +75,7 @@ def admit(
         strict_unknown=strict_unknown,
         modes=modes,
         blame=blame,
+        standing=standing,
     )
     if engine != "embedded":
         changes, earlier = (changes_of(given, bundle.spellings) for given in (change, before))

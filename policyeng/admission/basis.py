@@ -5,26 +5,52 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from operator import is_
+from threading import Lock
+from typing import NamedTuple
 
+import orjson
+
+from policyeng import exemptions as exempting
 from policyeng.admission.blame import sorted_out
-from policyeng.admission.changes import NOTHING_MADE, Changes, Made, changes_of, held_of, made_of
-from policyeng.admission.decide import AdmissionOptions, decided_wholly
-from policyeng.admission.deciding import Grounds, brought, decided
-from policyeng.admission.sides import Sides, compared
+from policyeng.admission.changes import NOTHING_MADE, Changes, Made, becomes_of, changes_of, held_of, made_of
+from policyeng.admission.decide import AdmissionOptions, decided_wholly, homes_of
+from policyeng.admission.deciding import Gate, Grounds, brought, decided
+from policyeng.admission.kept import KeptFindings
 from policyeng.bundle import Bundle
 from policyeng.engines import engine_version
 from policyeng.evaluation import EvaluationContext, prepare
-from policyeng.evaluation.findings import order_of
+from policyeng.evaluation.changing import Edits
+from policyeng.evaluation.estate import Becomes
 from policyeng.facts.ids import folded_id, scopes_of, workspace_of
 from policyeng.garbage import uncollected
 from policyeng.models import BundleRef, Change, Decision, EngineRef, JsonObject, Snapshot, SnapshotRef
+
+#: So many states can be gone back to.
+_STATES = 8
+
+
+class _State(NamedTuple):
+    """What changes make of a snapshot.
+
+    Attributes:
+        edits: lead back to the state before; None where there is none.
+    """
+
+    changes: Sequence[Change]
+    made: Made
+    edits: Edits | None
+
+
+_FIRST = _State((), NOTHING_MADE, None)
 
 
 class Basis:
     """A bundle and a state that changes are judged against, ready for many of them; threads may share it.
 
     It decides as `admit` does, which keeps the last few of these; whoever decides on one state for long holds one. The
-    snapshot must not be changed meanwhile.
+    snapshot must not be changed meanwhile, nor changes that are given as made before several decisions. What is found
+    after those is kept while they are the same.
     """
 
     def __init__(self, bundle: Bundle, snapshot: Snapshot, parameters: Mapping[str, JsonObject] | None = None) -> None:
@@ -34,10 +60,17 @@ class Basis:
             UsageError: a parameter does not exist or does not fit its schema.
         """
         self.bundle, self.snapshot, self.parameters = bundle, snapshot, parameters
-        prepared = prepare(bundle, snapshot, parameters)
+        prepared = self._prepared = prepare(bundle, snapshot, parameters)
         self._state = prepared.snapshot
         self._held = held_of(self._state)
-        self._sides = None if _is_odd(prepared, self._held) else Sides(prepared)
+        self._homes = homes_of(snapshot)
+        #: None where changes are decided wholly.
+        self._kept = None if _is_odd(prepared, self._held) else KeptFindings(prepared)
+        #: The states of which findings were kept last, each made of the one before; they are kept of the last.
+        self._states = [_FIRST]
+        #: The changes before the last decision, as they were given and as they are read.
+        self._read: tuple[Sequence[object], Sequence[Change]] = ((), ())
+        self._lock = Lock()
         #: The ids of what is judged and is no resource of the snapshot: approvals, and workloads that stand alone.
         self._stated = frozenset(_other_ids(prepared)) - frozenset(self._held)
         self._grounds = _grounds(prepared)
@@ -50,44 +83,101 @@ class Basis:
         Raises:
             InputError, UsageError, EngineError: as `admit` says.
         """
-        changes, earlier = (changes_of(given, self.bundle.spellings) for given in (change, before))
-        if options.engine == "embedded" and self._sides is not None:
-            state = self._held, self._state
-            given = made_of(earlier, *state, spellings=self.bundle.spellings) if earlier else NOTHING_MADE
-            made = made_of(changes, *state, given, self.bundle.spellings)
-            is_stated = not self._stated.isdisjoint({*made.becomes, *made.changed})
-            if not is_stated and not self._changes_subscriptions(given) and not self._changes_subscriptions(made):
-                return self._decided(self._sides, changes, given, made, options)
+        changes = changes_of(change, self.bundle.spellings)
+        gate = options.gate(self.bundle, self._homes)
+        if options.engine == "embedded" and self._kept is not None:
+            with self._lock:  # what is kept changes in place
+                earlier = self._earlier(before)
+                try:
+                    decision = self._decided(self._kept, changes, earlier, options, gate)
+                except BaseException:
+                    self._kept, self._states = KeptFindings(self._prepared), [_FIRST]
+                    raise
+            if decision is not None:
+                return decision
+        else:
+            earlier = changes_of(before, self.bundle.spellings)
         return decided_wholly(self.bundle, self.snapshot, changes, options, self.parameters, earlier)
+
+    def _earlier(self, before: Changes) -> Sequence[Change]:
+        """The changes before another; read again only where they are other objects than the last ones."""
+        last, known = self._read
+        given = tuple(before) if isinstance(before, Sequence) and not isinstance(before, str) else (before,)
+        if len(given) != len(last) or not all(map(is_, given, last)):
+            known = changes_of(before, self.bundle.spellings)
+            self._read = given, known
+        return known
 
     def _changes_subscriptions(self, made: Made) -> bool:
         """Return whether changes add or delete the only resource, or the only workspace, of a subscription."""
         if self._subscriptions is None:
             return False
-        after = Counter(self._subscriptions)
+        more = Counter[tuple[str, bool]]()
         for key, becomes in made.becomes.items():
-            after[_counted_as(key)] += (becomes.resource is not None) - (key in self._held)
-        return {one for one, number in after.items() if number} != self._subscriptions.keys()
+            more[_counted_as(key)] += (becomes.resource is not None) - (key in self._held)
+        before = self._subscriptions
+        return any((before[one] > 0) != (before[one] + number > 0) for one, number in more.items())
 
     @uncollected()
     def _decided(
-        self, sides: Sides, changes: Sequence[Change], given: Made, made: Made, options: AdmissionOptions
-    ) -> Decision:
-        """Hold the state after all of the changes against that after the `given` ones alone."""
-        gate, moment = options.gate(self.bundle, self.snapshot), options.moment
-        told = sides.told(moment, tuple(options.exemptions))
-        earlier = sides.after(told, given) if given.becomes else sides.untouched
-        later = sides.after(told, made)
-        pairs = compared(earlier, later)
-        before, after = (sides.found(told, side, pairs, moment) for side in (earlier, later))
-        touches = sides.touches(told, earlier, later, before, moment)
-        said = sorted_out(before.findings, after.findings, made.changed, touches)
-        elsewhere = told.elsewhere(pairs)
-        if said.elsewhere:
-            elsewhere = sorted([*elsewhere, *said.elsewhere], key=order_of)
-        said = said._replace(elsewhere=elsewhere)
-        problems = brought(before.known, [*given.problems, *made.problems, *after.fresh], made.changed)
+        self,
+        kept: KeptFindings,
+        changes: Sequence[Change],
+        earlier: Sequence[Change],
+        options: AdmissionOptions,
+        gate: Gate,
+    ) -> Decision | None:
+        """Decide from what changes affect; None where it has to be done wholly."""
+        known, given = self._states[-1].changes, self._states[-1].made
+        if earlier != known:
+            given = made_of(earlier, self._held, self._state, spellings=self.bundle.spellings)
+        made = made_of(changes, self._held, self._state, given, self.bundle.spellings)
+        is_stated = not self._stated.isdisjoint({*made.becomes, *made.changed})
+        if is_stated or self._changes_subscriptions(given) or self._changes_subscriptions(made):
+            return None
+        moment = options.moment
+        if earlier != known:
+            self._move(kept, earlier, given, moment)
+        in_force = (
+            exempting.in_force_of(options.exemptions, self.bundle.policies, moment)[0] if options.exemptions else []
+        )
+        becomes = {key: after for key, after in made.becomes.items() if after is not given.becomes.get(key)}
+        compared = kept.compare(becomes, made.changed, moment, in_force)
+        said = sorted_out(compared.before, compared.after, made.changed, compared.touches)
+        if options.standing:
+            said.elsewhere.extend(kept.standing(compared.pairs, moment, in_force))
+        problems = brought(kept.problems, [*given.problems, *made.problems, *compared.problems], made.changed)
         return decided(changes, self._grounds._replace(as_of=moment), said, problems, gate)
+
+    def _move(self, kept: KeptFindings, changes: Sequence[Change], made: Made, moment: datetime) -> None:
+        """Have the findings kept that are those after changes, from the nearest of the last states."""
+        apart = self._between(self._states[-1].made, made)
+        while (edits := self._states[-1].edits) is not None:
+            near = self._between(self._states[-2].made, made)
+            if len(near) >= len(apart):
+                break
+            edits.take_back()
+            self._states.pop()
+            apart = near
+        if apart:
+            self._states.append(_State(changes, made, kept.change(apart, moment)))
+        else:
+            self._states[-1] = self._states[-1]._replace(changes=changes, made=made)
+        if len(self._states) > _STATES:
+            self._states = [self._states[1]._replace(edits=None), *self._states[2:]]
+
+    def _between(self, one: Made, other: Made) -> dict[str, Becomes]:
+        """What resources become where other changes are made of the snapshot instead of some."""
+        found = {key: becomes_of(self._held.get(key), self._state) for key in one.becomes}
+        found |= other.becomes
+        return {key: after for key, after in found.items() if not _is_same(after, one.becomes.get(key))}
+
+
+def _is_same(one: Becomes, other: Becomes | None) -> bool:
+    """Whether a resource becomes the same; as JSON, because 1 and true are equal to Python."""
+    if other is None or one.notes != other.notes:
+        return False
+    return one.resource is other.resource or orjson.dumps(one.resource) == orjson.dumps(other.resource)
 
 
 def _is_odd(prepared: EvaluationContext, held: Mapping[str, JsonObject]) -> bool:

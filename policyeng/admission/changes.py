@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 import orjson
@@ -179,14 +182,30 @@ def changed(snapshot: Snapshot, changes: Iterable[Change], spellings: Spellings 
     return After(snapshot.model_copy(update=held), done.changed, done.problems)
 
 
-def held_of(snapshot: Snapshot) -> dict[str, JsonObject]:
+class Held(dict[str, JsonObject]):
+    """Resources by their ids as `folded_id` gives them, of which none changes."""
+
+    @cached_property
+    def _ordered(self) -> Sequence[str]:
+        return sorted(self)
+
+    def below(self, key: str) -> Iterator[str]:
+        """The ids that begin with an id and a slash."""
+        prefix = f"{key}/"
+        for other in islice(self._ordered, bisect_left(self._ordered, prefix), None):
+            if not other.startswith(prefix):
+                return
+            yield other
+
+
+def held_of(snapshot: Snapshot) -> Held:
     """The resources of a snapshot by their ids as `folded_id` gives them; of two with one id the first."""
-    return {key: held for key, held in reversed([(_key(held), held) for held in snapshot.resources]) if key}
+    return Held((key, held) for key, held in reversed([(_key(held), held) for held in snapshot.resources]) if key)
 
 
 def made_of(
     changes: Iterable[Change],
-    held: Mapping[str, JsonObject],
+    held: Held,
     snapshot: Snapshot,
     onto: Made = NOTHING_MADE,
     spellings: Spellings = NO_SPELLINGS,
@@ -209,7 +228,7 @@ def made_of(
         change = waiting.popleft()
         key = folded_id(change.id)
         touched.add(key)
-        now = becomes[key] if key in becomes else _held(held.get(key), snapshot)
+        now = becomes[key] if key in becomes else becomes_of(held.get(key), snapshot)
         resource = _resource(change, now.resource)
         if isinstance(resource, Problem):
             problems.append(resource)
@@ -244,7 +263,7 @@ def _with_managed_networks(
         if workspace := workspace_of_part(key):
             parts.setdefault(workspace, []).append(key)
     for workspace in dict.fromkeys(workspace_of_part(key) or key for key in sorted(touched)):
-        now = becomes[workspace] if workspace in becomes else _held(held.get(workspace), snapshot)
+        now = becomes[workspace] if workspace in becomes else becomes_of(held.get(workspace), snapshot)
         if now.resource is None or lowered(now.resource["type"]) != WORKSPACE_TYPE:
             continue
         changing = parts.get(workspace, [])
@@ -252,7 +271,7 @@ def _with_managed_networks(
         if not changing and default in held and value_at(now.resource, managed_networks.ISOLATION_MODE) is None:
             changing = [default]
         if changing:
-            after = {key: becomes[key] if key in becomes else _held(held[key], snapshot) for key in changing}
+            after = {key: becomes[key] if key in becomes else becomes_of(held[key], snapshot) for key in changing}
             yield workspace, _with_managed_network(now, after)
 
 
@@ -263,15 +282,16 @@ def _with_managed_network(workspace: Becomes, parts: Mapping[str, Becomes]) -> B
     return Becomes(found.resource, workspace.notes._replace(unreadable={**found.unreadable, **deleted}))
 
 
-def _gone(key: str, arm_id: str, held: Mapping[str, JsonObject], becomes: Mapping[str, Becomes]) -> set[str]:
+def _gone(key: str, arm_id: str, held: Held, becomes: Mapping[str, Becomes]) -> set[str]:
     """What a delete takes away of what is there: the resource, and what lies under it."""
-    below = f"{key}/"
-    near = {other for other in (*held, *becomes) if other.startswith(below) and is_at_or_under(other, arm_id)}
+    changed = (other for other in becomes if other.startswith(f"{key}/"))
+    near = {other for other in (*held.below(key), *changed) if is_at_or_under(other, arm_id)}
     near |= {key} if key in held or key in becomes else set()
     return {other for other in near if other not in becomes or becomes[other].resource is not None}
 
 
-def _held(resource: JsonObject | None, snapshot: Snapshot) -> Becomes:
+def becomes_of(resource: JsonObject | None, snapshot: Snapshot) -> Becomes:
+    """A resource as a snapshot has it, with what is said of it beside."""
     return Becomes(resource, Notes() if resource is None else Notes.of(snapshot, lowered(resource["id"])))
 
 

@@ -38,16 +38,22 @@ class AdmissionOptions(EvaluationOptions):
 
     modes: Sequence[Enforcement] = ()
     blame: Blame = Blame.TOUCHED
+    standing: bool = False
 
-    def gate(self, bundle: Bundle, snapshot: Snapshot) -> Gate:
+    def gate(self, bundle: Bundle, homes: Mapping[str, str]) -> Gate:
         """What denies.
+
+        Args:
+            bundle: the policies.
+            homes: as `homes_of` gives them.
 
         Raises:
             UsageError: a mode names no policy of the bundle, or a scope that is no ARM id.
         """
-        homes = homes_of(snapshot)
         problems = () if any(policy.input_form == "policy" for policy in bundle.policies) else (_NO_POLICY,)
-        return Gate(Modes(bundle, self.modes), homes, self.fail_on, self.strict_unknown, self.blame, problems)
+        return Gate(
+            Modes(bundle, self.modes), homes, self.fail_on, self.strict_unknown, self.blame, self.standing, problems
+        )
 
 
 def decided_wholly(
@@ -59,7 +65,7 @@ def decided_wholly(
     before: Sequence[Change] = (),
 ) -> Decision:
     """Decide on changes by evaluating every pair before and after them; see `admit`."""
-    gate, state = options.gate(bundle, snapshot), changed(snapshot, before, bundle.spellings)
+    gate, state = options.gate(bundle, homes_of(snapshot)), changed(snapshot, before, bundle.spellings)
     after = changed(state.snapshot, changes, bundle.spellings)
     sides = [prepare(bundle, side.snapshot, parameters) for side in (state, after)]
     standing, judged = (evaluate_prepared(side, options) for side in sides)

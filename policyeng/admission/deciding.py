@@ -35,7 +35,7 @@ class Gate:
 
     Attributes:
         homes: by what findings report, the ARM id that the scopes of modes are held against, where that is another.
-        fail_on, strict_unknown, blame: as for `admit`.
+        fail_on, strict_unknown, blame, standing: as for `admit`.
         problems: why nothing can be allowed, whatever the change is.
     """
 
@@ -44,6 +44,7 @@ class Gate:
     fail_on: Severity
     strict_unknown: bool
     blame: Blame
+    standing: bool
     problems: Sequence[Problem] = ()
 
 
@@ -79,7 +80,7 @@ def decided(
         gate: what denies.
     """
     heard = _heard([*said.introduced, *(said.there if gate.blame is Blame.TOUCHED else ())], gate)
-    standing = list(said.elsewhere)
+    standing = list(said.elsewhere) if gate.standing else []
     for finding in said.there if gate.blame is not Blame.TOUCHED else ():
         (heard.undecided if finding.outcome is Outcome.UNKNOWN else standing).append(finding)
     problems = (*gate.problems, *problems)
@@ -98,7 +99,7 @@ def decided(
         shadowed=_ordered(heard.shadowed),
         undecided=_ordered(heard.undecided),
         exempted=_ordered(said.exempted),
-        standing=tuple(standing) if gate.blame is Blame.TOUCHED else _ordered(standing),
+        standing=_ordered(standing),
         cleared=_ordered(said.cleared),
         problems=problems,
         settings=AppliedSettings(),

@@ -66,8 +66,11 @@ class SnapshotView:
 
     def fresh(self, **changed: object) -> SnapshotView:
         """The same with other values for some attributes, and nothing worked out of it."""
-        make: Callable[..., SnapshotView] = SnapshotView
-        return make(**{name: getattr(self, name) for name in _SEEN if name not in changed}, **changed)
+        made = object.__new__(SnapshotView)
+        vars(made).update(
+            {name: value for name, value in vars(self).items() if name in _SEEN} | changed, _worked_out={}
+        )
+        return made
 
     def once(self, key: Hashable, make: Callable[[], _Value]) -> _Value:
         """What `make` gives, worked out when a key is first asked for: the same for every resource of the snapshot.
@@ -80,7 +83,7 @@ class SnapshotView:
         return value
 
 
-_SEEN = tuple(member.name for member in fields(SnapshotView) if member.init)
+_SEEN = frozenset(member.name for member in fields(SnapshotView) if member.init)
 
 
 @frozen

@@ -83,6 +83,10 @@ BlameOption = Annotated[
         help=f"What a change is denied for: {', '.join(Blame)}; `touched` is also for old failures on what it changes.",
     ),
 ]
+Standing = Annotated[
+    bool,
+    typer.Option("--standing", help="List the failures of before that the change is not blamed for, too."),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,7 @@ class _Request:
     as_of: datetime
     engine: str
     opa: OpaOptions
+    standing: bool
 
 
 @with_opa
@@ -132,6 +137,7 @@ def admit(
     fail_on: options.FailOn = None,
     strict_unknown: options.StrictUnknown = False,
     blame: BlameOption = None,
+    standing: Standing = False,
     as_of: options.AsOf = None,
     engine: options.Engine = "embedded",
     no_cache: options.NoCache = False,
@@ -156,7 +162,9 @@ def admit(
     named, files, facts = (inputs or (), snapshot or (), delete or ()), policy or (), data or ()
     others = [*files, *facts, *(parameters or ()), config, *(path for _, path in outputs)]
     walk = walk_of(settings, others, gitignore=not no_gitignore)
-    request = _Request(*named, whole, files, facts, from_, said, walk, show_skipped, no_exemptions, at, engine, opa)
+    request = _Request(
+        *named, whole, files, facts, from_, said, walk, show_skipped, no_exemptions, at, engine, opa, standing
+    )
     _require_inputs(request)
     with cache.switched_off(no_cache):
         decision = _decision(request, settings)
@@ -222,6 +230,7 @@ def _decision(request: _Request, settings: Settings) -> Decision:
             strict_unknown=settings.strict_unknown,
             modes=settings.modes,
             blame=settings.blame or Blame.TOUCHED,
+            standing=request.standing,
         )
     decision = decision.model_copy(update={"settings": held.applied})
     return with_problems(decision, [*before.problems, *read.problems, *held.problems])

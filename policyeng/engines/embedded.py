@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -48,11 +47,6 @@ if TYPE_CHECKING:
 DOCUMENTS = "documents"
 _MARKED = "marked documents"
 
-#: Members of a collection that go and come: its name, where, how many go, the JSON of those that come.
-Splice = tuple[str, int, int, Sequence[bytes]]
-#: A member of an index: the keys that lead to it, and its JSON; None where it goes.
-Entry = tuple[Sequence[str], bytes | None]
-
 #: Of one pair; the watchdog ends what takes too much CPU time.
 LIMITS = Limits(seconds=WALL_LIMIT, steps=4_000_000, size=2_000_000)
 
@@ -77,7 +71,7 @@ class Documents(NamedTuple):
     """
 
     snapshot: JsonObject
-    subjects: list[Value]
+    subjects: Sequence[Value]
 
     @staticmethod
     def of(snapshot: JsonObject) -> Documents:
@@ -91,66 +85,6 @@ class Documents(NamedTuple):
                 by_type.setdefault(lowered(kind), []).append(resource)
         indexed = {**snapshot, "by_id": by_id, "by_type": by_type}
         return Documents(indexed, [subject for name in _SUBJECTS for subject in snapshot.get(name, ())])
-
-    def changed(self, splices: Sequence[Splice], entries: Sequence[Entry]) -> Documents:
-        """Return a changed copy, which shares with this one all that stays.
-
-        Args:
-            splices: made one after the other; `by_id` and `by_type` follow the resources.
-            entries: of other indices; what an entry that goes leaves empty goes with it.
-        """
-        snapshot = dict(self.snapshot)
-        for name, start, removed, texts in splices:
-            added = [orjson.loads(text) for text in texts]
-            before = snapshot[name]
-            gone = before[start : start + removed]
-            snapshot[name] = [*before[:start], *added, *before[start + removed :]]
-            if name == "resources":
-                snapshot["by_type"] = _changed_by_type(snapshot["by_type"], gone, added)
-                by_id = snapshot["by_id"] = dict(snapshot["by_id"])
-                for identifier in _texts("id", gone):
-                    by_id.pop(lowered(identifier), None)
-                by_id.update((lowered(resource["id"]), resource) for resource in added if _texts("id", [resource]))
-        for path, text in entries:
-            _put(snapshot, list(path), UNDEFINED if text is None else orjson.loads(text))
-        return Documents(snapshot, [subject for name in _SUBJECTS for subject in snapshot.get(name, ())])
-
-
-def _changed_by_type(
-    by_type: Mapping[str, Sequence[Value]], gone: Iterable[Value], added: Iterable[Value]
-) -> dict[str, Sequence[Value]]:
-    """Return the resources by type after some go and others come; each list is in the order of lower-case ids."""
-    changed = dict(by_type)
-    for resource in gone:
-        kind = lowered(resource["type"])
-        changed[kind] = [one for one in changed[kind] if one is not resource]
-    for resource in added:
-        kind = lowered(resource["type"])
-        members = list(changed.pop(kind, ()))
-        members.insert(bisect_left(members, lowered(resource["id"]), key=_lower_case_id), resource)
-        changed[kind] = members
-    return {kind: members for kind, members in changed.items() if members}
-
-
-def _lower_case_id(resource: Value) -> str:
-    return lowered(resource["id"])
-
-
-def _texts(key: str, resources: Iterable[Value]) -> list[str]:
-    return [text for resource in resources if isinstance(text := resource.get(key), str)]
-
-
-def _put(holder: JsonObject, path: list[str], value: Value) -> None:
-    """Put a value where a path leads, or take away what is there; every object on the way is copied."""
-    key, *further = path
-    if further:
-        inner = dict(holder.get(key, {}))
-        _put(inner, further, value)
-        value = inner if inner or value is not UNDEFINED else UNDEFINED
-    if value is UNDEFINED:
-        holder.pop(key, None)
-    else:
-        holder[key] = value
 
 
 def documents_of(work: Work) -> Documents:
@@ -166,13 +100,9 @@ def documents_of(work: Work) -> Documents:
     return made[work.marking.named]
 
 
-def changed_documents(
-    made: Mapping[str, object], splices: Sequence[Splice], entries: Sequence[Entry]
-) -> dict[str, object]:
-    """Return what engines make of a snapshot after a change; see `Documents.changed`."""
-    documents = made.get(DOCUMENTS)
-    kept = {name: value for name, value in made.items() if name not in (_MARKED, MARKED_VIEW)}
-    return {**kept, DOCUMENTS: documents.changed(splices, entries)} if isinstance(documents, Documents) else kept
+def without_markers(made: Mapping[str, object]) -> dict[str, object]:
+    """Return what engines make of a snapshot without what they make of what is not known of it."""
+    return {name: value for name, value in made.items() if name not in (_MARKED, MARKED_VIEW)}
 
 
 class _Rules(NamedTuple):
@@ -242,8 +172,6 @@ class _Evaluator:
         self._thread = self._program.thread() if is_plain else self._program.marked_thread()
         self._thread.joins.use(self._documents.snapshot)
         self._as_of = work.as_of.isoformat().replace("+00:00", "Z")
-        self._rules: dict[int, _Rules] = {}
-        self._handled: dict[int, _Rules] = {}
 
     def judge(self, pair: Pair) -> Judgement:
         """Evaluate a pair.
@@ -251,18 +179,12 @@ class _Evaluator:
         Raises:
             DeadlineExceededError: it takes too long.
         """
-        thread = self._thread
-        rules = self._rules.get(pair.policy)
-        if rules is None:
-            rules = self._rules[pair.policy] = _rules_of(self._work.bundle.policies[pair.policy], thread)
+        policy = self._work.bundle.policies[pair.policy]
         try:
-            return self._within(thread, rules, pair, _judge)
+            return self._within(self._thread, _rules_of(policy, self._thread), pair, _judge)
         except rego.Undecided:
             handled = self._program.handled_thread()
-        rules = self._handled.get(pair.policy)
-        if rules is None:
-            rules = self._handled[pair.policy] = _rules_of(self._work.bundle.policies[pair.policy], handled)
-        return self._within(handled, rules, pair, self._decide)
+        return self._within(handled, _rules_of(policy, handled), pair, self._decide)
 
     def _within(self, thread: Thread, rules: _Rules, pair: Pair, function: Callable[..., Judgement]) -> Judgement:
         """Evaluate within the limits, and count a pair that takes too many steps."""
@@ -337,12 +259,16 @@ def _parameters(work: Work) -> list[JsonObject]:
 
 
 def _rules_of(policy: Policy, thread: Thread) -> _Rules:
+    known: _Rules | None = thread.kept.get(id(policy))
+    if known is not None and known.policy is policy:
+        return known
     functions = {
         role: thread.function(path) if role == "exception" else thread.uncached(path) for role, path in policy.rules
     }
-    return _Rules(
+    found = thread.kept[id(policy)] = _Rules(
         policy, functions.get("applies"), functions["deny"], functions.get("unknown"), functions.get("exception")
     )
+    return found
 
 
 def _judge(rules: _Rules, _: Pair, thread: Thread) -> Judgement:

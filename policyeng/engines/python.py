@@ -10,7 +10,7 @@ import orjson
 from policyeng.bundle import PolicyInput, SnapshotView
 from policyeng.bundle.declaration import Functions
 from policyeng.bundle.python_output import printing_to_standard_error
-from policyeng.engines.recording import RecordedView, plain
+from policyeng.engines.recording import RecordedInput, RecordedView, plain
 from policyeng.engines.watchdog import DeadlineExceededError, within_deadline
 from policyeng.engines.work import (
     MARKED_VIEW,
@@ -52,7 +52,8 @@ def judge_pair(work: Work, pair: Pair, recording: RecordedView | None = None) ->
         snapshot, resource = recording, recording.wrap(resource, "/resource")
         if work.bundle.reaches[pair.policy].workspace:  # an attribute is read without a trace
             workspace = recording.wrap(workspace, "/workspace")
-    given = PolicyInput(
+    make = PolicyInput if recording is None else RecordedInput
+    given = make(
         resource=resource,
         workspace=workspace,
         snapshot=snapshot,

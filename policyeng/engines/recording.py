@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, MutableMapping, MutableSequence
 from dataclasses import field, fields
+from datetime import datetime
 from typing import Any, TypeVar
 
-from policyeng.bundle import SnapshotView
+from policyeng.bundle import PolicyInput, SnapshotView
 from policyeng.frozen import frozen
 from policyeng.rego.markers import MARKERS, SCALARS
 from policyeng.rego.tracing import Kind, Recorder, escape
 from policyeng.rego.values import Value
 
 _Value = TypeVar("_Value")
+#: The pointer of the clock in the input.
+CLOCK = "/as_of"
 _MISSING = object()
 
 
@@ -213,4 +216,16 @@ class RecordedView(SnapshotView):
         else:
             self.recorder.add(known[1])
         found: _Value = known[0]
+        return found
+
+
+class RecordedInput(PolicyInput):
+    """What a Python policy evaluates, of a recorded view; that it reads the clock is recorded, too."""
+
+    @property
+    def as_of(self) -> datetime:
+        """The clock of the evaluation."""
+        if isinstance(self.snapshot, RecordedView):
+            self.snapshot.recorder.read("input", CLOCK, "value")
+        found: datetime = vars(self)["as_of"]
         return found

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from policyeng.engines import embedded, python
-from policyeng.engines.recording import RecordedView
+from policyeng.engines.recording import CLOCK, RecordedView
 from policyeng.engines.work import Judgement, Pair, Work
 from policyeng.rego.tracing import Read, Recorder
+from policyeng.rego.values import Value
 
 
 class Traced(NamedTuple):
@@ -22,13 +23,27 @@ class Traced(NamedTuple):
     judgement: Judgement
     reads: Sequence[Read] | None
 
+    @property
+    def reads_clock(self) -> bool:
+        """Whether the outcome may depend on the clock."""
+        return self.reads is None or any(
+            read.document == "input" and read.pointer in (CLOCK, "") and (read.pointer or read.kind == "whole")
+            for read in self.reads
+        )
 
-def trace(work: Work, names: Sequence[str]) -> Iterator[tuple[Pair, Traced]]:
+
+#: The name of `Names` in `Work.made`.
+NAMES = "names"
+#: By the identity of a list of subjects, the names of its members by their identity.
+Names = Mapping[int, Mapping[int, str]]
+
+
+def trace(work: Work, names: Callable[[], Sequence[str]]) -> Iterator[tuple[Pair, Traced]]:
     """Evaluate every pair, and yield it with its outcome and its reads.
 
     Args:
         work: what is evaluated.
-        names: of the subjects as documents, in their order.
+        names: gives those of the subjects as documents, in their order, where `Work.made` does not have them.
 
     Raises:
         EngineError: the bundle does not compile.
@@ -45,20 +60,29 @@ def trace(work: Work, names: Sequence[str]) -> Iterator[tuple[Pair, Traced]]:
         yield from _trace_python(work, [pair for pair in work.pairs if not policies[pair.policy].rules], names)
 
 
-def _trace_rego(work: Work, pairs: Sequence[Pair], named: Sequence[str]) -> Iterator[tuple[Pair, Traced]]:
-    names = {id(document): name for document, name in zip(embedded.documents_of(work).subjects, named, strict=False)}
-    recorder = embedded.Recording(names)
+def _names_of(work: Work, subjects: Sequence[Value], names: Callable[[], Sequence[str]]) -> Mapping[int, str]:
+    """Return the names of subjects by their identity."""
+    known: Names = work.made.get(NAMES, {})
+    found = known.get(id(subjects))
+    if found is None:
+        found = {id(document): name for document, name in zip(subjects, names(), strict=False)}
+    return found
+
+
+def _trace_rego(work: Work, pairs: Sequence[Pair], names: Callable[[], Sequence[str]]) -> Iterator[tuple[Pair, Traced]]:
+    recorder = embedded.Recording(_names_of(work, embedded.documents_of(work).subjects, names))
     for pair, judgement in zip(pairs, embedded.judge_pairs(work, pairs, recorder), strict=True):
         reads = recorder.reads.pop(pair, None)
         is_whole = reads is None or judgement.is_limit
         yield pair, Traced(judgement, None if is_whole else reads)
 
 
-def _trace_python(work: Work, pairs: Sequence[Pair], named: Sequence[str]) -> Iterator[tuple[Pair, Traced]]:
+def _trace_python(
+    work: Work, pairs: Sequence[Pair], names: Callable[[], Sequence[str]]
+) -> Iterator[tuple[Pair, Traced]]:
     recorder = Recorder()
     snapshot, subjects = python.input_of(work)
-    names = {id(document): name for document, name in zip(subjects, named, strict=False)}
-    view = RecordedView.of(snapshot, recorder, names)
+    view = RecordedView.of(snapshot, recorder, _names_of(work, subjects, names))
     for pair in pairs:
         judgement = python.judge_pair(work, pair)
         recorder.begin({})

@@ -57,7 +57,9 @@ class Marking(Protocol):
     def named(self) -> frozenset[str]:
         """Return them."""
 
-    def mark(self, snapshot: Mapping[str, Value], documents: Sequence[Value]) -> tuple[dict[str, Value], list[Value]]:
+    def mark(
+        self, snapshot: Mapping[str, Value], documents: Sequence[Value]
+    ) -> tuple[dict[str, Value], Sequence[Value]]:
         """Return copies with markers of a snapshot as policies see it, and of its subjects, the same objects."""
 
     def unknowns(self, causes: Iterable[Cause], subject: int, workspace: int) -> tuple[Unknown, ...]:

@@ -13,7 +13,7 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import Work
 from policyeng.evaluation.estate import Estate, Resource, estate_of
-from policyeng.evaluation.marking import markings_of
+from policyeng.evaluation.marking import Markings, markings_of
 from policyeng.evaluation.member_names import with_known_names
 from policyeng.evaluation.plan import Planned, plan
 from policyeng.evaluation.remarks import known_classifications, unknown_classifications
@@ -31,6 +31,7 @@ class EvaluationContext:
         snapshot: with the names of members as ARM spells them.
         parameters: one object per policy of the bundle, defaults filled in.
         planned: every pair of a policy and a resource that it evaluates.
+        markings: what is not known of the snapshot.
         made: by name, what engines have made of the snapshot.
     """
 
@@ -39,6 +40,7 @@ class EvaluationContext:
     parameters: Sequence[JsonObject]
     estate: Estate
     planned: Sequence[Planned]
+    markings: Markings
     made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
@@ -72,7 +74,8 @@ class EvaluationContext:
             parameters=self.parameters,
             as_of=as_of,
             made=self.made,
-            **markings_of(self.bundle, self.estate),
+            marking=self.markings.marking,
+            apart=self.markings.apart,
         )
 
 
@@ -92,4 +95,5 @@ def prepare(
     if is_whole(estate.covers) and not bundle.asked_types:  # nothing asks for what is not covered
         estate = replace(estate, covers=None)
     judging_with = [read_only(values) for values in parameters_of(bundle, parameters or {})]
-    return EvaluationContext(bundle, snapshot, judging_with, estate, tuple(plan(bundle, estate)))
+    planned = tuple(plan(bundle, estate))
+    return EvaluationContext(bundle, snapshot, judging_with, estate, planned, markings_of(bundle, estate))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -92,7 +93,7 @@ class Estate:
         covers: as in `Snapshot`, with the lists that count as read because no more was asked for.
     """
 
-    subjects: tuple[Resource, ...]
+    subjects: Sequence[Resource]
     view: SnapshotView
     document: bytes
     digest: str
@@ -101,11 +102,10 @@ class Estate:
     gaps: tuple[Gap, ...] = ()
     covers: tuple[str, ...] | None = None
 
-    @property
+    @cached_property
     def documents(self) -> list[JsonObject]:
         """What policies see of each subject, in their order."""
-        known = [*self.view.resources, *self.view.workloads, *self.view.approvals]
-        return known + [subject.document for subject in self.subjects[len(known) :]]
+        return [subject.document for subject in self.subjects]
 
 
 def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
@@ -231,7 +231,7 @@ def _view(
         taken_at=stated["takenAt"],
         resources=ReadOnlyList(resources),
         by_id=by_id,
-        by_type=read_only(by_type),
+        by_type=read_only(dict(sorted(by_type.items()))),
         workloads=ReadOnlyList(workloads),
         **indices._asdict(),
         **read_only(rest),

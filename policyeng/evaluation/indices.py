@@ -12,7 +12,7 @@ from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
 from policyeng.facts.ids import folded_id, guid_of, scopes_of
 from policyeng.facts.subnets import subnets_of
 from policyeng.facts.words import folded, inside
-from policyeng.models import JsonObject, ReadOnlyDict, ReadOnlyList, lowered, with_members
+from policyeng.models import JsonObject, lowered
 
 ROLE_DEFINITION_TYPE = "microsoft.authorization/roledefinitions"
 
@@ -112,17 +112,6 @@ def indexed_again(
             known = known.get(step, {})
         kept = [key for key in known if key not in went.get(path, ())]
         yield path, sorted((*kept, *came.get(path, ())))
-
-
-def with_ids(index: Mapping[str, object], path: Path, ids: Sequence[str]) -> JsonObject:
-    """Indices with other ids where a path leads, keys sorted; what is left empty goes, but for an index itself."""
-    key, *further = path
-    held = index.get(key)
-    inner = with_ids(held if isinstance(held, Mapping) else {}, tuple(further), ids) if further else ReadOnlyList(ids)
-    if not inner and key not in OF_RESOURCES:
-        return with_members(index, {}, [key])
-    changed = with_members(index, {key: inner})
-    return changed if key in index or not inner else ReadOnlyDict(sorted(changed.items()))
 
 
 def _positions(entries: Iterable[JsonObject], key_of: Callable[[JsonObject], str | None]) -> dict[str, list[int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 
 from policyeng.bundle import Bundle
 from policyeng.bundle.header_parts import WORKSPACE
@@ -56,6 +56,8 @@ class EstateMarking:
         coverage: Coverage,
         stated: Sequence[Gap],
         named: frozenset[str],
+        *,
+        is_placed: bool = False,
     ) -> None:
         """Take the subjects, the positions of those of which not all can be read, and what was read of lists.
 
@@ -65,47 +67,57 @@ class EstateMarking:
             coverage: which lists of resources were read.
             stated: the metrics and quotas that could not be read.
             named: the types outside `facts.coverage.LISTED` that policies ask for.
+            is_placed: the documents of the subjects have their markers.
         """
         self.named = named
+        self._is_placed = is_placed
         self._subjects = subjects
         self._partly = partly
         self._coverage = coverage
         self._stated = stated
 
-    def mark(self, snapshot: Mapping[str, Value], documents: Sequence[Value]) -> tuple[dict[str, Value], list[Value]]:
+    def mark(
+        self, snapshot: Mapping[str, Value], documents: Sequence[Value]
+    ) -> tuple[dict[str, Value], Sequence[Value]]:
         """Return copies with markers of a snapshot and of the flat list of its subjects; the rest is shared.
 
         Args:
             snapshot: as policies see it, by the names of its members.
             documents: its subjects, the same objects.
         """
+        whole, found = (dict(snapshot), documents) if self._is_placed else self._placed(snapshot, documents)
+        if self._coverage.has_holes:
+            self._open_lists(whole)
+        for name, causes in (("by_host", self._hosts()), ("by_subnet", self._subnets()), ("by_guid", self._roles())):
+            if lost := tuple(causes):
+                held = {key: MarkedList(ids, lost) for key, ids in snapshot[name].items()}
+                whole[name] = MarkedObject(held, lost)
+        for gap in self._stated:
+            self._open_stated(whole, gap)
+        return whole, found
+
+    def _placed(
+        self, snapshot: Mapping[str, Value], documents: Sequence[Value]
+    ) -> tuple[dict[str, Value], Sequence[Value]]:
+        """Return copies with the markers of subjects."""
         found = list(documents)
         for at in self._partly:
-            found[at] = _marked(self._subjects[at], documents[at])
+            found[at] = marked(self._subjects[at], documents[at])
         changed = {id(documents[at]): found[at] for at in self._partly}
-        marked = dict(snapshot)
+        whole = dict(snapshot)
         for name in ("resources", "workloads", "approvals"):
-            marked[name] = _like(snapshot[name], [changed.get(id(one), one) for one in snapshot[name]])
-        marked["by_id"] = _like(
+            whole[name] = _like(snapshot[name], [changed.get(id(one), one) for one in snapshot[name]])
+        whole["by_id"] = _like(
             snapshot["by_id"], {key: changed.get(id(one), one) for key, one in snapshot["by_id"].items()}
         )
-        marked["by_type"] = _like(
+        whole["by_type"] = _like(
             snapshot["by_type"],
             {
                 kind: _like(held, [changed.get(id(one), one) for one in held])
                 for kind, held in snapshot["by_type"].items()
             },
         )
-        if self._coverage.has_holes:
-            self._open_lists(marked)
-        for name, causes in (("by_host", self._hosts()), ("by_subnet", self._subnets()), ("by_guid", self._roles())):
-            if lost := tuple(causes):
-                # After a change, an index without entries is not there.
-                held = {key: MarkedList(ids, lost) for key, ids in snapshot.get(name, {}).items()}
-                marked[name] = MarkedObject(held, lost)
-        for gap in self._stated:
-            self._open_stated(marked, gap)
-        return marked, found
+        return whole, found
 
     def unknowns(self, causes: Iterable[Cause], subject: int, workspace: int) -> tuple[Unknown, ...]:
         """Return what an evaluation of a subject met, with places as findings give them.
@@ -192,39 +204,49 @@ class EstateMarking:
                 yield from ((f"{one.reported_id}:{pointer}", reason) for pointer, reason in lost)
 
 
-def marking_of(estate: Estate, named: frozenset[str] = frozenset()) -> EstateMarking | None:
+def marking_of(
+    estate: Estate, named: frozenset[str] = frozenset(), placed: Sequence[int] | None = None
+) -> EstateMarking | None:
     """Return what is not known of an estate; None where all of it is.
 
     Args:
         estate: the subjects, and what was read.
         named: the types outside `facts.coverage.LISTED` that policies ask for, in lower case, and namespaces.
+        placed: the positions of subjects of which not all can be read, where their documents have the markers already.
     """
-    subjects, partly = estate.subjects, list[int]()
-    if any(map(_UNREADABLE, subjects)) or any(map(_CARRIED, subjects)):
+    subjects, partly = estate.subjects, placed or ()
+    if placed is None and (any(map(_UNREADABLE, subjects)) or any(map(_CARRIED, subjects))):
         partly = [at for at, one in enumerate(subjects) if (one.unreadable or one.carried) and not one.is_gap]
     is_known = not estate.gaps and is_whole(estate.covers) and (estate.covers is None or not named)
     if is_known and not partly:
         return None
     stated = [gap for gap in estate.gaps if gap.is_stated]
-    coverage = Coverage(estate.covers, estate.view.by_scope, estate.gaps, named)
-    return EstateMarking(estate.subjects, partly, coverage, stated, named) if partly or coverage.has_holes else None
+    coverage = Coverage(estate.covers, {} if is_known else estate.view.by_scope, estate.gaps, named)
+    if not partly and not coverage.has_holes:
+        return None
+    return EstateMarking(estate.subjects, partly, coverage, stated, named, is_placed=placed is not None)
 
 
-class Markings(TypedDict):
+class Markings(NamedTuple):
     """What is not known of an estate: to all policies, and by number to those to which it is more."""
 
     marking: EstateMarking | None
-    apart: dict[int, EstateMarking]
+    apart: Mapping[int, EstateMarking]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all of it is known to all policies."""
+        return self.marking is None and not self.apart
 
 
-def markings_of(bundle: Bundle, estate: Estate) -> Markings:
-    """Return what is not known of an estate to the policies of a bundle."""
-    common = marking_of(estate)
+def markings_of(bundle: Bundle, estate: Estate, placed: Sequence[int] | None = None) -> Markings:
+    """Return what is not known of an estate to the policies of a bundle; `placed` is as for `marking_of`."""
+    common = marking_of(estate, frozenset(), placed)
     if estate.covers is None or not is_whole(estate.covers):
-        return {"marking": common, "apart": {}}
-    found = {named: marking_of(estate, named) for named in frozenset(bundle.asked_types.values())}
+        return Markings(common, {})
+    found = {named: marking_of(estate, named, placed) for named in frozenset(bundle.asked_types.values())}
     apart = {number: marking for number, named in bundle.asked_types.items() if (marking := found[named])}
-    return {"marking": common, "apart": apart}
+    return Markings(common, apart)
 
 
 def _listed(members: Value, causes: tuple[Cause, ...]) -> Value:
@@ -263,7 +285,8 @@ class _Place(NamedTuple):
         return _Place(f"{self.prefix}/{escaped(key)}", self.reason, inner)
 
 
-def _marked(subject: Resource, document: Value) -> Value:
+def marked(subject: Resource, document: Value) -> Value:
+    """Return the document of a subject with markers."""
     prefix = f"{subject.reported_id}:"
     found = document
     for pointer, reason in subject.unreadable.items():

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from types import MappingProxyType
 
 import orjson
@@ -16,13 +17,13 @@ from policyeng.engines.tracing import Traced, trace
 from policyeng.engines.work import Pair, Work
 from policyeng.evaluation.context import EvaluationContext
 from policyeng.evaluation.estate import Resource
-from policyeng.evaluation.indices import OF_RESOURCES, indexed_again
+from policyeng.evaluation.indices import OF_RESOURCES, Path, indexed_again
 from policyeng.evaluation.plan import plan
 from policyeng.evaluation.rows import Row
 from policyeng.evaluation.selectors import selectors_of
 from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
 from policyeng.models import JsonObject, lowered
-from policyeng.rego.tracing import Read, escape
+from policyeng.rego.tracing import Kind, Read, escape
 
 #: A policy of a bundle and a subject of an estate, by their positions.
 Numbers = tuple[int, int]
@@ -50,7 +51,7 @@ def trace_pairs(prepared: EvaluationContext, work: Work) -> Iterator[tuple[Pair,
     Raises:
         EngineError: the bundle does not compile.
     """
-    return trace(work, [name_of(subject) for subject in prepared.estate.subjects])
+    return trace(work, lambda: [name_of(subject) for subject in prepared.estate.subjects])
 
 
 class Differences:
@@ -60,6 +61,7 @@ class Differences:
         rows: the subjects that differ.
         members: pointers into the input of collections of which other members are there.
         keys: pointers into the input at which something is there in one of the states only.
+        entries: of the indices of resources that are others in the later state, as `indexed_again` gives them.
     """
 
     def __init__(self, rows: Iterable[Row], view: SnapshotView) -> None:
@@ -74,6 +76,8 @@ class Differences:
         self._by_name = {_name_of(row): row for row in self.rows}
         self.members: set[str] = set()
         self.keys: set[str] = set()
+        indices = {name: getattr(view, name) for name in OF_RESOURCES}
+        self.entries: Sequence[tuple[Path, Sequence[str]]] = list(indexed_again(_sides(self.rows), indices))
         self._compare_lists()
         self._compare_indices()
         if any(_is_marked_otherwise(row) and _has_indexed_fields(row) for row in self.rows):
@@ -124,10 +128,10 @@ class Differences:
     def meets_whole(self, pointer: str) -> bool:
         """Return whether something differs in all that is at a place of the input."""
         place = f"{pointer}/"
-        return any(f"{one}/".startswith(place) or place.startswith(f"{one}/") for one in self._holders)
+        return any(f"{one}/".startswith(place) or place.startswith(f"{one}/") for one in self.holders)
 
     @cached_property
-    def _holders(self) -> Sequence[str]:
+    def holders(self) -> Sequence[str]:
         """The places of the input at which something differs, and the collections that show what differs."""
         found = {*self.members, *self.keys}
         for row in self.rows:
@@ -172,7 +176,7 @@ class Differences:
         """Compare the indices of resources."""
         indices = {name: getattr(self._view, name) for name in OF_RESOURCES}
         emptied: dict[str, set[str]] = {}
-        for path, after in indexed_again(_sides(self.rows), indices):
+        for path, after in self.entries:
             name, *keys = path
             place = "/".join(("/snapshot", name, *map(escape, keys)))
             holder = place.rpartition("/")[0]
@@ -195,56 +199,88 @@ class Reads:
 
     Attributes:
         undecided: the pairs that are unknown or an error, with all that they have read.
+        own: what pairs have read of their own subjects; many have read the same.
     """
 
-    def __init__(self, traced: Iterable[tuple[Pair, Traced]], subjects: Sequence[Resource]) -> None:
-        """Index the reads of pairs, but for what they read of their own subjects.
-
-        Args:
-            traced: the pairs.
-            subjects: of the estate.
-        """
+    def __init__(self) -> None:
+        """Begin with no reads."""
         self.undecided: dict[Numbers, Traced] = {}
-        self._blind: list[Numbers] = []
-        #: By document and pointer, the reads there with the pairs.
-        self._at: dict[str, dict[str, list[tuple[Read, Numbers]]]] = {}
-        #: The pairs that read members of collections in the input, by the pointer of the collection.
-        self._below: dict[str, list[Numbers]] = {}
-        self._wholes: list[tuple[str, Numbers]] = []
-        for pair, one in traced:
-            numbers, reads = (pair.policy, pair.subject), one.reads
-            if one.judgement.error is not None or one.judgement.unknowns:
-                self.undecided[numbers] = one
-            if reads is None:
-                self._blind.append(numbers)
+        self._blind: set[Numbers] = set()
+        self.own: dict[Numbers, frozenset[tuple[str, Kind]]] = {}
+        self._owns: dict[frozenset[tuple[str, Kind]], frozenset[tuple[str, Kind]]] = {}
+        #: By document and pointer, the pairs by how they have read there.
+        self._at: dict[str, dict[str, dict[Kind, set[Numbers]]]] = {}
+        #: The pairs that have read members of collections in the input, by the pointer of the collection.
+        self._below: dict[str, set[Numbers]] = {}
+        #: The pointers into the input of what pairs have read as a whole, sorted.
+        self._wholes: list[str] = []
+
+    def add(self, numbers: Numbers, traced: Traced, own: str) -> None:
+        """Add the reads of a pair, of which `own` names the subject."""
+        if traced.judgement.error is not None or traced.judgement.unknowns:
+            self.undecided[numbers] = traced
+        if traced.reads is None:
+            self._blind.add(numbers)
+            return
+        of_own = frozenset((pointer, kind) for document, pointer, kind in traced.reads if document == own)
+        self.own[numbers] = self._owns.setdefault(of_own, of_own)
+        for document, pointer, kind in traced.reads:
+            is_of_snapshot = pointer.startswith("/snapshot") or (kind == "whole" and not pointer)
+            if document == own or (document == "input" and not is_of_snapshot):
                 continue
-            own = name_of(subjects[pair.subject])
-            for read in reads:
-                document, pointer, kind = read
-                if document == own or (document == "input" and not pointer.startswith("/snapshot")):
-                    continue
-                self._at.setdefault(document, {}).setdefault(pointer, []).append((read, numbers))
-                if document == "input":
-                    self._below.setdefault(pointer.rpartition("/")[0], []).append(numbers)
-                    if kind == "whole":
-                        self._wholes.append((pointer, numbers))
+            there = self._at.setdefault(document, {}).setdefault(pointer, {})
+            if document == "input":
+                self._below.setdefault(pointer.rpartition("/")[0], set()).add(numbers)
+                if kind == "whole" and kind not in there:
+                    insort(self._wholes, pointer)
+            there.setdefault(kind, set()).add(numbers)
+
+    def forget(self, numbers: Numbers) -> None:
+        """Have a pair not be undecided, and not known to read only parts of its own subject, any more."""
+        self.undecided.pop(numbers, None)
+        self.own.pop(numbers, None)
+
+    def keeps(self, numbers: Numbers, differences: Differences, own: str) -> bool:
+        """Return whether a pair surely finds the same in its own subject, which `own` names."""
+        known = self.own.get(numbers)
+        if known is None or own not in differences.documents:
+            return known is not None
+        return not any(differences.meets_in(Read(own, pointer, kind)) for pointer, kind in known)
 
     def affected_by(self, differences: Differences) -> set[Numbers]:
         """Return the pairs that may find something else; those on subjects that differ only where they read another."""
         found = set(self._blind) if differences.rows else set()
         for name in differences.documents:
-            for readers in self._at.get(name, {}).values():
-                found.update(numbers for read, numbers in readers if differences.meets_in(read))
+            for pointer, readers in self._at.get(name, {}).items():
+                for kind, pairs in readers.items():
+                    if differences.meets_in(Read(name, pointer, kind)):
+                        found |= pairs
         at = self._at.get("input", {})
         for place in differences.members:
-            found.update(numbers for read, numbers in at.get(place, ()) if read.kind != "value")
-            found.update(self._below.get(place, ()))
+            found.update(*(pairs for kind, pairs in at.get(place, {}).items() if kind != "value"))
+            found |= self._below.get(place, set())
         for place in differences.keys:
-            found.update(numbers for _, numbers in at.get(place, ()))
-            found.update(self._below.get(place, ()))
-            found.update(numbers for read, numbers in at.get(place.rpartition("/")[0], ()) if read.kind == "keys")
-        found.update(numbers for pointer, numbers in self._wholes if differences.meets_whole(pointer))
+            found.update(*at.get(place, {}).values(), self._below.get(place, ()))
+            found |= at.get(place.rpartition("/")[0], {}).get("keys", set())
+        for place in differences.holders if self._wholes else ():
+            for pointer in self._wholes_near(place):
+                found |= at[pointer]["whole"]
         return found
+
+    def _wholes_near(self, place: str) -> Iterator[str]:
+        """Yield the pointers of what is read as a whole at a place, above it and below it."""
+        above = place
+        while True:
+            at = bisect_left(self._wholes, above)
+            if at < len(self._wholes) and self._wholes[at] == above:
+                yield above
+            if not above:
+                break
+            above = above.rpartition("/")[0]
+        for pointer in islice(self._wholes, bisect_left(self._wholes, f"{place}/"), None):
+            if not pointer.startswith(f"{place}/"):
+                return
+            yield pointer
 
 
 def rows_of(earlier: Sequence[Resource], later: Sequence[Resource]) -> Iterator[Row]:

@@ -128,8 +128,16 @@ class Facts:
 
     def size(self, name: str) -> VmSize | None:
         """A VM size by name, such as `STANDARD_D1_V2`."""
-        row = self._table("vm_sizes").get(lowered(name))
-        return None if row is None else _value(VmSize, row, f"vm_sizes/{lowered(name)}")
+        key = lowered(name)
+        known = self._sizes.get(key)
+        if known is None and (row := self._table("vm_sizes").get(key)) is not None:
+            known = self._sizes[key] = _value(VmSize, row, f"vm_sizes/{key}")
+        return known
+
+    @cached_property
+    def _sizes(self) -> dict[str, VmSize]:
+        """The VM sizes that were asked for, by lower-case name."""
+        return {}
 
     def sizes_of(self, series: str) -> tuple[VmSize, ...]:
         """The sizes of a series, be it of the documents' table or not, in the order of the catalogue."""

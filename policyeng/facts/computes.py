@@ -67,8 +67,9 @@ def managed(
 
 def known_size(resource: JsonObject, facts: Facts) -> VmSize | None:
     """The catalogue's row of the VM size that a compute or deployment states; None for a size that it does not know."""
-    own = own_size(resource)
-    return facts.size(own.size) if own is not None and isinstance(own.size, str) else None
+    place = _SIZE_PLACES.get(kind_of(resource) or "")
+    size = inside(resource, *place) if place else None
+    return facts.size(size) if isinstance(size, str) else None
 
 
 def region_of(resource: JsonObject, workspace: JsonObject | None) -> str | None:

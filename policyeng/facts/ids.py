@@ -114,12 +114,12 @@ def with_open(scope: str, open_scopes: Iterable[str]) -> Iterator[str]:
 
 
 def open_scopes(by_scope: Mapping[str, object]) -> list[str]:
-    """Return the scopes of an index of which a part is still open.
+    """Return the scopes of an index of which a part is still open, sorted.
 
     The inputs decide which those are: resources that they lack have ids without open parts.
     """
     keys: Callable[[], Iterable[str]] = getattr(by_scope, "known_keys", by_scope.keys)
-    return [scope for scope in keys() if is_open(scope)]
+    return sorted(scope for scope in keys() if "{" in scope and is_open(scope))
 
 
 def _is_open(part: str) -> bool:

@@ -67,8 +67,8 @@ def demand_of(resource: JsonObject, workspace: JsonObject | None, facts: Facts) 
 
     Its workspace, None when the snapshot lacks it, gives the region where nothing else does.
     """
-    size, nodes = known_size(resource, facts), _nodes(resource)
-    family = _family(resource, size.family if size else None)
+    kind, size = kind_of(resource), known_size(resource, facts)
+    nodes, family = _nodes(resource, kind), _family(resource, kind, size.family if size else None)
     vcpus = nodes * size.vcpus if size is not None and nodes is not None else None
     return Demand(family, region_of(resource, workspace), 0 if nodes == 0 else vcpus)
 
@@ -86,9 +86,9 @@ def full_scale(demands: Iterable[Demand]) -> FullScale:
     return FullScale(vcpus, tuple(undecided))
 
 
-def _family(resource: JsonObject, family: str | None) -> str | None:
+def _family(resource: JsonObject, kind: str | None, family: str | None) -> str | None:
     """The family whose quota counts; None too for a priority that Azure does not have."""
-    if kind_of(resource) != "amlcompute":
+    if kind != "amlcompute":
         return family
     priority = inside(resource, "properties", "properties", "vmPriority")
     if folded(priority) == "lowpriority":
@@ -96,9 +96,8 @@ def _family(resource: JsonObject, family: str | None) -> str | None:
     return family if priority is None or folded(priority) == "dedicated" else None
 
 
-def _nodes(resource: JsonObject) -> int | None:
+def _nodes(resource: JsonObject, kind: str | None) -> int | None:
     """How many nodes there are at full scale; a stopped instance keeps its quota, so that it can start again."""
-    kind = kind_of(resource)
     if kind == "computeinstance":
         return 1
     if kind == "amlcompute":

@@ -54,7 +54,7 @@ from policyeng.models.findings import (
     Summary,
     Unknown,
 )
-from policyeng.models.read_only import ReadOnlyDict, ReadOnlyList, read_only, with_members
+from policyeng.models.read_only import ReadOnlyDict, ReadOnlyList, SortedDict, read_only
 
 __all__ = [
     "UNCHECKED",
@@ -105,6 +105,7 @@ __all__ = [
     "Severity",
     "Snapshot",
     "SnapshotRef",
+    "SortedDict",
     "SubjectRef",
     "Summary",
     "Target",
@@ -114,5 +115,4 @@ __all__ = [
     "name_in_json",
     "read_only",
     "to_bytes",
-    "with_members",
 ]

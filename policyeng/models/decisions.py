@@ -96,7 +96,8 @@ class Decision(Model):
         shadowed: others that it is to blame for, in mode `shadow`.
         undecided: findings that the change leaves unknown, where it introduces them or they sit on what it changes.
         exempted: failures that an exemption accepts, where the change introduces them or they sit on what it changes.
-        standing: failures and errors after the change that were there before and are not blamed on it.
+        standing: failures and errors after the change that were there before and are not blamed on it: those on what it
+            changes, and all others where they are asked for.
         cleared: failures and errors before the change that it ends; as they were.
         problems: what a reader must know of the run; an `error` that the change brings denies.
 

@@ -6,7 +6,7 @@ dictionary or a list takes them. Copies (`dict(x)`, `list(x)`, `x.copy()`, `copy
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from typing import Any, NoReturn, TypeVar, cast
 
 from policyeng.models.base import JsonObject
@@ -36,6 +36,52 @@ class ReadOnlyDict(dict[str, Any]):
 
     def __reduce__(self) -> tuple[type[ReadOnlyDict], tuple[JsonObject]]:
         return ReadOnlyDict, (dict(self),)  # by default, unpickling would set the items one by one
+
+
+class SortedDict(ReadOnlyDict):
+    """A JSON object that cannot be changed, with its members in the order of their keys.
+
+    Who holds it may change it with the methods of `dict`: readers see the order of the keys all the same.
+    """
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(dict.keys(self)))
+
+    def __reversed__(self) -> Iterator[str]:
+        return iter(sorted(dict.keys(self), reverse=True))
+
+    #: The keys in any order.
+    known_keys = dict.keys
+
+    def keys(self) -> KeysView[str]:  # type: ignore[override]  # a class of its own would say no more
+        """The keys, sorted."""
+        return KeysView(self)
+
+    def values(self) -> ValuesView[object]:  # type: ignore[override]  # as `keys`
+        """The values in the order of their keys."""
+        return ValuesView(self)
+
+    def items(self) -> ItemsView[str, object]:  # type: ignore[override]  # as `keys`
+        """The members in the order of their keys."""
+        return ItemsView(self)
+
+    def copy(self) -> JsonObject:
+        """A copy that can be changed."""
+        return dict(self)
+
+    def __copy__(self) -> JsonObject:
+        return dict(self)
+
+    def __or__(self, other: JsonObject) -> JsonObject:  # type: ignore[override]  # as of plain objects
+        return dict(self) | dict(other)
+
+    def __ror__(self, other: JsonObject) -> JsonObject:  # type: ignore[override]  # as `__or__`
+        return dict(other) | dict(self)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
 
 class ReadOnlyList(list[Any]):
@@ -71,17 +117,6 @@ def read_only(value: _Value) -> _Value:
             if type(member) is dict or type(member) is list:
                 list.__setitem__(made, index, read_only(member))
     return cast(_Value, made)
-
-
-def with_members(
-    value: Mapping[str, object], changed: Mapping[str, object], removed: Iterable[str] = ()
-) -> ReadOnlyDict:
-    """Return a read-only copy of an object with other members."""
-    made = ReadOnlyDict(value)
-    dict.update(made, changed)
-    for key in removed:
-        dict.pop(made, key, None)
-    return made
 
 
 def plain_copy(value: object) -> object:

@@ -239,7 +239,7 @@ def _list_keys(container: Value) -> Value:
     why: tuple[Cause, ...] = ()
     causes = markers.bounds_of(container)[2]
     try:
-        for key, value in container.each():
+        for key, value in getattr(container, "each_unread", container.each)():
             if type(value) in MARKERS:
                 perhaps.append(key)
             else:

@@ -68,6 +68,7 @@ class Thread:
 
     Attributes:
         globals: of the compiled code; the name of a rule's function is in `Compiled.rules`.
+        kept: what callers keep with it.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Thread:
         self._rules = compiled.rules
         self._data = data
         self.replacements: dict[str | tuple[str, ...], Value] = {}
+        self.kept: dict[int, Any] = {}
         self.globals: dict[str, Any] = {
             "__builtins__": {
                 name: __builtins__[name] if isinstance(__builtins__, dict) else getattr(__builtins__, name)

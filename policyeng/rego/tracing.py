@@ -6,7 +6,7 @@ collection that it stands for, as special collections do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from policyeng.rego import markers
@@ -210,6 +210,11 @@ class RecordedObject(SpecialObject, _Recording, dict[Any, Any]):  # type: ignore
         """Yield the entries with those that may be absent."""
         self._read("keys")
         return ((key, self._part(key, value)) for key, value in markers.each_pair(self._value))
+
+    def each_unread(self) -> Iterable[tuple[Value, Value]]:
+        """Return the same for who looks at the keys only."""
+        self._read("keys")
+        return markers.each_pair(self._value)
 
 
 class RecordedList(_Recording, list[Any]):  # type: ignore[misc]  # as above

@@ -14,7 +14,7 @@ from policyeng.facts.ids import folded_id
 from policyeng.models import Change, Operation
 from policyeng.server.shared import Shared
 
-#: Of so many changes the latest are kept: each of them is evaluated again with every decision.
+#: Of so many changes the latest are kept.
 MOST = 100
 _PUTS = (Operation.CREATE, Operation.REPLACE)
 _log = logging.getLogger("policyeng.server")

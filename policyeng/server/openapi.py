@@ -40,6 +40,12 @@ _REFUSALS: Mapping[int, str] = {
     503: "It could not be decided, or not in time; nothing is allowed.",
 }
 
+_STANDING = {
+    "name": "standing",
+    "in": "query",
+    "description": "Whether failures of before that the change is not blamed for are in the answer, too.",
+    "schema": {"type": "boolean", "default": False},
+}
 
 #: What routes ask of their callers where the server knows tokens.
 SECURITY = {_BEARER: {"type": "http", "scheme": "bearer"}}
@@ -86,6 +92,7 @@ def admit(service: Service) -> JsonObject:
         "decision, 200 also when it denies: read `allowed`.",
         {JSON: _content("AdmitRequest", shown)},
         _content("AdmitAnswer"),
+        parameters=[_STANDING],
     )
 
 
@@ -107,6 +114,7 @@ def admission_review(service: Service) -> JsonObject:
         "with nothing said; what cannot be decided is not allowed.",
         {JSON: _content("AdmissionReview", {"create": {"summary": "A workspace that is created", "value": review}})},
         _content("AdmissionReviewAnswer"),
+        parameters=[_STANDING],
     )
 
 
@@ -159,13 +167,14 @@ def _judging(
     description: str,
     taken: Mapping[str, JsonObject],
     given: JsonObject,
+    **extra: object,
 ) -> JsonObject:
     """Of a route that judges."""
     refused = [code for code in _REFUSALS if code not in (401, 403) or code in _who(service)]
     headers = {"X-Decision-Id": _header("The id of the answer in the decision log.")}
     answers = {200: _answer("The verdict.", {JSON: given}, headers)} | _refusals(refused)
     body = {"required": True, "content": dict(taken)}
-    said = _asking(summary, answers, requestBody=body, **_secured(service, scope))
+    said = _asking(summary, answers, requestBody=body, **_secured(service, scope), **extra)
     return {**said, "description": description}
 
 

@@ -256,6 +256,7 @@ class Service:
         before: Sequence[Change] = (),
         *,
         is_dry_run: bool = False,
+        is_standing: bool = False,
     ) -> Decision:
         """Decide on changes of the server's own state, of which the changes that were allowed are a part.
 
@@ -267,6 +268,7 @@ class Service:
             blame: as for `decide`.
             before: changes that have been made of the state already.
             is_dry_run: nothing is made, so that nothing is kept.
+            is_standing: as for `decide`.
 
         Raises:
             PolicyengError: as `policyeng.admit`.
@@ -274,7 +276,7 @@ class Service:
         while True:
             seen = self.allowed.entries
             known = counting(seen, standing.since, changes)
-            decision = decide(held, standing, changes, at, blame, [*known, *before])
+            decision = decide(held, standing, changes, at, blame, [*known, *before], is_standing=is_standing)
             if not decision.allowed or is_dry_run or not changes or list(changes) == list(before):
                 return decision
             if self.allowed.add(changes, at, standing.since, seen):
@@ -293,11 +295,18 @@ def now() -> datetime:
 
 
 def decide(
-    held: Held, standing: Standing, change: Changes, at: datetime, blame: Blame, before: Sequence[Change] = ()
+    held: Held,
+    standing: Standing,
+    change: Changes,
+    at: datetime,
+    blame: Blame,
+    before: Sequence[Change] = (),
+    *,
+    is_standing: bool = False,
 ) -> Decision:
     """The decision on a change, with what is in force; `before` are changes that have been made of the state already.
 
-    `blame` counts where the settings say nothing of it.
+    `blame` counts where the settings say nothing of it. With `is_standing` failures of before are listed, too.
 
     Raises:
         PolicyengError: as `policyeng.admit`.
@@ -314,5 +323,6 @@ def decide(
         strict_unknown=held.settings.strict_unknown,
         modes=held.settings.modes,
         blame=held.settings.blame or blame,
+        standing=is_standing,
     )
     return decision.model_copy(update={"settings": held.applied})

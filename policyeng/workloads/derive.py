@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import ChainMap, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from policyeng.facts import Facts
@@ -48,7 +49,7 @@ class Derivation:
 
     estate: Estate
     additions: Mapping[str, Sequence[DeclaredWorkload]]
-    derived: Mapping[str, Derived]
+    derived: dict[str, Derived]
 
     def workloads(self) -> tuple[Workload, ...]:
         """All of them, sorted by id without case."""
@@ -61,16 +62,34 @@ class Derivation:
         Args:
             becomes: by id as `folded_id` gives it.
         """
-        changed, resources = frozenset(becomes), dict(self.estate.resources)
-        for key, held in becomes.items():
-            if held is None:
-                resources.pop(key, None)
-            else:
-                resources[key] = held
-        estate = Estate(resources, self.estate.facts)
-        due = {source for source, derived in self.derived.items() if not derived.asked.isdisjoint(changed)}
-        due |= {key for key in changed if key in self.derived or _builder(resources.get(key))}
+        estate = Estate(ChainMap({**becomes}, self.estate.resources), self.estate.facts)
+        due = {source for key in becomes for source in self._asking.get(key, ())}
+        due |= {key for key, held in becomes.items() if key in self.derived or _builder(held)}
         return {source: _derived(estate, source, self.additions.get(source, ())) for source in sorted(due)}
+
+    @cached_property
+    def _asking(self) -> dict[str, set[str]]:
+        """By an id that is looked up, there or not, what is derived with it, or was."""
+        found: dict[str, set[str]] = {}
+        for source, derived in self.derived.items():
+            for key in derived.asked:
+                found.setdefault(key, set()).add(source)
+        return found
+
+    def copy(self) -> Derivation:
+        """A copy that `change` may change."""
+        return Derivation(Estate(dict(self.estate.resources), self.estate.facts), self.additions, dict(self.derived))
+
+    def change(self, becomes: Mapping[str, Reader | None], again: Mapping[str, Derived | None]) -> None:
+        """Have resources be others, and derive from them what `again` gives."""
+        self.estate.resources.update(becomes)
+        for source, derived in again.items():
+            if derived is None:
+                self.derived.pop(source, None)
+                continue
+            self.derived[source] = derived
+            for key in derived.asked:
+                self._asking.setdefault(key, set()).add(source)
 
 
 def derivation(snapshot: Snapshot, facts: Facts) -> Derivation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, MutableMapping
 from dataclasses import field
 
 from policyeng.facts import Facts
@@ -49,9 +49,9 @@ class Placement:
 
 @frozen
 class Estate:
-    """The resources of a snapshot by id, with the facts to judge sizes by."""
+    """The resources of a snapshot by id, None for one that went, with the facts to judge sizes by."""
 
-    resources: Mapping[str, Reader]
+    resources: MutableMapping[str, Reader | None]
     facts: Facts
 
     def find(self, arm_id: str) -> Reader | None:
@@ -62,8 +62,8 @@ class Estate:
         """The resources of some types, given in lower case; in one walk, because few resources are of any of them."""
         found: dict[str, list[Reader]] = {arm_type: [] for arm_type in arm_types}
         for resource in self.resources.values():
-            named = resource.body.get("type")
-            if isinstance(named, str) and lowered(named) in found:
+            named = resource.body.get("type") if resource is not None else None
+            if resource is not None and isinstance(named, str) and lowered(named) in found:
                 found[lowered(named)].append(resource)
         return found
 
@@ -103,7 +103,7 @@ class Asking(Estate):
 
 def survey(snapshot: Snapshot, facts: Facts) -> Estate:
     """The estate of a snapshot; of two resources with one id (which loading refuses) the last counts."""
-    found: dict[str, Reader] = {}
+    found: dict[str, Reader | None] = {}
     gaps = {folded_id(arm_id): pointers for arm_id, pointers in snapshot.unreadable.items()}
     said = {folded_id(arm_id): carried for arm_id, carried in snapshot.carried.items()}
     for body in snapshot.resources:

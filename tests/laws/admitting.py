@@ -65,6 +65,27 @@ def unlike_the_whole(trial: Trial, name: str, snapshot: Snapshot) -> Violation |
     return None
 
 
+def unlike_the_whole_in_turns(trial: Trial, name: str, snapshot: Snapshot, turns: int) -> Violation | None:
+    """As `unlike_the_whole`, of one basis, on which changes that were made already come, stay and go."""
+    random = trial.random(f"{name}/turns")
+    basis = Basis(trial.bundle, snapshot, trial.example.parameters)
+    pool = [change for _ in range(3) for change in _drawn(random, trial, snapshot)]
+    judgings = [_judging(random, trial) for _ in range(3)]
+    before: tuple[Change, ...] = ()
+    for _ in range(turns):
+        way = random.randrange(4)
+        if way == 0:
+            before = tuple(change for change in pool if happens(random, 0.5))
+        elif way == 1 and pool:
+            before = (*before, random.choice(pool))
+        elif way == 2:
+            before = before[:-1]
+        changes = _drawn(random, trial, changed(snapshot, before).snapshot)
+        if found := _unlike(trial, basis, changes, random.choice(judgings), before):
+            return found
+    return None
+
+
 def _unlike(
     trial: Trial, basis: Basis, changes: Sequence[Change], judging: AdmissionOptions, before: Sequence[Change]
 ) -> Violation | None:
@@ -105,6 +126,7 @@ def _judging(random: Random, trial: Trial) -> AdmissionOptions:
         strict_unknown=happens(random, 0.3),
         modes=modes,
         blame=random.choice(list(Blame)),
+        standing=happens(random, 0.5),
     )
 
 
@@ -206,7 +228,7 @@ def admitted(asked: Asked) -> Answer | None:
         trial.grounds.remark("paths", "examples that admission would read otherwise than they stand", 1)
         return None
     empty = snapshot.model_copy(update=_NOTHING)
-    decision: Decision = policyeng.admit(trial.bundle, empty, changes, **asked.options)  # type: ignore[arg-type]  # of `Asked`
+    decision: Decision = policyeng.admit(trial.bundle, empty, changes, standing=True, **asked.options)  # type: ignore[arg-type]  # of `Asked`
     judged: Evaluation = policyeng.evaluate(trial.bundle, snapshot, **asked.options)  # type: ignore[arg-type]  # the same
     named = {lowered(resource["id"]) for resource in snapshot.resources}
     told = [*decision.denied, *decision.warned, *decision.undecided, *decision.exempted, *decision.standing]

@@ -5,20 +5,19 @@ Making thousands of resources ready takes seconds, and the search for causes ask
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Set
+from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import orjson
 
 from policyeng.audit.comparing.items import Entry, Item
 from policyeng.bundle.spellings import Spellings
-from policyeng.engines import embedded
 from policyeng.evaluation import EvaluationContext
-from policyeng.evaluation.changing import Layout
+from policyeng.evaluation.changing import ChangingSnapshot
 from policyeng.evaluation.estate import Becomes, Notes, Resource
 from policyeng.evaluation.narrowing import Taking
-from policyeng.evaluation.plan import plan
+from policyeng.evaluation.plan import Planned, plan
 from policyeng.evaluation.selectors import selectors_of
 from policyeng.facts.ids import folded_id
 from policyeng.models import lowered
@@ -35,16 +34,15 @@ class Splicing:
 
     def __init__(self, prepared: EvaluationContext, asked: Asked) -> None:
         """Take what was made ready with all of its pairs; `fits` says whether it can be spliced."""
-        self._prepared = prepared
-        self._layout = Layout(prepared)
+        self._snapshot = ChangingSnapshot(prepared)
+        self._spellings = prepared.bundle.spellings
         numbers = {policy.id: number for number, policy in enumerate(prepared.bundle.policies)}
         self._policies: dict[tuple[str, str], list[int]] = {}
         for policy, kind, identity in asked:
             if policy in numbers:
                 self._policies.setdefault((kind, identity), []).append(numbers[policy])
         subjects = prepared.estate.subjects
-        self._positions = [at for at, subject in enumerate(subjects) if _key(subject) in self._policies]
-        embedded.documents_of(prepared.work(datetime.min.replace(tzinfo=UTC)))  # of which changed copies are made
+        self._positions = {at for at, subject in enumerate(subjects) if _key(subject) in self._policies}
 
     @staticmethod
     def fits(prepared: EvaluationContext) -> bool:
@@ -61,28 +59,32 @@ class Splicing:
         whole = len(snapshot.resources) == len(view.resources) == len(held)
         return whole and len({*workloads}) == len(workloads) and held.isdisjoint(others[len(view.workloads) :])
 
-    def after(self, changes: Mapping[Item, Entries]) -> EvaluationContext | None:
-        """The snapshot with these resources, ready to be judged; None where one of them is none that can be judged."""
+    @contextmanager
+    def after(self, changes: Mapping[Item, Entries]) -> Iterator[EvaluationContext | None]:
+        """Have the snapshot with these resources, ready to be judged; None where one of them cannot be judged."""
         becomes: dict[str, Becomes] = {}
         for item, entries in changes.items():
-            made = _becomes(entries, self._prepared.bundle.spellings)
+            made = _becomes(entries, self._spellings)
             if made is None:
-                return None
+                yield None
+                return
             becomes[item.key] = made
-        changed = self._layout.changed(becomes)
-        rows = (*changed.resources, *changed.workloads)
-        positions = {changed.position[at] for at in self._positions if at in changed.position}
-        positions |= {row.now for row in rows if row.after is not None and _key(row.after) in self._policies}
-        prepared, wanted = changed.prepared, dict[int, set[int]]()
-        for at in positions:
-            subject = prepared.estate.subjects[at]
+        rows = self._snapshot.rows(becomes)
+        with self._snapshot.changed(rows, self._snapshot.differences(rows)) as context:
+            yield replace(context, planned=tuple(self._planned(context, {row.position for row in rows.all})))
+
+    def _planned(self, context: EvaluationContext, changed: Set[int]) -> Iterator[Planned]:
+        """The pairs that are asked about, of subjects that stay and of those that changed."""
+        wanted = dict[int, set[int]]()
+        for at in self._positions | changed:
+            subject = context.estate.subjects[at]
+            numbers = self._policies.get(_key(subject), ())
             taking = Taking(subject)
-            for number in self._policies.get(_key(subject), ()):
-                judges = selectors_of(prepared.bundle.policies[number].header)
+            for number in numbers:
+                judges = selectors_of(context.bundle.policies[number].header)
                 if any(one.kind == subject.judged_type and taking.takes(one) for one in judges):
                     wanted.setdefault(number, set()).add(at)
-        pairs = plan(prepared.bundle, prepared.estate, wanted)
-        return replace(prepared, planned=tuple(pairs))
+        return plan(context.bundle, context.estate, wanted)
 
 
 def _key(subject: Resource) -> tuple[str, str]:

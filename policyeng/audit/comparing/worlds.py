@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from contextlib import contextmanager
 from functools import cached_property
 from typing import NamedTuple
 
@@ -117,16 +118,17 @@ class Worlds:
         def side(kind: Kind) -> State:
             return self.before if kind in kinds else self.after
 
+        exemptions = self._exemptions({factor.key for factor in undone if factor.kind is Kind.EXEMPTION})
+        engine, as_of = side(Kind.ENGINE), side(Kind.CLOCK).as_of
+        options = EvaluationOptions(as_of, engine=engine.engine, opa=engine.opa)
         try:
-            prepared = self._ready(undone)
-            engine, as_of = side(Kind.ENGINE), side(Kind.CLOCK).as_of
-            said = evaluate_pairs(prepared, EvaluationOptions(as_of, engine=engine.engine, opa=engine.opa))
+            with self._ready(undone) as prepared:
+                said = evaluate_pairs(prepared, options)
+                takes = {policy.id for policy in prepared.bundle.policies if policy.header.exemptable}
+                in_force = [one for one in exemptions if one.policy in takes]
+                homes = homes_of(prepared.estate.subjects) if in_force else {}
         except (BundleError, EngineError, UsageError):
             return None
-        exemptions = self._exemptions({factor.key for factor in undone if factor.kind is Kind.EXEMPTION})
-        takes = {policy.id for policy in prepared.bundle.policies if policy.header.exemptable}
-        in_force = [one for one in exemptions if one.policy in takes]
-        homes = homes_of(prepared.estate.subjects) if in_force else {}
         marked = [exempting.marked_by(finding, in_force, homes, _ignored) for finding in said]
         return {key: status for key, finding in keyed(marked).items() if (status := status_of(finding))}
 
@@ -137,16 +139,19 @@ class Worlds:
         chosen |= {name: one for name, one in before.items() if name in undone}
         return [chosen[name] for name in sorted(chosen)]
 
-    def _ready(self, undone: frozenset[Factor]) -> EvaluationContext:
-        """What is judged, made ready; clock, engine and exemptions change nothing of it."""
+    @contextmanager
+    def _ready(self, undone: frozenset[Factor]) -> Iterator[EvaluationContext]:
+        """Have what is judged ready; clock, engine and exemptions change nothing of it."""
         resources = frozenset(factor for factor in undone if factor.kind is Kind.RESOURCE)
         others = frozenset(factor for factor in undone if factor.kind not in _WITHOUT) - resources
         if resources and "opa" not in (self.before.engine, self.after.engine):
             splicing = self._splicing(others)
-            spliced = splicing.after(self._changes(resources)) if splicing is not None else None
-            if spliced is not None:
-                return spliced
-        return self._whole(resources | others).only(
+            if splicing is not None:
+                with splicing.after(self._changes(resources)) as spliced:
+                    if spliced is not None:
+                        yield spliced
+                        return
+        yield self._whole(resources | others).only(
             lambda policy, subject: (
                 (policy.id, lowered(subject.reported_type), folded_id(subject.reported_id)) in self._asked
             )

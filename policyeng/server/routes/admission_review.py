@@ -47,7 +47,14 @@ def add(app: FastAPI, service: Service) -> None:
             there, age = service.fresh(state, asked.at)
             # Operators update status and finalizers of objects that fail for old reasons.
             decision = service.decided(
-                held, there, changes, asked.at, Blame.INTRODUCED, before, is_dry_run=_is_dry_run(document)
+                held,
+                there,
+                changes,
+                asked.at,
+                Blame.INTRODUCED,
+                before,
+                is_dry_run=_is_dry_run(document),
+                is_standing=asked.standing,
             )
             if service.state is None:
                 decision = decision.model_copy(update={"problems": (*decision.problems, _WITHOUT_STATE)})

@@ -55,11 +55,19 @@ def decided(service: Service, asked: Asked) -> Answer:
     state = None if given is None else _state(given, held, asked)
     standing, age = service.standing(state, asked.at)
     if given is not None:
-        decision = decide(held, standing, read.changes, asked.at, Blame.TOUCHED)
+        decision = decide(held, standing, read.changes, asked.at, Blame.TOUCHED, is_standing=asked.standing)
     else:
         # A change that could not be read whole is denied, so that the rest of it is not made either.
         is_dry_run = is_dry_run or any(problem.level == "error" for problem in read.problems)
-        decision = service.decided(held, standing, read.changes, asked.at, Blame.TOUCHED, is_dry_run=is_dry_run)
+        decision = service.decided(
+            held,
+            standing,
+            read.changes,
+            asked.at,
+            Blame.TOUCHED,
+            is_dry_run=is_dry_run,
+            is_standing=asked.standing,
+        )
     decision = with_problems(decision, read.problems)
     return Answer(rendered(decision, asked.decision_id, age), held, document, decision, age)
 

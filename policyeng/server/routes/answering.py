@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from http import HTTPStatus
 from time import perf_counter
 from typing import TypeVar
 
@@ -19,7 +20,7 @@ from policyeng.models import Decision, Evaluation
 from policyeng.server.bodies import JSON, media_type_of
 from policyeng.server.ids import new_id
 from policyeng.server.options import Route
-from policyeng.server.problems import problem_response
+from policyeng.server.problems import RefusedError, problem_response
 from policyeng.server.service import Answered, Service, now
 from policyeng.server.tokens import Scope
 
@@ -43,12 +44,31 @@ class Asked:
 
     Attributes:
         at: the clock of what is judged.
+        query: what stands after the path.
     """
 
     content: bytes
     media_type: str
     decision_id: str
     at: datetime
+    query: Mapping[str, str]
+
+    @property
+    def standing(self) -> bool:
+        """Whether failures of before are to be in a decision.
+
+        Raises:
+            RefusedError: it is neither said to be so nor not to be so.
+        """
+        said = self.query.get("standing", "false")
+        if said not in ("true", "false"):
+            raise RefusedError(
+                HTTPStatus.UNPROCESSABLE_ENTITY,
+                "`standing` is not true or false",
+                place=("query", "/standing"),
+                remedy="give `true` or `false`",
+            )
+        return said == "true"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +116,7 @@ async def answer(
             service.queue.require_place()  # before any work is done for it: what is refused must cost next to nothing
         async with service.bodies.body_of(request, until) as content:
             size = len(content)
-            asked = Asked(content, media_type, decision_id, at)
+            asked = Asked(content, media_type, decision_id, at, request.query_params)
             try:
                 said = await _unless_gone(request, service.queue.run(partial(work, service, asked), until))
             except PolicyengError as error:

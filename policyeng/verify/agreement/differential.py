@@ -94,7 +94,7 @@ def work_of(bundle: Bundle, example: Example, snapshot: Snapshot | None = None) 
         pairs=[entry.pair for entry in plan(bundle, estate) if not entry.unknowns],
         parameters=[{**policy.header.defaults, **example.parameters.get(policy.id, {})} for policy in bundle.policies],
         as_of=example.as_of,
-        **markings_of(bundle, estate),
+        **markings_of(bundle, estate)._asdict(),
     )
 
 

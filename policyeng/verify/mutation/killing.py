@@ -143,7 +143,7 @@ def _asked(mutant: Bundle, estate: Estate, as_of: datetime, parameters: list[Jso
         pairs=[entry.pair],
         parameters=parameters,
         as_of=as_of,
-        **markings_of(mutant, estate),
+        **markings_of(mutant, estate)._asdict(),
     )
     return judge(work)[0]
 

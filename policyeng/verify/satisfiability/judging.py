@@ -160,7 +160,7 @@ class JudgedEstate:
             parameters=self.judge.parameters,
             as_of=as_of,
             made=self._made,
-            **markings_of(self.judge.bundle, self.estate),
+            **markings_of(self.judge.bundle, self.estate)._asdict(),
         )
         decided = [(entry, Judgement(unknowns=entry.unknowns)) for entry in entries if entry.unknowns]
         return [*decided, *zip(asked, judge(work), strict=True)]

@@ -1,0 +1,47 @@
+"""The work of a decision grows with the change, not with the state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from benchmarks import estates
+from benchmarks.admission import changes
+from benchmarks.preparing import whole_bundle
+from policyeng.admission import AdmissionOptions, Basis, changes_of
+from policyeng.models import JsonObject, Snapshot
+from policyeng.sources import load_snapshot
+from tests.growth import steps
+
+OPTIONS = AdmissionOptions(datetime(2026, 6, 1, tzinfo=UTC))
+
+
+def estate(folder: Path, size: int) -> Snapshot:
+    """The first resources of the same estate, whatever the size."""
+    file = folder / f"{size}.json"
+    file.write_bytes(estates.document(size))
+    return load_snapshot(file)
+
+
+def work(state: Snapshot, kinds: Mapping[str, JsonObject | str]) -> dict[str, int]:
+    """The steps of a later decision on each change, with another one part of the state."""
+    basis, found = Basis(whole_bundle(), state), {}
+    held = changes_of({**state.resources[0], "tags": {"environment": "dev"}})
+    for name, change in kinds.items():
+        basis.decide(change, OPTIONS, held)
+        found[name] = steps(partial(basis.decide, change, OPTIONS, held))
+    return found
+
+
+@pytest.mark.parametrize("size", [800, pytest.param(3200, marks=pytest.mark.slow)])
+def test_work_grows_with_the_change(tmp_path: Path, size: int) -> None:
+    """Every kind of change takes less than 1.5 times as much in a state that is many times as large."""
+    small = estate(tmp_path, 200)
+    kinds = changes(small)
+    few, many = (work(state, kinds) for state in (small, estate(tmp_path, size)))
+
+    assert {name: count / few[name] for name, count in many.items() if count > 1.5 * few[name]} == {}
