@@ -256,6 +256,7 @@ def test_an_interrupt_ends_all_processes(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # what is started in the background ignores it
         env={**os.environ, "STARTED": str(started), "PYTHONPATH": str(ROOT)},
     )
     end = time.monotonic() + 60

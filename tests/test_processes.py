@@ -178,8 +178,9 @@ def _two() -> AbstractContextManager[Processes[None]]:
 
 _PARENT = textwrap.dedent(
     """
-    import os, sys, time
+    import os, signal, sys, time
     from policyeng.processes import processes
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what is started in the background ignores it
     def sleep(_, folder):
         open(f"{folder}/{os.getpid()}", "w").close()
         time.sleep(600)
