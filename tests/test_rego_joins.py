@@ -173,3 +173,12 @@ def test_an_error_behind_the_answer_is_not_met() -> None:
 
     assert set(first({"id": 9, "name": "b"}, {"id": 10, "name": 7})) == {"True"}
     assert {answer.rpartition(":")[2] for answer in first({"id": 9, "name": 7}, {"id": 10, "name": "b"})} != {"True"}
+
+
+def test_a_comparison_that_gives_its_result_to_a_variable_is_no_join() -> None:
+    """`equal` has a third argument there."""
+    source = "package p\n\nfound := [y |\n\tsome x in input.xs\n\tequal(x.name, input.s, y)\n]\n"
+    given = {"xs": [{"name": str(number)} for number in range(9)], "s": "3"}
+
+    found = rego.compile({"p.rego": source}).query("data.p.found", given)
+    assert found == [number == 3 for number in range(9)]

@@ -148,6 +148,8 @@ def test_a_change_may_bring_its_state_where_the_server_has_none(tmp_path: Path) 
     assert asked(without, "/v1/admit", {"change": change, "state": state}).json()["standing"] == []
     odd = asked(without, "/v1/admit?standing=yes", {"change": change, "state": state})
     assert (odd.status_code, odd.json()["place"]) == (422, "query: /standing")
+    unknown = asked(without, "/v1/admit?standin=true", {"change": change, "state": state})
+    assert (unknown.status_code, unknown.json()["detail"][:27]) == (422, "unknown parameter `standin`")
     assert "there is no state" in asked(without, "/v1/admit", change).json()["detail"]
     assert asked(without, "/v1/admit", {"change": change, "state": {"snapshotVersion": 2}}).status_code == 422
     refused = asked(with_one, "/v1/admit", {"change": change, "state": state})

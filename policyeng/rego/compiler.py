@@ -1844,7 +1844,8 @@ def _loop_of(expression: Expr) -> tuple[Var | None, Ref | None]:
 def _sides(expression: Expr) -> list[Term]:
     """Return both sides of a comparison with `==`."""
     value = expression.value
-    return value.arguments if isinstance(value, Call) and operator_name(value) == "equal" else []
+    is_comparison = isinstance(value, Call) and operator_name(value) == "equal" and len(value.arguments) == 2
+    return value.arguments if isinstance(value, Call) and is_comparison else []
 
 
 def _pattern(names: list[str]) -> str:

@@ -114,7 +114,6 @@ def admission_review(service: Service) -> JsonObject:
         "with nothing said; what cannot be decided is not allowed.",
         {JSON: _content("AdmissionReview", {"create": {"summary": "A workspace that is created", "value": review}})},
         _content("AdmissionReviewAnswer"),
-        parameters=[_STANDING],
     )
 
 

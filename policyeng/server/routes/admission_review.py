@@ -54,7 +54,6 @@ def add(app: FastAPI, service: Service) -> None:
                 Blame.INTRODUCED,
                 before,
                 is_dry_run=_is_dry_run(document),
-                is_standing=asked.standing,
             )
             if service.state is None:
                 decision = decision.model_copy(update={"problems": (*decision.problems, _WITHOUT_STATE)})

@@ -23,6 +23,8 @@ from policyeng.server.options import Route
 from policyeng.server.problems import RefusedError, problem_response
 from policyeng.server.service import Answered, Service, now
 from policyeng.server.tokens import Scope
+from policyeng.strict.json_pointer import escaped
+from policyeng.strict.json_text import shortened
 
 _T = TypeVar("_T")
 
@@ -58,17 +60,19 @@ class Asked:
         """Whether failures of before are to be in a decision.
 
         Raises:
-            RefusedError: it is neither said to be so nor not to be so.
+            RefusedError: it is neither true nor false, or there is another parameter.
         """
-        said = self.query.get("standing", "false")
-        if said not in ("true", "false"):
-            raise RefusedError(
-                HTTPStatus.UNPROCESSABLE_ENTITY,
-                "`standing` is not true or false",
-                place=("query", "/standing"),
-                remedy="give `true` or `false`",
-            )
-        return said == "true"
+        for name, value in self.query.items():
+            if name != "standing" or value not in ("true", "false"):
+                raise RefusedError(
+                    HTTPStatus.UNPROCESSABLE_ENTITY,
+                    "`standing` is not true or false"
+                    if name == "standing"
+                    else f"unknown parameter `{shortened(name)}`",
+                    place=("query", f"/{escaped(shortened(name))}"),
+                    remedy="give `standing=true`, `standing=false` or nothing",
+                )
+        return self.query.get("standing") == "true"
 
 
 @dataclass(frozen=True, slots=True)
