@@ -121,6 +121,7 @@ def test_verdicts_differ_in_count_in_words_and_in_number() -> None:
 
     assert one.difference(one) == ""
     assert one.difference(Verdicts(one.said, None)) == ""
+    assert Verdicts(one.said + one.said, 2).difference(Verdicts(one.said, None)) == ""
     assert one.difference(Verdicts(one.said, 1)) == "1 pairs were decided instead of 2"
     assert "1 statements are missing, 0 are new" in one.difference(Verdicts(Counter(), 2))
     assert "0 statements are missing, 1 are new" in one.difference(Verdicts(Counter([DENIED, DENIED]), 2))
