@@ -20,7 +20,7 @@ from policyeng.evaluation.estate import Becomes, Notes
 from policyeng.facts import managed_networks
 from policyeng.facts.ids import folded_id, is_at_or_under
 from policyeng.facts.managed_networks import Part, workspace_of_part
-from policyeng.models import WORKSPACE_TYPE, Change, JsonObject, Operation, Problem, Snapshot, lowered, made
+from policyeng.models import WORKSPACE_TYPE, Change, JsonObject, Operation, Problem, Snapshot, lowered
 from policyeng.sources.arm_template import Contents
 from policyeng.sources.spelling import NO_SPELLINGS
 from policyeng.strict.json_pointer import value_at
@@ -133,7 +133,7 @@ def _validated(given: Mapping[str, object], place: str) -> Change:
         and values.keys().isdisjoint(Notes._fields)
     ):
         plain = {"resource": None, "patch": None, "unreadable": {}, "carried": None, "origin": None, **values}
-        return made(Change, **plain | {"operation": Operation(lowered(operation))})  # what validation would give
+        return Change(**plain | {"operation": Operation(lowered(operation))})  # what validation would give
     try:
         return Change.model_validate(values)
     except ValidationError as error:

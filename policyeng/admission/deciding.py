@@ -25,7 +25,6 @@ from policyeng.models import (
     Problem,
     Severity,
     SnapshotRef,
-    made,
 )
 
 
@@ -87,13 +86,12 @@ def decided(
     undecidable = any(problem.level == "error" for problem in problems)
     errors = any(finding.outcome is Outcome.ERROR for finding in heard.denied)
     code = 2 if undecidable or errors else int(bool(heard.denied))
-    return made(
-        Decision,
+    return Decision(
         decision_version=1,
         allowed=code == 0,
         exit_code=code,
         **grounds._asdict(),
-        changes=tuple(made(Changed, operation=change.operation, id=change.id) for change in changes),
+        changes=tuple(Changed(operation=change.operation, id=change.id) for change in changes),
         denied=_ordered(heard.denied),
         warned=_ordered(heard.warned),
         shadowed=_ordered(heard.shadowed),

@@ -28,7 +28,7 @@ from policyeng.engines.work import (
     is_switched_off,
 )
 from policyeng.errors import EngineError
-from policyeng.models import Denial, JsonObject, Unknown, lowered, made
+from policyeng.models import Denial, JsonObject, Unknown, lowered
 from policyeng.rego import markers
 from policyeng.rego.budget import Limits
 from policyeng.rego.compiled import Compiled, compiler_digest
@@ -496,10 +496,9 @@ def judgement_of(verdict: Value, policy: Policy) -> Judgement:
 
 def _denial(element: Value) -> Denial:
     if isinstance(element, str):
-        return made(Denial, msg=element, path="", actual=None, expected=None)
+        return Denial(msg=element, path="", actual=None, expected=None)
     _well_formed("deny", element, _MEMBERS)
-    return made(
-        Denial,
+    return Denial(
         msg=element["msg"],
         path=element.get("path", ""),
         actual=element.get("actual"),
@@ -509,9 +508,9 @@ def _denial(element: Value) -> Denial:
 
 def _unknown(element: Value) -> Unknown:
     if isinstance(element, str):
-        return made(Unknown, msg=element, path="")
+        return Unknown(msg=element, path="")
     _well_formed("unknown", element, {"msg", "path"})
-    return made(Unknown, msg=element["msg"], path=element.get("path", ""))
+    return Unknown(msg=element["msg"], path=element.get("path", ""))
 
 
 def _well_formed(rule: str, element: Value, members: set[str]) -> None:

@@ -22,7 +22,7 @@ from policyeng.engines.work import (
     count_overrun,
     is_switched_off,
 )
-from policyeng.models import Denial, JsonObject, Unknown, made
+from policyeng.models import Denial, JsonObject, Unknown
 from policyeng.rego import Undecided
 from policyeng.rego.markers import NEEDED, Cause, show
 from policyeng.rego.markers import Unknown as Marker
@@ -133,7 +133,7 @@ def _call(form: Functions, given: PolicyInput, denials: list[Denial], unknowns: 
             # What cannot be reported is an error; what can be is plain, without the views of the input.
             shown = (said.msg, said.path, show(said.actual), show(said.expected))
             _, _, actual, expected = orjson.loads(orjson.dumps(shown, default=plain))
-            denials.append(made(Denial, msg=said.msg, path=said.path, actual=actual, expected=expected))
+            denials.append(Denial(msg=said.msg, path=said.path, actual=actual, expected=expected))
         elif isinstance(said, Unknown):
             orjson.dumps((said.msg, said.path))
             unknowns.append(said)

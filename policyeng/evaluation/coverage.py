@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from policyeng.facts.coverage import SPELLED, TYPE, is_whole, parse_entry
 from policyeng.facts.ids import covers, is_open, scopes_of, segments
-from policyeng.models import WORKSPACE_TYPE, Unknown, lowered, made
+from policyeng.models import WORKSPACE_TYPE, Unknown, lowered
 from policyeng.rego.markers import Cause
 from policyeng.sources.arm_entry import types_of
 from policyeng.workloads.derive import DERIVED_FROM
@@ -59,7 +59,7 @@ class Gap(NamedTuple):
     @property
     def unknown(self) -> Unknown:
         """What a policy that needs it says."""
-        return made(Unknown, msg=f"not all {self.kind} could be read: {self.reason}", path=f"{self.scope}:")
+        return Unknown(msg=f"not all {self.kind} could be read: {self.reason}", path=f"{self.scope}:")
 
     def meets(self, scope: str) -> bool:
         """Whether it may be about what lies at and below a scope, or about what that lies in."""

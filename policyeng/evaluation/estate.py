@@ -37,7 +37,6 @@ from policyeng.models import (
     ReadOnlyList,
     Snapshot,
     lowered,
-    made,
     read_only,
     to_bytes,
 )
@@ -345,7 +344,7 @@ def _location(origin: Origin | None) -> Location:
     if origin is None:
         return _NOWHERE
     file = masked_message(origin.file) if "://" in origin.file else origin.file  # a URL may have a password
-    return made(Location, file=file, line=origin.line, column=origin.column, fields={})
+    return Location(file=file, line=origin.line, column=origin.column, fields={})
 
 
 def _plain(entry: Model) -> JsonObject:

@@ -15,7 +15,7 @@ from policyeng.evaluation.pointers import keys_of, unread
 from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
 from policyeng.facts.coverage import is_whole
 from policyeng.facts.subnets import SUBNET_POINTERS
-from policyeng.models import Carried, Unknown, lowered, made
+from policyeng.models import Carried, Unknown, lowered
 from policyeng.rego import markers
 from policyeng.rego.markers import Cause, MarkedList, MarkedObject
 from policyeng.rego.values import Value
@@ -138,7 +138,7 @@ class EstateMarking:
             else:
                 elsewhere.add((pointer, reason))
         kept = [*sorted(found), *sorted(elsewhere)[:_MOST]]
-        return tuple(made(Unknown, msg=reason, path=pointer) for pointer, reason in kept)
+        return tuple(Unknown(msg=reason, path=pointer) for pointer, reason in kept)
 
     def _open_lists(self, marked: dict[str, Value]) -> None:
         """Open the lists of resources that were not read."""

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from policyeng.evaluation.estate import Resource
 from policyeng.evaluation.pointers import unread, value_at
 from policyeng.evaluation.selectors import Selector, key_of
-from policyeng.models import Unknown, made
+from policyeng.models import Unknown
 
 #: The key of subjects whose value cannot be read, and may be any.
 _ANY = object()
@@ -96,7 +96,7 @@ def lost_in(judges: Iterable[Selector], subject: Resource) -> tuple[Unknown, ...
             if not lost:
                 return ()
             found |= lost
-    return tuple(made(Unknown, msg=reason, path=path) for path, reason in sorted(found.items()))
+    return tuple(Unknown(msg=reason, path=path) for path, reason in sorted(found.items()))
 
 
 def _keys(subject: Resource, pointer: str) -> Iterable[object]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from policyeng.bundle.header_parts import WORKSPACE
 from policyeng.evaluation.estate import Estate, Resource
 from policyeng.masking import masked_message
-from policyeng.models import Finding, Location, Origin, Place, Places, Snapshot, lowered, made
+from policyeng.models import Finding, Location, Origin, Place, Places, Snapshot, lowered
 
 #: Ends the id of a scope of which a finding speaks as a whole.
 WHOLE = ":"
@@ -36,7 +36,7 @@ def with_places(findings: Sequence[tuple[Finding, int]], estate: Estate, snapsho
         shown = masked_message(file)
         places = text.places(list(pointers))
         for pointer, (line, column) in zip(pointers, places, strict=True):
-            pointers[pointer] = made(Place, file=shown, line=line, column=column)
+            pointers[pointer] = Place(file=shown, line=line, column=column)
     placed = [finding for finding, _ in findings]
     for number, fields in asked.items():
         found = ((path, wanted[origin.file][pointer]) for path, origin, pointer in fields)
@@ -48,7 +48,7 @@ def _placed(finding: Finding, fields: dict[str, Place]) -> Finding:
     if not fields:
         return finding
     at = finding.location
-    location = made(Location, file=at.file, line=at.line, column=at.column, fields=fields)
+    location = Location(file=at.file, line=at.line, column=at.column, fields=fields)
     return finding.model_copy(update={"location": location})
 
 

@@ -10,7 +10,7 @@ from policyeng.engines import Pair
 from policyeng.evaluation.estate import Estate, Resource
 from policyeng.evaluation.narrowing import Narrowing, lost_in
 from policyeng.evaluation.selectors import selectors_of
-from policyeng.models import Unknown, made
+from policyeng.models import Unknown
 
 
 class Planned(NamedTuple):
@@ -34,7 +34,7 @@ def plan(bundle: Bundle, estate: Estate, wanted: Mapping[int, Collection[int]] |
             subject = subjects[index]
             unknowns: tuple[Unknown, ...] = undecided
             if subject.is_gap:
-                unknowns = (made(Unknown, msg=subject.unreadable[""], path=""),)
+                unknowns = (Unknown(msg=subject.unreadable[""], path=""),)
             elif not undecided and (subject.unreadable or subject.carried):
                 unknowns = lost_in(judges, subject)
             yield Planned(Pair(number, index, subject.workspace), unknowns)

@@ -9,7 +9,6 @@ from policyeng.models.base import (
     Limited,
     Model,
     lowered,
-    made,
     name_in_json,
     to_bytes,
 )
@@ -111,7 +110,6 @@ __all__ = [
     "Target",
     "Unknown",
     "lowered",
-    "made",
     "name_in_json",
     "read_only",
     "to_bytes",

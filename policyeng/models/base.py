@@ -186,11 +186,6 @@ def adapter_of(noun: type[_Noun]) -> TypeAdapter[_Noun]:
     return TypeAdapter(noun)
 
 
-def made(noun: type[_Noun], **fields: object) -> _Noun:
-    """Return a noun of its fields by their names, taken as they are."""
-    return noun(**fields)
-
-
 def lowered(text: str) -> str:
     """A text in lower case, letter by letter as Rego's `lower` has it; `str.lower` makes two letters of `İ`."""
     if text.isascii():

@@ -493,18 +493,6 @@ class HandledThread(MarkedThread):
         weigh = self.globals["weigh"]
         self.globals["weigh"] = lambda found: None if isinstance(found, Special) else weigh(found)
 
-    def trace_decision(
-        self, function: Callable[[], Value], names: Mapping[int, str] | None = None
-    ) -> tuple[Outcome, list[Read]]:
-        """Return what holds of a rule, and what it reads; see `decide` and `trace`.
-
-        Raises:
-            EvaluationError: a builtin, a conflict or a limit ended it.
-        """
-        with self.recording(names) as recorder:
-            outcome = self.decide(function)
-        return outcome, recorder.reads
-
     def decide(self, function: Callable[[], Value]) -> Outcome:
         """Return what holds of a rule whatever is not known, and what is not known.
 

@@ -20,7 +20,6 @@ from policyeng.models import (
     Origin,
     Principal,
     Quota,
-    made,
 )
 from policyeng.sources.texts import Text
 from policyeng.strict.json_text import shortened
@@ -326,8 +325,7 @@ class Loaded(NamedTuple):
             pointers = [part.pointer for part, holder in zip(parts, texts, strict=True) if holder is text]
             found[text] = dict(zip(pointers, text.places(pointers), strict=True))
         return [
-            made(
-                Origin,
+            Origin(
                 file=self.file if text is self.text else text.file,
                 pointer=part.pointer,
                 line=found[text][part.pointer][0],
