@@ -133,7 +133,7 @@ class Processes(Generic[_Worker]):
             yield self.answer(asked.popleft())
 
     def _give(self) -> None:
-        """Give tasks to processes that have few; nobody is left to do those that remain when all have ended."""
+        """Give tasks to processes that have few; those that remain are lost when all have ended."""
         while self._waiting and self._alive:
             least = min(self._alive, key=lambda one: len(one.given))
             if len(least.given) == self._ahead:
@@ -142,7 +142,7 @@ class Processes(Generic[_Worker]):
             try:
                 least.connection.send((task.function, task.arguments))
             except OSError:
-                self._bury(least)
+                self._remove(least)
                 continue
             least.given.append(self._waiting.popleft())
         while self._waiting:
@@ -158,13 +158,13 @@ class Processes(Generic[_Worker]):
             try:
                 answer = one.connection.recv()
             except (EOFError, OSError):
-                self._bury(one)
+                self._remove(one)
             else:
                 one.given.popleft().answer = answer
         self._give()
 
-    def _bury(self, one: _Process) -> None:
-        """Forget a process that ended; others do what it had not begun."""
+    def _remove(self, one: _Process) -> None:
+        """Remove a process that ended; others do what it had not begun."""
         self._alive.remove(one)
         one.connection.close()
         one.process.join()
@@ -243,7 +243,7 @@ def _work(connection: Connection, others: Sequence[Connection], worker: object) 
     """Do tasks until the process that started this one has no more, or is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    for other in others:  # or this process would not learn that the one that started it is gone
+    for other in others:  # or this process would not notice that the one that started it ended
         other.close()
     gc.freeze()  # or a collection would copy all that this process has with the others
     tasks: SimpleQueue[tuple[Callable[..., object], Sequence[object]] | None] = SimpleQueue()

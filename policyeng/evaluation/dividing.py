@@ -1,7 +1,7 @@
 """Divide the pairs of an evaluation among processes, which have the prepared snapshot from their beginning on.
 
 They are divided by resources: those that are next to each other by id, as those of a workspace are, are evaluated in
-one process. What comes back is small: of a pair that passes a number, and of another what only its finding says.
+one process. What comes back is small: a number for a pair that passes, and the fields of its own for another finding.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from policyeng.processes import REMEDY, Lost, processes, processors
 _PARTS = 4
 
 
-class _Said(NamedTuple):
-    """What only one finding says."""
+class _Explained(NamedTuple):
+    """The fields of a finding that are its own."""
 
     outcome: Outcome
     denials: tuple[Denial, ...]
@@ -55,12 +55,12 @@ class _Answer(NamedTuple):
 
     Attributes:
         passed: the numbers of those that pass.
-        said: what is found of others, by their numbers.
+        explained: the other findings, by the numbers of their pairs.
         overruns: how often policies exceeded their limits, by id.
     """
 
     passed: array[int]
-    said: dict[int, _Said]
+    explained: dict[int, _Explained]
     overruns: Counter[str]
 
 
@@ -80,8 +80,9 @@ def processes_for(options: EvaluationOptions, pairs: int) -> int:
 def findings_by_processes(prepared: EvaluationContext, work: Work, count: int) -> Findings:
     """Return the findings of all pairs, as `findings_of` does, evaluated in several processes.
 
-    What a process that ends before its time was at is an error. A policy that exceeds its limit too often in all of
-    them together is evaluated again in this one, so that it is switched off where it would have been.
+    The pairs that a process was evaluating when it ended before its time are errors. A policy that exceeds its limit
+    too often in all of them together is evaluated again in this one, so that it is switched off where it would have
+    been.
 
     Raises:
         EngineError: the bundle does not compile, or no process can be started.
@@ -140,18 +141,18 @@ class _Dividing:
 
     @cached_property
     def _references(self) -> list[SubjectRef]:
-        """What findings say of their resources, in the order of findings."""
+        """The fields of findings that their resources decide, in the order of findings."""
         subjects = self._prepared.estate.subjects
         return [reference_of(subjects[position]) for position in self._subjects]
 
     @cached_property
     def _templates(self) -> list[JsonObject]:
-        """What findings say of their policies, in the order of findings."""
+        """The fields of findings that their policies decide, in the order of findings."""
         policies = self._prepared.bundle.policies
         return [template_of(policies[number]) for number in self._policies]
 
     def number_of(self, pair: Pair) -> int:
-        """Return where findings of a pair stand among those of all that there may be."""
+        """Return the position of the finding of a pair among those of all possible pairs."""
         return self._rank_of_policy[pair.policy] * len(self._subjects) + self._rank_of_subject[pair.subject]
 
     def evaluate(self, number: int) -> _Answer:
@@ -167,15 +168,15 @@ class _Dividing:
 
     def answer_of(self, planned: Sequence[Planned], judgements: Iterable[Judgement]) -> _Answer:
         """Return what judgements of pairs come to."""
-        passed, said = array("Q"), {}
+        passed, explained = array("Q"), {}
         for entry, pair in entries_of(replace(self._prepared, planned=planned), judgements):
             if isinstance(entry, Passed):
                 passed.append(self.number_of(pair))
             else:
-                said[self.number_of(pair)] = _Said(
+                explained[self.number_of(pair)] = _Explained(
                     entry.outcome, entry.denials, entry.unknowns, entry.exemption, entry.location
                 )
-        return _Answer(passed, said, Counter())
+        return _Answer(passed, explained, Counter())
 
     def entries(self, answer: _Answer) -> dict[int, Entry]:
         """Return what was found, by the numbers of pairs."""
@@ -183,9 +184,9 @@ class _Dividing:
         found: dict[int, Entry] = {
             number: Passed(templates[number // count], references[number % count]) for number in answer.passed
         }
-        for number, said in answer.said.items():
+        for number, own in answer.explained.items():
             of_both = {**templates[number // count], **references[number % count]._asdict()}
-            found[number] = Finding(**(of_both | said._asdict()))
+            found[number] = Finding(**(of_both | own._asdict()))
         return found
 
     def count_overruns(self, overruns: Counter[str]) -> set[int]:
@@ -201,7 +202,7 @@ class _Dividing:
 
 
 def _inverse(order: Sequence[int]) -> list[int]:
-    """Return at each position where it stands in an order of all positions."""
+    """Return the rank of each position in an order of all positions."""
     ranks = [0] * len(order)
     for rank, position in enumerate(order):
         ranks[position] = rank

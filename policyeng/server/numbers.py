@@ -18,7 +18,7 @@ class Numbers:
     """Numbers by their keys; they outlive a worker that is killed, and its successor counts on.
 
     Args:
-        workers: how many count. Until it is told otherwise, a process counts as the first.
+        workers: how many count. Until `become` is called, a process counts as the first.
     """
 
     def __init__(self, workers: int = 1) -> None:

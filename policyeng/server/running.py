@@ -22,7 +22,7 @@ from policyeng.errors import UsageError
 from policyeng.server.app import application
 from policyeng.server.protocol import BoundedProtocol
 from policyeng.server.service import Service
-from policyeng.server.workers import Orders, Workers
+from policyeng.server.workers import Commands, Workers
 
 #: Seconds beyond the deadline of requests that clients have to take their answers when the server ends.
 _TAKING = 5
@@ -69,15 +69,15 @@ def serve(service: Service, listening: Callable[[str], None]) -> None:
         os._exit(0)
 
 
-def _work(app: FastAPI, service: Service, bound: Sequence[socket.socket], worker: int, orders: Orders) -> None:
-    """Serve as one of several workers, until it is told to end."""
+def _work(app: FastAPI, service: Service, bound: Sequence[socket.socket], worker: int, commands: Commands) -> None:
+    """Serve as one of several workers, until it is to end."""
     own = bound[worker % len(bound)]
     for other in bound:
         if other is not own:  # or connections would wait there in vain once its worker has ended
             other.close()
 
     def started(server: DrainingServer) -> None:
-        orders.obey(server.leave)
+        commands.follow(server.leave)
 
     service.become(worker)
     _run(app, service, own, started)

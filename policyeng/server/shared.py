@@ -67,7 +67,7 @@ class Shared(Generic[_T]):
         return self._value
 
     def replace(self, make: Callable[[_T], _T]) -> _T:
-        """Replace the value by what is made of it, which may be the same object; nobody else replaces it meanwhile."""
+        """Replace the value by what is made of it, maybe the same object; no other worker replaces it meanwhile."""
         with self._lock:
             self._read()
             if (made := make(self._value)) is not self._value:
@@ -81,7 +81,7 @@ class Shared(Generic[_T]):
             self._version = version
 
     def _write(self, value: _T) -> None:
-        """Write the value beside the earlier one, and then, in one step, the header that says where it is."""
+        """Write the value next to the earlier one, and then, in one step, the header with its place."""
         content = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         version, begin, end = self._header()
         to = self._HEADER if begin >= self._HEADER + len(content) else max(end, self._HEADER)

@@ -26,10 +26,10 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _log = logging.getLogger("policyeng.server")
 
 
-class Orders:
-    """What a worker is told by the process that started it.
+class Commands:
+    """The commands that a worker receives from the process that started it.
 
-    It reads what has changed, and puts it in force when all workers have read the same.
+    A worker reads what has changed, and applies it when all workers have read the same.
     """
 
     def __init__(self, connection: Connection, service: Service) -> None:
@@ -37,8 +37,8 @@ class Orders:
         self._watched = {each.what: each for each in service.watched()}
         self._read: dict[str, object] = {}
 
-    def obey(self, leave: Callable[[], None]) -> None:
-        """Say that the worker answers, and do what it is told from now on.
+    def follow(self, leave: Callable[[], None]) -> None:
+        """Report that the worker answers, and follow commands from now on.
 
         Args:
             leave: called when it is to end.
@@ -52,14 +52,14 @@ class Orders:
             while self._connection.poll():
                 name, *arguments = self._connection.recv()
                 getattr(self, f"_{name}")(*arguments)
-        except (EOFError, OSError):  # who started it was killed, so that nobody leads it any more
+        except (EOFError, OSError):  # the process that started it was killed
             os._exit(1)
 
     def _look(self, what: str, seen: Fingerprint) -> None:
         asyncio.get_running_loop().run_in_executor(None, self._read_again, self._watched[what], seen)
 
     def _read_again(self, watched: Watched[object], seen: Fingerprint) -> None:
-        """Read on a thread, as it may take seconds, and say what came of it."""
+        """Read on a thread, because it may take seconds, and report the result."""
         fault = ""
         try:
             self._read[watched.what] = watched.read(seen)
@@ -68,7 +68,7 @@ class Orders:
         except Exception as error:
             _log.exception("%s: cannot be read", watched.what)
             fault = f"internal error ({type(error).__name__})"
-        with suppress(OSError):  # who started it is gone, which `_receive` learns
+        with suppress(OSError):  # the process that started it ended, which `_receive` notices
             self._connection.send(("read", fault))
 
     def _take(self, what: str) -> None:
@@ -86,7 +86,7 @@ class _Worker:
 
     Attributes:
         number: from 0; the one that takes its place has the same.
-        is_up: whether it has said that it answers.
+        is_up: whether it has reported that it answers.
     """
 
     number: int
@@ -104,10 +104,10 @@ class Workers:
         service: what is forked.
         bound: the sockets that workers accept connections from. They stay open here, so that what waits on that of a
             worker that ended is answered by the one that takes its place.
-        work: serves in a worker, given its number and what it is told.
+        work: serves in a worker, given its number and its commands.
     """
 
-    def __init__(self, service: Service, bound: Sequence[socket.socket], work: Callable[[int, Orders], None]) -> None:
+    def __init__(self, service: Service, bound: Sequence[socket.socket], work: Callable[[int, Commands], None]) -> None:
         self._service, self._bound, self._work = service, bound, work
         self._alive: list[_Worker] = []
         self._due: dict[int, float] = dict.fromkeys(range(service.options.workers), 0.0)
@@ -133,8 +133,8 @@ class Workers:
         has_started = False
         while self._alive or not self._leaving:
             self._start()
-            self._hear()
-            self._obey_signals()
+            self._receive()
+            self._handle_signals()
             are_up = not self._due and all(worker.is_up for worker in self._alive)
             if are_up and not has_started:
                 listening()
@@ -154,13 +154,13 @@ class Workers:
         self._signals.append(number)
         self._leaving = self._leaving or number != signal.SIGHUP
 
-    def _obey_signals(self) -> None:
+    def _handle_signals(self) -> None:
         """Do what signals ask for."""
         signals, self._signals = self._signals, []
         if any(number != signal.SIGHUP for number in signals):
             for bound in self._bound:
                 bound.close()
-            self._tell("leave")
+            self._send("leave")
         if signal.SIGHUP in signals:
             for watched in self._service.watched():
                 watched.ask()
@@ -189,16 +189,16 @@ class Workers:
                 signal.signal(each, signal.SIG_IGN if each == signal.SIGHUP else signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             for connection in (ours, *(worker.connection for worker in self._alive)):
-                connection.close()  # or a worker would not learn that who started it is gone
-            self._work(number, Orders(theirs, self._service))
+                connection.close()  # or a worker would not notice that the process that started it ended
+            self._work(number, Commands(theirs, self._service))
             code = 0
         except Exception:
             _log.exception("worker %d cannot serve", number)
         finally:
             os._exit(code)
 
-    def _hear(self) -> dict[int, str]:
-        """Wait a moment for what workers say or a signal, and return the faults of those who did as they were told."""
+    def _receive(self) -> dict[int, str]:
+        """Wait a moment for replies or a signal, and return the faults of the workers that carried out a command."""
         pause = _LOOK if not self._due else _PAUSE / 10
         ready = wait([self._wakes, *(worker.connection for worker in self._alive)], pause)
         if self._wakes in ready:
@@ -211,15 +211,15 @@ class Workers:
             try:
                 what, fault = worker.connection.recv()
             except (EOFError, OSError):
-                self._bury(worker)
+                self._remove(worker)
                 continue
             worker.is_up = True
             if what != "up":
                 replies[worker.process] = fault
         return replies
 
-    def _bury(self, worker: _Worker) -> None:
-        """Forget a worker that ended; another takes its place unless all are to end."""
+    def _remove(self, worker: _Worker) -> None:
+        """Remove a worker that ended; another takes its place unless all are to end."""
         worker.connection.close()
         self._alive.remove(worker)
         _, status, used = os.wait4(worker.process, 0)
@@ -236,7 +236,7 @@ class Workers:
         try:
             if not watched.is_due():
                 return
-        except Exception:  # nothing ends the watch, or what is in force would grow old without a word
+        except Exception:  # nothing ends the watch, or what is in force would become old without a message
             _log.exception("%s: cannot be watched", watched.what)
             return
         try:
@@ -246,22 +246,22 @@ class Workers:
                     raise InputError(fault)
         except PolicyengError as error:
             watched.keep(error)
-            self._tell("keep", watched.what, watched.fault, watched.failures)
+            self._send("keep", watched.what, watched.fault, watched.failures)
             return
         self._ask_all("take", watched.what)
         watched.take(current)
         if watched is self._service.holding and self._service.state is not None:
             self._service.state.ask()  # other policies may judge other kinds of documents
 
-    def _ask_all(self, *order: object) -> dict[int, str]:
-        """Tell all workers to do something, and return the faults of those who did it; others have ended."""
-        self._tell(*order)
+    def _ask_all(self, *command: object) -> dict[int, str]:
+        """Send a command to all workers, and return the faults of those that carried it out; others have ended."""
+        self._send(*command)
         replies: dict[int, str] = {}
         while any(worker.process not in replies for worker in self._alive):
-            replies |= self._hear()
+            replies |= self._receive()
         return replies
 
-    def _tell(self, *order: object) -> None:
+    def _send(self, *command: object) -> None:
         for worker in self._alive:
-            with suppress(OSError):  # it has ended, which is heard soon
-                worker.connection.send(order)
+            with suppress(OSError):  # it has ended, which is noticed soon
+                worker.connection.send(command)
