@@ -312,8 +312,9 @@ def find_places(
             measured = at
             for position in node.asked:
                 places[position] = (line, at - line_start + 1)
-        if node and node.members and opens:
-            holders.append(_Holder(node.members, starts.setdefault(at, []) if text[at] == "[" else None))
+        if opens and ((node and node.members) or at in starts):  # an array that was read is passed from its last member
+            members = node.members if node else {}
+            holders.append(_Holder(members, starts.setdefault(at, []) if text[at] == "[" else None))
             at = _past(_SPACE, text, at + 1)
         else:
             at = _past_container(text, at) if opens else _past(_SCALAR, text, at)
