@@ -161,7 +161,7 @@ def document(made: Prepared) -> JsonObject:
         kinds.setdefault(resource["type"].lower(), []).append(position)
     by_policy = zip(made.bundle.policies, made.work.parameters, strict=True)
     return {
-        "snapshot": orjson.loads(made.work.document),
+        "snapshot": made.work.document,
         "ids": [resource["id"].lower() for resource in made.work.snapshot.resources],
         "kinds": kinds,
         "reported": [subject.reported_id for subject in made.estate.subjects],

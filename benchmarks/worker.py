@@ -56,7 +56,7 @@ def _orjson(bundle: Bundle, file: Path, jobs: int) -> Task:
 def _documents(bundle: Bundle, file: Path, jobs: int) -> Task:
     del jobs
     document = prepared(bundle, file).work.document
-    return lambda: embedded.Documents.of(orjson.loads(document))
+    return lambda: embedded.Documents.of(document)
 
 
 TASKS: dict[str, Callable[[Bundle, Path, int], Task]] = {

@@ -55,7 +55,7 @@ class MarkedEstate:
         self.made = prepared(bundle, file)
         self.work = self.made.work
         self.program = link(modules_of(bundle), orjson.loads(bundle.data_bytes))
-        self.snapshot: dict[str, Any] = orjson.loads(self.work.document)
+        self.snapshot: dict[str, Any] = orjson.loads(orjson.dumps(self.work.document))
         self.parameters = orjson.loads(orjson.dumps(self.work.parameters))
         self.rules: list[dict[str, str]] = [dict(policy.rules) for policy in bundle.policies]
         self.handled = 0

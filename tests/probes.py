@@ -29,15 +29,14 @@ class Probe:
         module = f'package probe\n{imported}\ndeny contains {{"msg": "m", "actual": {{\n{members}\n}}}}\n'
         self._program = rego.compile(dict([*_LIBRARY, ("probe.rego", module)]), orjson.loads(_BUNDLE.data_bytes))
 
-    def __call__(self, asked: JsonObject, snapshot: JsonObject | bytes = b"") -> dict[str, Any]:
+    def __call__(self, asked: JsonObject, snapshot: JsonObject | None = None) -> dict[str, Any]:
         """What each expression says of a document; `snapshot` is `input.snapshot`, the document alone by default.
 
-        A snapshot given as bytes is that of an estate: its first resource is what is asked about.
+        Of a snapshot with resources, as an estate has it, the first one is what is asked about.
         """
-        if not isinstance(snapshot, bytes) or not snapshot:
-            snapshot = orjson.dumps({"workloads": [], "approvals": [], **(snapshot or {}), "resources": [asked]})
-        documents = Documents.of(orjson.loads(snapshot))
+        said: JsonObject = {"resources": [asked], "workloads": [], "approvals": [], **(snapshot or {})}
+        documents = Documents.of(orjson.loads(orjson.dumps(said)))
         given = {"resource": documents.subjects[0], "workspace": None, "snapshot": documents.snapshot}
         (found,) = json_value(self._program.query("data.probe.deny", {**given, "parameters": {}, "as_of": _AS_OF}))
-        said: dict[str, Any] = found["actual"]
-        return said
+        answers: dict[str, Any] = found["actual"]
+        return answers

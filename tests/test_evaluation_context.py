@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
+import orjson
 import pytest
 
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.evaluation import EvaluationOptions, evaluate, evaluate_prepared, prepare
-from policyeng.models import Snapshot
+from policyeng.models import ReadOnlyDict, Snapshot
 from policyeng.verify.drawing.examples import Examples
 from tests.bundles import snapshot, workspace, write
 from tests.test_evaluation import AS_OF
@@ -75,3 +76,25 @@ def test_what_a_policy_worked_out_at_one_clock_does_not_count_at_another(tmp_pat
 def test_an_empty_snapshot_is_ready_and_says_that_nothing_was_evaluated(bundle: Bundle) -> None:
     """Which is no pass."""
     assert evaluate_prepared(prepare(bundle, Snapshot()), EvaluationOptions(AS_OF)).exit_code == 2
+
+
+@pytest.mark.parametrize("value", [(1, "a"), float("nan"), {"b": (None,)}, [{"c": float("inf")}], ReadOnlyDict(d=[1])])
+def test_both_languages_see_what_json_has(bundle: Bundle, value: object) -> None:
+    """A program may build a snapshot of values that no JSON parser gives; policies see them as their JSON says."""
+    given = snapshot(workspace())
+    made = given.model_copy(update={"resources": ({**given.resources[0], "properties": {"x": value}},)})
+
+    estate = prepare(bundle, made).estate
+
+    expected = orjson.loads(orjson.dumps({"x": value}))
+    in_rego, in_python = estate.document["resources"][0]["properties"], estate.view.resources[0]["properties"]
+    assert in_rego == in_python == expected
+    assert type(in_rego["x"]) is type(expected["x"])
+    assert orjson.dumps(in_python) == orjson.dumps(expected)
+
+
+def test_rego_reads_the_resources_that_were_read(bundle: Bundle) -> None:
+    """What was parsed once is not parsed or copied for it again."""
+    given = snapshot(workspace())
+
+    assert prepare(bundle, given).estate.document["resources"][0] is given.resources[0]

@@ -88,9 +88,9 @@ class Documents(NamedTuple):
 
 
 def documents_of(work: Work) -> Documents:
-    """Return the snapshot as policies see it, parsed once."""
+    """Return the snapshot as policies see it, indexed once."""
     if DOCUMENTS not in work.made:
-        work.made[DOCUMENTS] = Documents.of(orjson.loads(work.document))
+        work.made[DOCUMENTS] = Documents.of(work.document)
     documents: Documents = work.made[DOCUMENTS]
     if work.marking is None:
         return documents

@@ -104,7 +104,7 @@ class Batch:
 
     def input_of(self, work: Work) -> JsonObject:
         """What stays the same for every question about one snapshot."""
-        snapshot: JsonObject = orjson.loads(work.document)
+        snapshot = work.document
         ids: dict[str, int] = {}
         types: dict[str, list[int]] = {}
         for position, resource in enumerate(snapshot["resources"]):

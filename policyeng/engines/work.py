@@ -72,7 +72,8 @@ class Work:
 
     Attributes:
         subjects: resources, workloads, approvals, documents as they were written: what `Pair.subject` counts through.
-        document: the snapshot as JSON with the keys `resources`, `workloads`, `approvals` and the others.
+        document: the snapshot with the keys `resources`, `workloads`, `approvals` and the others; its objects and lists
+            are plain and not to be changed.
         parameters: one object per policy of the bundle, defaults filled in.
         made: by name, what engines make of `document`; whoever judges it again gives the same one again.
         marking: what is not known of the snapshot; None where all of it is.
@@ -82,7 +83,7 @@ class Work:
     bundle: Bundle
     snapshot: SnapshotView
     subjects: Sequence[JsonObject]
-    document: bytes
+    document: JsonObject
     pairs: Sequence[Pair]
     parameters: Sequence[JsonObject]
     as_of: datetime

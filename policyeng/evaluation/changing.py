@@ -93,13 +93,13 @@ class ChangingSnapshot:
         }
         for name in ("by_host", "by_subnet", "by_guid"):
             collections[name] = SortedDict((key, ReadOnlyList(ids)) for key, ids in getattr(view, name).items())
-        parsed = embedded.Documents.of(orjson.loads(estate.document))
+        parsed = embedded.Documents.of(orjson.loads(orjson.dumps(estate.document)))
         subjects = [*parsed.subjects, *({} for _ in estate.subjects[len(parsed.subjects) :])]
         derivation = estate.derivation.copy()
         changing = Estate(
             list(estate.subjects),
             view.fresh(**collections),
-            b"",
+            {},
             "",
             estate.problems,
             derivation,

@@ -1,4 +1,4 @@
-"""A snapshot made ready for judging: sorted, indexed, its workloads derived, as values and as bytes."""
+"""A snapshot made ready for evaluation: sorted, indexed, its workloads derived, for Python and for Rego."""
 
 from __future__ import annotations
 
@@ -45,8 +45,24 @@ from policyeng.workloads import Derivation, Workload
 from policyeng.workloads import derivation as derivation_of
 
 _NOWHERE = Location()
-#: A resource: its lower-case id, its canonical JSON, itself, and what a reader must know of it.
-_Row = tuple[str, bytes, JsonObject, tuple[Problem, ...]]
+
+
+class _Row(NamedTuple):
+    """A resource.
+
+    Attributes:
+        key: its lower-case id.
+        text: its canonical JSON.
+        plain: itself as a JSON parser gives it, which Rego reads.
+        shown: the same, read-only, which policies in Python read.
+        remarks: what a reader must know of it.
+    """
+
+    key: str
+    text: bytes
+    plain: JsonObject
+    shown: JsonObject
+    remarks: tuple[Problem, ...]
 
 
 class Resource(NamedTuple):
@@ -86,7 +102,7 @@ class Estate:
 
     Attributes:
         subjects: resources by their lower-case ids, workloads, approvals, documents, and what could not be read.
-        document: the snapshot as JSON, as policies see it.
+        document: the snapshot as policies see it, of plain objects and lists that are not to be changed.
         derivation: where its workloads come from.
         gaps: types of which it does not hold all.
         covers: as in `Snapshot`, with the lists that count as read because no more was asked for.
@@ -94,7 +110,7 @@ class Estate:
 
     subjects: Sequence[Resource]
     view: SnapshotView
-    document: bytes
+    document: JsonObject
     digest: str
     problems: tuple[Problem, ...]
     derivation: Derivation
@@ -110,9 +126,8 @@ class Estate:
 def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
     """Prepare a snapshot; the order of its resources makes no difference to anything in the estate."""
     rows, problems = _sorted_resources(snapshot)
-    rows = [(key, text, read_only(resource), remarks) for key, text, resource, remarks in rows]
-    resources = [resource for _, _, resource, _ in rows]
-    by_id = ReadOnlyDict((key, resource) for key, _, resource, _ in rows)
+    resources = [row.shown for row in rows]
+    by_id = ReadOnlyDict((row.key, row.shown) for row in rows)
     approved, approved_twice = each_once(snapshot.approvals, "approvals")
     workloads_stated, stated_twice = each_once(snapshot.workloads, "declared workloads")
     workloads_stated = tuple(map(_with_tags_read, workloads_stated))
@@ -133,11 +148,11 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
         "principals": sorted((_plain(entry) for entry in snapshot.principals), key=orjson.dumps),
         "incomplete": meant_for_all(snapshot.incomplete),
     }
-    body = _listed(rows)
     declared = sorted((_plain(entry) for entry in workloads_stated), key=lambda entry: str(entry["id"]))
     said = {"incomplete": list(snapshot.incomplete), "unreadable": snapshot.unreadable}
-    whole = {**stated, **said, "workloads": declared, "resources": orjson.Fragment(body)}
-    given = {**stated, "workloads": [one.document for one in derived], "resources": orjson.Fragment(body)}
+    whole = {**stated, **said, "workloads": declared, "resources": [orjson.Fragment(row.text) for row in rows]}
+    workloads = [one.document for one in derived]
+    given = {**stated, "workloads": _parsed(orjson.dumps(workloads)), "resources": [row.plain for row in rows]}
     gaps = gaps_in(snapshot.incomplete)
     if further := set(snapshot.covers or ()) - (set(EVERYTHING) if is_whole(snapshot.covers) else set()):
         whole["covers"] = sorted(further)
@@ -146,10 +161,11 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
     documents, unfit = documents_of(snapshot)
     if documents:  # a snapshot without them keeps its digest and its bytes
         whole["documents"] = [[entry.name, orjson.Fragment(text)] for entry, text in documents]
-        given["documents"] = [orjson.Fragment(text) for _, text in documents]
-    indices = Indices(**read_only(indices_of(by_id, stated)._asdict()))
-    given |= indices._asdict()
-    view = _view(stated, resources, by_id, [one.document for one in derived], indices)
+        given["documents"] = [_parsed(text) for _, text in documents]
+    plain_indices = indices_of(by_id, stated)._asdict()
+    given |= plain_indices
+    indices = Indices(**read_only(plain_indices))
+    view = _view(stated, resources, by_id, workloads, indices)
     subjects = [*_resource_subjects(snapshot, rows), *_other_subjects(snapshot, derived, view, list(by_id))]
     subjects += [
         *(_document_subject(entry) for entry, _ in documents),
@@ -158,7 +174,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
     return Estate(
         subjects=tuple(subjects),
         view=view,
-        document=orjson.dumps(given),
+        document=given,
         digest=hashlib.sha256(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS)).hexdigest(),
         problems=(*problems, *approved_twice, *stated_twice, *unfit, *remarks(view, snapshot.unreadable, facts)),
         derivation=derivation,
@@ -181,28 +197,28 @@ def _sorted_resources(snapshot: Snapshot) -> tuple[list[_Row], list[Problem]]:
             read = resource_read(resource, text)
             if read.document is not resource:
                 text = orjson.dumps(read.document, option=orjson.OPT_SORT_KEYS)
-            rows.append((lowered(identity), text, read.document, read.problems))
+            rows.append(_Row(lowered(identity), text, *_forms(read.document, text), read.problems))
         except TypeError as error:
             problems.append(_unjudged(identity, error))
-    if not is_within([row[2] for row in rows], MAX_DEPTH + 1):
+    if not is_within([row.plain for row in rows], MAX_DEPTH + 1):
         rows = [row for row in rows if _is_readable(row, problems)]
     rows.sort(key=lambda row: row[:2])
     unique: dict[str, _Row] = {}
     for row in rows:
-        if row[0] in unique:
-            problems.append(twice("resources", unique[row[0]][2]["id"]))
+        if row.key in unique:
+            problems.append(twice("resources", unique[row.key].plain["id"]))
         else:
-            unique[row[0]] = row
-    problems += (problem for row in unique.values() for problem in row[3])
+            unique[row.key] = row
+    problems += (problem for row in unique.values() for problem in row.remarks)
     return list(unique.values()), problems
 
 
 def _is_readable(row: _Row, problems: list[Problem]) -> bool:
     """Whether a resource by itself is JSON that could have been read; a problem when it is not."""
     try:
-        require_readable(row[2], row[1], row[2]["id"])
+        require_readable(row.plain, row.text, row.plain["id"])
     except InputError as error:
-        problems.append(_unjudged(row[2]["id"], error))
+        problems.append(_unjudged(row.plain["id"], error))
         return False
     return True
 
@@ -211,8 +227,17 @@ def _unjudged(identity: str, error: Exception) -> Problem:
     return Problem(level="error", message=f"the resource cannot be judged: {error}", place=identity)
 
 
-def _listed(rows: Iterable[_Row]) -> bytes:
-    return b"[" + b",".join(row[1] for row in rows) + b"]"
+def _forms(resource: JsonObject, text: bytes) -> tuple[JsonObject, JsonObject]:
+    """Return a resource as a JSON parser gives it, and read-only; `text` is its JSON."""
+    try:
+        return resource, read_only(resource, strictly=True)
+    except TypeError:  # a program made it
+        parsed = _parsed(text)
+        return parsed, read_only(parsed)
+
+
+def _parsed(text: bytes) -> Any:
+    return orjson.loads(text)
 
 
 def _view(
@@ -238,11 +263,8 @@ def _view(
 
 
 def _resource_subjects(snapshot: Snapshot, rows: list[_Row]) -> list[Resource]:
-    position = {row[0]: index for index, row in enumerate(rows)}
-    return [
-        resource_subject(key, resource, position, Notes.of(snapshot, key), remarks)
-        for key, _, resource, remarks in rows
-    ]
+    position = {row.key: index for index, row in enumerate(rows)}
+    return [resource_subject(row.key, row.shown, position, Notes.of(snapshot, row.key), row.remarks) for row in rows]
 
 
 class Notes(NamedTuple):

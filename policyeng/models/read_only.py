@@ -7,11 +7,15 @@ dictionary or a list takes them. Copies (`dict(x)`, `list(x)`, `x.copy()`, `copy
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, KeysView, ValuesView
+from math import isfinite
+from types import NoneType
 from typing import Any, NoReturn, TypeVar, cast
 
 from policyeng.models.base import JsonObject
 
 _Value = TypeVar("_Value")
+#: What JSON has beside objects, lists and numbers with a point.
+_SCALARS = frozenset((str, int, bool, NoneType))
 
 
 def _refuse(self: object, *_: object, **__: object) -> NoReturn:
@@ -102,21 +106,39 @@ class ReadOnlyList(list[Any]):
         return ReadOnlyList, (list(self),)
 
 
-def read_only(value: _Value) -> _Value:
-    """Return a JSON value whose objects and lists, at every depth, cannot be changed; what is so already stays."""
+def read_only(value: _Value, *, strictly: bool = False) -> _Value:
+    """Return a JSON value whose objects and lists, at every depth, cannot be changed; what is so already stays.
+
+    Args:
+        value: the value, of which keys are strings.
+        strictly: refuse what no JSON parser gives.
+
+    Raises:
+        TypeError: the value has a part that is not of the types that a JSON parser gives.
+    """
     plain: Any = value
-    made: Any = value
+    made: Any
     if type(value) is dict:
-        made = ReadOnlyDict(plain)
-        for key, member in plain.items():
-            if type(member) is dict or type(member) is list:
-                dict.__setitem__(made, key, read_only(member))
+        made, members = ReadOnlyDict(plain), plain.items()
     elif type(value) is list:
-        made = ReadOnlyList(plain)
-        for index, member in enumerate(plain):
-            if type(member) is dict or type(member) is list:
-                list.__setitem__(made, index, read_only(member))
+        made, members = ReadOnlyList(plain), enumerate(plain)
+    else:
+        if strictly:
+            _require_scalar(value)
+        return value
+    put = dict.__setitem__ if type(value) is dict else list.__setitem__
+    for key, member in members:
+        kind = type(member)
+        if kind is dict or kind is list:
+            put(made, key, read_only(member, strictly=strictly))
+        elif strictly and kind not in _SCALARS:
+            _require_scalar(member)
     return cast(_Value, made)
+
+
+def _require_scalar(value: object) -> None:
+    if type(value) not in _SCALARS and not (type(value) is float and isfinite(value)):
+        raise TypeError(f"{type(value).__name__} is not what a JSON parser gives")
 
 
 def plain_copy(value: object) -> object:

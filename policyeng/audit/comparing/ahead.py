@@ -12,7 +12,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 
-import orjson
 from pydantic import AwareDatetime
 
 from policyeng import exemptions as exempting
@@ -129,7 +128,7 @@ class _Look:
         """The clocks at which policies that read the clock may find something else."""
         begin, estate = self._state.as_of, self._whole.estate
         types = {subject.judged_type for subject in estate.subjects}
-        known = moments(self._state.bundle, self._whole.parameters, [orjson.loads(estate.document)], types)
+        known = moments(self._state.bundle, self._whole.parameters, [estate.document], types)
         within = [at for at in known if begin < at <= self._until]
         return [at for at in samples([*within, self._until], begin) if begin < at <= self._until]
 
