@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from policyeng.facts.ids import name_of
-from policyeng.frozen import frozen
 from policyeng.models import DeclaredWorkload, JsonObject, read_only
 from policyeng.workloads.answers import ABSENT, Answer, joined, undecided
 from policyeng.workloads.drafts import NO_FEATURES, Draft, Tags
@@ -13,8 +13,7 @@ from policyeng.workloads.estate import Estate, home_of
 from policyeng.workloads.runs import FEATURES, as_one_run, documents_of
 
 
-@frozen
-class Workload:
+class Workload(NamedTuple):
     """What runs where, in the form that policies judge.
 
     Attributes:

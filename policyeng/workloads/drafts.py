@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
-from policyeng.frozen import frozen
 from policyeng.models import JsonObject, lowered
 from policyeng.workloads.answers import ABSENT, Answer
 from policyeng.workloads.estate import Placement
@@ -12,20 +13,18 @@ from policyeng.workloads.reading import Reader, Segments
 from policyeng.workloads.runs import Run
 
 
-@frozen
-class Tags:
+class Tags(NamedTuple):
     """The tags of a resource as written, and the reason for each that could not be read (`/environment`)."""
 
     written: Answer[JsonObject]
-    gaps: dict[str, str] = field(default_factory=dict)
+    gaps: Mapping[str, str] = MappingProxyType({})
 
 
 #: Work that is none of what the documents' training table tells apart.
 NO_FEATURES: Answer[tuple[str, ...]] = Answer(())
 
 
-@frozen
-class Draft:
+class Draft(NamedTuple):
     """What ARM says about one piece of work; it is a single run where `runs` is empty."""
 
     source: Reader

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, MutableMapping
 from dataclasses import field
+from typing import NamedTuple
 
 from policyeng.facts import Facts
 from policyeng.facts.computes import COMPUTE_TYPE
@@ -39,8 +40,7 @@ def home_of(arm_id: str) -> str | None:
     return arm_id[: len(folded)] if folded else None
 
 
-@frozen
-class Placement:
+class Placement(NamedTuple):
     """Where work runs: the target and, where that is a compute of the snapshot, the compute."""
 
     target: Answer[str]

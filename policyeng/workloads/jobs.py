@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from policyeng.facts.numbers import whole
-from policyeng.frozen import frozen
 from policyeng.models import lowered
 from policyeng.workloads.accelerators import of_placement
 from policyeng.workloads.answers import ABSENT, Answer, agreed, first, undecided
@@ -19,8 +20,7 @@ KINDS = ("automl", "pipeline", "sweep")
 DEFAULT_TRIALS = 1000
 
 
-@frozen
-class Part:
+class Part(NamedTuple):
     """A job, or one step of a pipeline, and what it says of its compute."""
 
     properties: Reader

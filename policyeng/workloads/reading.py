@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 from policyeng.frozen import frozen
 from policyeng.models import Carried, JsonObject, lowered
@@ -40,8 +41,7 @@ class Said:
 _NO_GAPS: Mapping[Segments, Unreadable] = {}
 
 
-@frozen
-class Reader:
+class Reader(NamedTuple):
     """One object inside a resource, with what its format could not carry.
 
     Keys compare without case and underscores: templates write `ContainerResourceRequirements`, pipeline steps

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from policyeng.frozen import frozen
 from policyeng.models import DeclaredWorkload, JsonObject
 from policyeng.workloads.answers import ABSENT, Answer, joined, undecided
 
@@ -13,8 +13,7 @@ FEATURES = ("automl", "pipeline", "designer", "sweep", "distributed")
 _NO = Answer(False)
 
 
-@frozen
-class Run:
+class Run(NamedTuple):
     """What is known of one run.
 
     Attributes:
