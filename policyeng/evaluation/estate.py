@@ -152,7 +152,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
     said = {"incomplete": list(snapshot.incomplete), "unreadable": snapshot.unreadable}
     whole = {**stated, **said, "workloads": declared, "resources": [orjson.Fragment(row.text) for row in rows]}
     workloads = [one.document for one in derived]
-    given = {**stated, "workloads": _parsed(orjson.dumps(workloads)), "resources": [row.plain for row in rows]}
+    given = {**stated, "workloads": orjson.loads(orjson.dumps(workloads)), "resources": [row.plain for row in rows]}
     gaps = gaps_in(snapshot.incomplete)
     if further := set(snapshot.covers or ()) - (set(EVERYTHING) if is_whole(snapshot.covers) else set()):
         whole["covers"] = sorted(further)
@@ -161,7 +161,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> Estate:
     documents, unfit = documents_of(snapshot)
     if documents:  # a snapshot without them keeps its digest and its bytes
         whole["documents"] = [[entry.name, orjson.Fragment(text)] for entry, text in documents]
-        given["documents"] = [_parsed(text) for _, text in documents]
+        given["documents"] = [orjson.loads(text) for _, text in documents]
     plain_indices = indices_of(by_id, stated)._asdict()
     given |= plain_indices
     indices = Indices(**read_only(plain_indices))
@@ -232,12 +232,8 @@ def _forms(resource: JsonObject, text: bytes) -> tuple[JsonObject, JsonObject]:
     try:
         return resource, read_only(resource, strictly=True)
     except TypeError:  # a program made it
-        parsed = _parsed(text)
+        parsed: JsonObject = orjson.loads(text)
         return parsed, read_only(parsed)
-
-
-def _parsed(text: bytes) -> Any:
-    return orjson.loads(text)
 
 
 def _view(
