@@ -69,9 +69,9 @@ def test_an_error_names_place_and_remedy() -> None:
 
 
 @pytest.mark.slow
-def test_every_point_of_quality_is_met(root: Path) -> None:
-    """The measures of CONTRIBUTING.md stand above their bars."""
-    ran = subprocess.run([sys.executable, "tests/quality.py"], capture_output=True, text=True, check=False, cwd=root)
+def test_the_code_has_no_fault_that_is_counted(root: Path) -> None:
+    """CONTRIBUTING.md lists what `tests/quality.py` finds."""
+    ran = subprocess.run([sys.executable, "-m", "tests.quality"], capture_output=True, text=True, check=False, cwd=root)
 
     assert ran.returncode == 0, ran.stdout
 
