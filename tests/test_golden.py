@@ -12,9 +12,11 @@ import gzip
 import re
 import shlex
 import shutil
+import sqlite3
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
@@ -208,6 +210,8 @@ def scrubbed(text: str, folder: Path) -> str:
     text = text.replace(str(folder), "<folder>")
     for digest in digests():
         text = text.replace(digest, "<policies>").replace(digest[:12], "<policies>")
+    for digest in contents(folder / "audits.db"):
+        text = text.replace(digest, "<hash>")
     for pattern, placeholder in PLACEHOLDERS.items():
         text = re.sub(pattern, placeholder, text, flags=re.MULTILINE)
     return text
@@ -218,6 +222,14 @@ def digests() -> list[str]:
     """Compute the digests of all policies that the commands use; each is also over what comes with the engine."""
     own = load_bundle(GOLDEN / "inputs" / "policies"), load_bundle(ROOT / "samples" / "conftest" / "policy")
     return [load_bundle().digest, *(bundle.digest for bundle in own)]
+
+
+def contents(store: Path) -> list[str]:
+    """Read the hashes of what runs found, which are also over the code of the engine."""
+    if not store.exists():
+        return []
+    with closing(sqlite3.connect(store)) as connection:
+        return [orjson.loads(run)["content"] for (run,) in connection.execute("SELECT document FROM runs")]
 
 
 def commands(_: Path) -> str:
