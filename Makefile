@@ -1,6 +1,6 @@
 # Two commands: `make check` installs policyeng and checks a sample workspace, `make test` runs the tests for every change.
 # Both set up what they need and are quick the second time. `make check` needs Python alone. `make test-slow` runs the other
-# tests, as CI does, `make thorough` has the tests try many more examples, `make docs` writes the pages of the policies,
+# tests, as CI does, `make thorough` has the tests try many more examples, `make docs` writes the pages of the policies and the picture,
 # `make bench` measures it beside OPA and Conftest, `make bench-serving` its server under load, `make kubernetes-test` tries the webhook in a real kube-apiserver, `make container-test` performs the steps
 # of the Containerfile.
 # Compiled modules are kept: the tests start some thousand processes.
@@ -111,11 +111,12 @@ $(CHECKOV):
 	@.tools/checkov/bin/python -m pip install --quiet --disable-pip-version-check checkov==$(CHECKOV_VERSION)
 
 lint: setup-tests
-	$(call say,lint: ruff and mypy and import layers)
+	$(call say,lint: ruff and mypy and import layers and links)
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
+	@printed=$$($(BIN)/mkdocs build --strict 2>&1) || { echo "$$printed" >&2; exit 1; }
 
 rego: setup-tests $(OPA)
 	$(call say,policies: opa fmt and check and test and build)
@@ -165,8 +166,9 @@ kubernetes-test: setup-tests .tools/bin/etcd .tools/bin/kube-apiserver .tools/bi
 
 # Run from the checkout, so that the pages link to the files of their policies.
 docs: setup
-	$(call say,the pages of the policies)
+	$(call say,the pages of the policies and the picture of a report)
 	@$(BIN)/policyeng policies list --format markdown --output docs/policies
+	@$(BIN)/python -m tests.report_picture
 
 # BENCH_FAST=1 tries it in two minutes, REMARK="..." puts a sentence on the page; measure on a machine with nothing else to do.
 bench: setup-tests $(OPA) $(CONFTEST)

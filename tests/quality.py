@@ -47,7 +47,8 @@ def cases() -> int:
 
 #: Figures of the documents: the page, an expression whose group is the figure, and what counts it.
 FIGURES: tuple[tuple[str, str, Callable[[], int]], ...] = (
-    ("README.md", r"\[(\w+) laws\]", lambda: len(LAWS)),
+    ("README.md", r"(\d+) policies", policies),
+    ("docs/commands.md", r"\[(\w+) laws\]", lambda: len(LAWS)),
     ("CONTRIBUTING.md", r"(\d[\d,]*) cases", cases),
     ("CONTRIBUTING.md", r"(\d[\d,]*) laws", lambda: len(LAWS)),
     ("docs/mutation.md", r"\| all \| (\d+) \|", policies),

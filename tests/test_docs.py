@@ -22,6 +22,7 @@ from policyeng.bundle.parsing import bundle_yaml
 from policyeng.cli.app import app
 from tests.bundles import write
 from tests.command import policyeng
+from tests.report_picture import PICTURE, drawn
 from tests.warm import write_program
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -50,9 +51,11 @@ def blocks(language: str, *, runs: bool = False) -> list[ParameterSet]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with the samples and a user's snapshot, where the documents' commands run."""
+    """A folder with the samples, a user's snapshot and the policy of the README, where the documents' commands run."""
     shutil.copytree(ROOT / "samples", tmp_path / "samples")
     shutil.copy(ROOT / "samples/workspaces/regulated.json", tmp_path / "snapshot.json")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    write(tmp_path, {"my-policies/acme/small/small.rego": next(f[2] for f in FENCE.finditer(readme) if f[1] == "rego")})
     binaries = tmp_path / ".venv" / "bin"
     binaries.mkdir(parents=True)
     write_program(binaries / "policyeng")
@@ -160,12 +163,16 @@ def test_every_link_leads_somewhere() -> None:
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
-#: The commands; those of audits have their options on a page of their own.
+def test_the_picture_is_what_check_prints() -> None:
+    """Run `make docs` when it is not."""
+    assert PICTURE.read_text(encoding="utf-8") == drawn(), "run `make docs`"
+
+
+#: The commands, each with the page that has its options.
 PAGE_OF = {
-    **dict.fromkeys(("admit", "check", "serve", "test", "verify"), "README.md"),
-    **dict.fromkeys(
-        ("policies list", "policies show", "policies new", "bundle build", "bundle sign", "bundle verify"), "README.md"
-    ),
+    **dict.fromkeys(("admit", "check", "serve", "test", "verify"), "docs/commands.md"),
+    **{f"policies {name}": "docs/commands.md" for name in ("list", "show", "new")},
+    **{f"bundle {name}": "docs/bundles.md" for name in ("build", "sign", "verify")},
     "diff": "docs/comparing.md",
     "snapshot collect": "docs/collecting.md",
     **{f"audit {name}": "docs/audit.md" for name in ("run", "runs", "verify-history", "replay", "prune")},
@@ -187,12 +194,13 @@ def test_every_command_has_a_page() -> None:
 
 @pytest.mark.parametrize("command", PAGE_OF)
 def test_every_command_and_option_is_documented(command: str) -> None:
-    """A command is in the README, and its options are there or on its page."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    """A command is on the page of commands; its options are there, on its page, or on one that commands share."""
+    commands = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    shared = "".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("bundles.md", "opa-server.md"))
     page = (ROOT / PAGE_OF[command]).read_text(encoding="utf-8")
     options = set(re.findall(r"^\W*(--[a-z][a-z-]+)", policyeng(*command.split(), "--help").stdout, re.MULTILINE))
     group, _, name = command.rpartition(" ")
 
     assert options
-    assert command in readme or (group in readme and f"`{name}`" in readme)
-    assert {option for option in options - {"--help"} if option not in readme + page} == set()
+    assert command in commands or (group in commands and f"`{name}`" in commands)
+    assert {option for option in options - {"--help"} if option not in commands + shared + page} == set()
