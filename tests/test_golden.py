@@ -238,10 +238,11 @@ def commands(_: Path) -> str:
     def lines(command: object, name: str) -> Iterator[str]:
         yield name
         for parameter in getattr(command, "params", ()):
-            names = sorted([*parameter.opts, *parameter.secondary_opts])
+            is_argument = parameter.param_type_name == "argument"  # its name in Python is shown nowhere
+            names = [parameter.metavar] if is_argument else sorted([*parameter.opts, *parameter.secondary_opts])
             required, several = parameter.required, parameter.multiple or parameter.nargs != 1
             marks = [parameter.envvar or "", "required" * required, "repeatable" * several]
-            yield "  ".join(filter(None, ["  " + ", ".join(names), parameter.param_type_name, *marks]))
+            yield "  ".join(filter(None, ["  " + ", ".join(names), *marks]))
         for below, each in sorted(getattr(command, "commands", {}).items()):
             yield from lines(each, f"{name} {below}")
 
